@@ -379,7 +379,7 @@ class LocalJob:
                 runs = [decode_frame(row.frame).records for row in by_sink[uid]]
                 counts = sink.write(runs, batch.number)
                 if counts is not None:
-                    batch.reports.append(sink_report(uid, self._sink_names[uid], *counts))
+                    batch.reports.append(sink_report(uid, self._sink_names[uid], counts))
                 batch.written.add(uid)
         self.metrics.add(batch.reports)
         for store in self._stores.values():

@@ -7,7 +7,8 @@ from typing import Any, TypeGuard, Union
 
 from flinkish.api.connectors.jdbc_sink import JdbcSink
 from flinkish.api.connectors.kafka.sink import DeliveryGuarantee, KafkaSink
-from flinkish.runtime.kafka.writer import KafkaWriter, check_prefixes
+from flinkish.runtime.kafka.exactly_once import ExactlyOnceWriter, check_prefixes
+from flinkish.runtime.kafka.writer import KafkaWriter
 from flinkish.runtime.sinks.batch_writer import BatchWriter
 from flinkish.runtime.sinks.jdbc_writer import JdbcWriter
 
@@ -21,9 +22,7 @@ def is_written_in_batches(sink: object) -> TypeGuard[WrittenInBatches]:
 
 def is_written_in_tasks(sink: object) -> TypeGuard[KafkaSink[Any]]:
     """Whether each task may write its part of a batch with a writer of its own."""
-    return (
-        isinstance(sink, KafkaSink) and sink.deliveryGuarantee is not DeliveryGuarantee.EXACTLY_ONCE
-    )
+    return isinstance(sink, KafkaSink)
 
 
 def check_writers(sinks: Iterable[object]) -> None:
@@ -37,5 +36,7 @@ def batch_writer(
     """The writer of ``sink``, open. ``uid`` is that of its node; ``job`` is the same for all runs that go
     on from a checkpoint, and ``timeZone`` the one that texts of times are in."""
     if isinstance(sink, KafkaSink):
-        return KafkaWriter(sink, name, job, timeZone)
+        if sink.deliveryGuarantee is DeliveryGuarantee.EXACTLY_ONCE:
+            return ExactlyOnceWriter.alone(sink, name, job, timeZone)
+        return KafkaWriter(sink, name, timeZone)
     return JdbcWriter(sink, name, job, uid)

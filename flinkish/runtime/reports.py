@@ -6,7 +6,8 @@ A worker cannot be asked for its metrics, so each task sends its reports along w
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from flinkish.api.errors import elements_hidden
@@ -14,6 +15,7 @@ from flinkish.api.metrics import HistogramStatistics
 from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.columns.tracing.column_runs import RunReport
+from flinkish.runtime.sinks.batch_writer import SendCounts
 
 _NAME = 100
 
@@ -104,13 +106,28 @@ RECORDS_SEND = "numRecordsSend"
 """The name, Flink's, of the count of records that a sink has sent."""
 
 
-def sink_report(uid: str, name: str, received: int, sent: int) -> OperatorReport:
-    """The report of a sink that got so many elements in a batch, and sent so many records."""
+SEND_ERRORS = "numRecordsSendErrors"
+"""The name, Flink's, of the count of records that were refused; with a dot and a partition behind it, of those of the
+partition."""
+
+BACK_PRESSURED = "backPressuredTimeMs"
+"""The name of the count of milliseconds for which a sink has waited until more could be sent."""
+
+
+def sink_report(
+    uid: str, name: str, counts: SendCounts, errors: Mapping[str, int] = MappingProxyType({})
+) -> OperatorReport:
+    """The report of a sink on a batch; ``errors`` has how many records were refused, by partition."""
+    found: dict[str, float] = {RECORDS_SEND: counts.sent}
+    if counts.backPressuredMillis is not None:
+        found[BACK_PRESSURED] = counts.backPressuredMillis
+        found[SEND_ERRORS] = sum(errors.values())
+    found |= {f"{SEND_ERRORS}.{partition}": count for partition, count in errors.items()}
     return OperatorReport(
         uid,
         name,
         keyGroup=SOURCE_PART,
-        numRecordsIn=received,
+        numRecordsIn=counts.received,
         numRecordsOut=0,
         numLateRecordsDropped=0,
         watermark=MIN_TIMESTAMP,
@@ -118,7 +135,7 @@ def sink_report(uid: str, name: str, received: int, sent: int) -> OperatorReport
         stateEntries=0,
         statePages=0,
         nextProcessingTime=None,
-        userCounts={RECORDS_SEND: sent},
+        userCounts=found,
         userGauges={},
         userHistograms={},
     )

@@ -269,7 +269,7 @@ class _Queries:
             )
         self.savepoints = JobSavepoints(session, storage, plan, graph, settings, streams)
         sources = _job_sources(graph, streams)
-        sinks = self._sinks(run)
+        sinks = self._sinks(run, streams)
         unbounded = not all(_source(vertex.head.content).bounded for vertex in graph.sources)
         interval = config.triggerIntervalOf(unbounded)
         writer = query_writer(frames, sinks, self._storage.child("query"), interval)
@@ -292,14 +292,20 @@ class _Queries:
             run.start()
             return run
 
-    def _sinks(self, run: JobRun | None) -> BatchSinks:
+    def _sinks(self, run: JobRun | None, streams: Mapping[str, SourceStream]) -> BatchSinks:
+        unplanned = {uid for uid, stream in streams.items() if stream.planner is None}
+        uncertain = frozenset(
+            vertex.uid
+            for vertex in self._graph.sinks
+            if any(edge.source.uid in unplanned for edge in vertex.inputs)
+        )
         return BatchSinks(
             [vertex.head for vertex in self._graph.sinks],
             self.monitor.metrics,
             self._plan,
             self._storage,
             self._files,
-            SinkTasks(run, self._settings.parallelism),
+            SinkTasks(run, self._settings.parallelism, uncertain),
             self._results,
             self._config.elementsHiddenInErrors,
             self._end_batch,
@@ -327,7 +333,9 @@ class _Batches(_Queries):
             }
             control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
             frames = translate_batch(graph, sources, control, settings, self._files)
-        return BatchRun(session, frames, self._sinks(None), partial(batch_settings, session))
+        return BatchRun(
+            session, frames, self._sinks(None, sources), partial(batch_settings, session)
+        )
 
 
 def _started_of_frames(session: SparkSession, writer: DataStreamWriter) -> StreamingQuery:

@@ -1,45 +1,62 @@
 """A job on Spark from topic to topic, exactly once, and killed: ``python -m tests.kafka.killed_job``.
 
-Arguments: the brokers, the two topics, the checkpoint, and the moment and batch of the kill. The batches are
-those that write something. Ends with 0 when the job has ended.
+Arguments: the brokers, the two topics, the checkpoint, the moment and batch of the kill, and who writes: "workers", or
+"driver", as batches are small. The batches are those that write something. Ends with 0 when the job has ended.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
-from collections.abc import Iterable
+from dataclasses import replace
 
 from flinkish import (
+    KafkaRecordSerializationSchema,
+    KafkaSinkContext,
     KafkaSource,
     OffsetsInitializer,
+    ProducerRecord,
     SimpleStringSchema,
     StreamExecutionEnvironment,
     WatermarkStrategy,
 )
-from flinkish.runtime import batch_writers
-from flinkish.runtime.records.records import Records
-from flinkish.runtime.sinks.batch_writer import SendCounts
-from tests.kafka.killed_writer import Killed, exactly_once
+from flinkish.spark.sinks import task_writers
+from tests.kafka.killed_writer import exactly_once, kill_at
 
 RECORDS_A_BATCH = 400
 
 
-class KilledInBatch(Killed):
-    """Dies at a moment of one batch."""
+class Deadly(KafkaRecordSerializationSchema[str]):
+    """Texts to a topic. The process that writes them ends the program at a moment of one batch."""
 
-    at = ("", -1)
+    def __init__(self, topic: str, moment: str, batch: int) -> None:
+        self.topic = topic
+        self.at = moment, batch
+        self.program = os.getpid()
+        self.armed = False
 
-    def write(self, runs: Iterable[Records], batchId: int) -> SendCounts:
-        self.moment = self.at[0] if batchId == self.at[1] else ""
-        counts = super().write(runs, batchId)
-        print(f"wrote batch {batchId}", flush=True)
-        return counts
+    def serialize(
+        self, element: str, context: KafkaSinkContext, timestamp: int | None
+    ) -> ProducerRecord:
+        if not self.armed:
+            # Here, and not before: a copy is unpickled in each process that writes
+            self.armed = True
+            kill_at(*self.at, self.die)
+        return ProducerRecord(self.topic, element.encode())
+
+    def die(self) -> None:
+        """``kill -9`` of the program and of this process."""
+        os.kill(self.program, signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(servers: str, topic: str, results: str, checkpoint: str, moment: str, batch: int) -> None:
+def main(
+    servers: str, topic: str, results: str, checkpoint: str, moment: str, batch: int, few: str
+) -> None:
     """Count each user's records, and write each count."""
-    KilledInBatch.at = (moment, batch)
-    setattr(batch_writers, "KafkaWriter", KilledInBatch)  # noqa: B010 - it exports no such name
+    if few == "workers":
+        setattr(task_writers, "FEW_ELEMENTS", 0)  # noqa: B010 - mypy sees a constant
     env = StreamExecutionEnvironment.getExecutionEnvironment().setParallelism(2)
     env.getConfig().setElementsPerBatch(RECORDS_A_BATCH)
     env.enableCheckpointing(checkpoint)
@@ -53,10 +70,11 @@ def main(servers: str, topic: str, results: str, checkpoint: str, moment: str, b
     )
     words = env.fromSource(source, WatermarkStrategy.noWatermarks(), "words")
     counts = words.map(lambda word: (word, 1)).keyBy(lambda pair: pair[0]).sum(1)
-    counts.map(lambda pair: f"{pair[0]}:{pair[1]}").sinkTo(exactly_once(servers, results))
+    texts = counts.map(lambda pair: f"{pair[0]}:{pair[1]}")
+    texts.sinkTo(replace(exactly_once(servers, results), serializer=Deadly(results, moment, batch)))
     env.execute("counts")
 
 
 if __name__ == "__main__":
-    servers, topic, results, checkpoint, moment, batch = sys.argv[1:]
-    main(servers, topic, results, checkpoint, moment, int(batch))
+    servers, topic, results, checkpoint, moment, batch, few = sys.argv[1:]
+    main(servers, topic, results, checkpoint, moment, int(batch), few)

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flinkish import (
@@ -20,7 +20,8 @@ from flinkish import (
     KafkaSink,
     SimpleStringSchema,
 )
-from flinkish.runtime.kafka.writer import KafkaWriter
+from flinkish.runtime.kafka.exactly_once import ExactlyOnceWriter
+from flinkish.runtime.kafka.transactions import SinkRun, Transactions
 from flinkish.runtime.records.records import untimed
 
 MOMENTS = ("before", "between", "after")
@@ -45,31 +46,37 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-class Killed(KafkaWriter):
-    """Dies at a moment of the transaction of a batch."""
+def kill_at(moment: str, batch: int, die: Callable[[], None] = die) -> None:
+    """Let this process ``die`` at a moment of the transaction of a batch."""
+    commit, ended = Transactions.commit, Transactions.ended
 
-    moment = ""
+    def commit_or_die(self: Transactions, topics: Sequence[str], offset: int, run: SinkRun) -> None:
+        setattr(self, "dies", offset == batch + 1)  # noqa: B010 - it has no such attribute
+        commit(self, topics, offset, run)
 
-    def _ended(self, what: str, call: Callable[..., Any]) -> None:
-        commits = call == self._producer.commit_transaction
-        if commits and self.moment == "before":
+    def ended_or_dead(self: Transactions, what: str, call: Callable[..., Any]) -> None:
+        dies = getattr(self, "dies", False) and call == self._producer.commit_transaction
+        if dies and moment == "before":
             self._producer.flush()
             die()
-        if commits and self.moment == "between":
+        if dies and moment == "between":
             # The request to commit is on its way, and perhaps answered
-            threading.Thread(target=super()._ended, args=(what, call), daemon=True).start()
+            threading.Thread(target=ended, args=(self, what, call), daemon=True).start()
             time.sleep(0.002)
             die()
-        super()._ended(what, call)
-        if commits and self.moment == "after":
+        ended(self, what, call)
+        if dies and moment == "after":
             die()
+
+    setattr(Transactions, "commit", commit_or_die)  # noqa: B010 - mypy sees no assignment to a method
+    setattr(Transactions, "ended", ended_or_dead)  # noqa: B010
 
 
 def main(servers: str, topic: str, batches: int, moment: str, killed: int, first: int) -> None:
     """Write the batches from ``first`` on."""
-    writer = Killed(exactly_once(servers, topic), "Writer", "the job", "UTC")
+    kill_at(moment, killed)
+    writer = ExactlyOnceWriter.alone(exactly_once(servers, topic), "Writer", "the job", "UTC")
     for batch in range(first, batches):
-        writer.moment = moment if batch == killed else ""
         texts = [f"{batch}:{number}" for number in range(RECORDS)]
         writer.write([untimed(texts)], batch)
         print(batch, flush=True)

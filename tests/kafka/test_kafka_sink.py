@@ -24,8 +24,9 @@ from flinkish import (
     WatermarkStrategy,
 )
 from flinkish.api.errors import InvalidProgramError, JobExecutionError, UserFunctionError
-from flinkish.runtime.kafka.writer import KafkaWriter
+from flinkish.runtime.kafka.exactly_once import ExactlyOnceWriter
 from flinkish.runtime.records.records import untimed
+from flinkish.spark.sinks import task_writers
 from tests.kafka.broker import KafkaBroker
 from tests.kafka.killed_writer import MOMENTS, RECORDS, exactly_once
 from tests.kafka.topics import Topics
@@ -281,7 +282,27 @@ def test_a_batch_that_failed_in_a_worker_is_written_again(env, topics, topic, bu
         assert {n // size for n in again} <= {failed}
 
 
-def test_exactly_once_is_written_by_the_driver(env, topics, topic, builder):
+@pytest.mark.slow("six batches on Spark, and workers that are visited at the end")
+def test_workers_write_exactly_once(env, topics, topic, builder, monkeypatch):
+    """Each writer gets the same keys in all batches."""
+    monkeypatch.setattr(task_writers, "FEW_ELEMENTS", 0)
+    builder.setDeliveryGuarantee(DeliveryGuarantee.EXACTLY_ONCE).setTransactionalIdPrefix(topic)
+    result = signed_job(env, topic, builder)
+    assert result.getMetrics()["latest"].user["numRecordsSend"] == COUNT
+    of_key: dict[bytes, list[int]] = {}
+    writers: dict[bytes, set[bytes]] = {}
+    for message in topics.read(topic):
+        sign = dict(message.headers())
+        assert sign["process"] != str(os.getpid()).encode()
+        of_key.setdefault(message.key(), []).append(int(message.value()))
+        writers.setdefault(message.key(), set()).add(sign["task"])
+    assert {len(numbers) for numbers in of_key.values()} == {COUNT // KEYS}
+    assert all(numbers == sorted(numbers) for numbers in of_key.values())
+    assert {len(each) for each in writers.values()} == {1}
+    assert set().union(*writers.values()) == {b"(0, 3)", b"(1, 3)"}
+
+
+def test_small_batches_are_written_by_the_driver(env, topics, topic, builder):
     builder.setDeliveryGuarantee(DeliveryGuarantee.EXACTLY_ONCE).setTransactionalIdPrefix(topic)
     result = signed_job(env, topic, builder)
     assert result.getMetrics()["latest"].user["numRecordsSend"] == COUNT
@@ -310,16 +331,16 @@ def test_a_refused_record_fails_the_batch_from_the_worker(env, topic, builder):
 # ---------------------------------------------------------------------- exactly once
 
 
-def write(writer: KafkaWriter, batch: int, *found: str) -> None:
+def write(writer: ExactlyOnceWriter, batch: int, *found: str) -> None:
     writer.write([untimed(list(found))], batch)
 
 
 def test_a_batch_that_comes_again_is_known(broker, topics, topic):
     sink = exactly_once(broker.bootstrapServers, topic)
-    first = KafkaWriter(sink, "Writer", "job", "UTC")
+    first = ExactlyOnceWriter.alone(sink, "Writer", "job", "UTC")
     write(first, 0, "a")
     write(first, 1, "b")
-    second = KafkaWriter(sink, "Writer", "job", "UTC")
+    second = ExactlyOnceWriter.alone(sink, "Writer", "job", "UTC")
     write(second, 1, "b")
     write(second, 2, "c")
     assert values(topics, topic) == [b"a", b"b", b"c"]
@@ -327,16 +348,16 @@ def test_a_batch_that_comes_again_is_known(broker, topics, topic):
 
 def test_another_job_begins_at_its_first_batch(broker, topics, topic):
     sink = exactly_once(broker.bootstrapServers, topic)
-    write(KafkaWriter(sink, "Writer", "job", "UTC"), 5, "a")
-    write(KafkaWriter(sink, "Writer", "another checkpoint", "UTC"), 0, "b")
+    write(ExactlyOnceWriter.alone(sink, "Writer", "job", "UTC"), 5, "a")
+    write(ExactlyOnceWriter.alone(sink, "Writer", "another checkpoint", "UTC"), 0, "b")
     assert values(topics, topic) == [b"a", b"b"]
 
 
 def test_an_old_run_is_fenced(broker, topics, topic):
     sink = exactly_once(broker.bootstrapServers, topic)
-    old = KafkaWriter(sink, "Writer", "job", "UTC")
+    old = ExactlyOnceWriter.alone(sink, "Writer", "job", "UTC")
     write(old, 0, "a")
-    write(KafkaWriter(sink, "Writer", "job", "UTC"), 1, "b")
+    write(ExactlyOnceWriter.alone(sink, "Writer", "job", "UTC"), 1, "b")
     with pytest.raises(
         JobExecutionError, match=f"prefix '{topic}' has begun, and this one was fenced"
     ):
@@ -345,7 +366,9 @@ def test_an_old_run_is_fenced(broker, topics, topic):
 
 
 def test_a_failed_batch_leaves_nothing(broker, topics, topic):
-    writer = KafkaWriter(exactly_once(broker.bootstrapServers, topic), "Writer", "job", "UTC")
+    writer = ExactlyOnceWriter.alone(
+        exactly_once(broker.bootstrapServers, topic), "Writer", "job", "UTC"
+    )
     with pytest.raises(UserFunctionError):
         writer.write([untimed(["a", 7])], 0)
     write(writer, 0, "b")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
+from flinkish.api.errors import JobExecutionError
 from flinkish.runtime.records.records import Records
 
 
@@ -16,6 +17,19 @@ class SendCounts(NamedTuple):
     """How many elements came."""
     sent: int
     """How many records were made of them and sent."""
+    backPressuredMillis: int | None = None
+    """How long it waited until brokers had taken records and more could be sent (ms), if it knows."""
+
+
+class SendError(JobExecutionError):
+    """Raised if records were refused. ``counts`` says how many, by ``topic-partition``."""
+
+    def __init__(self, message: str, counts: Mapping[str, int]) -> None:
+        super().__init__(message)
+        self.counts = counts
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SendError, (str(self), dict(self.counts))
 
 
 class BatchWriter(ABC):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial, singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +34,8 @@ from flinkish.runtime.closing import close_all
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.user_code import mapped, user_code_of, user_method_of
-from flinkish.runtime.reports import decode_reports, sink_report
-from flinkish.runtime.sinks.batch_writer import BatchWriter, SendCounts
+from flinkish.runtime.reports import OperatorReport, decode_reports, sink_report
+from flinkish.runtime.sinks.batch_writer import BatchWriter, SendCounts, SendError
 from flinkish.runtime.sinks.buckets import BUCKET
 from flinkish.runtime.sinks.driver_results import DriverResults
 from flinkish.runtime.sinks.part_files import PartFiles
@@ -48,7 +49,7 @@ from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j
 from flinkish.spark.session.session import JOB_SETTINGS, TIME_ZONE, row_settings
 from flinkish.spark.sinks.columns import sink_schema
 from flinkish.spark.sinks.frame_decoding import LinesFunction, columns_of_frames
-from flinkish.spark.sinks.task_writers import SinkTasks, TaskWriters
+from flinkish.spark.sinks.task_writers import SinkTasks, task_writers
 from flinkish.spark.sinks.user_sinks import UserSink
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class BatchSinks:
             if isinstance(node.content, Sink) and node.content.isUsers
         }
         self._in_tasks = {
-            node.uid: TaskWriters(node, tasks, elementsHidden)
+            node.uid: task_writers(node, tasks, elementsHidden, lambda: plan.jobIdentity)
             for node in sinks
             if is_written_in_tasks(node.content)
         }
@@ -232,6 +233,7 @@ class BatchSinks:
             for row in sorted(frame_rows(rows.collect()), key=_place):
                 by_target.setdefault(row.target, []).append(row.frame)
             collected = time.time()
+            found = [decode_reports(data) for data in by_target.get(METRICS, ())]
             for uid, files in self._files.items():
                 if uid in by_target:
                     if self._cancelled:
@@ -251,7 +253,9 @@ class BatchSinks:
                 if uid in by_target:
                     if self._cancelled:
                         raise BatchAbortedError
-                    counts[uid] = writers.write(frame, number, _time_zone(frame))
+                    elements = _elements_for(uid, found)
+                    with self._counted(uid):
+                        counts[uid] = writers.write(frame, number, _time_zone(frame), elements)
             for uid, node in self._sinks.items():
                 if uid not in by_target or uid in self._written_by_workers or uid in self._files:
                     continue
@@ -267,12 +271,11 @@ class BatchSinks:
                     if self._cancelled:
                         raise BatchAbortedError
                     self._write(node.content, node.name, values, number)
-            for data in by_target.get(METRICS, ()):
-                reports, changes = decode_reports(data)
+            for reports, changes in found:
                 self._metrics.add(reports)
                 log_again(record for report in reports for record in report.logs)
                 self._changes.warn(changes)
-            self._metrics.add(sink_report(u, self._sinks[u].name, *n) for u, n in counts.items())
+            self._metrics.add(sink_report(u, self._sinks[u].name, n) for u, n in counts.items())
             self._plan.noteStates(self._metrics.states)
             ended = time.time()
             self._metrics.endBatch(round(ended * 1000))
@@ -282,11 +285,21 @@ class BatchSinks:
             if self._written_by_workers:
                 frame.unpersist()
 
+    @contextmanager
+    def _counted(self, uid: str) -> Iterator[None]:
+        """Counts the records that were refused, as the batch then fails."""
+        try:
+            yield
+        except SendError as error:
+            name, nothing = self._sinks[uid].name, SendCounts(0, 0, 0)
+            self._metrics.add([sink_report(uid, name, nothing, error.counts)])
+            raise
+
     def close(self) -> None:
         """Called when the job has ended."""
         for files in self._files.values():
             files.clear()
-        close_all(list(self._writers.values()))
+        close_all([*self._writers.values(), *self._in_tasks.values()])
 
     def _writer(self, node: StreamNode, frame: DataFrame) -> BatchWriter:
         """The writer of a sink, opened with its first batch."""
@@ -363,6 +376,12 @@ class BatchSinks:
 def to_columns(rows: DataFrame, schema: StructType) -> DataFrame:
     """Decode rows of frames of columns to rows of ``schema``, the schema of those columns."""
     return rows.mapInArrow(columns_of_frames, schema)
+
+
+def _elements_for(uid: str, found: Iterable[tuple[Sequence[OperatorReport], object]]) -> int:
+    """How many elements of a batch a sink gets."""
+    edges = (edge for reports, _ in found for report in reports for edge in report.edges)
+    return sum(edge.records for edge in edges if edge.target == uid)
 
 
 def _time_zone(frame: DataFrame) -> str:

@@ -1,0 +1,133 @@
+"""The keys and values of records: of a whole run of elements at once where the schema is one of flinkish's, else of
+one element after another."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from flinkish.api.connectors.kafka.serialization import (
+    BuiltSerialization,
+    KafkaRecordSerializationSchema,
+)
+from flinkish.api.connectors.schemas import (
+    ByteArraySchema,
+    JsonSerializationSchema,
+    SerializationSchema,
+    SimpleStringSchema,
+)
+from flinkish.api.errors import FlinkishError
+from flinkish.api.types.row import Row
+from flinkish.runtime.formats.json_lines import JsonLine, json_lines
+from flinkish.runtime.records.rows import RowColumns
+
+
+class RunOfRecords(NamedTuple):
+    """The records of a run of elements, all for one topic."""
+
+    topic: str
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes]
+
+
+class RunSerialization:
+    """Makes the records of a whole run. Partitions stay with librdkafka's partitioner: beside the rest of what it does
+    for a record, a hash of the key costs nothing that can be measured (decision 55)."""
+
+    def __init__(
+        self,
+        topic: str,
+        key: SerializationSchema[Any] | None,
+        value: SerializationSchema[Any],
+        timeZone: str,
+    ) -> None:
+        self._topic = topic
+        self._key = key
+        self._value = value
+        self._line = JsonLine(timeZone)
+
+    @staticmethod
+    def of(schema: KafkaRecordSerializationSchema[Any], timeZone: str) -> RunSerialization | None:
+        """That of ``schema``; None if something in it is called for each element."""
+        if type(schema) is not BuiltSerialization or schema.topic is None:
+            return None
+        if schema.partitioner is not None or schema.headerProvider is not None:
+            return None
+        known = (JsonSerializationSchema, SimpleStringSchema, ByteArraySchema)
+        parts = [part for part in (schema.valueSchema, schema.keySchema) if part is not None]
+        if any(type(part) not in known for part in parts):
+            return None
+        return RunSerialization(schema.topic, schema.keySchema, schema.valueSchema, timeZone)
+
+    def records(self, elements: Sequence[Any]) -> RunOfRecords | None:
+        """The records of ``elements``; None if an element does not fit, or may not."""
+        values = self._serialized(self._value, elements)
+        keys: Sequence[bytes | None] | None = [None] * len(elements)
+        if self._key is not None and values is not None:
+            keys = self._serialized(self._key, elements)
+        if values is None or keys is None:
+            return None
+        return RunOfRecords(self._topic, keys, values)
+
+    def _serialized(
+        self, schema: SerializationSchema[Any], elements: Sequence[Any]
+    ) -> Sequence[bytes] | None:
+        if isinstance(schema, JsonSerializationSchema):
+            return self._json(elements)
+        kinds = set(map(type, elements))
+        if isinstance(schema, SimpleStringSchema):
+            charset = schema.charset
+            return [e.encode(charset, "replace") for e in elements] if kinds <= {str} else None
+        return list(elements) if kinds <= {bytes} else None
+
+    def _json(self, elements: Sequence[Any]) -> Sequence[bytes] | None:
+        if isinstance(elements, RowColumns) and not elements.mayDiffer:
+            lines = _json_of_columns(elements)
+            if lines is not None:
+                return lines
+        line = self._line
+        try:
+            return [line(element).encode("utf-8", "replace") for element in elements]
+        except (FlinkishError, RecursionError):
+            # Found again, and named, where elements are written one by one
+            return None
+
+
+def _json_of_columns(elements: RowColumns) -> Sequence[bytes] | None:
+    """The elements as objects; None unless they are such, and their columns have one text in both forms."""
+    shape = elements.shape
+    if not shape.flat or not _is_object(shape.kind, shape.names):
+        return None
+    columns = [_decoded(column) for column in elements.batch.columns]
+    if not all(_is_plain(column.type) for column in columns):
+        return None
+    batch = pa.RecordBatch.from_arrays(columns, names=list(shape.names))
+    lines: list[bytes] = json_lines(batch).cast(pa.binary()).to_pylist()
+    return lines
+
+
+def _is_object(kind: type[Any] | None, names: tuple[str, ...]) -> bool:
+    """Whether JSON has an object for those of ``kind``, with these names."""
+    if kind is Row:
+        return True
+    if kind is None:
+        return False
+    if dataclasses.is_dataclass(kind):
+        return tuple(field.name for field in dataclasses.fields(kind)) == names
+    return getattr(kind, "_fields", None) == names
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_float64(kind)
+    )

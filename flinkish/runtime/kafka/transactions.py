@@ -1,0 +1,180 @@
+"""``Transactions``: those of one writer of a ``KafkaSink``, and the marks by which a batch is known again.
+
+A *mark* is committed in the transaction of each batch, as an offset of a group that the writer has for itself: the
+number of the batch, with the run that wrote it. Only ``init_transactions`` makes a mark certain: it ends what an
+earlier producer of the same id has left open, and fences that producer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+from flinkish.api.connectors.kafka.sink import KafkaSink
+from flinkish.runtime.kafka.client import (
+    LOG,
+    client_properties,
+    confluent_kafka,
+    is_transient,
+    number_property,
+    opened_quietly,
+)
+from flinkish.runtime.kafka.writer import USER, kafka_error
+
+_BLOCK_MILLIS = 60_000
+"""How long transactions may take to begin and end: Java's default of max.block.ms."""
+
+_PAUSE_SECONDS = 0.05
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class SinkRun:
+    """A run of a job, as the writers of a sink know it. ``job`` is the same for all runs that go on from a
+    checkpoint, ``number`` is higher than that of all earlier runs with the prefix, and ``identity`` tells apart two
+    that have begun at once. ``writers``: how many the sink has. ``written``: the last batch that is there from a
+    version of flinkish whose driver wrote all of it.
+    """
+
+    job: str
+    number: int
+    identity: str
+    writers: int
+    written: int = -1
+
+    @property
+    def text(self) -> str:
+        """The metadata of its marks."""
+        return f"{self.job} {self.number} {self.identity} {self.writers}"
+
+
+class Mark(NamedTuple):
+    """What a writer has committed with a topic: the batches of ``run`` below ``offset`` are there."""
+
+    topic: str
+    offset: int
+    run: SinkRun
+
+
+def _mark(topic: str, offset: int, text: str) -> Mark:
+    parts = text.rsplit(" ", 3)
+    if len(parts) == 4 and parts[1].isdigit() and parts[3].isdigit():
+        return Mark(topic, offset, SinkRun(parts[0], int(parts[1]), parts[2], int(parts[3])))
+    # Of a version that had one writer, and noted the job alone
+    return Mark(topic, offset, SinkRun(text, 0, "", 1))
+
+
+def last_batch(marks: Iterable[Mark], job: str) -> int:
+    """The last batch of ``job`` that is committed; -1 if there is none."""
+    return max((mark.offset for mark in marks if mark.run.job == job), default=0) - 1
+
+
+class WriterGroup:
+    """The group of one writer of a sink, in which its marks are."""
+
+    def __init__(self, sink: KafkaSink[Any], name: str) -> None:
+        self._sink = sink
+        self._kafka = confluent_kafka(USER)
+        self.patience = number_property(USER, sink.properties, "max.block.ms", _BLOCK_MILLIS) / 1000
+        self._name = name
+        self.metadata: Any = None
+        """What a transaction is told of the group, once ``marks`` has been called."""
+
+    def topics(self) -> list[str]:
+        """The topics of the brokers."""
+        return self._asked(lambda consumer, left: list(consumer.list_topics(timeout=left).topics))
+
+    def marks(self) -> list[Mark]:
+        """The marks that are committed for good, each with a topic that the batch was written to."""
+
+        # By a consumer, as the AdminClient's request for offsets ends the process when the group has just moved
+        # to another broker
+        def ask(consumer: Any, left: float) -> list[Mark]:
+            self.metadata = consumer.consumer_group_metadata()
+            topics = consumer.list_topics(timeout=left).topics
+            asked = [self._kafka.TopicPartition(name, 0) for name in topics]
+            found = consumer.committed(asked, timeout=left) if asked else []
+            for each in found:
+                if each.error is not None:
+                    raise self._kafka.KafkaException(each.error)
+            there = [each for each in found if each.offset >= 0]
+            return [_mark(each.topic, each.offset, each.metadata or "") for each in there]
+
+        return self._asked(ask)
+
+    def _asked(self, ask: Callable[[Any, float], T]) -> T:
+        given = _of_every_client(client_properties(USER, self._sink.properties))
+        own = {"group.id": self._name, "isolation.level": "read_committed"}
+        consumer = opened_quietly(USER, self._kafka.Consumer, {**given, **own})
+        until = time.monotonic() + self.patience
+        try:
+            while True:
+                try:
+                    return ask(consumer, max(until - time.monotonic(), 1.0))
+                except self._kafka.KafkaException as error:
+                    if not is_transient(error.args[0]) or time.monotonic() > until:
+                        raise kafka_error(self._sink, "look for the last batch", error) from None
+                    time.sleep(_PAUSE_SECONDS)
+        finally:
+            consumer.close()
+
+
+class Transactions:
+    """The transactions of ``producer``, which has a transactional id of its own."""
+
+    def __init__(self, sink: KafkaSink[Any], producer: Any, group: str) -> None:
+        self._sink = sink
+        self._producer = producer
+        self._kafka = confluent_kafka(USER)
+        self._group = WriterGroup(sink, group)
+
+    def initialise(self) -> list[Mark]:
+        """End and fence what has written with this id, and return the marks that it has left."""
+        self.ended("begin", self._producer.init_transactions)
+        return self._group.marks()
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self.ended("begin", lambda *_: self._producer.begin_transaction())
+
+    def commit(self, topics: Sequence[str], offset: int, run: SinkRun) -> None:
+        """Commit what has been sent to ``topics``, with a mark."""
+        if topics:
+            # Brokers refuse offsets of topics that are not there: any that was written to will do.
+            mark = self._kafka.TopicPartition(min(topics), 0, offset, run.text)
+            self.ended(
+                "commit",
+                lambda *left: self._producer.send_offsets_to_transaction(
+                    [mark], self._group.metadata, *left
+                ),
+            )
+        self.ended("commit", self._producer.commit_transaction)
+
+    def abort(self) -> None:
+        """Let nothing of the transaction be committed."""
+        try:
+            self._producer.purge()
+            self._producer.abort_transaction(self._group.patience)
+            self._producer.poll(0)
+        except Exception:  # fenced, or the broker is away: the next init_transactions ends it
+            LOG.debug("a transaction could not be aborted", exc_info=True)
+
+    def ended(self, what: str, call: Callable[..., Any]) -> None:
+        """Call ``call(seconds)``, and again as long as Kafka says that this may help."""
+        until = time.monotonic() + self._group.patience
+        while True:
+            try:
+                call(max(until - time.monotonic(), 1.0))
+                return
+            except self._kafka.KafkaException as error:
+                if not error.args[0].retriable() or time.monotonic() > until:
+                    raise kafka_error(self._sink, what, error) from None
+
+
+def _of_every_client(properties: dict[str, Any]) -> dict[str, Any]:
+    """Those properties that say how to reach the brokers."""
+    begin = ("bootstrap.", "security.", "sasl.", "ssl.", "socket.", "client.", "enable.ssl")
+    return {name: value for name, value in properties.items() if name.startswith(begin)}
