@@ -98,6 +98,14 @@ class OperatorReport(NamedTuple):
     """The name, the id and, pickled, the value of each accumulator that has changed."""
     columnRuns: tuple[RunReport, ...] = ()
     """The runs that its functions took over columns or element by element, in this batch."""
+    vertex: str = ""
+    """The uid of its vertex: an operator behind a union is chained into several."""
+    openWindows: int = 0
+    """How many windows have contents, counted for each key."""
+    touchedPages: int = 0
+    """How many pages of its state were read or written in this batch."""
+    touchedBytes: int = 0
+    """The bytes in these."""
 
 
 RECORDS_SEND = "numRecordsSend"

@@ -162,6 +162,8 @@ class WebServer:
                 return rest.checkpoint_config(self._job(jid))
             case ["jobs", jid, name] if name in _OF_A_JOB:
                 return _OF_A_JOB[name](self._job(jid))
+            case ["jobs", jid, "operators", uid, "batches"]:
+                return rest.operator_batches(self._job(jid), uid)
             case ["jobs", jid, "vertices", uid]:
                 details = self._job(jid)
                 return rest.vertex(details, _vertex(details, uid))

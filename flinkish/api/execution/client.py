@@ -80,6 +80,8 @@ class OperatorMetrics:
     """The accumulators of the operator's user functions, by name: one of each task."""
     functions: tuple[FunctionRuns, ...] = ()
     """How its functions ran that may run over columns."""
+    openWindows: int = 0
+    """The number of windows with contents, counted for each key."""
 
     @property
     def leftColumns(self) -> dict[str, str]:

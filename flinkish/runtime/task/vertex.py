@@ -43,7 +43,7 @@ from flinkish.runtime.reports import (
 )
 from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
-from flinkish.runtime.state.page_store import PageStore
+from flinkish.runtime.state.page_store import MeteredPageStore, PageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.task.chain import ChainedEdge, ChainedNode, OperatorChain
 from flinkish.runtime.task.gates import FrameRow, InputGates, Slice
@@ -70,6 +70,7 @@ from flinkish.runtime.task.writer import (
 from flinkish.runtime.task_logs import TaskLog
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermarks import JoinedSplits
+from flinkish.runtime.windowing.window_contents import TABLE as WINDOW_CONTENTS
 
 T = TypeVar("T")
 
@@ -185,7 +186,12 @@ class VertexTask:
         self._chain.endSlice()
         return [row for writer in self._writers for row in writer.finish()]
 
-    def _reports(self, key_group: int, backend: PagedKeyedStateBackend | None) -> list[Any]:
+    def _reports(
+        self,
+        key_group: int,
+        backend: PagedKeyedStateBackend | None,
+        touched: tuple[int, int] = (0, 0),
+    ) -> list[Any]:
         reports = []
         for uid, operator in self._chain.operators.items():
             keyed = backend is not None and uid == self.plan.uid
@@ -220,6 +226,10 @@ class VertexTask:
                         *self._chain.columnRuns(uid),
                         *(self._writing.reports() if uid == self.plan.uid else ()),
                     ),
+                    vertex=self.plan.uid,
+                    openWindows=backend.numEntries(WINDOW_CONTENTS) if keyed and backend else 0,
+                    touchedPages=touched[0] if keyed else 0,
+                    touchedBytes=touched[1] if keyed else 0,
                 )
             )
         return reports
@@ -393,6 +403,7 @@ class SourceTask(VertexTask):
             (),
             *self._work(),
             columnRuns=self._writing.reports(),
+            vertex=plan.uid,
         )
 
 
@@ -437,10 +448,11 @@ class KeyGroupTask(VertexTask):
         began = perf_counter_ns()
         clock = max(row.clock for row in rows)
         restored = [row for row in rows if row.gate == RESTORED_GATE]
+        metered = MeteredPageStore(store)
         if restored:
-            snapshot = restored_state(self._backend, self.plan.uid, restored, store)
+            snapshot = restored_state(self._backend, self.plan.uid, restored, metered)
         self._head.inFirstKeyGroup = key_group == self._first_key_group
-        self._backend.load(store, snapshot and snapshot["backend"])
+        self._backend.load(metered, snapshot and snapshot["backend"])
         self._begin(Slice(key_group, clock), snapshot and self._chain_of(snapshot))
         self._gates.restore(snapshot and snapshot["gates"])
         # The key groups may be others than when a savepoint was made, and each tells its splits anew
@@ -465,7 +477,7 @@ class KeyGroupTask(VertexTask):
             "gates": self._gates.snapshot(),
         }
         self._busy = perf_counter_ns() - began
-        reports = self._reports(key_group, self._backend)
+        reports = self._reports(key_group, self._backend, metered.touched)
         if self._tells_splits:
             reports = self._of_splits(key_group, reports)
         return written, directory, reports
