@@ -13,6 +13,8 @@ from flinkish.api.execution.details import (
     ExceptionDetails,
     InputDetails,
     JobDetails,
+    KeyGroupState,
+    OperatorBatch,
     OperatorDetails,
     SourceDetails,
     VertexDetails,
@@ -33,10 +35,13 @@ def details(
     """A job of two sources, one of which holds the watermark back, windows and a sink."""
     now = round(time.time() * 1000)
     stuck = now - 3_600_000
-    metrics = OperatorMetrics("w", "windows", 900, 90, 7, stuck, 12, 34, 5, {"clicks": 9.0})
+    metrics = OperatorMetrics(
+        "w", "windows", 900, 90, 7, stuck, 12, 34, 5, {"clicks": 9.0}, openWindows=31
+    )
+    keyed = {0: KeyGroupState(30, 4, 65_000, 27), 1: KeyGroupState(4, 1, 5_000, 4)}
     inputs = (
-        InputDetails("Source: slow", False, stuck, False, now - 90_000, True),
-        InputDetails(f"Source: {MARKUP}", False, now - 2_000, False, now - 500, False),
+        InputDetails("Source: slow", False, stuck, False, now - 90_000, True, 3_598_000),
+        InputDetails(f"Source: {MARKUP}", False, now - 2_000, False, now - 500, False, 0),
         InputDetails("Source: gone", False, None, True, now - 400_000, False),
     )
     hold = WatermarkHold("Source: slow", None, stuck, now - 90_000)
@@ -66,8 +71,8 @@ def details(
                 2.5,
                 {0: 500, 1: 100, 2: 200, 3: 100},
                 (
-                    OperatorDetails(metrics, inputs, hold),
-                    OperatorDetails(OperatorMetrics("m", "Map", 90, 90), (), hold),
+                    OperatorDetails(metrics, inputs, hold, keyedState=keyed),
+                    OperatorDetails(OperatorMetrics("m", "Map", 90, 90, 0, stuck), (), hold),
                 ),
             ),
             VertexDetails("k", "Print to Std. Out", 2, False, True, 1, 90, 0, 0.0, 0, 1.0, {}, ()),
@@ -86,6 +91,10 @@ def details(
         ),
         {"objectReuse": "false"},
         batches,
+        operatorBatches={
+            number: {"w": OperatorBatch(100, 9, 1, stuck, 12, 34, 2 * number, 70_000, 250)}
+            for number in range(batches)
+        },
     )
 
 
@@ -113,7 +122,24 @@ def _batch(number: int, now: int) -> BatchDetails:
         "commitOffsets": 30,
     }
     took = 450 + 10 * (number % 7)
-    return BatchDetails(number, now - 1_000 * (60 - number), took, phases, 100, 9, 1, 1.5, 70_000)
+    if number == 0:  # the first batch is slow
+        took, phases["stages"] = 30_000, 29_000
+    # Started again before batch 12, and without a batch for a minute before batch 25
+    began = now - 1_000 * (60 - number) - (60_000 if number < 25 else 0)
+    return BatchDetails(
+        number,
+        began,
+        took,
+        phases,
+        100,
+        9,
+        1,
+        1.5,
+        70_000,
+        2 * number,
+        90_000 * number,
+        number >= 12,
+    )
 
 
 class Client(JobClient):
