@@ -17,10 +17,11 @@ import cloudpickle
 from flinkish.api.arguments import instance, text
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.execution.client import FunctionRuns, OperatorMetrics
-from flinkish.api.execution.details import KeyGroupState, OperatorBatch
+from flinkish.api.execution.details import KeyGroupState, OperatorBatch, WorkerDetails
 from flinkish.api.functions.accumulators import Accumulator
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
+from flinkish.runtime.profiling import Profiler
 from flinkish.runtime.progress import InputWatermarks, VertexLoads, visible
 from flinkish.runtime.reports import SOURCE_PART, OperatorReport
 from flinkish.runtime.time.watermarks import combined
@@ -257,6 +258,9 @@ class _RegisteredAccumulator:
 
 _RATE_SECONDS = 60.0
 
+_WORKERS_BATCHES = 20
+"""A worker that ran nothing in so many batches is not shown any more."""
+
 
 class EventRate:
     """How often an event came in the last minute, as Flink's ``MeterView`` has it."""
@@ -329,6 +333,8 @@ class MetricsTotals:
         self._accumulators: dict[str, dict[str, dict[str, bytes]]] = {}
         self.states: dict[str, set[tuple[str, str, str]]] = {}
         """The states that functions use, by the uid of their operator."""
+        self.profiler = Profiler()
+        self._workers: dict[tuple[str, int], WorkerDetails] = {}
         self._pages: dict[tuple[str, int], PageSizes] = {}
         self._in_batch: dict[str, list[int]] = {}
         self.lastBatch: dict[str, OperatorBatch] = {}
@@ -346,6 +352,10 @@ class MetricsTotals:
                 counts[1] += report.numRecordsOut
                 counts[2] += report.numLateRecordsDropped
             self.loads.add(report)
+            self.profiler.add(report)
+            if report.worker is not None:
+                found = WorkerDetails(*report.worker, self.batches)
+                self._workers[found.host, found.process] = found
             user = self._user.setdefault(report.uid, {})
             for name, value in report.userCounts.items():
                 user[name] = user.get(name, 0) + value
@@ -407,6 +417,12 @@ class MetricsTotals:
     def numOpenWindows(self) -> int:
         """The windows that all operators have open, each counted for each key."""
         return sum(batch.openWindows for batch in self.lastBatch.values())
+
+    @property
+    def workers(self) -> tuple[WorkerDetails, ...]:
+        """The processes that ran tasks in the last batches."""
+        since = self.batches - _WORKERS_BATCHES
+        return tuple(found for found in list(self._workers.values()) if found.lastBatch >= since)
 
     @property
     def stateBytes(self) -> int:

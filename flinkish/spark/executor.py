@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -129,7 +129,7 @@ class SparkPipelineExecutor:
                     plan.goOn(session, graph, settings)
                     run = queries.prepared()
                     view = JobDetailsView(
-                        graph, settings, queries.monitor, config, given, not batch
+                        graph, settings, queries.monitor, config, given, not batch, _ui(session)
                     )
                     return SparkJobClient(
                         jobName,
@@ -469,3 +469,10 @@ def _job_sources(graph: JobGraph, streams: dict[str, SourceStream]) -> JobSource
 def _source(content: Any) -> Source[Any]:
     assert isinstance(content, Source)
     return content
+
+
+def _ui(session: SparkSession) -> str | None:
+    """The address of Spark's web page, None if it is off."""
+    with quiet_py4j(), suppress(Exception):  # Spark Connect has none
+        return session.sparkContext.uiWebUrl
+    return None

@@ -25,7 +25,7 @@ from flinkish.api.execution.job_drawing import PHASES, recent_rate
 _MOST_BATCHES = 600
 """As many batches as a job keeps."""
 
-_ELSEWHERE = ("batches", "operatorBatches")
+_ELSEWHERE = ("batches", "operatorBatches", "profile", "workers")
 """The parts of the details of a job that have a document of their own."""
 
 _STATES = (

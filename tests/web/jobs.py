@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
 from flinkish.api.execution.details import (
     BatchDetails,
+    BatchProfile,
     CheckpointDetails,
     EdgeDetails,
     ExceptionDetails,
@@ -16,12 +18,15 @@ from flinkish.api.execution.details import (
     KeyGroupState,
     OperatorBatch,
     OperatorDetails,
+    ProfiledStack,
     SourceDetails,
     VertexDetails,
     WatermarkHold,
+    WorkerDetails,
 )
 
 MARKUP = "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
+_TASK = "WindowOperator.processRecords (flinkish/runtime/windowing/window_operator.py:90)"
 FINAL = 2**63 - 1
 
 
@@ -95,6 +100,7 @@ def details(
             number: {"w": OperatorBatch(100, 9, 1, stuck, 12, 34, 2 * number, 70_000, 250)}
             for number in range(batches)
         },
+        workers=(WorkerDetails("worker-1", 4711, 90 << 20, 120 << 20, 12.5, 3, batches),),
     )
 
 
@@ -142,6 +148,19 @@ def _batch(number: int, now: int) -> BatchDetails:
     )
 
 
+PROFILE = BatchProfile(
+    39,
+    1_767_225_600_000,
+    2,
+    (
+        ProfiledStack("w", (_TASK, "Slow.reduce (jobs/clicks.py:12)"), 70),
+        ProfiledStack("w", (_TASK, "Slow.reduce (jobs/clicks.py:12)", f"{MARKUP} (a.py:1)"), 20),
+        ProfiledStack("w", (_TASK,), 10),
+        ProfiledStack("s0", (_TASK, "parsed (jobs/clicks.py:3)"), 5),
+    ),
+)
+
+
 class Client(JobClient):
     """A client that tells of ``details``, and notes what it is asked to do."""
 
@@ -173,6 +192,10 @@ class Client(JobClient):
     def triggerSavepoint(self, savepointDirectory: str) -> str:
         self.asked.append("savepoint")
         return savepointDirectory
+
+    def profileBatch(self) -> None:
+        self.asked.append("profile")
+        self.told = replace(self.told, profile=PROFILE)
 
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
         return JobExecutionResult(self.told.name, self.told.jid, 1, {})

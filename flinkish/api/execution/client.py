@@ -189,6 +189,11 @@ class JobClient(AbsentMethods, ABC):
         job goes on meanwhile."""
 
     @abstractmethod
+    def profileBatch(self) -> None:
+        """Sample the stacks of the tasks in the next batch: ``getJobDetails().profile`` has them when it has ended. The
+        web page draws them as a flame graph."""
+
+    @abstractmethod
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
         """Wait for the end, ``timeout`` seconds at most, and return the result.
 

@@ -187,6 +187,45 @@ class OperatorBatch:
 
 
 @dataclass(frozen=True)
+class ProfiledStack:
+    """Calls in which a task of a vertex was seen."""
+
+    vertex: str
+    calls: tuple[str, ...]
+    """Functions with file and line, the outermost first."""
+    samples: int
+    """How often."""
+
+
+@dataclass(frozen=True)
+class BatchProfile:
+    """What the tasks of one batch did, by samples of their stacks."""
+
+    batch: int
+    timestamp: int
+    """When (ms since the epoch) it was whole."""
+    interval: int
+    """How often (ms) a stack was looked at."""
+    stacks: tuple[ProfiledStack, ...]
+
+
+@dataclass(frozen=True)
+class WorkerDetails:
+    """A Python process that runs tasks, as of the last batch in which it did."""
+
+    host: str
+    process: int
+    residentBytes: int
+    peakBytes: int
+    """The most that were resident at any time."""
+    processorSeconds: float
+    collections: int
+    """How often Python's cycle collector ran."""
+    lastBatch: int
+    """The batch."""
+
+
+@dataclass(frozen=True)
 class CheckpointDetails:
     """The checkpoints of a job: one for each batch."""
 
@@ -245,6 +284,14 @@ class JobDetails:
     """What happens after a failure."""
     operatorBatches: Mapping[int, Mapping[str, OperatorBatch]] = field(default_factory=dict)
     """What each operator did, by uid, in the last batches of this program, by their ids."""
+    profile: BatchProfile | None = None
+    """What ``JobClient.profileBatch`` asked for last, once it is there."""
+    profileRequested: bool = False
+    """Whether a profile is still to come."""
+    workers: tuple[WorkerDetails, ...] = ()
+    """The Python processes in which tasks ran, those of the last batches."""
+    engineUI: str | None = None
+    """The address of Spark's own web page, if the session has one."""
 
     @property
     def outputWatermark(self) -> int | None:

@@ -53,12 +53,14 @@ class JobDetailsView:
         config: ExecutionConfig,
         directory: str | None,
         checkpointed: bool,
+        engineUI: str | None = None,
     ) -> None:
         self._graph = graph
         self._settings = settings
         self._monitor = monitor
         self._directory = directory
         self._checkpointed = checkpointed
+        self._engine_ui = engineUI
         self._shown = _shown(config)
         self._restart_strategy = config.getRestartStrategy().getDescription()
         self._names = operator_names(graph)
@@ -104,6 +106,10 @@ class JobDetailsView:
             monitor.numRestarts,
             self._restart_strategy,
             dict(monitor.operatorBatches),
+            monitor.metrics.profiler.last,
+            monitor.metrics.profiler.requested,
+            monitor.metrics.workers,
+            self._engine_ui,
         )
 
     def exception(self, error: BaseException) -> ExceptionDetails:

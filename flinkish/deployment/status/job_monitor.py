@@ -68,6 +68,7 @@ class JobMonitor:
         while len(self.operatorBatches) > BATCHES_KEPT:
             del self.operatorBatches[next(iter(self.operatorBatches))]
         self._out, self._late = out, late
+        self.metrics.profiler.endBatch(number)
         self._note(batch)
         self.completed += 1
 

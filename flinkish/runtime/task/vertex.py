@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from heapq import nsmallest
 from time import perf_counter_ns
@@ -31,6 +31,7 @@ from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.columns.tracing.column_runs import ColumnScope
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
+from flinkish.runtime.profiling import StackSampler
 from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.user_code import naming_internal_errors, user_method_of
@@ -40,6 +41,7 @@ from flinkish.runtime.reports import (
     InputReport,
     LogReport,
     OperatorReport,
+    this_worker,
 )
 from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
@@ -94,6 +96,8 @@ def collection_paused() -> Iterator[None]:
 
 ONE_SUBTASK = Subtask()
 
+_UNSEEN = nullcontext()
+
 
 MALFORMED_A_RUN = 1_000
 
@@ -125,6 +129,9 @@ class VertexTask:
         self._writing = ColumnScope(settings.columnChecks)
         """The functions of the writers: key selectors, and folds before a shuffle."""
         self._attributes: list[FunctionAttributes] = []
+        self.profiled = False
+        """Whether the stacks of this batch are sampled."""
+        self._sampler = StackSampler()
         self.reusable = True
         """Whether no user function changed attributes that are not kept since it was opened."""
         self.sourceOutput = Output()
@@ -171,6 +178,10 @@ class VertexTask:
     def close(self) -> None:
         """Close the user functions."""
         self._chain.close()
+
+    def _working(self) -> AbstractContextManager[object]:
+        """Samples the stack inside the block, if the batch is profiled."""
+        return self._sampler if self.profiled else _UNSEEN
 
     def _begin(self, part: Slice, snapshot: dict[str, Any] | None) -> None:
         self._clock.begin(part.clock)
@@ -230,6 +241,8 @@ class VertexTask:
                     openWindows=backend.numEntries(WINDOW_CONTENTS) if keyed and backend else 0,
                     touchedPages=touched[0] if keyed else 0,
                     touchedBytes=touched[1] if keyed else 0,
+                    stacks=self._sampler.taken() if keyed else (),
+                    worker=this_worker() if keyed else None,
                 )
             )
         return reports
@@ -336,7 +349,7 @@ class SourceTask(VertexTask):
     def process(self, records: Records) -> list[FrameRow]:
         """Process a run of the source's records, and return the frames that are full by now."""
         began = perf_counter_ns()
-        with collection_paused(), self._log.kept():
+        with collection_paused(), self._log.kept(), self._working():
             self.sourceOutput.emitRecords(records)
             self.sourceOutput.flush()
             rows = [row for writer in self._writers for row in writer.rows()]
@@ -372,7 +385,7 @@ class SourceTask(VertexTask):
     def finish(self) -> tuple[list[FrameRow], list[OperatorReport]]:
         """End the slice; returns the remaining frames and the operators' metrics."""
         began = perf_counter_ns()
-        with self._log.kept():
+        with self._log.kept(), self._working():
             self.sourceOutput.flush()
             rows = self._finish()
         self._busy += perf_counter_ns() - began
@@ -404,6 +417,8 @@ class SourceTask(VertexTask):
             *self._work(),
             columnRuns=self._writing.reports(),
             vertex=plan.uid,
+            stacks=self._sampler.taken(),
+            worker=this_worker(),
         )
 
 
@@ -457,7 +472,7 @@ class KeyGroupTask(VertexTask):
         self._gates.restore(snapshot and snapshot["gates"])
         # The key groups may be others than when a savepoint was made, and each tells its splits anew
         told = None if restored else self._head.joinedSplits()
-        with collection_paused(), self._log.kept():
+        with collection_paused(), self._log.kept(), self._working():
             if self.plan.uid in self._settings.bootstraps:
                 self._gates.processElements(rows)
             elif self._settings.batch:

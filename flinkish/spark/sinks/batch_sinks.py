@@ -44,6 +44,7 @@ from flinkish.runtime.task_logs import log_again
 from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory
 from flinkish.spark.frame_rows import frame_rows
+from flinkish.spark.profiled_batches import profile_jobs
 from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j
 from flinkish.spark.session.session import JOB_SETTINGS, TIME_ZONE, row_settings
 from flinkish.spark.sinks.columns import sink_schema
@@ -229,7 +230,7 @@ class BatchSinks:
                 content = F.when(~by_workers, F.col("frame"))
                 rows = frame.withColumn("frame", content)
             by_target: dict[str, list[Any]] = {}
-            for row in sorted(frame_rows(rows.collect()), key=_place):
+            for row in sorted(frame_rows(self._collected(rows)), key=_place):
                 by_target.setdefault(row.target, []).append(row.frame)
             collected = time.time()
             for uid, files in self._files.items():
@@ -281,6 +282,17 @@ class BatchSinks:
         finally:
             if self._written_by_workers:
                 frame.unpersist()
+
+    def _collected(self, rows: DataFrame) -> list[Any]:
+        """Run the batch, and return its rows."""
+        if not self._metrics.profiler.begin():
+            return rows.collect()
+        context = rows.sparkSession.sparkContext
+        profile_jobs(context, True)
+        try:
+            return rows.collect()
+        finally:
+            profile_jobs(context, False)
 
     def close(self) -> None:
         """Called when the job has ended."""

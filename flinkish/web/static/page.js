@@ -7,10 +7,11 @@ const main = document.getElementById("main");
 const TABS = [
   ["overview", "Overview"], ["watermarks", "Watermarks"], ["batches", "Batches"],
   ["checkpoints", "Checkpoints"], ["exceptions", "Exceptions"], ["metrics", "Metrics"],
+  ["profile", "Flame graph"], ["executors", "Executors"], ["logs", "Logs"],
   ["configuration", "Configuration"],
 ];
 const LOST = "DISCONNECTED";
-const view = { shell: null, picked: null, graph: null, drawing: null, job: null, jobs: null, heard: null };
+const view = { charted: null, logs: [], shell: null, picked: null, graph: null, drawing: null, job: null, jobs: null, heard: null };
 
 // ---------------------------------------------------------------- the token, the theme, the server
 
@@ -148,7 +149,7 @@ function showJobs(jobs) {
   document.title = "flinkish";
   const rows = (some) => some.map((job) => [
     element("a", { href: `#/jobs/${encodeURIComponent(job.jid)}`, "data-key": job.jid }, job.name), state(job.state), moment(job["start-time"]),
-    duration(job.duration), job["end-time"] < 0 ? "–" : moment(job["end-time"]), element("span", { class: "quiet" }, job.jid),
+    duration(job.duration), job["end-time"] < 0 ? "–" : moment(job["end-time"]), element("span", { class: "quiet" }, job.archived ? `${job.jid}, of an earlier program` : job.jid),
   ]);
   const heads = ["Job", "Status", "Start time", "#Duration", "End time", "ID"];
   const running = jobs.filter((job) => runs(job.state)), lost = jobs.filter((job) => job.state === LOST);
@@ -203,7 +204,10 @@ async function showJob(job) {
     view.graph = null;
   }
   if (tab === "overview") await overview(job, at.panel);
-  else fill(at.panel, ...PANELS[tab](job));
+  else {
+    const children = await PANELS[tab](job);
+    if (view.shell === at && route().tab === tab) fill(at.panel, ...children);
+  }
 }
 
 function runs(status) {
@@ -213,6 +217,7 @@ function runs(status) {
 function header(job) {
   const running = runs(job.status);
   const actions = running && token ? element("div", { class: "actions" },
+    element("button", { type: "button", class: "action", "data-key": "savepoint", onclick: () => askForSavepoint(job) }, "Savepoint"),
     job.checkpoint.directory ? element("button", { type: "button", class: "action", "data-key": "stop", onclick: () => ask(job, "stop") }, "Stop after this batch") : null,
     element("button", { type: "button", class: "action danger", "data-key": "cancel", onclick: () => ask(job, "cancel") }, "Cancel job")) : null;
   const error = job.exceptions[0];
@@ -221,6 +226,8 @@ function header(job) {
     facts([
       ["ID", job.jid], ["Start time", moment(job.startTime)], job.endTime ? ["End time", moment(job.endTime)] : null, ["Duration", duration(job.duration)],
       ["Batches", number(job.completedBatches)], job.numRestarts ? ["Restarts", number(job.numRestarts)] : null,
+      running && job.engineUI ? ["Spark", element("a", { href: `${job.engineUI}/StreamingQuery/`, rel: "noreferrer" }, "its own page")] : null,
+      view.savepoint?.jid === job.jid ? ["Savepoint", view.savepoint.text] : null,
     ].filter(Boolean)),
     job.status === LOST ? unreachable() : null,
     tiles(job),
@@ -309,6 +316,35 @@ function ask(job, how) {
     element("div", { class: "actions" },
       element("button", { type: "button", class: "action", onclick: close }, "Keep running"),
       element("button", { type: "button", class: "action danger", onclick: go }, how === "stop" ? "Stop job" : "Cancel job")));
+  document.body.append(dialog);
+  dialog.addEventListener("cancel", () => dialog.remove());
+  dialog.showModal();
+}
+
+function askForSavepoint(job) {
+  const place = element("input", { type: "text", required: true, size: 44, "aria-label": "Directory", placeholder: "/data/savepoints/new" });
+  const close = () => { dialog.close(); dialog.remove(); };
+  const write = async (event) => {
+    event.preventDefault();
+    const directory = place.value.trim(), said = (text) => { view.savepoint = { jid: job.jid, text }; refresh(); };
+    if (!directory) return;
+    close();
+    const path = `jobs/${encodeURIComponent(job.jid)}/savepoints`;
+    try {
+      const { "request-id": id } = await (await call(path, { method: "POST", body: JSON.stringify({ "target-directory": directory }) })).json();
+      said(`being written to ${directory}`);
+      for (;;) {
+        const { status, operation } = await json(`${path}/${id}`);
+        if (status.id === "COMPLETED") return said(operation.location ? `written to ${operation.location}` : operation["failure-cause"]["stack-trace"]);
+        await new Promise((done) => { setTimeout(done, 500); });
+      }
+    } catch (error) { said(error.message); }
+  };
+  const dialog = element("dialog", { "aria-label": "Savepoint" }, element("form", { onsubmit: write },
+    element("p", {}, `Write a savepoint of ${job.name} to this new directory, or URI. The job goes on.`), place,
+    element("div", { class: "actions" },
+      element("button", { type: "button", class: "action", onclick: close }, "Cancel"),
+      element("button", { type: "submit", class: "action" }, "Write savepoint"))));
   document.body.append(dialog);
   dialog.addEventListener("cancel", () => dialog.remove());
   dialog.showModal();
@@ -453,7 +489,8 @@ const PANELS = {
   exceptions: (job) => job.exceptions.length ? job.exceptions.map((error, index) => card(`${index ? "" : "Root exception: "}${error.type}`,
     facts([["Time", moment(error.timestamp)], ["Operator", error.operator ?? "–"], ["Element", error.element ?? "–"]]), element("p", {}, element("pre", {}, error.message)), error.trace ? element("details", { open: !index }, element("summary", {}, "Where it was raised"), element("pre", { class: "trace" }, error.trace)) : null))
     : [card(null, element("p", { class: "quiet" }, "No run of this job has failed."))],
-  metrics: (job) => [
+  metrics: async (job) => [
+    await operatorCharts(job),
     card("Operators", operatorTable(job.vertices.flatMap((vertex) => vertex.operators), job)),
     card("Metrics of your functions", table(["Operator", "Metric", "#Value"], job.vertices.flatMap((vertex) => vertex.operators).flatMap(({ metrics }) =>
       Object.entries(metrics.user).map(([name, value]) => [metrics.name, name, number(value)])), "None of your functions has registered a metric.")),
@@ -461,6 +498,93 @@ const PANELS = {
   configuration: (job) => [card("Configuration", table(["Setting", "Value"], [
     ["parallelism in use", job.parallelism], ["key groups", job.maxParallelism], ...Object.entries(job.settings)]))],
 };
+
+Object.assign(PANELS, {
+  profile: async (job) => {
+    const found = await asked(job, "profile");
+    if (!found) return [gone()];
+    const asks = runs(job.status) && token ? element("button", { type: "button", class: "action", "data-key": "profile", disabled: found.requested, onclick: async () => { await call(`jobs/${encodeURIComponent(job.jid)}/profile`, { method: "POST" }); refresh(); } },
+      found.requested ? "Waiting for a batch…" : "Profile the next batch") : null;
+    return [
+      card("Where the time of a batch goes", element("p", { class: "quiet" }, found.batch === null ? "No batch has been profiled yet: while one is, the stack of each task is looked at every 2 ms."
+        : `Batch ${found.batch}, ${date(found.timestamp)}: the stack of each task, looked at every ${found.interval} ms.`), asks),
+      found.functions.length ? card("Time by user function", table(["Function", "Vertex", "#Time"], found.functions.map((each) => [
+        each.function, job.vertices.find((vertex) => vertex.id === each.vertex)?.name ?? "", duration(each.millis)]))) : null,
+      ...found.vertices.map(({ name, data }) => card(name, flames(data, found.interval))),
+    ].filter(Boolean);
+  },
+  executors: async (job) => {
+    const found = await asked(job, "executors");
+    if (!found) return [gone()];
+    return [
+      card("Executors of Spark", found.error ? element("p", { class: "quiet" }, found.error) : null, found.executors.length ? table(
+        ["Executor", "Address", "#Cores", "#Active tasks", "#Failed tasks", "#Storage memory", "#Peak heap", "#Time in tasks", "#Garbage collection"],
+        found.executors.map((each) => [each.active ? each.id : `${each.id} (gone)`, each.address, each.cores, each.activeTasks, each.failedTasks,
+          `${bytes(each.memoryUsed)} of ${bytes(each.maxMemory)}`, each.peakHeap ? bytes(each.peakHeap) : "–", duration(each.taskMillis), duration(each.gcMillis)])) : null),
+      card("Python workers", table(["Process", "#Memory", "#At most", "#Processor time", "#Collections", "#Last batch"], found.workers.map((each) => [
+        `${each.process} on ${each.host}`, bytes(each.residentBytes), bytes(each.peakBytes), duration(1000 * each.processorSeconds), number(each.collections), each.lastBatch]), "No task has run yet.")),
+    ];
+  },
+  logs: async (job) => {
+    const last = view.logs[view.logs.length - 1];
+    const found = job.status === LOST ? { lines: [] } : await json(`logs?after=${last ? last.number : 0}`).catch((error) => { if (error.lost) return { lines: [] }; throw error; });
+    view.logs = [...view.logs, ...found.lines.filter((line) => !last || line.number > last.number)].slice(-2000);
+    return [card("What the program logs, and its functions in workers", element("p", { class: "quiet" }, "The last 2,000 records of Python's loggers, at the levels that the program has set; those of functions begin with the name of their operator. ",
+      job.engineUI ? "What workers print is in the standard error of Spark's executors, on its own page." : "What workers print goes to the standard error of the program or of Spark's executors."),
+    view.logs.length ? element("div", { class: "logs" }, ...[...view.logs].reverse().slice(0, 500).map((line) => element("div", { class: `line ${line.level}` },
+      element("span", { class: "quiet moment" }, date(line.timestamp)), " ", element("strong", {}, line.level), " ", element("span", { class: "quiet" }, line.logger), " ", element("span", { class: "message" }, line.message))))
+      : element("p", { class: "quiet" }, "Nothing has been logged yet."))];
+  },
+});
+
+const gone = () => card(null, element("p", { class: "quiet" }, "What the program knew of this has gone with it."));
+
+/** A document of a job; null if the program does not answer, or has not kept it. */
+async function asked(job, path) {
+  try {
+    return await json(`jobs/${encodeURIComponent(job.jid)}/${path}`);
+  } catch (error) {
+    if (error.lost || error.status === 404) return null;
+    throw error;
+  }
+}
+
+/** What one operator did in each batch. */
+async function operatorCharts(job) {
+  const operators = job.vertices.flatMap((vertex) => vertex.operators.map(({ metrics }) => metrics));
+  if (!operators.some(({ uid }) => uid === view.charted)) view.charted = operators[operators.length - 1]?.uid;
+  const batches = view.charted ? await asked(job, `operators/${encodeURIComponent(view.charted)}/batches`) : null;
+  const whole = new Map(job.batches.map((batch) => [batch.id, batch]));
+  const known = (batches || []).filter(({ id }) => whole.has(id)).map((found) => ({ ...found, ...Object.fromEntries(["startTime", "duration", "run", "recordsIn"].map((name) => [name, whole.get(found.id)[name]])) }));
+  const select = element("select", { "data-key": "operator", "aria-label": "Operator", onchange: (event) => { view.charted = event.target.value; refresh(); } },
+    ...operators.map(({ uid, name }) => element("option", { value: uid, selected: uid === view.charted }, name)));
+  const late = (batch) => (batch.currentWatermark === null || BigInt(batch.currentWatermark) === MAX ? 0 : Math.max(0, batch.startTime + batch.duration - Number(batch.currentWatermark)));
+  const charts = [["Records in", 2, (batch) => batch.numRecordsIn, number], ["Records out", 3, (batch) => batch.numRecordsOut, number], ["Work of its vertex", 1, (batch) => batch.busyMillis, duration],
+    ["Watermark behind the clock", 4, late, duration], ["Open windows", 1, (batch) => batch.openWindows, number], ["State", 3, (batch) => batch.stateBytes, bytes], ["Timers", 0, (batch) => batch.timers, number]];
+  return card("An operator in the last batches", select, element("div", { class: "charts" }, ...charts.filter(([, , part]) => known.some(part)).map(([name, kind, part, shown]) =>
+    element("div", {}, element("h3", {}, name), chart(known, (batch) => [...Array(kind).fill(0), part(batch)], shown)))),
+  known.length ? null : element("p", { class: "quiet" }, "No batch of this program has ended yet."));
+}
+
+/** A flame graph: each call below its caller, as wide as the time in which it was seen. */
+function flames(root, interval) {
+  const rows = [];
+  const place = (node, depth, left) => {
+    rows[depth] ??= element("div", { class: "flames" });
+    const share = node.value / root.value, own = node.name.includes("(flinkish/");
+    const box = element("span", { class: own ? "flame own" : "flame", title: `${node.name}: ${duration(node.value * interval)}, ${percent(share)}`, tabindex: share > 0.1 ? "0" : null }, depth ? node.name : "all tasks");
+    box.style.left = `${100 * left}%`;
+    box.style.width = `${100 * share}%`;
+    rows[depth].append(box);
+    let next = left;
+    for (const child of node.children) {
+      if (child.value / root.value >= 0.002) place(child, depth + 1, next);
+      next += child.value / root.value;
+    }
+  };
+  place(root, 0, 0);
+  return element("div", { role: "img", "aria-label": "Flame graph" }, ...rows);
+}
 
 const phase = (batch, names) => names.reduce((total, name) => total + (batch.phases[name] || 0), 0);
 
@@ -499,7 +623,7 @@ async function refresh() {
   const mine = ++turn, at = route(), connection = document.getElementById("connection");
   try {
     if (at.jid) {
-      const job = await json(`jobs/${encodeURIComponent(at.jid)}/details?batches=${at.tab === "batches" ? 600 : 50}`);
+      const job = await json(`jobs/${encodeURIComponent(at.jid)}/details?batches=${at.tab === "batches" || at.tab === "metrics" ? 600 : 50}`);
       if (mine !== turn) return;
       Object.assign(view, { job, heard: Date.now() });
       await showJob(job);
