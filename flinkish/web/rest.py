@@ -324,17 +324,7 @@ def everything(details: JobDetails) -> dict[str, Any]:
         **{name: value for name, value in vars(details).items() if name not in _ELSEWHERE},
         "status": details.status.value,
         "duration": _duration(details),
-        "vertices": [
-            {
-                **asdict(vertex),
-                "currentWatermark": vertex.currentWatermark,
-                "operators": [
-                    {**asdict(operator), "isHeld": is_held(details, operator)}
-                    for operator in vertex.operators
-                ],
-            }
-            for vertex in details.vertices
-        ],
+        "vertices": [_whole_vertex(details, vertex) for vertex in details.vertices],
         "outputWatermark": details.outputWatermark,
         "waitsFor": waits_for(details),
         "edges": [vars(edge) for edge in details.edges],
@@ -343,6 +333,13 @@ def everything(details: JobDetails) -> dict[str, Any]:
         "phases": PHASES,
         "recordsPerSecond": recent_rate(details),
     }
+
+
+def _whole_vertex(details: JobDetails, found: VertexDetails) -> dict[str, Any]:
+    document = {**asdict(found), "currentWatermark": found.currentWatermark}
+    for operator, told in zip(found.operators, document["operators"]):
+        told["isHeld"] = is_held(details, operator)
+    return document
 
 
 def operator_batches(details: JobDetails, uid: str) -> list[dict[str, Any]]:

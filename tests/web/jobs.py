@@ -199,3 +199,70 @@ class Client(JobClient):
 
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
         return JobExecutionResult(self.told.name, self.told.jid, 1, {})
+
+
+def flights() -> JobDetails:
+    """A job with plain names, for the pictures of the documentation."""
+    told = details("5f1c0d2a7be94c3f", name="delays by airport")
+    now = told.now
+    event_time = now - 420_000
+    first, second, windows, sink = told.vertices
+
+    def named(
+        vertex: VertexDetails, *names: str, watermark: int | None = event_time
+    ) -> VertexDetails:
+        operators = tuple(
+            replace(
+                operator,
+                metrics=replace(operator.metrics, name=name, currentWatermark=watermark),
+                inputs=tuple(
+                    replace(read, name=_PLAIN.get(read.name, read.name))
+                    for read in operator.inputs[:2]
+                ),
+                heldBackBy=operator.heldBackBy
+                and replace(
+                    operator.heldBackBy, operator="Source: weather", currentWatermark=watermark
+                ),
+            )
+            for operator, name in zip(vertex.operators, names)
+        )
+        return replace(vertex, name=" -> ".join(names), operators=operators)
+
+    names = {"s0": "Source: weather", "s1": "Source: flights", "w": "mean delay"}
+    profile = replace(
+        PROFILE,
+        stacks=tuple(
+            ProfiledStack(vertex, calls, samples)
+            for vertex, calls, samples in (
+                ("w", (_TASK, "MeanDelay.add (jobs/delays.py:21)"), 42),
+                ("w", (_TASK, "MeanDelay.add (jobs/delays.py:21)", "hour_of (jobs/delays.py:9)"), 31),
+                ("w", (_TASK, "MeanDelay.add (jobs/delays.py:21)", "hour_of (jobs/delays.py:9)", "strptime (lib/_strptime.py:309)"), 77),
+                ("w", (_TASK, "MeanDelay.getResult (jobs/delays.py:27)"), 18),
+                ("w", (_TASK, "Output.collect (flinkish/runtime/operators/output.py:88)"), 25),
+                ("s1", ("MapOperator.processRecords (flinkish/runtime/operators/one_input.py:60)", "parsed (jobs/delays.py:4)"), 30),
+            )
+        ),
+    )  # fmt: skip
+    return replace(
+        told,
+        vertices=(
+            named(first, names["s0"], "Timestamps/Watermarks", watermark=event_time - 900_000),
+            named(second, names["s1"]),
+            named(windows, names["w"], "Map", watermark=event_time - 900_000),
+            replace(sink, name="Sink: delays.csv"),
+        ),
+        edges=tuple(
+            replace(edge, operator=names[edge.source], sideOutput=None) for edge in told.edges
+        ),
+        exceptions=(),
+        batches=tuple(
+            replace(
+                batch, inputLag=min(900_000, 30_000 * batch.id), recordsIn=80 + 37 * batch.id % 40
+            )
+            for batch in told.batches
+        ),
+        profile=profile,
+    )
+
+
+_PLAIN = {"Source: slow": "Source: weather", f"Source: {MARKUP}": "Source: flights"}

@@ -249,7 +249,7 @@ function tiles(job) {
   return element("div", { class: "tiles" },
     tile("Records a second", last ? number(Math.round(job.recordsPerSecond)) : "–", (batch) => batch.recordsIn, "Records in"),
     tile("Last batch", last ? duration(last.duration) : "–", (batch) => batch.duration, "Milliseconds"),
-    tile("Output behind the clock", lag(out, job.now), null, null, out === null && timed ? "no event time has come out" : watermark(out), out === null && timed),
+    tile("Output lag", lag(out, job.now), null, null, out === null && timed ? "no event time has come out" : watermark(out), out === null && timed),
     tile("Between inputs", apart ? duration(apart) : "–", (batch) => batch.inputLag, "Milliseconds", null, apart > APART_MS),
     tile("Open windows", last ? number(last.openWindows) : "–", (batch) => batch.openWindows, "Open windows"),
     tile("Late records dropped", number(late), (batch) => batch.lateRecordsDropped, "Late records", null, late > 0),
@@ -571,7 +571,7 @@ function flames(root, interval) {
   const rows = [];
   const place = (node, depth, left) => {
     rows[depth] ??= element("div", { class: "flames" });
-    const share = node.value / root.value, own = node.name.includes("(flinkish/");
+    const share = node.value / root.value, own = !depth || node.name.includes("(flinkish/");
     const box = element("span", { class: own ? "flame own" : "flame", title: `${node.name}: ${duration(node.value * interval)}, ${percent(share)}`, tabindex: share > 0.1 ? "0" : null }, depth ? node.name : "all tasks");
     box.style.left = `${100 * left}%`;
     box.style.width = `${100 * share}%`;
