@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -49,6 +49,7 @@ from flinkish.spark.control import ControlStream
 from flinkish.spark.failures import session_error
 from flinkish.spark.job import SparkJobClient
 from flinkish.spark.open_tasks import close_open_tasks, job_run
+from flinkish.spark.profiled_batches import spark_ui
 from flinkish.spark.query_run import JobSources, QueryRun, query_writer
 from flinkish.spark.savepoint import JobSavepoints, SparkSavepoint
 from flinkish.spark.savepoint_state import read_savepoint, write_savepoint
@@ -129,7 +130,7 @@ class SparkPipelineExecutor:
                     plan.goOn(session, graph, settings)
                     run = queries.prepared()
                     view = JobDetailsView(
-                        graph, settings, queries.monitor, config, given, not batch, _ui(session)
+                        graph, settings, queries.monitor, config, given, not batch, spark_ui()
                     )
                     return SparkJobClient(
                         jobName,
@@ -469,10 +470,3 @@ def _job_sources(graph: JobGraph, streams: dict[str, SourceStream]) -> JobSource
 def _source(content: Any) -> Source[Any]:
     assert isinstance(content, Source)
     return content
-
-
-def _ui(session: SparkSession) -> str | None:
-    """The address of Spark's web page, None if it is off."""
-    with quiet_py4j(), suppress(Exception):  # Spark Connect has none
-        return session.sparkContext.uiWebUrl
-    return None

@@ -44,7 +44,7 @@ from flinkish.runtime.task_logs import log_again
 from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory
 from flinkish.spark.frame_rows import frame_rows
-from flinkish.spark.profiled_batches import profile_jobs
+from flinkish.spark.profiled_batches import profiled_jobs
 from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j
 from flinkish.spark.session.session import JOB_SETTINGS, TIME_ZONE, row_settings
 from flinkish.spark.sinks.columns import sink_schema
@@ -287,12 +287,8 @@ class BatchSinks:
         """Run the batch, and return its rows."""
         if not self._metrics.profiler.begin():
             return rows.collect()
-        context = rows.sparkSession.sparkContext
-        profile_jobs(context, True)
-        try:
+        with profiled_jobs():
             return rows.collect()
-        finally:
-            profile_jobs(context, False)
 
     def close(self) -> None:
         """Called when the job has ended."""
