@@ -1,4 +1,4 @@
-# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | test-kafka | test-notebooks | test-cluster | soak | kills | coverage | lint | format | bench | bench-kafka | bench-smoke | docs | dist | matrix | lock | clean
+# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | pictures | test-kafka | test-notebooks | test-cluster | soak | kills | coverage | lint | format | bench | bench-kafka | bench-smoke | docs | dist | matrix | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -11,7 +11,7 @@ SOURCES := flinkish tests examples
 # Spark's Python processes import flinkish hundreds of times in the tests: let them read what was compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web test-kafka test-notebooks test-cluster soak kills coverage lint format bench bench-kafka bench-smoke docs dist matrix lock clean
+.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web pictures test-kafka test-notebooks test-cluster soak kills coverage lint format bench bench-kafka bench-smoke docs dist matrix lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -48,6 +48,10 @@ test-web: $(READY)
 	command -v chromium >/dev/null || \
 		{ apt-get update && apt-get install --yes --no-install-recommends chromium; }
 	FLINKISH_TEST_WEB=1 $(BIN)/pytest -m web tests/web
+
+# The pictures of the documentation, as the page and notebooks look now.
+pictures: test-web
+	cp build/web/docs/*.png docs/images/
 
 # Kafka on a real broker and with a real schema registry, which Maven brings into build/kafka, databases on a real
 # PostgreSQL, and a sink of the docs on a real Redis.

@@ -421,10 +421,10 @@ def _local_executor() -> "PipelineExecutor":
     return LocalPipelineExecutor()
 
 
-def _web_ui(host: str, port: int, token: str | None) -> "WebUI":
+def _web_ui(host: str, port: int, token: str | None, archive: str | None) -> "WebUI":
     from flinkish.web.server import WebServer
 
-    return WebServer(host, port, token)
+    return WebServer(host, port, token, archive)
 
 
 StreamExecutionEnvironment.executorLoader = staticmethod(_spark_executor)

@@ -137,6 +137,7 @@ class LocalJob:
         self._alignments = Alignments(graph)
         self._aligned: dict[str, int | None] = {}
         self._batch = _Batch(0 if restored is None else restored.nextBatch)
+        self._profiled = False
         self._backoff = restart_backoff(config.getRestartStrategy())
         self.restarting = False
         """Whether the job has failed, and waits to run again."""
@@ -267,6 +268,7 @@ class LocalJob:
             if batch.due is None:
                 batch.due = self.metrics.due(batch.now) if self._unbounded else {}
             batch.reports.clear()
+            self._profiled = self.metrics.profiler.begin()
             rows: list[FrameRow] = []
             for uid in batch.reading:
                 rows += self._read(uid, self._sources[uid], batch.now)
@@ -327,6 +329,7 @@ class LocalJob:
             self._source_tasks[uid] = task
             task.open()
         rows: list[FrameRow] = []
+        task.profiled = self._profiled
         task.begin(Slice(part, now))
         for result in source.read():
             self._check_cancelled()
@@ -407,6 +410,7 @@ class LocalJob:
             task = StageTask(cloudpickle.loads(self._stage_plans[level]), self._settings)
             self._stage_tasks[level] = task
             task.open()
+        task.profile(self._profiled)
         for group, members in sorted(groups.items()):
             store = self._stores.setdefault((level, group), RevertiblePageStore())
             for row in task.process(group, members, store):
@@ -501,6 +505,14 @@ class LocalJobClient(JobClient):
                 " a directory for a savepoint, leave setLocalExecution out, or cancel() the job."
             )
         return self._savepoint("stopWithSavepoint", savepointDirectory, stop=True)
+
+    def profileBatch(self) -> None:
+        if self._ended.is_set():
+            raise IllegalStateError(
+                f"profileBatch: the job {self._name!r} has ended ({self._status.value}). Call it while the job"
+                " runs."
+            )
+        self._job.metrics.profiler.request()
 
     def triggerSavepoint(self, savepointDirectory: str) -> str:
         return self._savepoint("triggerSavepoint", savepointDirectory, stop=False)

@@ -17,9 +17,11 @@ import cloudpickle
 from flinkish.api.arguments import instance, text
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.execution.client import FunctionRuns, OperatorMetrics
+from flinkish.api.execution.details import KeyGroupState, OperatorBatch, WorkerDetails
 from flinkish.api.functions.accumulators import Accumulator
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
+from flinkish.runtime.profiling import Profiler
 from flinkish.runtime.progress import InputWatermarks, VertexLoads, visible
 from flinkish.runtime.reports import SOURCE_PART, OperatorReport
 from flinkish.runtime.time.watermarks import combined
@@ -256,6 +258,9 @@ class _RegisteredAccumulator:
 
 _RATE_SECONDS = 60.0
 
+_WORKERS_BATCHES = 20
+"""A worker that ran nothing in so many batches is not shown any more."""
+
 
 class EventRate:
     """How often an event came in the last minute, as Flink's ``MeterView`` has it."""
@@ -277,6 +282,30 @@ class EventRate:
         return (self._counts[-1][1] - self._counts[0][1]) / max(now - since, 1e-9)
 
 
+class PageSizes:
+    """How large the pages of one key group are in the mean, by those that its last batches touched.
+
+    Which pages a batch touches is up to the hashes of its keys, so these stand for all. To ask the state store for its
+    size tells something else: it has old versions too, until it compacts them.
+    """
+
+    _KEPT = 0.8
+    """The weight of what the batches before have told."""
+
+    def __init__(self) -> None:
+        self._pages = self._bytes = 0.0
+
+    def add(self, pages: int, size: int) -> None:
+        """Note that a batch has touched so many pages, of ``size`` bytes together."""
+        self._pages = self._KEPT * self._pages + pages
+        self._bytes = self._KEPT * self._bytes + size
+
+    @property
+    def mean(self) -> float:
+        """Bytes a page."""
+        return self._bytes / self._pages
+
+
 def _lowest_watermark(groups: Sequence[OperatorReport]) -> int:
     """The lowest watermark of the key groups that are not idle, of all the highest if all are."""
     watermark, _ = combined((group.watermark, group.idle) for group in groups)
@@ -294,25 +323,39 @@ class MetricsTotals:
         self.inputs = InputWatermarks()
         """The watermarks of the inputs of each operator."""
         self._names: dict[str, str] = {}
-        self._counts: dict[str, list[int]] = {}
+        self._counts: dict[str, dict[str, list[int]]] = {}
         self._user: dict[str, dict[str, float]] = {}
         self._functions: dict[str, dict[tuple[str, str], FunctionRuns]] = {}
         self._began = time.monotonic()
         self._rates: dict[str, dict[str, EventRate]] = {}
         self._histograms: dict[str, dict[str, HistogramStatistics]] = {}
-        self._last: dict[str, dict[int, OperatorReport]] = {}
+        self._last: dict[str, dict[tuple[str, int], OperatorReport]] = {}
         self._accumulators: dict[str, dict[str, dict[str, bytes]]] = {}
         self.states: dict[str, set[tuple[str, str, str]]] = {}
         """The states that functions use, by the uid of their operator."""
+        self.profiler = Profiler()
+        self._workers: dict[tuple[str, int], WorkerDetails] = {}
+        self._pages: dict[tuple[str, int], PageSizes] = {}
+        self._in_batch: dict[str, list[int]] = {}
+        self.lastBatch: dict[str, OperatorBatch] = {}
+        """What each operator did in the last batch, by uid."""
 
     def add(self, reports: Iterable[OperatorReport]) -> None:
         """Add the reports of one task in a batch."""
         for report in reports:
-            counts = self._counts.setdefault(report.uid, [0, 0, 0])
-            counts[0] += report.numRecordsIn
-            counts[1] += report.numRecordsOut
-            counts[2] += report.numLateRecordsDropped
+            by_vertex = self._counts.setdefault(report.uid, {})
+            for counts in (
+                by_vertex.setdefault(report.vertex, [0, 0, 0]),
+                self._in_batch.setdefault(report.uid, [0, 0, 0]),
+            ):
+                counts[0] += report.numRecordsIn
+                counts[1] += report.numRecordsOut
+                counts[2] += report.numLateRecordsDropped
             self.loads.add(report)
+            self.profiler.add(report)
+            if report.worker is not None:
+                found = WorkerDetails(*report.worker, self.batches)
+                self._workers[found.host, found.process] = found
             user = self._user.setdefault(report.uid, {})
             for name, value in report.userCounts.items():
                 user[name] = user.get(name, 0) + value
@@ -326,17 +369,20 @@ class MetricsTotals:
                 histograms[name] = merged
                 user[f"{name}.sum"] = merged.sum
                 user[f"{name}.min"], user[f"{name}.max"] = merged.min, merged.max
+            if report.touchedPages:
+                sizes = self._pages.setdefault((report.uid, report.keyGroup), PageSizes())
+                sizes.add(report.touchedPages, report.touchedBytes)
             self._add_runs(report)
             accumulators = self._accumulators.setdefault(report.uid, {})
             for name, number, accumulated in report.accumulators:
                 accumulators.setdefault(name, {})[number] = accumulated
             self.states.setdefault(report.uid, set()).update(report.states)
             last = self._last.setdefault(report.uid, {})
-            if report.keyGroup == SOURCE_PART and SOURCE_PART in last:
+            part = report.vertex, report.keyGroup
+            if report.keyGroup == SOURCE_PART and part in last:
                 # The partitions of a source are parts of one channel, whose watermark only rises
-                risen = max(report.watermark, last[SOURCE_PART].watermark)
-                report = report._replace(watermark=risen)
-            last[report.keyGroup] = report
+                report = report._replace(watermark=max(report.watermark, last[part].watermark))
+            last[part] = report
             # Last: metrics() runs in another thread and expects all the rest of a named operator
             self._names[report.uid] = report.name
 
@@ -356,12 +402,62 @@ class MetricsTotals:
         for uid, groups in self._last.items():
             self.inputs.update(uid, [report.inputs for report in groups.values()], now)
         self.loads.endBatch()
+        self.lastBatch = {uid: self._batch_of(uid) for uid in self._last}
+        self._in_batch = {}
         self.batches += 1
 
     @property
     def numLateRecordsDropped(self) -> int:
         """The late elements that all operators have dropped."""
-        return sum(counts[2] for counts in list(self._counts.values()))
+        return sum(
+            counts[2] for parts in list(self._counts.values()) for counts in list(parts.values())
+        )
+
+    @property
+    def numOpenWindows(self) -> int:
+        """The windows that all operators have open, each counted for each key."""
+        return sum(batch.openWindows for batch in self.lastBatch.values())
+
+    @property
+    def workers(self) -> tuple[WorkerDetails, ...]:
+        """The processes that ran tasks in the last batches."""
+        since = self.batches - _WORKERS_BATCHES
+        return tuple(found for found in list(self._workers.values()) if found.lastBatch >= since)
+
+    @property
+    def stateBytes(self) -> int:
+        """The bytes in the pages of state of all operators."""
+        return sum(batch.stateBytes for batch in self.lastBatch.values())
+
+    def stateOf(self, uid: str) -> dict[int, KeyGroupState]:
+        """The state of an operator by key group."""
+        return {
+            report.keyGroup: KeyGroupState(
+                report.stateEntries, report.statePages, self._bytes_of(report), report.openWindows
+            )
+            for report in list(self._last.get(uid, {}).values())
+            if report.statePages
+        }
+
+    def _bytes_of(self, report: OperatorReport) -> int:
+        sizes = self._pages.get((report.uid, report.keyGroup))
+        return 0 if sizes is None else round(report.statePages * sizes.mean)
+
+    def _batch_of(self, uid: str) -> OperatorBatch:
+        groups = list(self._last[uid].values())
+        load = self.loads.vertices.get(uid)
+        received, emitted, dropped = self._in_batch.get(uid, (0, 0, 0))
+        return OperatorBatch(
+            received,
+            emitted,
+            dropped,
+            visible(_lowest_watermark(groups)),
+            sum(group.timers for group in groups),
+            sum(group.stateEntries for group in groups),
+            sum(group.openWindows for group in groups),
+            sum(map(self._bytes_of, groups)),
+            0 if load is None else round(load.lastBusyNanoseconds / 1e6),
+        )
 
     def watermark(self, uid: str) -> int | None:
         """The watermark (ms) of an operator, the highest of all at its end; None before the first."""
@@ -391,31 +487,43 @@ class MetricsTotals:
         """The metrics by operator name; operators that share a name are numbered."""
         result: dict[str, OperatorMetrics] = {}
         for uid, name in sorted(self._names.items(), key=lambda item: item[1]):
-            groups = list(self._last[uid].values())
-            received, emitted, dropped = self._counts[uid]
-            watermark = _lowest_watermark(groups)
             key, number = name, 1
             while key in result:
                 number += 1
                 key = f"{name}#{number}"
-            result[key] = OperatorMetrics(
-                uid,
-                name,
-                received,
-                emitted,
-                dropped,
-                visible(watermark),
-                sum(group.timers for group in groups),
-                sum(group.stateEntries for group in groups),
-                sum(group.statePages for group in groups),
-                {**self._user[uid], **self._rates_of(uid)},
-                {
-                    name: [pickle.loads(value) for value in list(values.values())]
-                    for name, values in list(self._accumulators[uid].items())
-                },
-                tuple(self._functions[uid].values()),
-            )
+            result[key] = self._metrics_of(uid, name)
         return result
+
+    def ofVertex(self, found: OperatorMetrics, vertex: str) -> OperatorMetrics:
+        """Of the metrics of an operator, the counts, watermark and state that are of one vertex, where an operator
+        behind a union is chained into several."""
+        parts = self._counts.get(found.uid, {})
+        return found if len(parts) < 2 else self._metrics_of(found.uid, found.name, vertex)
+
+    def _metrics_of(self, uid: str, name: str, vertex: str | None = None) -> OperatorMetrics:
+        """The metrics of an operator, or of its part in one vertex."""
+        last, counts = list(self._last[uid].items()), list(self._counts[uid].items())
+        groups = [report for (at, _), report in last if vertex in (None, at)]
+        taken = [numbers for at, numbers in counts if vertex in (None, at)]
+        received, emitted, dropped = (sum(numbers[n] for numbers in taken) for n in range(3))
+        return OperatorMetrics(
+            uid,
+            name,
+            received,
+            emitted,
+            dropped,
+            visible(_lowest_watermark(groups)) if groups else None,
+            sum(group.timers for group in groups),
+            sum(group.stateEntries for group in groups),
+            sum(group.statePages for group in groups),
+            {**self._user[uid], **self._rates_of(uid)},
+            {
+                name: [pickle.loads(value) for value in list(values.values())]
+                for name, values in list(self._accumulators[uid].items())
+            },
+            tuple(self._functions[uid].values()),
+            sum(group.openWindows for group in groups),
+        )
 
     def _rates_of(self, uid: str) -> dict[str, float]:
         now = time.monotonic()

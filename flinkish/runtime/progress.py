@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from flinkish.api.time.elements import MIN_TIMESTAMP
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.runtime.reports import SOURCE_PART, InputReport, OperatorReport
 
 
@@ -35,6 +35,11 @@ class InputWatermarks:
         """The inputs and splits of an operator, the lowest watermark first, idle ones last."""
         inputs = list(self._inputs.get(uid, {}).values())
         return sorted(inputs, key=lambda read: (read.idle, read.watermark, read.name))
+
+    def furthestApart(self) -> int:
+        """How far (ms) the inputs or splits of one operator are apart, the most of any."""
+        lags = (lag for uid in list(self._inputs) for lag in input_lags(self.of(uid)).values())
+        return max(lags, default=0)
 
     def update(self, uid: str, reports: Iterable[tuple[InputReport, ...]], now: int) -> None:
         """Take what the key groups of an operator have reported, by the time ``now`` (ms)."""
@@ -125,6 +130,20 @@ def lowest(inputs: Iterable[InputWatermark]) -> InputWatermark | None:
     """The input that holds the others back: the lowest that is not idle; None if all are."""
     active = [read for read in inputs if not read.idle]
     return min(active, key=lambda read: (read.watermark, read.since), default=None)
+
+
+def input_lags(inputs: Iterable[InputWatermark]) -> dict[tuple[str, bool], int]:
+    """How far (ms) inputs are behind the one that is ahead of them, and splits behind theirs, by name and whether it is
+    a split. Those without a watermark, or which are idle or have ended, have none."""
+    lags = {}
+    read = [
+        each for each in inputs if not each.idle and MIN_TIMESTAMP < each.watermark < MAX_TIMESTAMP
+    ]
+    for is_split in (False, True):
+        kind = [each for each in read if each.isSplit == is_split]
+        ahead = max((each.watermark for each in kind), default=0)
+        lags.update({(each.name, is_split): ahead - each.watermark for each in kind})
+    return lags
 
 
 def visible(watermark: int) -> int | None:

@@ -49,6 +49,7 @@ from flinkish.spark.control import ControlStream
 from flinkish.spark.failures import session_error
 from flinkish.spark.job import SparkJobClient
 from flinkish.spark.open_tasks import close_open_tasks, job_run
+from flinkish.spark.profiled_batches import spark_ui
 from flinkish.spark.query_run import JobSources, QueryRun, query_writer
 from flinkish.spark.savepoint import JobSavepoints, SparkSavepoint
 from flinkish.spark.savepoint_state import read_savepoint, write_savepoint
@@ -129,7 +130,7 @@ class SparkPipelineExecutor:
                     plan.goOn(session, graph, settings)
                     run = queries.prepared()
                     view = JobDetailsView(
-                        graph, settings, queries.monitor, config, given, not batch
+                        graph, settings, queries.monitor, config, given, not batch, spark_ui()
                     )
                     return SparkJobClient(
                         jobName,

@@ -158,6 +158,10 @@ class SparkJobClient(JobClient):
             self._write(savepoints, directory)
         return directory
 
+    def profileBatch(self) -> None:
+        self._check_runs("profileBatch")
+        self._metrics.profiler.request()
+
     def _writer_of_savepoints(self, method: str) -> JobSavepoints:
         if self._savepoints is None:
             raise IllegalStateError(

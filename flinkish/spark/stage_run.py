@@ -15,6 +15,7 @@ from flinkish.runtime.task.stage import StageTask
 from flinkish.runtime.task.store import OPEN_TASKS, JobRun, TaskKey
 from flinkish.spark.frame_rows import frame_rows, spark_rows
 from flinkish.spark.page_store import MapStatePageStore
+from flinkish.spark.profiled_batches import is_profiled
 
 
 class StageRun:
@@ -42,6 +43,7 @@ class StageRun:
         store = MapStatePageStore(pages, frames[0].key_group)
         # Spark closes a processor only after the last element
         with closed_on_error(task):
+            task.profile(is_profiled())
             yield from spark_rows(task.process(frames[0].key_group, frames, store))
         self._task = task
 

@@ -19,10 +19,14 @@ from flinkish.api.execution.details import (
     JobDetails,
     VertexDetails,
 )
+from flinkish.api.execution.holds import is_held, waits_for
 from flinkish.api.execution.job_drawing import PHASES, recent_rate
 
 _MOST_BATCHES = 600
 """As many batches as a job keeps."""
+
+_ELSEWHERE = ("batches", "operatorBatches", "profile", "workers")
+"""The parts of the details of a job that have a document of their own."""
 
 _STATES = (
     "created",
@@ -181,13 +185,13 @@ def job_metrics(details: JobDetails) -> dict[str, float]:
 
 def vertex_metrics(found: VertexDetails) -> dict[str, float]:
     """The metrics of ``/jobs/:jobid/vertices/:vertexid/metrics``."""
-    busy = found.busyShare * 1000
+    busy, waited = found.busyShare * 1000, found.backPressureShare * 1000
     values: dict[str, float] = {
         "0.numRecordsIn": found.numRecordsIn,
         "0.numRecordsOut": found.numRecordsOut,
         "0.busyTimeMsPerSecond": busy,
-        "0.idleTimeMsPerSecond": 1000 - busy,
-        "0.backPressuredTimeMsPerSecond": 0,
+        "0.idleTimeMsPerSecond": 1000 - busy - waited,
+        "0.backPressuredTimeMsPerSecond": waited,
         "0.accumulateBusyTimeMs": found.busyMillis,
     }
     if found.currentWatermark is not None:
@@ -199,6 +203,7 @@ def vertex_metrics(found: VertexDetails) -> dict[str, float]:
             "numRecordsOut": metrics.numRecordsOut,
             "numLateRecordsDropped": metrics.numLateRecordsDropped,
             "currentOutputWatermark": metrics.currentWatermark,
+            "openWindows": metrics.openWindows,
             "numRunsOverColumns": sum(f.runsOverColumns for f in metrics.functions),
             "numRunsElementByElement": sum(f.runsElementByElement for f in metrics.functions),
             "numFunctionsLeftColumns": len(metrics.leftColumns),
@@ -316,19 +321,37 @@ def everything(details: JobDetails) -> dict[str, Any]:
     """``/jobs/:jobid/details``, which Flink does not have: all there is but the batches."""
     found = details.checkpoint
     return {
-        **{name: value for name, value in vars(details).items() if name != "batches"},
+        **{name: value for name, value in vars(details).items() if name not in _ELSEWHERE},
         "status": details.status.value,
         "duration": _duration(details),
-        "vertices": [
-            {**asdict(vertex), "currentWatermark": vertex.currentWatermark}
-            for vertex in details.vertices
-        ],
+        "vertices": [_whole_vertex(details, vertex) for vertex in details.vertices],
+        "outputWatermark": details.outputWatermark,
+        "waitsFor": waits_for(details),
         "edges": [vars(edge) for edge in details.edges],
         "checkpoint": {**vars(found), "latest": found.latest and vars(found.latest)},
         "exceptions": [vars(error) for error in details.exceptions],
         "phases": PHASES,
         "recordsPerSecond": recent_rate(details),
     }
+
+
+def _whole_vertex(details: JobDetails, found: VertexDetails) -> dict[str, Any]:
+    document = {**asdict(found), "currentWatermark": found.currentWatermark}
+    for operator, told in zip(found.operators, document["operators"]):
+        told["isHeld"] = is_held(details, operator)
+    return document
+
+
+def operator_batches(details: JobDetails, uid: str) -> list[dict[str, Any]]:
+    """``/jobs/:jobid/operators/:uid/batches``, which Flink does not have: what an operator did in each of the last
+    batches. Raises LookupError if there is no such operator."""
+    if uid not in details.operators:
+        raise LookupError(f"the job {details.jid} has no operator {uid}")
+    return [
+        {"id": number, **vars(operators[uid])}
+        for number, operators in details.operatorBatches.items()
+        if uid in operators
+    ]
 
 
 class EncodedBatches:

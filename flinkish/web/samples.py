@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from flinkish.api.execution.client import JobStatus
 from flinkish.api.execution.details import JobDetails, OperatorDetails, VertexDetails
+from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.web.rest import job_metrics
 
 _JOB = "flink.jobmanager.job"
@@ -36,6 +37,9 @@ def samples(jobs: Iterable[JobDetails]) -> Iterator[Sample]:
             yield Sample(_JOB, name, labels, value)
         running = float(details.status is JobStatus.RUNNING)
         yield Sample(_JOB, "runningState", labels, running)
+        written = details.outputWatermark
+        if written is not None and written != MAX_TIMESTAMP:
+            yield Sample(_JOB, "outputWatermarkLagMs", labels, details.now - written)
         for vertex in details.vertices:
             yield from _task(vertex, labels)
             for operator in vertex.operators:
@@ -44,11 +48,12 @@ def samples(jobs: Iterable[JobDetails]) -> Iterator[Sample]:
 
 def _task(vertex: VertexDetails, job: dict[str, str]) -> Iterator[Sample]:
     labels = {**job, "task_id": vertex.id, "task_name": vertex.name, "subtask_index": "0"}
-    busy = vertex.busyShare * 1000
+    busy, waited = vertex.busyShare * 1000, vertex.backPressureShare * 1000
     yield Sample(_TASK, "numRecordsIn", labels, vertex.numRecordsIn)
     yield Sample(_TASK, "numRecordsOut", labels, vertex.numRecordsOut)
     yield Sample(_TASK, "busyTimeMsPerSecond", labels, busy)
-    yield Sample(_TASK, "idleTimeMsPerSecond", labels, 1000 - busy)
+    yield Sample(_TASK, "idleTimeMsPerSecond", labels, 1000 - busy - waited)
+    yield Sample(_TASK, "backPressuredTimeMsPerSecond", labels, waited)
     yield Sample(_TASK, "skew", labels, vertex.skew)
 
 
@@ -72,6 +77,7 @@ def _operator(
         "timers": metrics.timers,
         "stateEntries": metrics.stateEntries,
         "statePages": metrics.statePages,
+        "openWindows": metrics.openWindows,
         "numRunsOverColumns": sum(f.runsOverColumns for f in metrics.functions),
         "numRunsElementByElement": sum(f.runsElementByElement for f in metrics.functions),
         "numFunctionsLeftColumns": len(metrics.leftColumns),
@@ -80,10 +86,16 @@ def _operator(
     for name, value in values.items():
         if value is not None:
             yield Sample(_OPERATOR, name, labels, value)
+    for group, state in operator.keyedState.items():
+        of_group = {**labels, "key_group": str(group)}
+        yield Sample(_OPERATOR, "keyGroupStateBytes", of_group, state.bytes)
+        yield Sample(_OPERATOR, "keyGroupStateEntries", of_group, state.entries)
     for read in operator.inputs:
         of_input = {**labels, "split" if read.isSplit else "input": read.name}
         if read.currentWatermark is not None:
             yield Sample(_OPERATOR, "inputWatermark", of_input, read.currentWatermark)
+        if read.lag is not None:
+            yield Sample(_OPERATOR, "inputLagMs", of_input, read.lag)
         yield Sample(_OPERATOR, "inputIdle", of_input, read.idle)
         yield Sample(_OPERATOR, "inputHoldsBack", of_input, read.holdsBack)
         yield Sample(_OPERATOR, "inputUnchangedMs", of_input, max(now - read.since, 0))

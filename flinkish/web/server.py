@@ -7,6 +7,7 @@ On any other address every call for data needs it.
 
 from __future__ import annotations
 
+import atexit
 import hmac
 import json
 import secrets
@@ -29,6 +30,10 @@ from flinkish.api.execution.client import JobClient
 from flinkish.api.execution.details import JobDetails, VertexDetails
 from flinkish.api.execution.job_drawing import JOB_STYLE, job_drawing
 from flinkish.web import rest
+from flinkish.web.archive import JobArchive, archived
+from flinkish.web.executors import executors
+from flinkish.web.flame_graph import flame_graph, profile
+from flinkish.web.logs import ProgramLog
 from flinkish.web.prometheus import CONTENT_TYPE, exposition
 from flinkish.web.savepoints import SavepointRequests
 
@@ -58,13 +63,22 @@ _IDLE_SECONDS = 30
 class WebServer:
     """The web page of the jobs that are added to it."""
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0, token: str | None = None) -> None:
+    def __init__(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        token: str | None = None,
+        archive: str | None = None,
+    ) -> None:
         instance("enableWebUI", host, str, "Pass an address of this machine, such as '127.0.0.1'.")
         if token is not None and not token.isascii():
             raise IllegalArgumentError("enableWebUI: the token must be of ASCII characters only.")
         self._token = token or secrets.token_urlsafe(24)
         self._host = host
         self._jobs: dict[str, JobClient] = {}
+        self._archive = None if archive is None else JobArchive(archive)
+        self._archived: set[str] = set()
+        self._archiving = threading.Lock()
         self._savepoints = SavepointRequests()
         self._batches: dict[str, rest.EncodedBatches] = {}
         self._lock = threading.Lock()
@@ -77,6 +91,9 @@ class WebServer:
                 f"enableWebUI: the web page cannot listen at {host}:{port}: {error}. Pass port=0 for"
                 " one that is free, and an address of this machine as host."
             ) from None
+        self._log = ProgramLog()
+        if self._archive is not None:
+            atexit.register(self._archive_ended)
         threading.Thread(
             target=self._server.serve_forever, name="flinkish web page", daemon=True
         ).start()
@@ -117,9 +134,14 @@ class WebServer:
             for jid in ended[:-JOBS_KEPT]:
                 del self._jobs[jid]
                 self._batches.pop(jid, None)
+        if self._archive is not None:
+            threading.Thread(target=self._archive_at_end, args=(client,), daemon=True).start()
 
     def close(self) -> None:
         """Stop serving the page."""
+        self._log.close()
+        self._archive_ended()
+        atexit.unregister(self._archive_ended)
         self._server.shutdown()
         self._server.server_close()
 
@@ -133,6 +155,45 @@ class WebServer:
         name = urlsplit(f"//{host}").hostname or ""
         return not self.isLoopback or name in ("localhost", "127.0.0.1", "::1", self._host)
 
+    # ------------------------------------------------------------------ jobs that have ended
+
+    def _archive_at_end(self, client: JobClient) -> None:
+        with suppress(BaseException):
+            client.getJobExecutionResult()
+        self._archive_ended()
+
+    def _archive_ended(self) -> None:
+        """Archive the jobs that have ended; also called when the program ends, as daemon threads may not come to it."""
+        if self._archive is None:
+            return
+        with self._lock:
+            clients = list(self._jobs.items())
+        with self._archiving:  # at the end of the program, wait for a thread that writes
+            for jid, client in clients:
+                ended = client.getJobStatus().isGloballyTerminalState()
+                if ended and jid not in self._archived:
+                    self._archive.write(jid, self._documents(jid, client.getJobDetails()))
+                    self._archived.add(jid)
+
+    def _documents(self, jid: str, found: JobDetails) -> dict[str, Any]:
+        vertices = [vertex.id for vertex in found.vertices]
+        documents = archived(self._of_job, jid, vertices, list(found.operators))
+        return {**documents, "/jobs/overview": rest.jobs_overview([found])}
+
+    def _of_job(self, path: list[str]) -> Any:
+        match path:
+            case ["jobs", jid, "details"]:
+                return json.loads(self.details(jid, None))
+            case ["jobs", jid, "graph.svg"]:
+                return self.graph(jid)
+        return self.document(path, {"get": None})
+
+    def archivedDocument(self, path: list[str]) -> Any:
+        """The document of a job of an earlier program. Raises LookupError if there is none."""
+        if self._archive is None or (len(path) > 1 and path[1] in self._jobs):
+            raise LookupError(f"there is nothing at /{'/'.join(path)}")
+        return self._archive.document("/" + "/".join(path))
+
     # ------------------------------------------------------------------ what it answers
 
     def jobs(self) -> list[JobDetails]:
@@ -141,7 +202,11 @@ class WebServer:
             clients = list(self._jobs.values())
         return [client.getJobDetails() for client in reversed(clients)]
 
-    def document(self, path: list[str], query: dict[str, str]) -> Any:
+    def logs(self) -> str:
+        """``/jobmanager/log``."""
+        return self._log.text()
+
+    def document(self, path: list[str], query: dict[str, Any]) -> Any:
         """The JSON document at ``path``. Raises LookupError if there is none."""
         match path:
             case ["config"]:
@@ -151,7 +216,23 @@ class WebServer:
             case ["jobs"]:
                 return {"jobs": [{"id": j.jid, "status": j.status.value} for j in self.jobs()]}
             case ["jobs", "overview"]:
-                return rest.jobs_overview(self.jobs())
+                known = rest.jobs_overview(self.jobs())["jobs"]
+                earlier = () if self._archive is None else self._archive.overviews()
+                here = {job["jid"] for job in known}
+                return {"jobs": [*known, *(job for job in earlier if job["jid"] not in here)]}
+            case ["logs"]:
+                after = str(query.get("after", ""))
+                lines = self._log.after(int(after) if after.isdecimal() else 0)
+                return {"lines": [vars(line) for line in lines]}
+            case ["jobs", jid, "executors"]:
+                found = self._job(jid)
+                return {
+                    **executors(found.engineUI),
+                    "workers": [vars(worker) for worker in found.workers],
+                }
+            case ["jobs", jid, "vertices", uid, "flamegraph"]:
+                details = self._job(jid)
+                return flame_graph(details, _vertex(details, uid).id)
             case ["jobs", jid]:
                 return rest.job(self._job(jid))
             case ["jobs", jid, "metrics"]:
@@ -162,6 +243,8 @@ class WebServer:
                 return rest.checkpoint_config(self._job(jid))
             case ["jobs", jid, name] if name in _OF_A_JOB:
                 return _OF_A_JOB[name](self._job(jid))
+            case ["jobs", jid, "operators", uid, "batches"]:
+                return rest.operator_batches(self._job(jid), uid)
             case ["jobs", jid, "vertices", uid]:
                 details = self._job(jid)
                 return rest.vertex(details, _vertex(details, uid))
@@ -188,6 +271,11 @@ class WebServer:
     def cancel(self, jid: str) -> dict[str, Any]:
         """``PATCH /jobs/:jobid``."""
         self._client(jid).cancelSoon()
+        return {}
+
+    def profile(self, jid: str) -> dict[str, Any]:
+        """``POST /jobs/:jobid/profile``."""
+        self._client(jid).profileBatch()
         return {}
 
     def stop(self, jid: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -227,6 +315,7 @@ _OF_A_JOB: dict[str, Callable[[JobDetails], Any]] = {
     "checkpoints": rest.checkpoints,
     "exceptions": rest.exceptions,
     "config": rest.job_config,
+    "profile": profile,
 }
 
 
@@ -272,12 +361,29 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/metrics":
             self._send(HTTPStatus.OK, exposition(self._web.jobs()).encode(), CONTENT_TYPE)
             return
-        match _parts(path):
+        parts = _parts(path)
+        try:
+            self._current(parts, query)
+        except LookupError as error:
+            try:
+                document = self._web.archivedDocument(parts)
+            except LookupError:
+                raise error from None
+            if parts[-1] == "graph.svg":
+                self._send(HTTPStatus.OK, document.encode(), "image/svg+xml")
+            else:
+                self._json(HTTPStatus.OK, document)
+
+    def _current(self, parts: list[str], query: dict[str, str]) -> None:
+        """Answer with what the program knows now."""
+        match parts:
+            case ["jobmanager", "log"]:
+                self._send(HTTPStatus.OK, self._web.logs().encode(), "text/plain; charset=utf-8")
             case ["jobs", jid, "details"]:
                 self._send_json(HTTPStatus.OK, self._web.details(jid, query.get("batches")))
             case ["jobs", jid, "graph.svg"]:
                 self._send(HTTPStatus.OK, self._web.graph(jid).encode(), "image/svg+xml")
-            case parts:
+            case _:
                 self._json(HTTPStatus.OK, self._web.document(parts, query))
 
     def _change(self) -> None:
@@ -292,6 +398,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(lambda: self._json(HTTPStatus.ACCEPTED, web.cancel(jid)))
             case "POST", ["jobs", jid, "stop"]:
                 self._answer(lambda: self._json(HTTPStatus.ACCEPTED, web.stop(jid, _fields(body))))
+            case "POST", ["jobs", jid, "profile"]:
+                self._answer(lambda: self._json(HTTPStatus.ACCEPTED, web.profile(jid)))
             case "POST", ["jobs", jid, "savepoints"]:
                 self._answer(
                     lambda: self._json(HTTPStatus.ACCEPTED, web.savepoint(jid, _fields(body)))

@@ -85,6 +85,7 @@ def environments(env: StreamExecutionEnvironment) -> None:
     assert_type(env.executeAsync(), JobClient)
     assert_type(env.executeAsync().stopWithSavepoint("directory"), str)
     assert_type(env.executeAsync().triggerSavepoint("directory"), str)
+    assert_type(env.executeAsync().profileBatch(), None)
     assert_type(env.explain(), str)
     assert_type(env.getExecutionPlan(), str)
 

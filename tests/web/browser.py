@@ -117,10 +117,14 @@ class Browser:
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.call("Emulation.setEmulatedMedia", features=features)
 
-    def screenshot(self, file: Path) -> None:
-        """Keep a picture of the whole page."""
+    def screenshot(self, file: Path, height: int | None = None) -> None:
+        """Keep a picture of the whole page, or of its first ``height`` pixels."""
         file.parent.mkdir(parents=True, exist_ok=True)
-        taken = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        cut: dict[str, Any] = {}
+        if height is not None:
+            size = {"width": self.evaluate("innerWidth"), "height": height}
+            cut["clip"] = {"x": 0, "y": 0, "scale": 1, **size}
+        taken = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, **cut)
         file.write_bytes(base64.b64decode(taken["data"]))
 
     def close(self) -> None:

@@ -3,10 +3,13 @@ phone and either colour scheme get through."""
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -94,6 +97,7 @@ def test_all_jobs_and_then_one_as_flink_shows_it(page, server):
 
 def test_every_tab_shows_what_it_is_for(page, server):
     opened(page, server, Client(details()))
+    logging.getLogger("shop").warning("price %d is low", 3)
     page.click("a", "clicks by user")
     for tab, shown in {
         "Watermarks": "holds the others back",
@@ -101,12 +105,101 @@ def test_every_tab_shows_what_it_is_for(page, server):
         "Checkpoints": "/data/checkpoint",
         "Exceptions": "Where it was raised",
         "Metrics": "clicks",
+        "Flame graph": "No batch has been profiled yet",
+        "Executors": "4711 on worker-1",
+        "Logs": "price 3 is low",
         "Configuration": "objectReuse",
     }.items():
         page.click("[role=tab]", tab)
         page.wait_for(f"document.querySelector('#panel')?.innerText.includes('{shown}')")
         assert page.evaluate("document.querySelector('[aria-selected=true]').textContent") == tab
-        page.screenshot(PICTURES / f"{tab.lower()}.png")
+        page.screenshot(PICTURES / f"{tab.lower().replace(' ', '-')}.png")
+
+
+def test_charts_tell_restarts_gaps_and_a_slow_first_batch(page, server):
+    opened(page, server, Client(details()))
+    page.click("a", "clicks by user")
+    page.wait_for("document.querySelectorAll('.tile').length === 7")
+    text = page.text()
+    for shown in ("Output lag", "Between inputs", "58 min 30 s", "Open windows"):
+        assert shown in text, shown
+    assert page.evaluate("document.querySelectorAll('.sparkline .break.restart').length") == 6
+    assert page.evaluate("document.querySelectorAll('.sparkline .break.gap').length") == 6
+    page.click("[role=tab]", "Batches")
+    page.wait_for("document.querySelectorAll('.chart').length === 5")
+    assert "1 cut off at the top, up to 29 s" in page.text()
+    assert "restarted before batch 12" in page.text()
+    assert "without a batch before batch 25" in page.text()
+    # The usual batch takes most of the height, though the first took fifty times as long
+    tall = """(() => {
+      const bars = [...document.querySelectorAll('.chart g')].slice(1, 40);
+      return Math.min(...bars.map((bar) => bar.getBBox().height));
+    })()"""
+    assert page.evaluate(tall) > 60
+
+
+def test_charts_of_one_operator(page, server):
+    opened(page, server, Client(details()))
+    page.click("a", "clicks by user")
+    page.click("[role=tab]", "Metrics")
+    page.wait_for("document.querySelector('select option')")
+    page.evaluate(
+        "(() => { const s = document.querySelector('select'); s.value = 'w'; s.dispatchEvent(new Event('change')); })()"
+    )
+    page.wait_for("document.querySelectorAll('.charts .chart').length === 7")
+    assert page.evaluate("document.querySelectorAll('.charts .chart g').length") == 7 * 40
+
+
+def test_a_flame_graph_on_demand(page, server):
+    client = Client(details())
+    opened(page, server, client)
+    page.click("a", "clicks by user")
+    page.click("[role=tab]", "Flame graph")
+    page.click("button", "Profile the next batch")
+    page.wait_for("document.querySelectorAll('.flame').length === 7")
+    assert client.asked == ["profile"]
+    text = page.text()
+    assert "Slow.reduce (jobs/clicks.py:12)" in text
+    assert "180 ms" in text
+    assert page.evaluate("document.querySelectorAll('main script, main img').length") == 0
+    page.screenshot(PICTURES / "flame-graph.png")
+
+
+def test_a_savepoint_by_its_button(page, server):
+    client = Client(details())
+    opened(page, server, client)
+    page.click("a", "clicks by user")
+    page.click("button", "Savepoint")
+    page.wait_for("document.querySelector('dialog input')")
+    page.evaluate("document.querySelector('dialog input').value = '/data/savepoints/one'")
+    page.click("dialog button", "Write savepoint")
+    page.wait_for("/written to .data.savepoints.one/.test(document.body.innerText)")
+    assert client.asked == ["savepoint"]
+
+
+def test_a_wide_graph_is_not_cut_off(page, server):
+    told = details()
+    chain = [
+        replace(told.vertices[2], id=f"c{n}", name=f"operator {n}", level=n) for n in range(2, 5)
+    ]
+    sink = replace(told.vertices[3], level=5)
+    edges = [
+        replace(told.edges[0], source=s, target=t)
+        for s, t in pairwise(["w", "c2", "c3", "c4", "k"])
+    ]
+    wide = replace(
+        told, vertices=(*told.vertices[:3], *chain, sink), edges=(*told.edges[:2], *edges)
+    )
+    opened(page, server, Client(wide))
+    page.click("a", "clicks by user")
+    page.wait_for("document.querySelectorAll('.flinkish-graph .vertex').length === 7")
+    inside = """(() => {
+      const box = document.querySelector('.graph').getBoundingClientRect();
+      return [...document.querySelectorAll('.vertex')].every((v) => v.getBoundingClientRect().right <= box.right + 1);
+    })()"""
+    page.resize(1480, 900)
+    assert page.evaluate(inside)
+    page.screenshot(PICTURES / "wide.png")
 
 
 def test_what_comes_from_a_job_is_text(page, server):
@@ -208,7 +301,7 @@ def test_a_program_that_was_killed_is_disconnected(page):
         page.open(url)
         page.click("a", "clicks by user")
         page.wait_for("document.querySelector('svg .vertex')")
-        page.wait_for("document.querySelectorAll('.actions button').length == 2")
+        page.wait_for("document.querySelectorAll('.actions button').length == 3")
     page.wait_for("/DISCONNECTED/.test(document.body.innerText)")
     assert "The program has not answered since 20" in page.text()
     assert page.evaluate("document.querySelectorAll('.actions button').length") == 0
@@ -296,7 +389,7 @@ def test_a_running_job(page, env):
     try:
         page.open(web.url)
         page.click("a", "clicks by user")
-        page.wait_for("/Source: prices, since/.test(document.body.innerText)", seconds=200)
+        page.wait_for("/Event time waits for .*prices/.test(document.body.innerText)", seconds=200)
         page.wait_for("/in [1-9]/.test(document.querySelector('.flinkish-graph')?.textContent)")
         page.click("td button", "clicks a user")
         page.wait_for("/holds the others back/.test(document.body.innerText)")
@@ -304,6 +397,12 @@ def test_a_running_job(page, env):
         page.click("[role=tab]", "Batches")
         page.wait_for("document.querySelectorAll('.chart rect').length > 4")
         page.screenshot(PICTURES / "running-batches.png")
+        page.click("[role=tab]", "Flame graph")
+        page.click("button", "Profile the next batch")
+        page.wait_for("document.querySelectorAll('.flame').length > 4", seconds=100)
+        assert "(flinkish/runtime/task/vertex.py:" in page.text()
+        page.click("[role=tab]", "Executors")
+        page.wait_for("document.querySelectorAll('#panel td').length >= 6")
         page.click("button", "Cancel job")
         page.click("dialog button", "Cancel job")
         page.wait_for("/CANCELED/.test(document.body.innerText)")

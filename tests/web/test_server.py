@@ -75,7 +75,7 @@ def test_flinks_documents(server, client):
     vertex = document(server, "/api/jobs/a1/vertices/w")
     assert (vertex["name"], len(vertex["subtasks"])) == ("windows -> Map", 1)
     (watermark,) = document(server, "/api/jobs/a1/vertices/w/watermarks")
-    assert watermark["id"] == "0.currentInputWatermark"
+    assert watermark["id"] == "1.currentInputWatermark"
     assert document(server, "/api/jobs/a1/vertices/s1/watermarks") == []
     checkpoints = document(server, "/api/jobs/a1/checkpoints")
     assert checkpoints["counts"] == {

@@ -93,7 +93,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
     localExecutorLoader: ClassVar[Callable[[], PipelineExecutor] | None] = None
     """Makes the executor of local execution; ``flinkish`` sets it."""
 
-    webUILoader: ClassVar[Callable[[str, int, str | None], WebUI] | None] = None
+    webUILoader: ClassVar[Callable[[str, int, str | None, str | None], WebUI] | None] = None
     """Starts a web page at a host and port, with a token; ``flinkish`` sets it to its own."""
 
     contextConfiguration: ClassVar[Configuration | None] = None
@@ -420,7 +420,11 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         return client
 
     def enableWebUI(
-        self, port: int = 0, host: str = "127.0.0.1", token: str | None = None
+        self,
+        port: int = 0,
+        host: str = "127.0.0.1",
+        token: str | None = None,
+        archive: str | None = None,
     ) -> WebUI:
         """Start a web page of the jobs that this environment runs from now on, and return it: its
         ``url`` is what to open in a browser.
@@ -428,18 +432,23 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         It is on this machine only, on a free port if ``port`` is 0. The url has a token, without which
         no job can be stopped; on another ``host`` nothing can be seen without it. It is made anew each
         time if none is given.
+
+        ``archive``: a directory in which jobs are kept when they have ended, for the page of later programs too (Flink:
+        ``jobmanager.archive.fs.dir``).
         """
         whole_number("enableWebUI: port", port, 0, 65535)
         text("enableWebUI: host", host)
         if token is not None:
             text("enableWebUI: token", token)
+        if archive is not None:
+            text("enableWebUI: archive", archive)
         if self._webUI is not None:
             self._webUI.close()
             self._webUI = None
         loader = type(self).webUILoader
         if loader is None:
             raise IllegalStateError("no web page is registered: import flinkish, not flinkish.api.")
-        self._webUI = loader(host, port, token)
+        self._webUI = loader(host, port, token, archive)
         return self._webUI
 
     def registerJobListener(self, jobListener: JobListener) -> None:

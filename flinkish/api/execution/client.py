@@ -80,6 +80,8 @@ class OperatorMetrics:
     """The accumulators of the operator's user functions, by name: one of each task."""
     functions: tuple[FunctionRuns, ...] = ()
     """How its functions ran that may run over columns."""
+    openWindows: int = 0
+    """The number of windows with contents, counted for each key."""
 
     @property
     def leftColumns(self) -> dict[str, str]:
@@ -185,6 +187,11 @@ class JobClient(AbsentMethods, ABC):
     def triggerSavepoint(self, savepointDirectory: str) -> str:
         """Write a savepoint of the last batch to ``savepointDirectory``, a new directory, and return it. The
         job goes on meanwhile."""
+
+    @abstractmethod
+    def profileBatch(self) -> None:
+        """Sample the stacks of the tasks in the next batch: ``getJobDetails().profile`` has them when it has ended. The
+        web page draws them as a flame graph."""
 
     @abstractmethod
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:

@@ -5,7 +5,7 @@ The driver gathers it from what comes back with each batch. Reading it costs no 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flinkish.api.execution.client import JobStatus, OperatorMetrics
@@ -25,6 +25,9 @@ class InputDetails:
     """When (ms since the epoch) the watermark rose last, or the input became idle or active."""
     holdsBack: bool
     """Whether the others are ahead of it, so that the operator's watermark waits for this one."""
+    lag: int | None = None
+    """How far (ms) it is behind the input or split that is ahead of all; None if it is idle, or before its first
+    watermark."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,17 @@ class WatermarkHold:
 
 
 @dataclass(frozen=True)
+class KeyGroupState:
+    """The keyed state of an operator in one key group."""
+
+    entries: int
+    pages: int
+    bytes: int
+    """As in ``BatchDetails.stateBytes``."""
+    openWindows: int
+
+
+@dataclass(frozen=True)
 class OperatorDetails:
     """An operator of a vertex: its metrics, and the inputs and splits that it tells apart."""
 
@@ -49,6 +63,8 @@ class OperatorDetails:
     heldBackBy: WatermarkHold | None = None
     waitsForEventTime: bool = False
     """Whether it has windows open that only a watermark closes."""
+    keyedState: Mapping[int, KeyGroupState] = field(default_factory=dict)
+    """By key group."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +114,9 @@ class VertexDetails:
     source: SourceDetails | None = None
     drawing: tuple[str, ...] = ()
     """Lines that draw what its operators do, as the states of a pattern."""
+    backPressureShare: float = 0.0
+    """The part of the last batch's time in which stages behind it and sinks worked, so that it read nothing more, from 0
+    to 1; together with ``busyShare`` at most 1."""
 
     @property
     def currentWatermark(self) -> int | None:
@@ -140,7 +159,70 @@ class BatchDetails:
     skew: float = 1.0
     """The highest over the vertices."""
     stateBytes: int = 0
-    """The state in RocksDB, in memory and in files; of a job that runs locally, its pages."""
+    """What is in the pages of state after it, in bytes: by the mean size of the pages that batches touch, and of a job
+    that runs locally all. What Spark's store needs for them on disk is more, until it removes old versions."""
+    openWindows: int = 0
+    """The windows with contents after it, counted for each key, of all operators."""
+    inputLag: int = 0
+    """How far (ms) the inputs of an operator, or splits of a source, are apart after it: the most of any operator."""
+    run: int = 0
+    """When (ms since the epoch) its run of the job began; another value than that of the batch before it is a restart."""
+
+
+@dataclass(frozen=True)
+class OperatorBatch:
+    """What one operator did in a batch, and what it has after it."""
+
+    numRecordsIn: int
+    numRecordsOut: int
+    numLateRecordsDropped: int
+    currentWatermark: int | None
+    timers: int
+    stateEntries: int
+    openWindows: int
+    stateBytes: int
+    """As in ``BatchDetails``."""
+    busyMillis: int
+    """How long the tasks of its vertex worked, if that begins with it."""
+
+
+@dataclass(frozen=True)
+class ProfiledStack:
+    """Calls in which a task of a vertex was seen."""
+
+    vertex: str
+    calls: tuple[str, ...]
+    """Functions with file and line, the outermost first."""
+    samples: int
+    """How often."""
+
+
+@dataclass(frozen=True)
+class BatchProfile:
+    """What the tasks of one batch did, by samples of their stacks."""
+
+    batch: int
+    timestamp: int
+    """When (ms since the epoch) it was whole."""
+    interval: int
+    """How often (ms) a stack was looked at."""
+    stacks: tuple[ProfiledStack, ...]
+
+
+@dataclass(frozen=True)
+class WorkerDetails:
+    """A Python process that runs tasks, as of the last batch in which it did."""
+
+    host: str
+    process: int
+    residentBytes: int
+    peakBytes: int
+    """The most that were resident at any time."""
+    processorSeconds: float
+    collections: int
+    """How often Python's cycle collector ran."""
+    lastBatch: int
+    """The batch."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +282,38 @@ class JobDetails:
     """How often this run failed and was restarted."""
     restartStrategy: str = "Restart deactivated."
     """What happens after a failure."""
+    operatorBatches: Mapping[int, Mapping[str, OperatorBatch]] = field(default_factory=dict)
+    """What each operator did, by uid, in the last batches of this program, by their ids."""
+    profile: BatchProfile | None = None
+    """What ``JobClient.profileBatch`` asked for last, once it is there."""
+    profileRequested: bool = False
+    """Whether a profile is still to come."""
+    workers: tuple[WorkerDetails, ...] = ()
+    """The Python processes in which tasks ran, those of the last batches."""
+    engineUI: str | None = None
+    """The address of Spark's own web page, if the session has one."""
+
+    @property
+    def outputWatermark(self) -> int | None:
+        """The lowest watermark (ms) of what comes out: of the operators that write to sinks, or that end the graph; None
+        while one of them has none."""
+        found = [
+            operator.metrics.currentWatermark
+            for vertex in self.vertices
+            if not vertex.isSink
+            for operator in self._last(vertex)
+        ]
+        known = [watermark for watermark in found if watermark is not None]
+        return min(known) if known and len(known) == len(found) else None
+
+    def _last(self, vertex: VertexDetails) -> Sequence[OperatorDetails]:
+        """The operators of a vertex behind which its elements leave the graph."""
+        sinks = {other.id for other in self.vertices if other.isSink}
+        edges = [edge for edge in self.edges if edge.source == vertex.id]
+        writers = {edge.operator for edge in edges if edge.target in sinks}
+        if not edges:
+            return vertex.operators[-1:]
+        return [operator for operator in vertex.operators if operator.metrics.name in writers]
 
     @property
     def operators(self) -> dict[str, OperatorDetails]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from flinkish.api.execution.job_drawing import span, watermark
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("flinkish")
 
 _POLL_SECONDS = 2.0
+
+_BATCHES = 3
+"""A watermark may stand still while so many batches usually come."""
 
 STUCK_MILLIS = 10_000
 """A watermark that has not moved for so long is worth a word."""
@@ -40,6 +44,25 @@ def waits_for(details: JobDetails, stuckMillis: int = STUCK_MILLIS) -> str | Non
     if not parts:
         return None
     return f"{' and '.join(parts)}; {_fix(found)}"
+
+
+def is_held(
+    details: JobDetails, operator: OperatorDetails, stuckMillis: int = STUCK_MILLIS
+) -> bool:
+    """Whether the watermark of an operator waits for one that does not move."""
+    hold = operator.heldBackBy
+    if details.status.isGloballyTerminalState() or hold is None:
+        return False
+    return details.now - hold.since >= _patience(details, stuckMillis) and _is_behind(
+        operator, hold
+    )
+
+
+def _patience(details: JobDetails, stuckMillis: int) -> int:
+    """How long (ms) a watermark may stand still: a job with batches an hour apart is not stuck for an hour."""
+    starts = [batch.startTime for batch in details.batches[-20:]]
+    apart = sorted(later - earlier for earlier, later in pairwise(starts))
+    return max(stuckMillis, _BATCHES * apart[len(apart) // 2] if apart else 0)
 
 
 def warn_of_silence(client: JobClient) -> None:
@@ -83,12 +106,10 @@ def _written(details: JobDetails) -> int:
 
 def _holds(details: JobDetails, stuckMillis: int) -> list[tuple[WatermarkHold, bool]]:
     """What keeps the watermark of some operator, each with whether another input is ahead of it there."""
-    if details.status.isGloballyTerminalState():
-        return []
     found: dict[tuple[str, str | None], tuple[WatermarkHold, bool]] = {}
     for operator in details.operators.values():
         hold = operator.heldBackBy
-        if hold is None or details.now - hold.since < stuckMillis or not _is_behind(operator, hold):
+        if hold is None or not is_held(details, operator, stuckMillis):
             continue
         key = hold.operator, hold.split
         ahead = any(each.holdsBack for each in operator.inputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.errors import UserFunctionError
 from flinkish.api.execution.client import JobStatus, OperatorMetrics
 from flinkish.api.execution.details import (
+    BatchDetails,
     CheckpointDetails,
     EdgeDetails,
     ExceptionDetails,
@@ -29,7 +30,7 @@ from flinkish.deployment.status.operator_names import operator_names
 from flinkish.deployment.vertex_plans import vertex_plan
 from flinkish.graph.job_graph import JobEdge, JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamNode
-from flinkish.runtime.progress import InputWatermark, VertexLoad, lowest, visible
+from flinkish.runtime.progress import InputWatermark, VertexLoad, input_lags, lowest, visible
 from flinkish.runtime.task.plan import TaskSettings
 
 _PACKAGE = Path(__file__).parents[2]
@@ -52,12 +53,14 @@ class JobDetailsView:
         config: ExecutionConfig,
         directory: str | None,
         checkpointed: bool,
+        engineUI: str | None = None,
     ) -> None:
         self._graph = graph
         self._settings = settings
         self._monitor = monitor
         self._directory = directory
         self._checkpointed = checkpointed
+        self._engine_ui = engineUI
         self._shown = _shown(config)
         self._restart_strategy = config.getRestartStrategy().getDescription()
         self._names = operator_names(graph)
@@ -72,6 +75,7 @@ class JobDetailsView:
         batches = monitor.history.batches
         metrics = {found.uid: found for found in monitor.metrics.metrics().values()}
         last = batches[-1] if batches and monitor.completed else None
+        behind = {} if last is None else self._behind(last)
         checkpointed = self._checkpointed
         return JobDetails(
             jid,
@@ -84,7 +88,8 @@ class JobDetailsView:
             self._settings.parallelism,
             self._settings.maxParallelism,
             tuple(
-                self._vertex(v, metrics, last.duration if last else 0) for v in self._graph.vertices
+                self._vertex(v, metrics, last.duration if last else 0, behind)
+                for v in self._graph.vertices
             ),
             tuple(self._edge(edge) for v in self._graph.vertices for edge in v.inputs),
             batches,
@@ -100,6 +105,11 @@ class JobDetailsView:
             monitor.completed,
             monitor.numRestarts,
             self._restart_strategy,
+            dict(monitor.operatorBatches),
+            monitor.metrics.profiler.last,
+            monitor.metrics.profiler.requested,
+            monitor.metrics.workers,
+            self._engine_ui,
         )
 
     def exception(self, error: BaseException) -> ExceptionDetails:
@@ -112,8 +122,29 @@ class JobDetailsView:
         operator = max(named, key=len, default=None)
         return ExceptionDetails(clock(), kind, message, operator, element, _trace(error))
 
+    def _behind(self, last: BatchDetails) -> dict[int, float]:
+        """How long (ms) the stages behind each level and the sinks worked in a batch, by the level."""
+        worked = float(last.phases.get("sinks", 0))
+        behind: dict[int, float] = {}
+        for level in reversed(range(self._graph.levels)):
+            behind[level] = worked
+            loads = self._monitor.metrics.loads.vertices
+            worked += sum(
+                loads[v.uid].lastBusyNanoseconds / 1e6 / self._parallelism(v)
+                for v in self._graph.vertices
+                if v.level == level and v.uid in loads
+            )
+        return behind
+
+    def _parallelism(self, vertex: JobVertex) -> int:
+        return 1 if self._single.get(vertex.uid) else self._settings.parallelism
+
     def _vertex(
-        self, vertex: JobVertex, metrics: dict[str, OperatorMetrics], duration: int
+        self,
+        vertex: JobVertex,
+        metrics: dict[str, OperatorMetrics],
+        duration: int,
+        behind: Mapping[int, float],
     ) -> VertexDetails:
         loads = self._monitor.metrics.loads
         load = loads.vertices.get(vertex.uid, VertexLoad())
@@ -121,8 +152,10 @@ class JobDetailsView:
         received = sum(self._records(edge) for edge in vertex.inputs)
         if head.isSource:
             received = metrics[vertex.uid].numRecordsOut if vertex.uid in metrics else 0
-        parallelism = 1 if self._single.get(vertex.uid) else self._settings.parallelism
+        parallelism = self._parallelism(vertex)
         busy = load.lastBusyNanoseconds / 1e6
+        share = min(1.0, busy / (duration * parallelism)) if duration else 0.0
+        waited = behind.get(vertex.level, 0) / duration if duration and vertex.outputs else 0.0
         return VertexDetails(
             vertex.uid,
             " -> ".join([self._names[head.uid], *(node.name for node in vertex.nodes[1:])]),
@@ -132,7 +165,7 @@ class JobDetailsView:
             1 if head.isSink else parallelism,
             received,
             sum(self._records(edge) for edge in vertex.outputs),
-            min(1.0, busy / (duration * parallelism)) if duration else 0.0,
+            share,
             round(load.busyNanoseconds / 1e6),
             load.skew,
             dict(loads.keyGroups.get(vertex.uid, {})),
@@ -148,12 +181,14 @@ class JobDetailsView:
                 if not (node.isSource or node.isSink)
                 for line in node.operator.drawing
             ),
+            min(waited, 1.0 - share),
         )
 
     def _operator(
         self, vertex: JobVertex, node: StreamNode, metrics: dict[str, OperatorMetrics]
     ) -> OperatorDetails:
         found = metrics.get(node.uid, OperatorMetrics(node.uid, node.name))
+        found = self._monitor.metrics.ofVertex(found, vertex.uid)
         found = replace(found, name=self._names[node.uid])
         inputs = self._monitor.metrics.inputs.of(node.uid)
         return OperatorDetails(
@@ -163,6 +198,7 @@ class JobDetailsView:
             found.timers > 0
             and isinstance(node.operator, WindowOperatorDescription)
             and node.operator.assigner.isEventTime(),
+            self._monitor.metrics.stateOf(node.uid),
         )
 
     def _hold(self, vertex: JobVertex) -> WatermarkHold | None:
@@ -205,6 +241,7 @@ class JobDetailsView:
         found = [read for read in inputs if read.isSplit == split]
         held = lowest(found)
         ahead = max((r.watermark for r in found if not r.idle), default=None)
+        lags = input_lags(found)
         return [
             InputDetails(
                 read.name if split else self._upstream(_edge_named(vertex, read.name)),
@@ -213,6 +250,7 @@ class JobDetailsView:
                 read.idle,
                 read.since,
                 read is held and read.watermark != ahead,
+                lags.get((read.name, split)),
             )
             for read in found
         ]

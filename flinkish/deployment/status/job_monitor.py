@@ -6,9 +6,15 @@ The engine tells it when a batch has ended, and ``MetricsTotals`` has what the t
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
-from flinkish.api.execution.details import BatchDetails, ExceptionDetails, SourceDetails
-from flinkish.deployment.status.batch_history import BatchHistory
+from flinkish.api.execution.details import (
+    BatchDetails,
+    ExceptionDetails,
+    OperatorBatch,
+    SourceDetails,
+)
+from flinkish.deployment.status.batch_history import BATCHES_KEPT, BatchHistory
 from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.metrics import MetricsTotals
 
@@ -28,8 +34,11 @@ class JobMonitor:
         """How many batches this run has finished."""
         self.readUpTo: dict[str, SourceDetails] = {}
         """How far each source is, by the uid of its vertex."""
-        self.stateBytes = 0
-        """How large the state is after the last batch, if the engine knows it by then."""
+        self.stateBytes: int | None = None
+        """How large the state is after the last batch, if the engine knows that exactly."""
+        self.operatorBatches: dict[int, Mapping[str, OperatorBatch]] = {}
+        """What each operator did in the last batches, by their ids."""
+        self._began = clock()
         self._sources = frozenset(vertex.uid for vertex in graph.sources)
         self._sinks = frozenset(vertex.uid for vertex in graph.sinks)
         self._out = 0
@@ -50,15 +59,23 @@ class JobMonitor:
             out - self._out,
             late - self._late,
             max((load.skew for load in loads.vertices.values()), default=1.0),
-            self.stateBytes,
+            self.metrics.stateBytes if self.stateBytes is None else self.stateBytes,
+            self.metrics.numOpenWindows,
+            self.metrics.inputs.furthestApart(),
+            self._began,
         )
+        self.operatorBatches[number] = self.metrics.lastBatch
+        while len(self.operatorBatches) > BATCHES_KEPT:
+            del self.operatorBatches[next(iter(self.operatorBatches))]
         self._out, self._late = out, late
+        self.metrics.profiler.endBatch(number)
         self._note(batch)
         self.completed += 1
 
     def restart(self, exception: ExceptionDetails) -> None:
         """Called when the job has failed, and is to run again from its last batch."""
         self.numRestarts += 1
+        self._began = clock()
         self.history.addException(exception)
         batches = self.history.batches
         self.restored = batches[-1].id if batches else None

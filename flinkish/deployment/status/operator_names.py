@@ -11,12 +11,16 @@ from flinkish.graph.stream_graph import StreamNode
 def operator_names(graph: JobGraph) -> dict[str, str]:
     """The name of each operator by its uid. Of several with one name each has behind it, in brackets, what its vertex
     begins with or reads; those that are the same even then, such as sources, are numbered from the second on."""
-    counts = Counter(node.name for vertex in graph.vertices for node in vertex.nodes)
+    # An operator behind a union is chained into several vertices
+    nodes = {node.uid: node.name for vertex in graph.vertices for node in vertex.nodes}
+    counts = Counter(nodes.values())
     names: dict[str, str] = {}
     met: Counter[str] = Counter()
     for vertex in sorted(graph.vertices, key=lambda each: each.level):
         for node in vertex.nodes:
             name = node.name
+            if node.uid in names:
+                continue
             before = _before(vertex, node)
             if counts[name] > 1 and before is not None:
                 name = f"{name} ({names.get(before.uid, before.name)})"

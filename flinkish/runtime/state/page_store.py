@@ -61,6 +61,34 @@ class DictPageStore:
         return calls
 
 
+class MeteredPageStore:
+    """A store that notes the size of each page which is read or written in a batch: those of its other pages nobody
+    knows without reading them."""
+
+    def __init__(self, store: PageStore) -> None:
+        self._store = store
+        self._sizes: dict[bytes, int] = {}
+
+    @property
+    def touched(self) -> tuple[int, int]:
+        """How many of the pages that are there were read or written, and their bytes."""
+        return len(self._sizes), sum(self._sizes.values())
+
+    def get(self, page: bytes, digest: bytes | None = None) -> bytes | None:
+        content = self._store.get(page, digest)
+        if content is not None:
+            self._sizes[page] = len(content)
+        return content
+
+    def put(self, page: bytes, content: bytes, digest: bytes | None = None) -> None:
+        self._store.put(page, content, digest)
+        self._sizes[page] = len(content)
+
+    def remove(self, page: bytes) -> None:
+        self._store.remove(page)
+        self._sizes.pop(page, None)
+
+
 DIGEST_SIZE = 8
 
 

@@ -102,12 +102,13 @@ class PagedKeyedStateBackend(KeyedStateBackend):
     def timerQueue(self, name: str) -> PagedTimerQueue:
         return self._item(_TIMERS, name, PagedTimerQueue)
 
-    def numEntries(self) -> int:
-        opened = sum(len(item) for name, item in self._items.items() if name[0] != _TIMERS)
+    def numEntries(self, table: str | None = None) -> int:
+        """The number of entries of all tables together, or of those named ``table``; a map counts as one."""
+        opened = sum(len(item) for name, item in self._items.items() if _is_meant(name, table))
         unopened = sum(
             int(value[0])
             for name, value in self._directory.items()
-            if name not in self._items and name[0] != _TIMERS and name != "format"
+            if name not in self._items and name != "format" and _is_meant(name, table)
         )
         return opened + unopened
 
@@ -118,3 +119,8 @@ class PagedKeyedStateBackend(KeyedStateBackend):
             if self._store is not None:
                 item.load(self._store, self._directory.get(kind + name))
         return cast(P, item)
+
+
+def _is_meant(name: str, table: str | None) -> bool:
+    """Whether an item of that kind and name is no timer queue, and is called ``table`` if that is given."""
+    return name[0] != _TIMERS and (table is None or name[1:] == table)

@@ -52,6 +52,11 @@ class StageTask:
         """Close the user functions."""
         close_all(self._tasks.values())
 
+    def profile(self, profiled: bool) -> None:
+        """Say before a key group whether its stacks are sampled."""
+        for task in self._tasks.values():
+            task.profiled = profiled
+
     def process(
         self, key_group: int, rows: Iterable[FrameRow], store: PageStore
     ) -> Iterator[FrameRow]:

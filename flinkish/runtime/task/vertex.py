@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from heapq import nsmallest
 from time import perf_counter_ns
@@ -31,6 +31,7 @@ from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.columns.tracing.column_runs import ColumnScope
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
+from flinkish.runtime.profiling import StackSampler
 from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.user_code import naming_internal_errors, user_method_of
@@ -40,10 +41,11 @@ from flinkish.runtime.reports import (
     InputReport,
     LogReport,
     OperatorReport,
+    this_worker,
 )
 from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
-from flinkish.runtime.state.page_store import PageStore
+from flinkish.runtime.state.page_store import MeteredPageStore, PageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.task.chain import ChainedEdge, ChainedNode, OperatorChain
 from flinkish.runtime.task.gates import FrameRow, InputGates, Slice
@@ -70,6 +72,7 @@ from flinkish.runtime.task.writer import (
 from flinkish.runtime.task_logs import TaskLog
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermarks import JoinedSplits
+from flinkish.runtime.windowing.window_contents import TABLE as WINDOW_CONTENTS
 
 T = TypeVar("T")
 
@@ -92,6 +95,8 @@ def collection_paused() -> Iterator[None]:
 
 
 ONE_SUBTASK = Subtask()
+
+_UNSEEN = nullcontext()
 
 
 MALFORMED_A_RUN = 1_000
@@ -124,6 +129,9 @@ class VertexTask:
         self._writing = ColumnScope(settings.columnChecks)
         """The functions of the writers: key selectors, and folds before a shuffle."""
         self._attributes: list[FunctionAttributes] = []
+        self.profiled = False
+        """Whether the stacks of this batch are sampled."""
+        self._sampler = StackSampler()
         self.reusable = True
         """Whether no user function changed attributes that are not kept since it was opened."""
         self.sourceOutput = Output()
@@ -171,6 +179,10 @@ class VertexTask:
         """Close the user functions."""
         self._chain.close()
 
+    def _working(self) -> AbstractContextManager[object]:
+        """Samples the stack inside the block, if the batch is profiled."""
+        return self._sampler if self.profiled else _UNSEEN
+
     def _begin(self, part: Slice, snapshot: dict[str, Any] | None) -> None:
         self._clock.begin(part.clock)
         for operator in self._chain.operators.values():
@@ -185,7 +197,12 @@ class VertexTask:
         self._chain.endSlice()
         return [row for writer in self._writers for row in writer.finish()]
 
-    def _reports(self, key_group: int, backend: PagedKeyedStateBackend | None) -> list[Any]:
+    def _reports(
+        self,
+        key_group: int,
+        backend: PagedKeyedStateBackend | None,
+        touched: tuple[int, int] = (0, 0),
+    ) -> list[Any]:
         reports = []
         for uid, operator in self._chain.operators.items():
             keyed = backend is not None and uid == self.plan.uid
@@ -220,6 +237,12 @@ class VertexTask:
                         *self._chain.columnRuns(uid),
                         *(self._writing.reports() if uid == self.plan.uid else ()),
                     ),
+                    vertex=self.plan.uid,
+                    openWindows=backend.numEntries(WINDOW_CONTENTS) if keyed and backend else 0,
+                    touchedPages=touched[0] if keyed else 0,
+                    touchedBytes=touched[1] if keyed else 0,
+                    stacks=self._sampler.taken() if keyed else (),
+                    worker=this_worker() if keyed else None,
                 )
             )
         return reports
@@ -326,7 +349,7 @@ class SourceTask(VertexTask):
     def process(self, records: Records) -> list[FrameRow]:
         """Process a run of the source's records, and return the frames that are full by now."""
         began = perf_counter_ns()
-        with collection_paused(), self._log.kept():
+        with collection_paused(), self._log.kept(), self._working():
             self.sourceOutput.emitRecords(records)
             self.sourceOutput.flush()
             rows = [row for writer in self._writers for row in writer.rows()]
@@ -362,7 +385,7 @@ class SourceTask(VertexTask):
     def finish(self) -> tuple[list[FrameRow], list[OperatorReport]]:
         """End the slice; returns the remaining frames and the operators' metrics."""
         began = perf_counter_ns()
-        with self._log.kept():
+        with self._log.kept(), self._working():
             self.sourceOutput.flush()
             rows = self._finish()
         self._busy += perf_counter_ns() - began
@@ -393,6 +416,9 @@ class SourceTask(VertexTask):
             (),
             *self._work(),
             columnRuns=self._writing.reports(),
+            vertex=plan.uid,
+            stacks=self._sampler.taken(),
+            worker=this_worker(),
         )
 
 
@@ -437,15 +463,16 @@ class KeyGroupTask(VertexTask):
         began = perf_counter_ns()
         clock = max(row.clock for row in rows)
         restored = [row for row in rows if row.gate == RESTORED_GATE]
+        metered = MeteredPageStore(store)
         if restored:
-            snapshot = restored_state(self._backend, self.plan.uid, restored, store)
+            snapshot = restored_state(self._backend, self.plan.uid, restored, metered)
         self._head.inFirstKeyGroup = key_group == self._first_key_group
-        self._backend.load(store, snapshot and snapshot["backend"])
+        self._backend.load(metered, snapshot and snapshot["backend"])
         self._begin(Slice(key_group, clock), snapshot and self._chain_of(snapshot))
         self._gates.restore(snapshot and snapshot["gates"])
         # The key groups may be others than when a savepoint was made, and each tells its splits anew
         told = None if restored else self._head.joinedSplits()
-        with collection_paused(), self._log.kept():
+        with collection_paused(), self._log.kept(), self._working():
             if self.plan.uid in self._settings.bootstraps:
                 self._gates.processElements(rows)
             elif self._settings.batch:
@@ -465,7 +492,7 @@ class KeyGroupTask(VertexTask):
             "gates": self._gates.snapshot(),
         }
         self._busy = perf_counter_ns() - began
-        reports = self._reports(key_group, self._backend)
+        reports = self._reports(key_group, self._backend, metered.touched)
         if self._tells_splits:
             reports = self._of_splits(key_group, reports)
         return written, directory, reports

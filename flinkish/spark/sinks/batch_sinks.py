@@ -45,6 +45,7 @@ from flinkish.runtime.task_logs import log_again
 from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory
 from flinkish.spark.frame_rows import frame_rows
+from flinkish.spark.profiled_batches import profiled_jobs
 from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j
 from flinkish.spark.session.session import JOB_SETTINGS, TIME_ZONE, row_settings
 from flinkish.spark.sinks.columns import sink_schema
@@ -230,7 +231,7 @@ class BatchSinks:
                 content = F.when(~by_workers, F.col("frame"))
                 rows = frame.withColumn("frame", content)
             by_target: dict[str, list[Any]] = {}
-            for row in sorted(frame_rows(rows.collect()), key=_place):
+            for row in sorted(frame_rows(self._collected(rows)), key=_place):
                 by_target.setdefault(row.target, []).append(row.frame)
             collected = time.time()
             found = [decode_reports(data) for data in by_target.get(METRICS, ())]
@@ -294,6 +295,13 @@ class BatchSinks:
             name, nothing = self._sinks[uid].name, SendCounts(0, 0, 0)
             self._metrics.add([sink_report(uid, name, nothing, error.counts)])
             raise
+
+    def _collected(self, rows: DataFrame) -> list[Any]:
+        """Run the batch, and return its rows."""
+        if not self._metrics.profiler.begin():
+            return rows.collect()
+        with profiled_jobs():
+            return rows.collect()
 
     def close(self) -> None:
         """Called when the job has ended."""

@@ -24,6 +24,7 @@ from flinkish.runtime.task.store import OPEN_TASKS, JobRun, TaskKey
 from flinkish.runtime.task.ticks import clock_ticks
 from flinkish.runtime.task.vertex import SourceTask
 from flinkish.spark.frame_rows import arrow_batch
+from flinkish.spark.profiled_batches import is_profiled
 from flinkish.spark.sources.decoding import END_OF_SOURCE, ArrowDecoder
 
 END_OF_INPUT = "end"
@@ -68,6 +69,7 @@ class SourceFunction:
         key = None if self.run is None else TaskKey(self.run, f"source {self.uid}", 0)
         opened: _OpenedSource = (key and OPEN_TASKS.take(key)) or _OpenedSource(self.payload)
         task, settings, decoder = opened.task, opened.settings, opened.decoder
+        task.profiled = is_profiled()
         # Another job may have used this worker since the task was opened.
         hide_elements(settings.elementsHiddenInErrors)
         use_classes(settings.classes)

@@ -116,7 +116,6 @@ class QueryMonitor(JobMonitor):
             startTime=round(datetime.fromisoformat(progress["timestamp"]).timestamp() * 1000),
             duration=duration,
             phases={**spark, **batch.phases},
-            stateBytes=sum(_bytes_of(state) for state in progress["stateOperators"]),
         )
         self.history.add(whole, whole=True)
         read = [
@@ -130,11 +129,6 @@ class QueryMonitor(JobMonitor):
         # Spark lists them in the order of the graph, and the control stream behind them
         if len(read) == len(self._order) + 1:
             self.readUpTo = dict(zip(self._order, read))
-
-
-def _bytes_of(state: Mapping[str, Any]) -> int:
-    files = dict(state["customMetrics"]).get("rocksdbSstFileSize", 0)
-    return int(state["memoryUsedBytes"]) + int(files)
 
 
 def _text(offset: object) -> str | None:

@@ -7,10 +7,11 @@ const main = document.getElementById("main");
 const TABS = [
   ["overview", "Overview"], ["watermarks", "Watermarks"], ["batches", "Batches"],
   ["checkpoints", "Checkpoints"], ["exceptions", "Exceptions"], ["metrics", "Metrics"],
+  ["profile", "Flame graph"], ["executors", "Executors"], ["logs", "Logs"],
   ["configuration", "Configuration"],
 ];
 const LOST = "DISCONNECTED";
-const view = { shell: null, picked: null, graph: null, drawing: null, job: null, jobs: null, heard: null };
+const view = { charted: null, logs: [], shell: null, picked: null, graph: null, drawing: null, job: null, jobs: null, heard: null };
 
 // ---------------------------------------------------------------- the token, the theme, the server
 
@@ -148,7 +149,7 @@ function showJobs(jobs) {
   document.title = "flinkish";
   const rows = (some) => some.map((job) => [
     element("a", { href: `#/jobs/${encodeURIComponent(job.jid)}`, "data-key": job.jid }, job.name), state(job.state), moment(job["start-time"]),
-    duration(job.duration), job["end-time"] < 0 ? "–" : moment(job["end-time"]), element("span", { class: "quiet" }, job.jid),
+    duration(job.duration), job["end-time"] < 0 ? "–" : moment(job["end-time"]), element("span", { class: "quiet" }, job.archived ? `${job.jid}, of an earlier program` : job.jid),
   ]);
   const heads = ["Job", "Status", "Start time", "#Duration", "End time", "ID"];
   const running = jobs.filter((job) => runs(job.state)), lost = jobs.filter((job) => job.state === LOST);
@@ -203,7 +204,10 @@ async function showJob(job) {
     view.graph = null;
   }
   if (tab === "overview") await overview(job, at.panel);
-  else fill(at.panel, ...PANELS[tab](job));
+  else {
+    const children = await PANELS[tab](job);
+    if (view.shell === at && route().tab === tab) fill(at.panel, ...children);
+  }
 }
 
 function runs(status) {
@@ -213,6 +217,7 @@ function runs(status) {
 function header(job) {
   const running = runs(job.status);
   const actions = running && token ? element("div", { class: "actions" },
+    element("button", { type: "button", class: "action", "data-key": "savepoint", onclick: () => askForSavepoint(job) }, "Savepoint"),
     job.checkpoint.directory ? element("button", { type: "button", class: "action", "data-key": "stop", onclick: () => ask(job, "stop") }, "Stop after this batch") : null,
     element("button", { type: "button", class: "action danger", "data-key": "cancel", onclick: () => ask(job, "cancel") }, "Cancel job")) : null;
   const error = job.exceptions[0];
@@ -221,6 +226,8 @@ function header(job) {
     facts([
       ["ID", job.jid], ["Start time", moment(job.startTime)], job.endTime ? ["End time", moment(job.endTime)] : null, ["Duration", duration(job.duration)],
       ["Batches", number(job.completedBatches)], job.numRestarts ? ["Restarts", number(job.numRestarts)] : null,
+      running && job.engineUI ? ["Spark", element("a", { href: `${job.engineUI}/StreamingQuery/`, rel: "noreferrer" }, "its own page")] : null,
+      view.savepoint?.jid === job.jid ? ["Savepoint", view.savepoint.text] : null,
     ].filter(Boolean)),
     job.status === LOST ? unreachable() : null,
     tiles(job),
@@ -237,47 +244,58 @@ function tiles(job) {
   const recent = job.batches.slice(-50), last = recent[recent.length - 1];
   const operators = job.vertices.flatMap((vertex) => vertex.operators);
   const late = operators.reduce((sum, operator) => sum + operator.metrics.numLateRecordsDropped, 0);
-  const known = operators.map((operator) => operator.metrics.currentWatermark).filter((value) => value !== null).map(BigInt);
-  const lowest = known.length ? known.reduce((a, b) => (a < b ? a : b)) : null;
-  const sized = recent.filter((batch) => batch.stateBytes);
+  const out = job.outputWatermark, timed = operators.some((operator) => operator.metrics.currentWatermark !== null);
+  const apart = last ? last.inputLag : 0;
   return element("div", { class: "tiles" },
-    tile("Records a second", last ? number(Math.round(job.recordsPerSecond)) : "–", recent.map((batch) => batch.recordsIn), "Records in"),
-    tile("Last batch", last ? duration(last.duration) : "–", recent.map((batch) => batch.duration), "Milliseconds"),
-    tile("Behind the clock", lag(lowest, job.now), null, null, watermark(lowest)),
-    tile("Late records dropped", number(late), recent.map((batch) => batch.lateRecordsDropped), "Late records", null, late > 0),
-    tile("State", sized.length ? bytes(sized[sized.length - 1].stateBytes) : "–", sized.map((batch) => batch.stateBytes), "Bytes"));
+    tile("Records a second", last ? number(Math.round(job.recordsPerSecond)) : "–", (batch) => batch.recordsIn, "Records in"),
+    tile("Last batch", last ? duration(last.duration) : "–", (batch) => batch.duration, "Milliseconds"),
+    tile("Output lag", lag(out, job.now), null, null, out === null && timed ? "no event time has come out" : watermark(out), out === null && timed),
+    tile("Between inputs", apart ? duration(apart) : "–", (batch) => batch.inputLag, "Milliseconds", null, apart > APART_MS),
+    tile("Open windows", last ? number(last.openWindows) : "–", (batch) => batch.openWindows, "Open windows"),
+    tile("Late records dropped", number(late), (batch) => batch.lateRecordsDropped, "Late records", null, late > 0),
+    tile("State", last && last.stateBytes ? bytes(last.stateBytes) : "–", (batch) => batch.stateBytes, "Bytes"));
+
+  function tile(name, value, part, unit, below, alarming) {
+    return element("div", { class: alarming ? "tile alarming" : "tile" }, element("div", { class: "quiet" }, name), element("strong", {}, value),
+      part && recent.length > 1 ? sparkline(recent.map(part), unit, recent) : below ? element("div", { class: "quiet small" }, below) : null);
+  }
 }
 
-function tile(name, value, course, unit, below, alarming) {
-  return element("div", { class: alarming ? "tile alarming" : "tile" }, element("div", { class: "quiet" }, name), element("strong", {}, value),
-    course && course.length > 1 ? sparkline(course, unit) : below ? element("div", { class: "quiet small" }, below) : null);
+const APART_MS = 600000; // as the rule of docs/operate/alerts.md has it
+
+/** What the axis of a chart ends at: a batch that is far above all others, such as the first, is cut off. */
+function ceiling(values) {
+  const sorted = [...values].sort((a, b) => a - b), most = sorted[sorted.length - 1] || 0, usual = sorted[Math.floor(0.95 * (sorted.length - 1))] || 0;
+  return Math.max(1, usual > 0 && most > 2.5 * usual ? 1.25 * usual : most);
 }
 
-function sparkline(values, unit) {
-  const width = 120, height = 26, most = Math.max(1, ...values), step = width / (values.length - 1);
-  const points = values.map((value, index) => `${(index * step).toFixed(1)},${(height - 2 - (value / most) * (height - 4)).toFixed(1)}`).join(" ");
-  return svg("svg", { class: "sparkline", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `${unit} of the last ${values.length} batches, at most ${number(most)}` },
+const GAP_MS = 10000, GAP_BATCHES = 10;
+
+/** Where, between batches, the job was started again, or had none for long: the index of the batch behind, and what to say. */
+function breaks(batches) {
+  const apart = batches.slice(1).map((batch, index) => batch.startTime - batches[index].startTime - batches[index].duration);
+  const usual = [...apart].sort((a, b) => a - b)[Math.floor(apart.length / 2)] || 0;
+  return apart.flatMap((pause, index) => {
+    const next = batches[index + 1], restarted = next.run !== batches[index].run;
+    const gap = pause >= Math.max(GAP_MS, GAP_BATCHES * usual) ? `${duration(pause)} without a batch` : "";
+    return restarted || gap ? [{ index: index + 1, kind: restarted ? "restart" : "gap", text: [restarted ? "restarted" : "", gap].filter(Boolean).join(" after ") + ` before batch ${next.id}` }] : [];
+  });
+}
+
+const mark = ({ kind, text }, x, height) => svg("line", { class: `break ${kind}`, x1: x, x2: x, y1: 0, y2: height, "vector-effect": "non-scaling-stroke" }, svg("title", {}, text));
+
+function sparkline(values, unit, batches) {
+  const width = 120, height = 26, most = ceiling(values), step = width / (values.length - 1);
+  const points = values.map((value, index) => `${(index * step).toFixed(1)},${(height - 2 - (Math.min(value, most) / most) * (height - 4)).toFixed(1)}`).join(" ");
+  return svg("svg", { class: "sparkline", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `${unit} of the last ${values.length} batches, at most ${number(Math.max(...values))}` },
+    ...breaks(batches).map((found) => mark(found, (found.index - 0.5) * step, height)),
     svg("polyline", { points, "vector-effect": "non-scaling-stroke" }));
 }
 
-const STUCK_MS = 10000;
-
-/** Which source or split keeps event time from going on, if one does. */
 function waiting(job) {
-  const holds = new Map();
-  for (const { operators } of job.vertices) {
-    for (const { heldBackBy: hold, inputs } of operators) {
-      if (!hold || job.now - hold.since < STUCK_MS) continue;
-      const { currentWatermark } = hold, behind = inputs.some((input) => input.holdsBack);
-      // Without any watermark, and no input that is ahead, the job may have no event time at all
-      if (currentWatermark === null ? behind : BigInt(currentWatermark) !== MAX) holds.set(`${hold.operator} ${hold.split}`, hold);
-    }
-  }
-  if (!holds.size) return null;
-  return element("p", { class: "notice hold" }, "Event time waits for ", ...[...holds.values()].flatMap((hold, index) => [
-    index ? ", and for " : "", element("strong", {}, hold.operator + (hold.split === null ? "" : `, split ${hold.split}`)),
-    `, whose watermark (${watermark(hold.currentWatermark)}) has not moved for ${duration(job.now - hold.since)}`]), ". ",
-  element("a", { href: `#/jobs/${encodeURIComponent(job.jid)}/watermarks` }, "See Watermarks"));
+  if (!job.waitsFor) return null;
+  return element("p", { class: "notice hold" }, `Event time waits for ${job.waitsFor}. `,
+    element("a", { href: `#/jobs/${encodeURIComponent(job.jid)}/watermarks` }, "See Watermarks"));
 }
 
 function ask(job, how) {
@@ -303,6 +321,35 @@ function ask(job, how) {
   dialog.showModal();
 }
 
+function askForSavepoint(job) {
+  const place = element("input", { type: "text", required: true, size: 44, "aria-label": "Directory", placeholder: "/data/savepoints/new" });
+  const close = () => { dialog.close(); dialog.remove(); };
+  const write = async (event) => {
+    event.preventDefault();
+    const directory = place.value.trim(), said = (text) => { view.savepoint = { jid: job.jid, text }; refresh(); };
+    if (!directory) return;
+    close();
+    const path = `jobs/${encodeURIComponent(job.jid)}/savepoints`;
+    try {
+      const { "request-id": id } = await (await call(path, { method: "POST", body: JSON.stringify({ "target-directory": directory }) })).json();
+      said(`being written to ${directory}`);
+      for (;;) {
+        const { status, operation } = await json(`${path}/${id}`);
+        if (status.id === "COMPLETED") return said(operation.location ? `written to ${operation.location}` : operation["failure-cause"]["stack-trace"]);
+        await new Promise((done) => { setTimeout(done, 500); });
+      }
+    } catch (error) { said(error.message); }
+  };
+  const dialog = element("dialog", { "aria-label": "Savepoint" }, element("form", { onsubmit: write },
+    element("p", {}, `Write a savepoint of ${job.name} to this new directory, or URI. The job goes on.`), place,
+    element("div", { class: "actions" },
+      element("button", { type: "button", class: "action", onclick: close }, "Cancel"),
+      element("button", { type: "submit", class: "action" }, "Write savepoint"))));
+  document.body.append(dialog);
+  dialog.addEventListener("cancel", () => dialog.remove());
+  dialog.showModal();
+}
+
 // ---------------------------------------------------------------- overview
 
 async function overview(job, panel) {
@@ -310,6 +357,8 @@ async function overview(job, panel) {
     if (view.drawing?.jid !== job.jid) view.drawing = { jid: job.jid, text: await (await call(`jobs/${encodeURIComponent(job.jid)}/graph.svg`)).text() };
     const drawn = new DOMParser().parseFromString(view.drawing.text, "image/svg+xml");
     view.graph = document.importNode(drawn.documentElement, true);
+    // A wide graph becomes smaller, as long as it can be read
+    view.graph.style.minWidth = `${0.6 * view.graph.getAttribute("width")}px`;
     for (const box of view.graph.querySelectorAll(".vertex")) {
       box.setAttribute("tabindex", "0");
       box.setAttribute("role", "button");
@@ -359,8 +408,8 @@ function pick(id) {
 }
 
 function held(vertex, now) {
-  const hold = vertex.operators.find((operator) => operator.heldBackBy)?.heldBackBy;
-  if (!hold || (hold.currentWatermark !== null && BigInt(hold.currentWatermark) === MAX)) return "–";
+  const hold = vertex.operators.find((operator) => operator.isHeld)?.heldBackBy;
+  if (!hold) return "–";
   return element("span", {}, `${hold.operator}${hold.split === null ? "" : `, split ${hold.split}`}, since `, moment(hold.since, now));
 }
 
@@ -371,7 +420,7 @@ function vertexCard(vertex, job) {
   const parts = [facts([
     ["Records received", number(vertex.numRecordsIn)], ["Records sent", vertex.isSink ? "–" : number(vertex.numRecordsOut)],
     ["Worked for", duration(vertex.busyMillis)], ["Late records dropped", number(sum(vertex, "numLateRecordsDropped"))],
-    ["Timers", number(sum(vertex, "timers"))], ["State entries", `${number(sum(vertex, "stateEntries"))} in ${number(sum(vertex, "statePages"))} pages`],
+    ["Timers", number(sum(vertex, "timers"))], ["Open windows", number(sum(vertex, "openWindows"))], ["State entries", `${number(sum(vertex, "stateEntries"))} in ${number(sum(vertex, "statePages"))} pages`],
   ])];
   if (vertex.operators.length) parts.push(element("h3", {}, "Operators"), operatorTable(vertex.operators, job));
   const functions = vertex.operators.flatMap(({ metrics }) => metrics.functions);
@@ -380,6 +429,9 @@ function vertexCard(vertex, job) {
   if (vertex.operators.some((operator) => operator.inputs.length)) parts.push(element("h3", {}, "Inputs and splits"), inputTable([vertex], job));
   if (vertex.source) parts.push(element("h3", {}, "Offsets"), facts([
     ["Batch began at", vertex.source.startOffset ?? "the beginning"], ["Read up to", vertex.source.endOffset ?? "–"], ["Latest there is", vertex.source.latestOffset ?? "–"]]));
+  const states = vertex.operators.flatMap((operator) => Object.entries(operator.keyedState).map(([group, found]) => [operator.metrics.name, group, number(found.entries), number(found.openWindows), number(found.pages), bytes(found.bytes), found.bytes]));
+  if (states.length) parts.push(element("h3", {}, `State by key group (the largest of ${states.length})`), table(["Operator", "#Key group", "#Entries", "#Open windows", "#Pages", "#Bytes"],
+    states.sort((a, b) => b[6] - a[6]).slice(0, 16).map((row) => row.slice(0, 6))));
   const groups = Object.entries(vertex.keyGroups);
   if (groups.length) parts.push(element("h3", {}, `Records by key group (skew of the last batch: ${vertex.skew.toFixed(2)})`),
     element("div", { class: "bars" }, ...groups.sort((a, b) => a[0] - b[0]).slice(0, 256).flatMap(([group, count]) => {
@@ -391,17 +443,18 @@ function vertexCard(vertex, job) {
 }
 
 function operatorTable(operators, job) {
-  return table(["Operator", "#Records in", "#Records out", "#Late dropped", "#Timers", "#State entries", "Watermark", "#Lag"], operators.map(({ metrics }) => [
-    metrics.name, number(metrics.numRecordsIn), number(metrics.numRecordsOut), number(metrics.numLateRecordsDropped), number(metrics.timers), number(metrics.stateEntries),
+  return table(["Operator", "#Records in", "#Records out", "#Late dropped", "#Timers", "#Open windows", "#State entries", "#State", "Watermark", "#Lag"], operators.map(({ metrics, keyedState }) => [
+    metrics.name, number(metrics.numRecordsIn), number(metrics.numRecordsOut), number(metrics.numLateRecordsDropped), number(metrics.timers), number(metrics.openWindows), number(metrics.stateEntries),
+    metrics.stateEntries ? bytes(Object.values(keyedState).reduce((total, found) => total + found.bytes, 0)) : "–",
     dated(metrics.currentWatermark), lag(metrics.currentWatermark, job.now)]));
 }
 
 function inputTable(vertices, job) {
   const rows = vertices.flatMap((vertex) => vertex.operators.flatMap((operator) => operator.inputs.map((input) => [
-    operator.metrics.name, `${input.isSplit ? "split " : ""}${input.name}`, dated(input.currentWatermark), lag(input.currentWatermark, job.now),
+    operator.metrics.name, `${input.isSplit ? "split " : ""}${input.name}`, dated(input.currentWatermark), lag(input.currentWatermark, job.now), input.lag === null ? "–" : duration(input.lag),
     moment(input.since, job.now),
     input.idle ? element("span", { class: "tag quiet" }, "idle") : input.holdsBack ? element("span", { class: "tag hold" }, "holds the others back") : "active"])));
-  return table(["Operator", "Input", "Watermark", "#Lag", "Unchanged since", "Status"], rows, "No operator after a shuffle yet.");
+  return table(["Operator", "Input", "Watermark", "#Lag", "#Behind first", "Unchanged since", "Status"], rows, "No operator after a shuffle yet.");
 }
 
 // ---------------------------------------------------------------- the other tabs
@@ -416,6 +469,9 @@ const PANELS = {
     card("Duration by phase", chart(job.batches, (batch) => job.phases.map(([, names]) => phase(batch, names)), duration),
       element("ul", { class: "flinkish-legend" }, ...job.phases.map(([label], index) => element("li", { class: `flinkish-phase-${index}` }, label)))),
     card("Records in", chart(job.batches, (batch) => [0, 0, batch.recordsIn], number)),
+    card("Open windows", chart(job.batches, (batch) => [0, batch.openWindows], number)),
+    card("Between inputs: how far the inputs of an operator, or the splits of a source, are apart in event time", chart(job.batches, (batch) => [0, 0, 0, 0, batch.inputLag], duration)),
+    card("State", chart(job.batches, (batch) => [0, 0, 0, batch.stateBytes], bytes)),
     card("Last batches", table(["#Batch", "Start time", "#Duration", "#Records in", "#Records out", "#Late dropped", "#Skew", ...job.phases.map(([label]) => `#${label}`)],
       job.batches.slice(-50).reverse().map((batch) => [
         batch.id, moment(batch.startTime), duration(batch.duration), number(batch.recordsIn), number(batch.recordsOut), number(batch.lateRecordsDropped), batch.skew.toFixed(1),
@@ -433,7 +489,8 @@ const PANELS = {
   exceptions: (job) => job.exceptions.length ? job.exceptions.map((error, index) => card(`${index ? "" : "Root exception: "}${error.type}`,
     facts([["Time", moment(error.timestamp)], ["Operator", error.operator ?? "–"], ["Element", error.element ?? "–"]]), element("p", {}, element("pre", {}, error.message)), error.trace ? element("details", { open: !index }, element("summary", {}, "Where it was raised"), element("pre", { class: "trace" }, error.trace)) : null))
     : [card(null, element("p", { class: "quiet" }, "No run of this job has failed."))],
-  metrics: (job) => [
+  metrics: async (job) => [
+    await operatorCharts(job),
     card("Operators", operatorTable(job.vertices.flatMap((vertex) => vertex.operators), job)),
     card("Metrics of your functions", table(["Operator", "Metric", "#Value"], job.vertices.flatMap((vertex) => vertex.operators).flatMap(({ metrics }) =>
       Object.entries(metrics.user).map(([name, value]) => [metrics.name, name, number(value)])), "None of your functions has registered a metric.")),
@@ -442,31 +499,121 @@ const PANELS = {
     ["parallelism in use", job.parallelism], ["key groups", job.maxParallelism], ...Object.entries(job.settings)]))],
 };
 
+Object.assign(PANELS, {
+  profile: async (job) => {
+    const found = await asked(job, "profile");
+    if (!found) return [gone()];
+    const asks = runs(job.status) && token ? element("button", { type: "button", class: "action", "data-key": "profile", disabled: found.requested, onclick: async () => { await call(`jobs/${encodeURIComponent(job.jid)}/profile`, { method: "POST" }); refresh(); } },
+      found.requested ? "Waiting for a batch…" : "Profile the next batch") : null;
+    return [
+      card("Where the time of a batch goes", element("p", { class: "quiet" }, found.batch === null ? "No batch has been profiled yet: while one is, the stack of each task is looked at every 2 ms."
+        : `Batch ${found.batch}, ${date(found.timestamp)}: the stack of each task, looked at every ${found.interval} ms.`), asks),
+      found.functions.length ? card("Time by user function", table(["Function", "Vertex", "#Time"], found.functions.map((each) => [
+        each.function, job.vertices.find((vertex) => vertex.id === each.vertex)?.name ?? "", duration(each.millis)]))) : null,
+      ...found.vertices.map(({ name, data }) => card(name, flames(data, found.interval))),
+    ].filter(Boolean);
+  },
+  executors: async (job) => {
+    const found = await asked(job, "executors");
+    if (!found) return [gone()];
+    return [
+      card("Executors of Spark", found.error ? element("p", { class: "quiet" }, found.error) : null, found.executors.length ? table(
+        ["Executor", "Address", "#Cores", "#Active tasks", "#Failed tasks", "#Storage memory", "#Peak heap", "#Time in tasks", "#Garbage collection"],
+        found.executors.map((each) => [each.active ? each.id : `${each.id} (gone)`, each.address, each.cores, each.activeTasks, each.failedTasks,
+          `${bytes(each.memoryUsed)} of ${bytes(each.maxMemory)}`, each.peakHeap ? bytes(each.peakHeap) : "–", duration(each.taskMillis), duration(each.gcMillis)])) : null),
+      card("Python workers", table(["Process", "#Memory", "#At most", "#Processor time", "#Collections", "#Last batch"], found.workers.map((each) => [
+        `${each.process} on ${each.host}`, bytes(each.residentBytes), bytes(each.peakBytes), duration(1000 * each.processorSeconds), number(each.collections), each.lastBatch]), "No task has run yet.")),
+    ];
+  },
+  logs: async (job) => {
+    const last = view.logs[view.logs.length - 1];
+    const found = job.status === LOST ? { lines: [] } : await json(`logs?after=${last ? last.number : 0}`).catch((error) => { if (error.lost) return { lines: [] }; throw error; });
+    view.logs = [...view.logs, ...found.lines.filter((line) => !last || line.number > last.number)].slice(-2000);
+    return [card("What the program logs, and its functions in workers", element("p", { class: "quiet" }, "The last 2,000 records of Python's loggers, at the levels that the program has set; those of functions begin with the name of their operator. ",
+      job.engineUI ? "What workers print is in the standard error of Spark's executors, on its own page." : "What workers print goes to the standard error of the program or of Spark's executors."),
+    view.logs.length ? element("div", { class: "logs" }, ...[...view.logs].reverse().slice(0, 500).map((line) => element("div", { class: `line ${line.level}` },
+      element("span", { class: "quiet moment" }, date(line.timestamp)), " ", element("strong", {}, line.level), " ", element("span", { class: "quiet" }, line.logger), " ", element("span", { class: "message" }, line.message))))
+      : element("p", { class: "quiet" }, "Nothing has been logged yet."))];
+  },
+});
+
+const gone = () => card(null, element("p", { class: "quiet" }, "What the program knew of this has gone with it."));
+
+/** A document of a job; null if the program does not answer, or has not kept it. */
+async function asked(job, path) {
+  try {
+    return await json(`jobs/${encodeURIComponent(job.jid)}/${path}`);
+  } catch (error) {
+    if (error.lost || error.status === 404) return null;
+    throw error;
+  }
+}
+
+/** What one operator did in each batch. */
+async function operatorCharts(job) {
+  const operators = job.vertices.flatMap((vertex) => vertex.operators.map(({ metrics }) => metrics));
+  if (!operators.some(({ uid }) => uid === view.charted)) view.charted = operators[operators.length - 1]?.uid;
+  const batches = view.charted ? await asked(job, `operators/${encodeURIComponent(view.charted)}/batches`) : null;
+  const whole = new Map(job.batches.map((batch) => [batch.id, batch]));
+  const known = (batches || []).filter(({ id }) => whole.has(id)).map((found) => ({ ...found, ...Object.fromEntries(["startTime", "duration", "run", "recordsIn"].map((name) => [name, whole.get(found.id)[name]])) }));
+  const select = element("select", { "data-key": "operator", "aria-label": "Operator", onchange: (event) => { view.charted = event.target.value; refresh(); } },
+    ...operators.map(({ uid, name }) => element("option", { value: uid, selected: uid === view.charted }, name)));
+  const late = (batch) => (batch.currentWatermark === null || BigInt(batch.currentWatermark) === MAX ? 0 : Math.max(0, batch.startTime + batch.duration - Number(batch.currentWatermark)));
+  const charts = [["Records in", 2, (batch) => batch.numRecordsIn, number], ["Records out", 3, (batch) => batch.numRecordsOut, number], ["Work of its vertex", 1, (batch) => batch.busyMillis, duration],
+    ["Watermark behind the clock", 4, late, duration], ["Open windows", 1, (batch) => batch.openWindows, number], ["State", 3, (batch) => batch.stateBytes, bytes], ["Timers", 0, (batch) => batch.timers, number]];
+  return card("An operator in the last batches", select, element("div", { class: "charts" }, ...charts.filter(([, , part]) => known.some(part)).map(([name, kind, part, shown]) =>
+    element("div", {}, element("h3", {}, name), chart(known, (batch) => [...Array(kind).fill(0), part(batch)], shown)))),
+  known.length ? null : element("p", { class: "quiet" }, "No batch of this program has ended yet."));
+}
+
+/** A flame graph: each call below its caller, as wide as the time in which it was seen. */
+function flames(root, interval) {
+  const rows = [];
+  const place = (node, depth, left) => {
+    rows[depth] ??= element("div", { class: "flames" });
+    const share = node.value / root.value, own = !depth || node.name.includes("(flinkish/");
+    const box = element("span", { class: own ? "flame own" : "flame", title: `${node.name}: ${duration(node.value * interval)}, ${percent(share)}`, tabindex: share > 0.1 ? "0" : null }, depth ? node.name : "all tasks");
+    box.style.left = `${100 * left}%`;
+    box.style.width = `${100 * share}%`;
+    rows[depth].append(box);
+    let next = left;
+    for (const child of node.children) {
+      if (child.value / root.value >= 0.002) place(child, depth + 1, next);
+      next += child.value / root.value;
+    }
+  };
+  place(root, 0, 0);
+  return element("div", { role: "img", "aria-label": "Flame graph" }, ...rows);
+}
+
 const phase = (batch, names) => names.reduce((total, name) => total + (batch.phases[name] || 0), 0);
 
 /** A bar for each batch, of the `parts` one upon the other. */
 function chart(batches, parts, shown) {
   if (!batches.length) return element("p", { class: "quiet" }, "No batch has ended yet.");
-  const width = 1200, height = 130, sums = batches.map((batch) => parts(batch).reduce((a, b) => a + b, 0)), most = Math.max(1, ...sums);
+  const width = 1200, height = 130, sums = batches.map((batch) => parts(batch).reduce((a, b) => a + b, 0)), most = ceiling(sums);
   const step = width / Math.max(batches.length, 60);
   const bars = batches.map((batch, index) => {
     let y = height;
     const bar = svg("g", {}, svg("title", {}, `Batch ${batch.id}, ${date(batch.startTime)}: ${shown(sums[index])}, ${number(batch.recordsIn)} records`));
     parts(batch).forEach((part, kind) => {
-      const tall = (part / most) * height;
+      const tall = Math.min((part / most) * height, y);
       y -= tall;
       if (tall > 0.2) bar.append(svg("rect", { class: `flinkish-phase-${kind}`, x: index * step, y, width: Math.max(step - 1, 0.8), height: tall }));
     });
+    if (sums[index] > most) bar.append(svg("path", { class: "cut", d: `M${index * step},5 h${Math.max(step - 1, 0.8)}`, "vector-effect": "non-scaling-stroke" }));
     return bar;
   });
+  const marks = breaks(batches).map((found) => mark(found, found.index * step - 0.5, height));
+  const cut = sums.filter((value) => value > most).length;
   const lines = [0, 0.5, 1].map((part) => svg("line", { x1: 0, x2: width, y1: height * part, y2: height * part, "vector-effect": "non-scaling-stroke" }));
   const first = batches[0], last = batches[batches.length - 1], caption = element("figcaption", {}, element("span", {}, `batch ${first.id}, ${date(first.startTime).slice(0, -4)}`),
     batches.length > 1 ? element("span", {}, `batch ${last.id}, ${date(last.startTime).slice(0, -4)}`) : null);
   caption.style.width = `max(${(100 * step * batches.length) / width}%, min(100%, 330px))`;
   return element("figure", { class: "chart" },
     element("div", { class: "scale" }, ...[most, most / 2, 0].map((value) => element("span", {}, shown(Math.round(value))))),
-    svg("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `The last ${batches.length} batches, at most ${shown(most)}` }, ...lines, ...bars),
-    caption);
+    svg("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `The last ${batches.length} batches, at most ${shown(Math.max(...sums))}` }, ...lines, ...bars, ...marks),
+    caption, cut || marks.length ? element("p", { class: "remarks" }, [cut ? `${cut} cut off at the top, up to ${shown(Math.max(...sums))}` : "", ...breaks(batches).slice(-5).map(({ text }) => text)].filter(Boolean).join("; ")) : null);
 }
 
 // ---------------------------------------------------------------- once a second
@@ -476,7 +623,7 @@ async function refresh() {
   const mine = ++turn, at = route(), connection = document.getElementById("connection");
   try {
     if (at.jid) {
-      const job = await json(`jobs/${encodeURIComponent(at.jid)}/details?batches=${at.tab === "batches" ? 600 : 50}`);
+      const job = await json(`jobs/${encodeURIComponent(at.jid)}/details?batches=${at.tab === "batches" || at.tab === "metrics" ? 600 : 50}`);
       if (mine !== turn) return;
       Object.assign(view, { job, heard: Date.now() });
       await showJob(job);

@@ -1,0 +1,115 @@
+"""Sampling of what the tasks of one batch do, on demand: ``StackSampler`` in the workers, ``Profiler`` in the driver.
+
+A thread of the worker looks at the stack of the task every few milliseconds. Unlike a tracing profiler that makes the
+functions that are called most no slower than the others, and it costs nothing while nobody asks.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from types import CodeType, FrameType, TracebackType
+from typing import Self
+
+from flinkish.api.execution.details import BatchProfile, ProfiledStack
+from flinkish.runtime.reports import OperatorReport
+
+INTERVAL_MILLIS = 2
+
+_PACKAGE = Path(__file__).parents[1]
+
+_BATCHES = 20
+"""An answer comes with the first batch in which a task worked long enough to be seen, of so many at most."""
+
+
+class StackSampler:
+    """Samples the stack of the thread that enters it, from there on inwards."""
+
+    def __init__(self) -> None:
+        self._stacks: Counter[tuple[str, ...]] = Counter()
+
+    def __enter__(self) -> Self:
+        self._stop = threading.Event()
+        outermost = sys._getframe(1)
+        self._thread = threading.Thread(
+            target=self._sample, args=(threading.get_ident(), outermost), daemon=True
+        )
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def taken(self) -> tuple[tuple[tuple[str, ...], int], ...]:
+        """Each stack that was seen, from the outside in, and how often, since the last call."""
+        stacks, self._stacks = self._stacks, Counter()
+        return tuple(stacks.items())
+
+    def _sample(self, thread: int, outermost: FrameType) -> None:
+        while not self._stop.wait(INTERVAL_MILLIS / 1000):
+            frame = sys._current_frames().get(thread)
+            stack: list[str] = []
+            while frame is not None and frame is not outermost:
+                stack.append(_named(frame.f_code))
+                frame = frame.f_back
+            if stack:
+                self._stacks[tuple(reversed(stack))] += 1
+
+
+def _named(code: CodeType) -> str:
+    """A function by name, file and line; those of flinkish by their path in it."""
+    file = Path(code.co_filename)
+    if file.is_relative_to(_PACKAGE):
+        shown = file.relative_to(_PACKAGE.parent).as_posix()
+    else:
+        shown = "/".join(file.parts[-2:])
+    return f"{code.co_qualname} ({shown}:{code.co_firstlineno})"
+
+
+class Profiler:
+    """Whether a batch is to be sampled, and what the last such batch did."""
+
+    def __init__(self) -> None:
+        self._left = 0
+        self._sampling = False
+        self._stacks: Counter[tuple[str, tuple[str, ...]]] = Counter()
+        self.last: BatchProfile | None = None
+
+    @property
+    def requested(self) -> bool:
+        """Whether a profile is still to come."""
+        return self._left > 0
+
+    def request(self) -> None:
+        """Ask for the stacks of the next batch. May be called from any thread."""
+        self._left = _BATCHES
+
+    def begin(self) -> bool:
+        """Called before a batch; returns whether its tasks are to be sampled."""
+        self._sampling = self._left > 0
+        self._stacks.clear()
+        return self._sampling
+
+    def add(self, report: OperatorReport) -> None:
+        """Take what a task has seen."""
+        for stack, count in report.stacks:
+            self._stacks[report.vertex, stack] += count
+
+    def endBatch(self, number: int) -> None:
+        """Called when all tasks of a batch have reported."""
+        if not self._sampling:
+            return
+        self._left -= 1
+        if self._stacks:
+            self._left = 0
+            stacks = tuple(ProfiledStack(v, s, n) for (v, s), n in self._stacks.most_common())
+            self.last = BatchProfile(number, round(time.time() * 1000), INTERVAL_MILLIS, stacks)

@@ -1,0 +1,47 @@
+"""How tasks learn that the stacks of their batch are sampled: by a local property of Spark's, which comes with each task.
+
+Properties are of the SparkContext, which some managed platforms do not hand out. Jobs run there too, without profiles.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark import SparkContext, TaskContext
+
+_PROFILED = "flinkish.profiled"
+
+_LOG = logging.getLogger("flinkish")
+
+
+@contextmanager
+def profiled_jobs() -> Iterator[None]:
+    """The tasks of the Spark jobs that this thread starts inside the block are sampled. The JVM answers the thread of a
+    sink in the one that runs the batch, and so its tasks have the property."""
+    try:
+        context = SparkContext.getOrCreate()
+        context.setLocalProperty(_PROFILED, "true")
+    except Exception as error:
+        context = None
+        _LOG.warning("no batch can be profiled, as this platform has no SparkContext: %s", error)
+    try:
+        yield
+    finally:
+        if context is not None:
+            context.setLocalProperty(_PROFILED, None)  # type: ignore[arg-type]
+
+
+def is_profiled() -> bool:
+    """Whether the task in which this is called is sampled."""
+    context = TaskContext.get()
+    return context is not None and context.getLocalProperty(_PROFILED) is not None
+
+
+def spark_ui() -> str | None:
+    """The address of Spark's own web page, None if it is off or not to be known."""
+    try:
+        return SparkContext.getOrCreate().uiWebUrl
+    except Exception:
+        return None

@@ -1,0 +1,50 @@
+"""The executors of Spark, from the REST interface of its own web page, when somebody looks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
+
+_SECONDS = 3.0
+
+_open = build_opener(ProxyHandler({})).open
+
+
+def executors(engineUI: str | None) -> dict[str, Any]:
+    """Host, memory, tasks and garbage collection of each executor; ``error`` says why there are none."""
+    if engineUI is None:
+        return {
+            "executors": [],
+            "error": "The session has no web page of Spark's, which knows its executors:"
+            ' .config("spark.ui.enabled", "true") turns it on.',
+        }
+    try:
+        (application, *_) = _read(f"{engineUI}/api/v1/applications")
+        found = _read(f"{engineUI}/api/v1/applications/{application['id']}/allexecutors")
+        return {"executors": [_shown(executor) for executor in found], "error": None}
+    except (URLError, OSError, ValueError, LookupError) as error:
+        return {"executors": [], "error": f"Spark's web page at {engineUI} does not say: {error}"}
+
+
+def _read(url: str) -> Any:
+    with _open(url, timeout=_SECONDS) as answer:
+        return json.load(answer)
+
+
+def _shown(executor: dict[str, Any]) -> dict[str, Any]:
+    peak = executor.get("peakMemoryMetrics") or {}
+    return {
+        "id": executor["id"],
+        "address": executor["hostPort"],
+        "active": executor["isActive"],
+        "cores": executor["totalCores"],
+        "activeTasks": executor["activeTasks"],
+        "failedTasks": executor["failedTasks"],
+        "memoryUsed": executor["memoryUsed"],
+        "maxMemory": executor["maxMemory"],
+        "peakHeap": peak.get("JVMHeapMemory", 0),
+        "taskMillis": executor["totalDuration"],
+        "gcMillis": executor["totalGCTime"],
+    }

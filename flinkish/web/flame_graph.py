@@ -1,0 +1,67 @@
+"""The documents of a profiled batch: a tree of calls for each vertex, as Flink's flame graph, and the time by user function."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from flinkish.api.execution.details import BatchProfile, JobDetails
+
+_OWN = "(flinkish/"
+
+
+def profile(details: JobDetails) -> dict[str, Any]:
+    """``/jobs/:jobid/profile``, which Flink does not have: all vertices of the last profiled batch."""
+    found = details.profile
+    return {
+        "requested": details.profileRequested,
+        "batch": None if found is None else found.batch,
+        "timestamp": None if found is None else found.timestamp,
+        "interval": None if found is None else found.interval,
+        "functions": [] if found is None else _functions(found),
+        "vertices": []
+        if found is None
+        else [
+            {"id": vertex.id, "name": vertex.name, "data": tree}
+            for vertex in details.vertices
+            if (tree := _tree(found, vertex.id))["value"]
+        ],
+    }
+
+
+def flame_graph(details: JobDetails, uid: str) -> dict[str, Any]:
+    """``/jobs/:jobid/vertices/:vertexid/flamegraph``."""
+    found = details.profile
+    if found is None:
+        return {"endTimestamp": 0, "data": None}
+    return {"endTimestamp": found.timestamp, "data": _tree(found, uid)}
+
+
+def _tree(found: BatchProfile, uid: str) -> dict[str, Any]:
+    root: dict[str, Any] = {"name": "root", "value": 0, "children": {}}
+    for stack in found.stacks:
+        if stack.vertex != uid:
+            continue
+        root["value"] += stack.samples
+        node = root
+        for call in stack.calls:
+            node = node["children"].setdefault(call, {"name": call, "value": 0, "children": {}})
+            node["value"] += stack.samples
+    return _listed(root)
+
+
+def _listed(node: dict[str, Any]) -> dict[str, Any]:
+    children = sorted(node["children"].values(), key=lambda child: -child["value"])
+    return {**node, "children": [_listed(child) for child in children]}
+
+
+def _functions(found: BatchProfile) -> list[dict[str, Any]]:
+    """The functions that flinkish called, which are the user's or a library's, with all that they called."""
+    samples: Counter[tuple[str, str]] = Counter()
+    for stack in found.stacks:
+        called = (call for call in stack.calls if _OWN not in call)
+        samples[stack.vertex, next(called, "flinkish itself")] += stack.samples
+    return [
+        {"vertex": vertex, "function": function, "millis": count * found.interval}
+        for (vertex, function), count in samples.most_common(50)
+    ]

@@ -1,0 +1,87 @@
+"""``ProgramLog``: what the program has logged lately, and what its functions have logged in workers, for the page.
+
+It sees records as they are made and is no handler: a handler at the root logger would keep ``logging.basicConfig``
+from setting one up, and warnings from the terminal where there is none.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import traceback
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+RECORDS_KEPT = 2_000
+
+_MESSAGE = 4_000
+
+_NOT_OF_USERS = ("py4j", "asyncio")
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """A record of a logger."""
+
+    number: int
+    """Counts up, so that a page can ask for what it has not seen."""
+    timestamp: int
+    level: str
+    logger: str
+    message: str
+
+
+class ProgramLog:
+    """Keeps the last records of this process."""
+
+    def __init__(self) -> None:
+        self._lines: deque[LogLine] = deque(maxlen=RECORDS_KEPT)
+        self._numbers = itertools.count(1)
+        self._made = logging.getLogRecordFactory()
+        self._lock = threading.Lock()
+        logging.setLogRecordFactory(self._make)
+
+    def close(self) -> None:
+        """Keep no more."""
+        if logging.getLogRecordFactory() == self._make:
+            logging.setLogRecordFactory(self._made)
+
+    def after(self, number: int) -> list[LogLine]:
+        """The records behind that of ``number``, the oldest first."""
+        with self._lock:
+            return [line for line in self._lines if line.number > number]
+
+    def text(self) -> str:
+        """All records, a line each."""
+        return "".join(
+            f"{_time(line.timestamp)} {line.level:8} {line.logger}: {line.message}\n"
+            for line in self.after(0)
+        )
+
+    def _make(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = self._made(*args, **kwargs)
+        if str(record.name).partition(".")[0] not in _NOT_OF_USERS:
+            message = _message(record)
+            at, level = round(record.created * 1000), record.levelname
+            with self._lock:
+                self._lines.append(
+                    LogLine(next(self._numbers), at, level, record.name, message[:_MESSAGE])
+                )
+        return record
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        message = record.getMessage()
+    except Exception:  # what does not fit its arguments is the logger's to tell
+        message = str(record.msg)
+    if record.exc_info and record.exc_info[1] is not None:
+        message += "\n" + "".join(traceback.format_exception(record.exc_info[1])).rstrip()
+    return message
+
+
+def _time(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000).isoformat(" ", "milliseconds")
