@@ -173,7 +173,7 @@ class KeyHashes(dict[Any, int]):
     def __missing__(self, key: Any) -> int:
         if len(self) >= self.MOST:
             self.clear()
-        result = self[key] = stable_hash(key)
+        result = self[key] = _of_int(key) if type(key) is int else stable_hash(key)
         return result
 
     def ofColumn(self, keys: pa.Array) -> Hashes:
