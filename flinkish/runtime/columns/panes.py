@@ -19,7 +19,7 @@ from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.combining import Combination
 from flinkish.runtime.columns.tracing.folding import first_positions, last_positions
-from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys
 from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, concatenated, grouped
 
@@ -153,7 +153,9 @@ class PaneFold:
         """
         windows = self._windows
         values, keys, hashes = records.values, records.keys, records.hashes
-        if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
+        if not isinstance(values, RowColumns) or hashes is None:
+            return None
+        if not isinstance(keys, (ColumnKeys, ComputedKeys)):
             return None
         if not windows.panes or not self.fold.exactInAnyGrouping(values):
             return None
@@ -163,7 +165,7 @@ class PaneFold:
         count, timestamps = len(records), records.timestamps
         if not windows.fit(timestamps):
             return None
-        encoded = values.encoded(keys.column)
+        encoded = values.encoded(keys.column) if isinstance(keys, ColumnKeys) else keys.encoded
         codes, distinct = encoded.indices.to_numpy(), len(encoded.dictionary)
         lowest, highest = int(timestamps.min()), int(timestamps.max())
         first = (lowest - windows.offset) // windows.slide

@@ -176,7 +176,9 @@ class OnTimerOperator(TimerOperator):
         context = self.context
         context.elementTimestamp = self.collector.timestamp = timestamp
         context.domain = TimeDomain.EVENT_TIME
-        self.collector.collectReturned(self.onTimer(timestamp, context, self.collector))
+        returned = self.onTimer(timestamp, context, self.collector)
+        if returned is not None:
+            self.collector.collectReturned(returned)
 
     def onProcessingTime(self, timer: Timer) -> None:
         self.timer = timer
@@ -185,7 +187,9 @@ class OnTimerOperator(TimerOperator):
         context.elementTimestamp = timer.timestamp
         self.collector.timestamp = NO_TIMESTAMP
         context.domain = TimeDomain.PROCESSING_TIME
-        self.collector.collectReturned(self.onTimer(timer.timestamp, context, self.collector))
+        returned = self.onTimer(timer.timestamp, context, self.collector)
+        if returned is not None:
+            self.collector.collectReturned(returned)
 
     def processRun(self, function: Callable[[Any, Any, Any], Any], records: Records) -> None:
         """Call ``function(value, context, collector)`` for every record, under its key."""

@@ -200,7 +200,17 @@ class TimestampedCollector(Collector[Any]):
         self.timestamp = NO_TIMESTAMP
 
     def collect(self, value: Any) -> None:
-        self._output.collect(value, self.timestamp)
+        output = self._output
+        if type(value) is tuple:
+            # Output.collect, without the call
+            for part in value:
+                if type(part) not in ATOMS:
+                    break
+            else:
+                output._values.append(value)
+                output._timestamps.append(self.timestamp)
+                return
+        output.collect(value, self.timestamp)
 
     def collectReturned(self, returned: Any, tuples: bool = False) -> None:
         """Emit what the function has returned or yields: a generator runs here, under the key and

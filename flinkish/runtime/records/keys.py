@@ -62,6 +62,12 @@ def _of_int(number: int) -> int:
     return (folded * _MIX ^ (folded >> 15)) & _MASK
 
 
+def _of_integers(numbers: NDArray[np.int64]) -> Hashes:
+    """``_of_int`` of each."""
+    folded = ((numbers ^ (numbers >> 32)) & _MASK).astype(np.uint64)
+    return (folded * np.uint64(_MIX) ^ folded >> np.uint64(15)).astype(np.uint32)
+
+
 def _of_items(items: Any) -> int:
     result = 0x811C9DC5
     for item in items:
@@ -167,8 +173,14 @@ class KeyHashes(dict[Any, int]):
     def __missing__(self, key: Any) -> int:
         if len(self) >= self.MOST:
             self.clear()
-        result = self[key] = stable_hash(key)
+        result = self[key] = _of_int(key) if type(key) is int else stable_hash(key)
         return result
+
+    def ofColumn(self, keys: pa.Array) -> Hashes:
+        """The hashes of ``keys``, integers all at once."""
+        if pa.types.is_integer(keys.type) and keys.type != pa.uint64() and not keys.null_count:
+            return _of_integers(keys.to_numpy().astype(np.int64, copy=False))
+        return self.column(python_values(keys))
 
     def trim(self) -> None:
         """Called between batches: drop the cache if it is large."""
@@ -240,6 +252,37 @@ class ColumnKeys(Sequence[Any]):
         return self._rows.values(self.column)[index]
 
 
+class ComputedKeys(Sequence[Any]):
+    """Keys that a selector computed as a column: each distinct one is made once, when it is asked for."""
+
+    __slots__ = ("_listed", "encoded")
+
+    def __init__(self, encoded: pa.DictionaryArray) -> None:
+        self.encoded = encoded
+        self._listed: list[Any] | None = None
+
+    def listed(self) -> list[Any]:
+        """All of them."""
+        if self._listed is None:
+            self._listed = python_values(self.encoded)
+        return self._listed
+
+    def __len__(self) -> int:
+        return len(self.encoded)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.listed())
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Any]: ...
+
+    def __getitem__(self, index: int | slice) -> Any:
+        return self.listed()[index]
+
+
 class ColumnSelector(Protocol):
     """A key selector over columns; None where it has to be called for each element."""
 
@@ -286,6 +329,9 @@ class KeyColumn:
 
     def _computed(self, keys: RowColumns) -> tuple[Sequence[Any], Hashes]:
         """Keys that are columns themselves, as objects: each distinct one is made once."""
+        if keys.shape.kind is None and keys.batch.num_columns == 1:
+            encoded = keys.encoded(0)
+            return ComputedKeys(encoded), self._hashes_of(encoded)
         codes = np.zeros(len(keys), dtype=np.int64)
         for number in range(keys.batch.num_columns):
             encoded = keys.encoded(number)
@@ -301,8 +347,7 @@ class KeyColumn:
         self._hashes.trim()
 
     def _hashes_of(self, encoded: pa.DictionaryArray) -> Hashes:
-        distinct = self._hashes.column(python_values(encoded.dictionary))
-        hashes: Hashes = distinct[encoded.indices.to_numpy()]
+        hashes: Hashes = self._hashes.ofColumn(encoded.dictionary)[encoded.indices.to_numpy()]
         return hashes
 
 

@@ -12,7 +12,7 @@ namespace, for state that belongs to the key alone.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -27,6 +27,17 @@ Block: TypeAlias = dict[Any, Any]
 """Entries that are found together: value by key, or by (key, namespace)."""
 
 
+class StoredBlock(Block):
+    """A block that knows which of its entries may have changed; who changes one says so."""
+
+    __slots__ = ("touched",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.touched: dict[Any, None] = {}
+        """The names of those entries."""
+
+
 class StateTable(ABC):
     """The entries (key, namespace) -> value of one state (Flink: ``StateTable``).
 
@@ -35,6 +46,12 @@ class StateTable(ABC):
     """
 
     __slots__ = ()
+
+    @property
+    def void(self) -> Mapping[Any, StoredBlock] | None:
+        """The block of any key in the void namespace, for who cannot afford a call for each look-up; None if the
+        table has no blocks."""
+        return None
 
     @abstractmethod
     def get(self, key: Any, namespace: Any, default: Any = None) -> Any:

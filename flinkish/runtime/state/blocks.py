@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flinkish.runtime.records.records import Hashes
-from flinkish.runtime.state.backend import Block
+from flinkish.runtime.state.backend import Block, StoredBlock
 from flinkish.runtime.state.page_codec import ENTRIES, NAMED_ENTRIES, PageCodec, name_sections
 
 BLOCK_ENTRIES = 64
@@ -37,17 +37,6 @@ CHANGES_FROM = 8 * 1024
 CHANGES_SHARE = 16
 """Changes are written by themselves beside blocks of so many bytes, while they are a 16th of the entries and of the
 bytes at most."""
-
-
-class StoredBlock(Block):
-    """A block that knows which of its entries may have changed; who changes one says so."""
-
-    __slots__ = ("touched",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.touched: dict[Any, None] = {}
-        """The names of those entries."""
 
 
 class Blocks:

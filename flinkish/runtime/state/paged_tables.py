@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from flinkish.runtime.records.keys import KeyHashes
-from flinkish.runtime.state.backend import StateTable
+from flinkish.runtime.state.backend import StateTable, StoredBlock
 from flinkish.runtime.state.keyed_pages import KeyedPages
 from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
 
@@ -36,6 +36,10 @@ class PagedStateTable(StateTable, Paged):
             self._catalogue, (self._void.flush(), self._named.flush())
         )
         return self._catalogue
+
+    @property
+    def void(self) -> Mapping[Any, StoredBlock]:
+        return self._void.blocks
 
     def get(self, key: Any, namespace: Any, default: Any = None) -> Any:
         if namespace is None:

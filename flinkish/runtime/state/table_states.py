@@ -66,15 +66,27 @@ class TableState(State):
 class TableValueState(TableState, ValueState[Any]):
     """A value."""
 
-    __slots__ = ("_default_is_shared", "default")
+    __slots__ = ("_blocks", "_default_is_shared", "default")
 
     def __init__(self, owner: StateOwner, descriptor: ValueStateDescriptor[Any]) -> None:
         super().__init__(owner, descriptor)
+        self._blocks = self._table.void
         self.default = descriptor.default
         self._default_is_shared = not isinstance(self.default, _IMMUTABLE)
 
+    # What most elements call is written out here, as each call costs as much as all the rest
+
     def value(self) -> Any:
-        value = self._table.get(self._backend.currentKey, self._owner.namespace, None)
+        key, blocks = self._backend.currentKey, self._blocks
+        if blocks is None or self._owner.namespace is not None:
+            value = self._table.get(key, self._owner.namespace, None)
+        else:
+            value = blocks[key].get(key)
+        if type(value) is tuple:
+            for part in value:
+                if type(part) not in ATOMS:
+                    return copied(value)
+            return value
         if value is not None:
             return value if type(value) in ATOMS else copied(value)
         return copy.deepcopy(self.default) if self._default_is_shared else self.default
@@ -84,7 +96,13 @@ class TableValueState(TableState, ValueState[Any]):
             self.clear()
         else:
             value = value if type(value) in ATOMS else copied(value)
-            self._table.put(self._backend.currentKey, self._owner.namespace, value)
+            key, blocks = self._backend.currentKey, self._blocks
+            if blocks is None or self._owner.namespace is not None:
+                self._table.put(key, self._owner.namespace, value)
+            else:
+                block = blocks[key]
+                block[key] = value
+                block.touched[key] = None
 
     def storedUnder(self, keys: Iterable[Any]) -> list[Any]:
         """The value under each key, None where there is none."""
@@ -95,7 +113,11 @@ class TableValueState(TableState, ValueState[Any]):
 class TableListState(TableState, ListState[Any]):
     """A list; ``get`` returns a copy."""
 
-    __slots__ = ()
+    __slots__ = ("_blocks",)
+
+    def __init__(self, owner: StateOwner, descriptor: StateDescriptor[Any]) -> None:
+        super().__init__(owner, descriptor)
+        self._blocks = self._table.void
 
     def get(self) -> list[Any]:
         return list(handed_out(self._get(())))
@@ -103,14 +125,22 @@ class TableListState(TableState, ListState[Any]):
     def add(self, value: Any) -> None:
         if value is None:
             refuse_none(self.name)
-        value = copied(value)
-        key, namespace, table = self._backend.currentKey, self._owner.namespace, self._table
-        kept = table.get(key, namespace)
-        if kept is None:
-            kept = [value]
+        value = value if type(value) in ATOMS else copied(value)
+        key, blocks, namespace = self._backend.currentKey, self._blocks, self._owner.namespace
+        if blocks is None or namespace is not None:
+            kept = self._table.get(key, namespace)
+            if kept is None:
+                kept = [value]
+            else:
+                kept.append(value)
+            self._table.put(key, namespace, kept)
+            return
+        block = blocks[key]
+        if key in block:
+            block[key].append(value)
         else:
-            kept.append(value)
-        table.put(key, namespace, kept)
+            block[key] = [value]
+        block.touched[key] = None
 
     def addAll(self, values: Iterable[Any]) -> None:
         added = without_none(self.name, values)

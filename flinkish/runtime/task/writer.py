@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from flinkish.api.errors import UnstableKeyError
 from flinkish.api.time.elements import WatermarkStatus
@@ -27,12 +28,13 @@ from flinkish.runtime.records.frames import (
 )
 from flinkish.runtime.records.keys import (
     ColumnKeys,
+    ComputedKeys,
     KeyColumn,
     split_group,
     taken,
     unstable_split,
 )
-from flinkish.runtime.records.records import Records, Timestamps
+from flinkish.runtime.records.records import Records, Timestamps, no_timestamps
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.reports import EdgeReport
 from flinkish.runtime.sinks.buckets import Buckets
@@ -43,6 +45,11 @@ from flinkish.runtime.time.watermarks import JoinedSplits
 
 RECORDS_A_FRAME = 1 << 17
 """The number of records after which a writer cuts frames, to bound its memory."""
+
+_LEAST_FOLDED = 1 << 8
+"""Parts of fewer records between two watermarks are not folded by themselves."""
+
+_NOTHING = Records([], no_timestamps(0))
 
 
 class RecordWriter(Input):
@@ -188,6 +195,11 @@ class KeyedRecordWriter(RecordWriter):
         self._write_folded()
 
     def _partition(self, records: Records, marks: Marks) -> None:
+        if self._fold and not self._follow(marks, records):
+            places = np.unique(marks.positions)
+            if len(places) * _LEAST_FOLDED <= len(records):
+                self._partition_between(places, records, marks)
+                return
         if not self._folded or len(records):
             keys, hashes = self._keys.of(records.values)
             keyed = Records(records.values, records.timestamps, keys, hashes)
@@ -201,6 +213,23 @@ class KeyedRecordWriter(RecordWriter):
         counts_here = len(marks) and not self._gate.folded
         if counts_here or sum(map(len, self._folded)) >= RECORDS_A_FRAME:
             self._write_folded()
+
+    def _partition_between(self, places: NDArray[np.int64], records: Records, marks: Marks) -> None:
+        """Distribute a run in parts that end where there are marks, as each part can be folded."""
+        start = 0
+        for place in places.tolist():
+            here = marks.positions == place
+            at_end = Marks(
+                np.full(np.count_nonzero(here), place - start, dtype=np.int64),
+                marks.kinds[here],
+                marks.watermarks[here],
+                marks.splits,
+            )
+            part = records.slice(start, place) if place > start else _NOTHING
+            self._partition(part, at_end)
+            start = place
+        if start < len(records):
+            self._partition(records.slice(start, len(records)), NO_MARKS)
 
     def _follow(self, marks: Marks, records: Records) -> bool:
         """Whether no mark counts before one of the records."""
@@ -236,6 +265,8 @@ class KeyedRecordWriter(RecordWriter):
             if distinct * len(self._keyGroups) * 2 <= len(values):
                 values = values.withEncoded(keys.column)
                 return Records(values, records.timestamps, keys.over(values), records.hashes)
+        elif isinstance(keys, ComputedKeys):
+            return Records(values, records.timestamps, keys.listed(), records.hashes)
         return records
 
     def _spread(self, records: Records, marks: Marks) -> None:

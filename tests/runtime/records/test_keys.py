@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -143,3 +144,14 @@ def test_what_is_not_equal_to_itself_is_no_key(nan):
     for key in (nan, ("a", nan), Place("a", nan)):
         with pytest.raises(UnstableKeyError, match=r"is not equal to itself.*Use None or a text"):
             stable_hash(key)
+
+
+KINDS = [getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64)]
+NUMBERS = st.one_of(st.integers(-300, 300), st.integers(-(2**63), 2**64 - 1))
+
+
+@given(st.sampled_from(KINDS), st.lists(st.one_of(NUMBERS, st.none())))
+def test_a_column_of_integers_hashes_as_its_keys_do(kind, keys):
+    least, width = (-1, kind.bit_width - 1) if str(kind).startswith("i") else (0, kind.bit_width)
+    keys = [k for k in keys if k is None or least << width <= k < 1 << width]
+    assert KeyHashes().ofColumn(pa.array(keys, kind)).tolist() == list(map(stable_hash, keys))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from flinkish import EventTimeTrigger, TumblingEventTimeWindows, WatermarkStatus
 from flinkish.api.functions.aggregations import SumAggregator
 from flinkish.api.plan.windows import WindowOperatorDescription
 from flinkish.runtime.columns.panes import PaneFold
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.records.frames import Frame, decode_frame
+from flinkish.runtime.records.keys import key_group_of, stable_hash
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.task import writer as record_writer
@@ -28,12 +31,14 @@ def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_writer, "RECORDS_A_FRAME", RUN)
 
 
-def folding_writer(groups: int) -> KeyedRecordWriter:
+def folding_writer(groups: int, gate: Gate = GATE, key: Any = None) -> KeyedRecordWriter:
     description = WindowOperatorDescription(
         TumblingEventTimeWindows.of(1_000), EventTimeTrigger.create(), aggregation=SumAggregator(1)
     )
     fold = PaneFold.before(description)
-    writer = KeyedRecordWriter(GATE, "op", lambda row: row.key, range(groups), fold)
+    selector = key or (lambda row: row.key)
+    columns = ColumnFunction(selector)
+    writer = KeyedRecordWriter(gate, "op", selector, range(groups), fold, columns)
     writer.begin(Slice(0, 0))
     return writer
 
@@ -126,3 +131,52 @@ def test_a_slice_with_many_keys_is_written_in_between() -> None:
         writer.processRecords(run_of(list(range(RUN)), keys=keys))
     assert len(writer.rows()) == 2
     assert writer.finish() == []
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_keys_that_are_computed_are_folded(groups: int) -> None:
+    writer = folding_writer(groups, key=lambda row: row.number % 3)
+    writer.processRecords(run_of(list(range(RUN))))
+    found = frames_of(writer.finish())
+    by_pane = sums([frame for frames in found.values() for frame in frames])
+    assert by_pane == {
+        (key, 0): (sum(range(key, RUN, 3)), len(range(key, RUN, 3))) for key in range(3)
+    }
+    for group, frames in found.items():
+        for row in frames[0].records.values:
+            assert key_group_of(stable_hash(row[0]), groups) == group
+
+
+def test_computed_keys_that_are_not_folded_are_those_of_the_elements() -> None:
+    writer = folding_writer(1, key=lambda row: row.number * 2)
+    writer.processRecords(run_of(list(range(RUN))))
+    ((frame,),) = frames_of(writer.finish()).values()
+    assert list(frame.records.keys or ()) == [2 * number for number in range(RUN)]
+    assert frame.records.counts is None
+
+
+@pytest.mark.parametrize("key", [lambda row: row.key, lambda row: 0])
+def test_what_is_between_two_watermarks_is_folded_by_itself(
+    key: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_writer, "RECORDS_A_FRAME", 10 * RUN)
+    monkeypatch.setattr(record_writer, "_LEAST_FOLDED", RUN)
+    writer = folding_writer(1, replace(GATE, folded=False), key)
+    writer.processWatermark(-1)
+    for number in range(3):
+        writer.processRecords(run_of(list(range(RUN)), start=number * RUN))
+        writer.processWatermarkStatus(WatermarkStatus.IDLE)
+        writer.processWatermarkStatus(WatermarkStatus.ACTIVE)
+        writer.processWatermarks([number, number + 1])
+    writer.processRecords(run_of(list(range(RUN)), start=3 * RUN))
+    (frames,) = frames_of(writer.finish()).values()
+    distinct = len({key(row) for row in run_of(list(range(RUN))).values})
+    marks = [WatermarkStatus.IDLE, WatermarkStatus.ACTIVE]
+    segments = [each for frame in frames for each in frame.segments()]
+    assert [len(each) if isinstance(each, Records) else each for each in segments] == [
+        [-1],
+        *[part for n in range(3) for part in (distinct, *marks, [n, n + 1])],
+        distinct,
+    ]
+    totals = sums([frame for frame in frames if len(frame.records)])
+    assert sum(count for _, count in totals.values()) == 4 * RUN
