@@ -51,7 +51,12 @@ def test_they_are_quiet_until_the_last_of_several_jobs_has_ended(
 def test_bars_of_stages_are_held_back_until_the_last_job_has_ended(spark, monkeypatch):
     monkeypatch.setattr(quiet_logs, "_AFTERWARDS_SECONDS", 0.1)
     held = []
-    monkeypatch.setattr(quiet_logs, "_without_bars", lambda: held.append(Event()) or held[-1])
+
+    def without_bars():
+        held.append(Event())
+        return held[-1]
+
+    monkeypatch.setattr(quiet_logs, "_without_bars", without_bars)
     loggers = QuietLoggers()
     for _ in range(2):
         loggers.begin(spark)
