@@ -173,13 +173,20 @@ def test_a_layer_imports_only_what_lies_below_it(layer: str) -> None:
 
 
 def test_spark_is_used_by_its_public_means_only() -> None:
-    """Managed platforms allow nothing else, and what is private changes without notice."""
+    """Managed platforms allow nothing else, and what is private changes without notice.
+
+    What only holds back Spark's bars of stages may fail, and then draws them.
+    """
+    excepted = "flinkish/spark/session/quiet_logs.py", "_jsc"
     private = ("_jvm", "_jdf", "_jsc", "_jsparkSession", "sparkContext")
     found = [
-        f"flinkish/{file.relative_to(PACKAGE)}:{node.lineno}: {node.attr}"
+        f"{name}:{node.lineno}: {node.attr}"
         for file in sorted(PACKAGE.rglob("*.py"))
+        for name in [f"flinkish/{file.relative_to(PACKAGE)}"]
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
-        if isinstance(node, ast.Attribute) and node.attr in private
+        if isinstance(node, ast.Attribute)
+        and node.attr in private
+        and (name, node.attr) != excepted
     ]
     assert not found, "\n".join(found)
 

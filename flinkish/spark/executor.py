@@ -54,7 +54,7 @@ from flinkish.spark.query_run import JobSources, QueryRun, query_writer
 from flinkish.spark.savepoint import JobSavepoints, SparkSavepoint
 from flinkish.spark.savepoint_state import read_savepoint, write_savepoint
 from flinkish.spark.session.interrupts import plain_interrupts
-from flinkish.spark.session.quiet_logs import quiet_loggers, quiet_py4j
+from flinkish.spark.session.quiet_logs import quiet_loggers, quiet_py4j, quiet_state
 from flinkish.spark.session.session import (
     SETTINGS_LOCK,
     batch_settings,
@@ -163,6 +163,7 @@ class SparkPipelineExecutor:
         # Only the user knows when the query ends, so the directory is removed at exit.
         atexit.register(clean_up)
         session = prepared_session(environment._sparkSession)
+        quiet_state(session)
         # The query starts later, so these settings stay in the session.
         storage = CheckpointStorage(session, directory)
         storage.create()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -99,6 +100,9 @@ def processes(of):
     return found
 
 
+# As many programs do, for what they log themselves
+logging.basicConfig(level=logging.INFO)
+
 if SESSION == "user":
     from pyspark.sql import SparkSession
 
@@ -112,6 +116,24 @@ with part("success"):
     env = environment()
     env.fromData(*keyed).keyBy(lambda e: e[0]).sum(1).print()
     env.execute()
+
+with part("a long stage"):
+
+    def two_seconds(value):
+        time.sleep(2)
+        return value
+
+    env = environment()
+    env.fromData(*keyed).keyBy(lambda e: e[0]).map(two_seconds).print()
+    env.execute()
+
+with part("toDataFrame"):
+    columns = (
+        environment().fromData(*keyed).keyBy(lambda e: e[0]).sum(1).toDataFrame("k string, n int")
+    )
+    query = columns.writeStream.format("memory").queryName("sums").start()
+    query.processAllAvailable()
+    query.stop()
 
 with part("error in a worker"):
     list(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,18 +13,20 @@ from pathlib import Path
 import pytest
 
 import flinkish as fl
+from tests.reliability.processes import tree_of
+from tests.spark.waiting import wait_for
 
 PROGRAM = Path(__file__).with_name("job_life.py")
 
 pytestmark = [
     pytest.mark.processes,
     pytest.mark.spark,
-    pytest.mark.slow("starts Python and Spark twice, and stops jobs in twelve ways in each"),
+    pytest.mark.slow("starts Python and Spark twice, and ends jobs in fourteen ways in each"),
     pytest.mark.timeout(1200),
 ]
 
-NOT_OURS = ("WARN NativeCodeLoader", "WARN Utils:", "WARN SparkConf:", "[Stage ")
-"""What Spark says when a session starts and while it runs, which is the user's to set."""
+NOT_OURS = ("WARN NativeCodeLoader", "WARN Utils:", "WARN SparkConf:")
+"""What Spark says when a session starts, which is the user's to set."""
 
 
 class Life:
@@ -39,7 +42,7 @@ class Life:
         }
 
     def printed(self, name: str) -> list[str]:
-        """What the user saw in that part, but for Spark's progress bar."""
+        """What the user saw in that part."""
         lines = [*self.output[name].splitlines()[:-1], *self.errors[name].splitlines()]
         shown = (line.rpartition("\r")[2].strip() for line in lines)
         return [line for line in shown if line and not any(text in line for text in NOT_OURS)]
@@ -63,12 +66,20 @@ def life(request, tmp_path_factory):
         timeout=900,
     )
     result = Life(ended.stdout, ended.stderr)
-    assert len(result.said) == 12, ended.stderr[-3000:]
+    assert len(result.said) == 14, ended.stderr[-3000:]
     return result
 
 
 def test_a_job_that_succeeds_prints_its_result_only(life):
     assert sorted(life.printed("success")) == ["('a', 1)", "('a', 4)", "('b', 2)"]
+
+
+def test_a_long_stage_has_no_bar_of_sparks(life):
+    assert sorted(life.printed("a long stage")) == ["('a', 1)", "('a', 3)", "('b', 2)"]
+
+
+def test_a_dataframe_of_results_says_nothing_of_pages(life):
+    assert not [line for line in life.printed("toDataFrame") if "Map state" in line]
 
 
 @pytest.mark.parametrize(
@@ -102,6 +113,26 @@ def test_an_interrupt_cancels_the_job_within_a_second(life, part):
     assert life.said[part]["error"] == "KeyboardInterrupt"
     assert life.said[part]["seconds"] < 1 + os.getloadavg()[0] / (os.cpu_count() or 1)
     assert life.printed(part) == []
+
+
+def test_a_job_that_is_terminated_prints_nothing(tmp_path):
+    """As when a notebook's kernel is restarted, or a terminal is closed: all its processes are."""
+    ready, said = tmp_path / "ready", tmp_path / "said"
+    with said.open("w") as errors:
+        job = subprocess.Popen(
+            [sys.executable, str(PROGRAM.with_name("terminated_job.py")), str(ready)],
+            env={**os.environ, "PYTHONPATH": str(Path(fl.__file__).parents[1])},
+            stdout=errors,
+            stderr=errors,
+            start_new_session=True,
+        )
+        wait_for(ready.exists, 300)
+        processes = [process.pid for process in tree_of(job.pid)]
+        os.killpg(job.pid, signal.SIGTERM)
+        assert job.wait(60) == -signal.SIGTERM
+        wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in processes), 60)
+    lines = [line for line in said.read_text().splitlines() if "incubator modules" not in line]
+    assert lines == []
 
 
 def test_an_interrupted_iterator_has_no_job_any_more(life):

@@ -35,6 +35,7 @@ from flinkish.api.absent import AbsentMethods
 from flinkish.api.arguments import length_from_zero, positive_length, text
 from flinkish.api.eventtime.clock import ManualClock, RelativeClock
 from flinkish.api.functions.adapt import checked_callable
+from flinkish.api.short_lengths import length_of_user
 from flinkish.api.stored_names import stored_as
 from flinkish.api.time.durations import TimeLike
 from flinkish.api.time.elements import MIN_TIMESTAMP, Watermark
@@ -246,7 +247,8 @@ class WatermarkStrategy(AbsentMethods, Generic[T_contra]):
 
         Raises IllegalArgumentError if ``maxOutOfOrderness`` is negative.
         """
-        bound = BoundedOutOfOrdernessWatermarks(maxOutOfOrderness).outOfOrdernessMillis
+        length = length_of_user("forBoundedOutOfOrderness: maxOutOfOrderness", maxOutOfOrderness)
+        bound = BoundedOutOfOrdernessWatermarks(length).outOfOrdernessMillis
         return WatermarkStrategy(lambda context: BoundedOutOfOrdernessWatermarks(bound))
 
     @staticmethod
@@ -289,7 +291,9 @@ class WatermarkStrategy(AbsentMethods, Generic[T_contra]):
         The watermark does not advance by this alone. Raises IllegalArgumentError unless
         ``idleTimeout`` is above 0.
         """
-        return replace(self, idleTimeout=positive_length("withIdleness: idleTimeout", idleTimeout))
+        subject = "withIdleness: idleTimeout"
+        timeout = length_of_user(subject, idleTimeout)
+        return replace(self, idleTimeout=positive_length(subject, timeout))
 
     def withWatermarkAlignment(
         self,

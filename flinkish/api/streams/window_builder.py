@@ -10,7 +10,8 @@ from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.functions import AggregateFunction, RichFunction
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.windows import WindowCall, WindowOperatorDescription
-from flinkish.api.time.durations import TimeLike, to_milliseconds
+from flinkish.api.short_lengths import length_of_user
+from flinkish.api.time.durations import TimeLike
 from flinkish.api.windowing.assigners import MergingWindowAssigner, WindowAssigner
 from flinkish.api.windowing.content_windows import ContentWindows
 from flinkish.api.windowing.evictors import Evictor
@@ -56,7 +57,7 @@ class WindowOperatorBuilder(Generic[T, W]):
 
     def allowedLateness(self, lateness: TimeLike) -> None:
         """Set the allowed lateness."""
-        milliseconds = to_milliseconds(lateness)
+        milliseconds = length_of_user("allowedLateness", lateness)
         if milliseconds < 0:
             raise IllegalArgumentError(
                 f"allowedLateness: {milliseconds} ms is negative. Pass 0 to drop late elements, or"

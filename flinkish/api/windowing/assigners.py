@@ -31,6 +31,7 @@ from flinkish.api.arguments import instance, milliseconds, positive_length
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.functions.functions import Function, declares_methods
+from flinkish.api.short_lengths import length_of_user
 from flinkish.api.time.durations import TimeLike, remainder, to_long
 from flinkish.api.windowing.triggers import (
     EndOfStreamTrigger,
@@ -39,7 +40,6 @@ from flinkish.api.windowing.triggers import (
     ProcessingTimeTrigger,
     Trigger,
 )
-from flinkish.api.windowing.window_lengths import window_length
 from flinkish.api.windowing.windows import GlobalWindow, TimeWindow, Window, window_start
 
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -153,7 +153,10 @@ class TumblingWindows(WindowAssigner[object, TimeWindow]):
         windowStagger: WindowStagger = WindowStagger.ALIGNED,
     ) -> None:
         name = type(self).__name__
-        size, offset = window_length(f"{name}: size", size), milliseconds(f"{name}: offset", offset)
+        size, offset = (
+            length_of_user(f"{name}: size", size),
+            milliseconds(f"{name}: offset", offset),
+        )
         if abs(offset) >= size:
             raise IllegalArgumentError(
                 f"{name}: size is {size} ms and offset {offset} ms, but abs(offset) <"
@@ -278,7 +281,7 @@ class SlidingWindows(WindowAssigner[object, TimeWindow]):
 
     def __init__(self, size: TimeLike, slide: TimeLike, offset: TimeLike = 0) -> None:
         name = type(self).__name__
-        size, slide = window_length(f"{name}: size", size), window_length(f"{name}: slide", slide)
+        size, slide = length_of_user(f"{name}: size", size), length_of_user(f"{name}: slide", slide)
         offset = milliseconds(f"{name}: offset", offset)
         if abs(offset) >= slide or size <= 0:
             raise IllegalArgumentError(
@@ -413,7 +416,7 @@ class _FixedGap(SessionWindows[object]):
 
     def __init__(self, sessionTimeout: TimeLike) -> None:
         gap = f"{type(self).__name__}: gap"
-        self.sessionTimeout = positive_length(gap, window_length(gap, sessionTimeout))
+        self.sessionTimeout = positive_length(gap, length_of_user(gap, sessionTimeout))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.sessionTimeout})"

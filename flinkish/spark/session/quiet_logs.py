@@ -1,7 +1,7 @@
 """Keeps off the screen what Spark and py4j log of a job, which the job's own error says in one sentence.
 
-A session of our own has ``log4j2.properties``. In one that the user built, Spark's loggers are quiet as
-long as a job runs and have the level they had afterwards.
+A session of our own has ``log4j2.properties``. In one that the user built, Spark's loggers and its bars of stages are
+quiet as long as a job runs, and as they were afterwards.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +47,16 @@ _CONFIGURATOR = "'org.apache.logging.log4j.core.config.Configurator', 'setLevel'
 _MANAGER = "'org.apache.logging.log4j.LogManager', 'getLogger'"
 
 
+_STATE_LOGGER = (
+    "org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkStateServer"
+)
+"""Warns of every entry of a map state that is removed and was not there, as pages may be."""
+
+
+_BAR_SECONDS = 0.2
+"""Spark draws no bar of stages for half a second after it was told that all have ended."""
+
+
 _NOT_RESTORED = dict.fromkeys(("ALL", "TRACE", "DEBUG", "INFO"), "WARN")
 """pyspark's default is INFO with a filter for WARN, which a logger that has a level of its own passes."""
 
@@ -61,12 +71,16 @@ class QuietLoggers:
         self._begun = 0
         """How many jobs have begun. A timer that an earlier one has set is out of date."""
         self._before: dict[str, str] = {}
+        self._bars: threading.Event | None = None
+        """Lets Spark draw its bars of stages again when it is set."""
 
     def begin(self, session: SparkSession) -> None:
         """Called when a job begins."""
         with self._lock:
             self._jobs += 1
             self._begun += 1
+            if self._bars is None:
+                self._bars = _without_bars()
             if not self._before:
                 self._before = _silenced(session)
 
@@ -74,7 +88,7 @@ class QuietLoggers:
         """Called when a job has ended: after the last the loggers have their levels again."""
         with self._lock:
             self._jobs -= 1
-            if self._jobs or not self._before:
+            if self._jobs:
                 return
             begun = self._begun
         timer = threading.Timer(_AFTERWARDS_SECONDS, self._restore, (session, begun))
@@ -83,7 +97,12 @@ class QuietLoggers:
 
     def _restore(self, session: SparkSession, begun: int) -> None:
         with self._lock:
-            if self._jobs == 0 and self._begun == begun and self._before:
+            if self._jobs or self._begun != begun:
+                return
+            if self._bars is not None:
+                self._bars.set()
+                self._bars = None
+            if self._before:
                 calls = [
                     f"reflect({_CONFIGURATOR}, '{name}', '{level}')"
                     for name, level in self._before.items()
@@ -113,6 +132,31 @@ def _asked(session: SparkSession, calls: list[str]) -> list[str]:
     except Exception:
         return []
     return [str(value) for value in row]
+
+
+def _without_bars() -> threading.Event:
+    """Keep Spark from drawing its bars of stages (``spark.ui.showConsoleProgress``), until the event is set.
+
+    A bar that is stopped cannot be started again, so it is told again and again that all stages have ended.
+    """
+    from pyspark import SparkContext
+
+    ended = threading.Event()
+
+    def hold_back() -> None:
+        # The bar has no public name. Without it, or without the JVM, nothing draws
+        with quiet_py4j(), suppress(Exception):
+            bar = SparkContext.getOrCreate()._jsc.sc().progressBar()
+            while bar.isDefined() and not ended.wait(_BAR_SECONDS):
+                bar.get().finishAll()
+
+    threading.Thread(target=hold_back, name="flinkish bars", daemon=True).start()
+    return ended
+
+
+def quiet_state(session: SparkSession) -> None:
+    """Silence the warnings of states in ``session`` for good, for a query whose end only its user knows."""
+    _asked(session, [f"reflect({_CONFIGURATOR}, '{_STATE_LOGGER}', 'ERROR')"])
 
 
 _QUIET = QuietLoggers()
@@ -158,6 +202,13 @@ _FILTER = _Py4jFilter()
 
 _PY4J_LOGGERS = ("", "py4j.clientserver", "py4j.java_gateway")
 """Some of its messages py4j gives to the root logger."""
+
+
+def quiet_py4j_steps() -> None:
+    """Let py4j log no steps of its calls and connections (INFO), unless the program has set a level for it."""
+    logger = logging.getLogger("py4j")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.WARNING)
 
 
 @contextmanager

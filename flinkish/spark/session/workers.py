@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flinkish.spark.session.package_archive import give_package
+from flinkish.spark.session.quiet_logs import quiet_py4j_steps
 from flinkish.spark.session.session import jvm_gone_error, jvm_is_gone, session_for
 from flinkish.spark.session.worker_memory import set_worker_memory
 from flinkish.spark.session.worker_python import set_worker_python
@@ -20,6 +21,7 @@ def prepared_session(sparkSession: SparkSession | None) -> SparkSession:
     Spark has a daemon of workers for each environment that they are started with, so whatever starts workers has
     its session from here. Raises JobExecutionError if the session's JVM is gone.
     """
+    quiet_py4j_steps()
     session = session_for(sparkSession)
     if jvm_is_gone(session):
         raise jvm_gone_error()

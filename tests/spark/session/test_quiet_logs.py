@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from threading import Event
+
 import pytest
 
 from flinkish.spark.session import quiet_logs
@@ -45,9 +48,51 @@ def test_they_are_quiet_until_the_last_of_several_jobs_has_ended(
     assert level() == afterwards
 
 
+def test_bars_of_stages_are_held_back_until_the_last_job_has_ended(spark, monkeypatch):
+    monkeypatch.setattr(quiet_logs, "_AFTERWARDS_SECONDS", 0.1)
+    held = []
+
+    def without_bars():
+        held.append(Event())
+        return held[-1]
+
+    monkeypatch.setattr(quiet_logs, "_without_bars", without_bars)
+    loggers = QuietLoggers()
+    for _ in range(2):
+        loggers.begin(spark)
+        loggers.begin(spark)
+        loggers.end(spark)
+        assert not held[-1].is_set()
+        loggers.end(spark)
+        assert held[-1].wait(30)
+    assert len(held) == 2
+
+
+def test_py4j_logs_no_steps_unless_the_program_has_set_a_level(monkeypatch):
+    logger = logging.getLogger("py4j")
+    monkeypatch.setattr(logger, "level", logging.NOTSET)
+    quiet_logs.quiet_py4j_steps()
+    assert logger.level == logging.WARNING
+    monkeypatch.setattr(logger, "level", logging.DEBUG)
+    quiet_logs.quiet_py4j_steps()
+    assert logger.level == logging.DEBUG
+
+
 def test_where_sql_has_no_such_function_nothing_changes(spark, monkeypatch):
     monkeypatch.setattr(quiet_logs, "_MANAGER", "'no.such.Class', 'method'")
     loggers = QuietLoggers()
     loggers.begin(spark)
     loggers.end(spark)
     assert loggers._before == {}
+
+
+def test_a_session_of_our_own_has_the_same_loggers_off():
+    lines = quiet_logs.LOGGING.read_text().splitlines()
+    named = {
+        line.removesuffix(f".name = {name}")
+        for name in quiet_logs._LOGGERS
+        for line in lines
+        if line.endswith(f".name = {name}")
+    }
+    assert len(named) == len(quiet_logs._LOGGERS)
+    assert {f"{logger}.level = off" for logger in named} <= set(lines)

@@ -1,4 +1,4 @@
-"""Lengths of windows, and a warning where an int under a second may have been meant as seconds."""
+"""A warning where a length of time is given as an int under a second, and may have been meant as seconds."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from flinkish.api.time.durations import TimeLike
 _LOG = logging.getLogger("flinkish")
 
 _SECOND = 1_000
-_PACKAGE = os.path.join(Path(__file__).parents[2], "")
-_ASSIGNERS = str(Path(__file__).with_name("assigners.py"))
+_API = os.path.join(Path(__file__).parent, "")
+_PACKAGE = os.path.join(Path(__file__).parents[1], "")
 
 _told: set[tuple[str, int]] = set()
 
 
-def window_length(subject: str, length: TimeLike) -> int:
+def length_of_user(subject: str, length: TimeLike) -> int:
     """``length`` in ms; raises IllegalArgumentError unless it is a length of time.
 
     Logs once for each line of a program that passes an int from 1 to 999, with both readings.
@@ -32,7 +32,7 @@ def window_length(subject: str, length: TimeLike) -> int:
 
 def _warn(subject: str, length: int) -> None:
     frame = sys._getframe(2)
-    while frame.f_back is not None and frame.f_code.co_filename in (__file__, _ASSIGNERS):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_API):
         frame = frame.f_back
     line = frame.f_code.co_filename, frame.f_lineno
     # A class of ours, such as one of PyFlink's names, has made an int of what was a Duration
