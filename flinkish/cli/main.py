@@ -30,6 +30,7 @@ from flinkish.cli.project import create
 from flinkish.cli.run_directory import Program, registered
 from flinkish.deployment.savepoint.files import SavepointDirectory
 from flinkish.deployment.savepoint.summary import SavepointSummary
+from flinkish.spark.session.quiet_logs import LOGGING
 from flinkish.web.server import WebServer
 
 if TYPE_CHECKING:
@@ -132,6 +133,11 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     )
     doctor.add_argument("--no-job", action="store_true", help="do not run a small job on Spark")
     doctor.set_defaults(command=_doctor, shows_traceback=False)
+
+    logging = commands.add_parser(
+        "logging", help="print the URI of the settings that keep Spark's logs off the screen"
+    )
+    logging.set_defaults(command=_logging, shows_traceback=False)
 
     pipeline = commands.add_parser("atlas", help="run a pipeline of MongoDB Atlas over files")
     atlas.add_arguments(pipeline)
@@ -398,6 +404,10 @@ def _doctor(given: argparse.Namespace) -> int:
         failed += bool(finding.fix)
     print(f"{failed} to mend." if failed else "All that jobs need is there.")
     return 1 if failed else 0
+
+
+def _logging(given: argparse.Namespace) -> None:
+    print(LOGGING.as_uri())
 
 
 def _new(given: argparse.Namespace) -> None:

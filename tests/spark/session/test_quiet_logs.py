@@ -51,3 +51,17 @@ def test_where_sql_has_no_such_function_nothing_changes(spark, monkeypatch):
     loggers.begin(spark)
     loggers.end(spark)
     assert loggers._before == {}
+
+
+def test_settings_for_the_logs_are_the_users_where_the_jvm_has_some(tmp_path, monkeypatch):
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    assert not quiet_logs.logging_is_set(None)
+    assert not quiet_logs.logging_is_set("-Xss4m")
+    assert quiet_logs.logging_is_set(
+        f"-Xss4m -Dlog4j2.configurationFile={quiet_logs.LOGGING.as_uri()}"
+    )
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "log4j2.properties.template").write_text("")
+    assert not quiet_logs.logging_is_set(None)
+    (tmp_path / "log4j2.properties").write_text("")
+    assert quiet_logs.logging_is_set(None)
