@@ -50,7 +50,12 @@ def give_package(session: SparkSession) -> None:
 
 def executors_are_here(context: SparkContext) -> bool:
     """Whether tasks run in the JVM of this process, and not in those of a cluster."""
-    return _IN_THIS_PROCESS.fullmatch(context.master or "local") is not None
+    return runs_in_driver(context.master)
+
+
+def runs_in_driver(master: str | None) -> bool:
+    """Whether a session with this ``master`` runs its tasks in the driver's JVM."""
+    return _IN_THIS_PROCESS.fullmatch(master or "local") is not None
 
 
 @lru_cache

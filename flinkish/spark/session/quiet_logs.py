@@ -7,6 +7,7 @@ quiet as long as a job runs, and as they were afterwards.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
 """How a session of our own logs."""
+
+
+def logging_is_set(javaOptions: str | None) -> bool:
+    """Whether the JVM of a submitted program was told how to log: by the ``javaOptions`` of its driver, or in the
+    directory of Spark's settings."""
+    directory = os.environ.get("SPARK_CONF_DIR")
+    names = ("log4j2.properties", "log4j2.xml", "log4j2.yaml", "log4j2.json")
+    in_directory = directory and any(Path(directory, name).exists() for name in names)
+    return bool(in_directory) or "log4j2.configurationFile" in (javaOptions or "")
 
 
 _LOGGERS = (

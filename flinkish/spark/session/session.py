@@ -1,4 +1,4 @@
-"""The SparkSession of a job: the caller's, the active one, or a new local one with suitable settings."""
+"""The SparkSession of a job: the caller's, the active one, or a new one with suitable settings."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from flinkish.api.environment.settings import usable_cores
 from flinkish.api.errors import JavaNotFoundError, JobExecutionError, NotSupportedError
 from flinkish.api.execution.progress_bar import phase
-from flinkish.spark.session.quiet_logs import LOGGING, quiet_py4j
+from flinkish.spark.session.package_archive import runs_in_driver
+from flinkish.spark.session.quiet_logs import LOGGING, logging_is_set, quiet_py4j
 from flinkish.spark.session.worker_python import quiet_python
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ that a batch commits: decision 0012."""
 
 
 def session_for(sparkSession: SparkSession | None) -> SparkSession:
-    """``sparkSession``, else the active session, else a new local one.
+    """``sparkSession``, else the active session, else a new one: on the master that spark-submit was given, or local.
 
     Raises JavaNotFoundError if there is no Java to start one with, and NotSupportedError for a session of
     Spark Connect.
@@ -83,7 +85,9 @@ def session_for(sparkSession: SparkSession | None) -> SparkSession:
             active = SparkSession.getActiveSession()
     except OSError:
         raise jvm_gone_error() from None
-    return _local_session() if active is None else _with_driver(active)
+    if active is not None:
+        return _with_driver(active)
+    return _submitted_session() if _SUBMITTED in os.environ else _local_session()
 
 
 def _with_driver(session: SparkSession) -> SparkSession:
@@ -128,29 +132,35 @@ SHORT_HISTORY: dict[str, bool | float | int | str | None] = {
 the JVM's heap after half an hour of small batches (docs/reliability.md)."""
 
 
+_ON_THIS_MACHINE: dict[str, bool | float | int | str | None] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # A million rows of three columns cross to Python in 0.7 s so, over TCP in 0.85 s.
+    "spark.python.unix.domain.socket.enabled": "true",
+    **SHORT_HISTORY,
+}
+"""The settings of a session whose executors are in the driver's JVM: nothing listens beyond this machine."""
+
+
 def _local_session() -> SparkSession:
     check_java()
     from pyspark.sql import SparkSession
 
     # Spark starts its Python workers from these: the same Python, finding the same modules.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(p or ".") for p in sys.path)
+    os.environ["PYTHONPATH"] = _module_path()
     # The machine's own name may not resolve, or change when a network comes and goes.
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     cores = usable_cores()
     builder = (
         SparkSession.builder.master(f"local[{cores}]")
         .appName("flinkish")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
         .config(_SHUFFLE_PARTITIONS, str(cores))
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", f"{_driver_megabytes()}m")
         .config("spark.driver.extraJavaOptions", _java_options())
-        # A million rows of three columns cross to Python in 0.7 s so, over TCP in 0.85 s.
-        .config("spark.python.unix.domain.socket.enabled", "true")
-        .config(map=SHORT_HISTORY)
+        .config(map=_ON_THIS_MACHINE)
     )
     # The JVM starts the process that looks for data sources of Python with what is in its environment
     os.environ["PYSPARK_DRIVER_PYTHON"] = quiet_python(sys.executable)
@@ -159,6 +169,33 @@ def _local_session() -> SparkSession:
             return builder.getOrCreate()
     finally:
         os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+
+
+def _module_path() -> str:
+    """Where this program finds its modules, as a ``PYTHONPATH``."""
+    return os.pathsep.join(os.path.abspath(p or ".") for p in sys.path)
+
+
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""The variable by which spark-submit tells a Python program where its JVM is."""
+
+
+def _submitted_session() -> SparkSession:
+    """The session that spark-submit has described: its master and settings, with those of a session of our own where
+    it says nothing."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    # Only then are the settings of spark-submit to be seen
+    SparkContext._ensure_initialized()
+    given = SparkConf()
+    settings: dict[str, bool | float | int | str | None] = {}
+    if runs_in_driver(given.get("spark.master")):
+        settings = {**_ON_THIS_MACHINE, "spark.executorEnv.PYTHONPATH": _module_path()}
+    if not logging_is_set(given.get("spark.driver.extraJavaOptions")):
+        settings["spark.log.level"] = "ERROR"
+    missing = {name: value for name, value in settings.items() if not given.contains(name)}
+    return SparkSession.builder.config(map=missing).getOrCreate()
 
 
 def _java_options() -> str:
@@ -172,9 +209,21 @@ def _java_options() -> str:
     )
 
 
+_MEMORY_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+"""Where a container sees its own limit, by the version of control groups."""
+
+
 def _driver_megabytes() -> int:
-    """A quarter of the machine's memory, 1 to 4 GiB: in local mode all of Spark is in the driver."""
+    """A quarter of the memory of the machine or the container, 1 to 4 GiB: in local mode all of Spark is in the
+    driver."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in _MEMORY_LIMITS:
+        # There may be no such file, and "max" in it
+        with suppress(OSError, ValueError):
+            memory = min(memory, int(limit.read_text()))
     return min(max(memory // 4 >> 20, 1024), 4096)
 
 

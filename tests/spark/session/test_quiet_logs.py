@@ -96,3 +96,17 @@ def test_a_session_of_our_own_has_the_same_loggers_off():
     }
     assert len(named) == len(quiet_logs._LOGGERS)
     assert {f"{logger}.level = off" for logger in named} <= set(lines)
+
+
+def test_settings_for_the_logs_are_the_users_where_the_jvm_has_some(tmp_path, monkeypatch):
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    assert not quiet_logs.logging_is_set(None)
+    assert not quiet_logs.logging_is_set("-Xss4m")
+    assert quiet_logs.logging_is_set(
+        f"-Xss4m -Dlog4j2.configurationFile={quiet_logs.LOGGING.as_uri()}"
+    )
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "log4j2.properties.template").write_text("")
+    assert not quiet_logs.logging_is_set(None)
+    (tmp_path / "log4j2.properties").write_text("")
+    assert quiet_logs.logging_is_set(None)
