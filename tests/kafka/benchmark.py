@@ -294,8 +294,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             assert all(found == results[0] for found in results), f"{job}: the sides differ"
             medians = {side: median(found) for side, found in seconds.items()}
             cells = [
-                f"{took[side]:.1f} | {options.messages / took[side]:,.0f}"
-                if side in took
+                f"{medians[side]:.1f} | {options.messages / medians[side]:,.0f}"
+                if side in medians
                 else "- | -"
                 for side in ("flinkish", "spark")
             ]
