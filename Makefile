@@ -1,4 +1,4 @@
-# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | pictures | test-kafka | test-notebooks | test-cluster | image | soak | kills | coverage | lint | format | bench | bench-kafka | bench-smoke | docs | dist | matrix | lock | clean
+# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | pictures | test-kafka | test-notebooks | test-cluster | image | soak | kills | kills-kafka | coverage | lint | format | bench | bench-kafka | bench-smoke | docs | dist | matrix | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -11,7 +11,7 @@ SOURCES := flinkish tests examples
 # Spark's Python processes import flinkish hundreds of times in the tests: let them read what was compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web pictures test-kafka test-notebooks test-cluster image soak kills coverage lint format bench bench-kafka bench-smoke docs dist matrix lock clean
+.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web pictures test-kafka test-notebooks test-cluster image soak kills kills-kafka coverage lint format bench bench-kafka bench-smoke docs dist matrix lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -77,6 +77,11 @@ soak: $(READY)
 kills: $(READY)
 	$(BIN)/pytest -m kills tests/reliability
 
+# Kills a job from topic to topic a hundred times, or KILLS, with its broker; and looks what a consumer finds.
+kills-kafka: $(READY) maven
+	$(BIN)/python -m tests.maven bring broker
+	$(BIN)/python -m tests.kafka.kill_loop $(if $(KILLS),--kills $(KILLS))
+
 # A real cluster of Spark's whose processes are killed, programs that spark-submit starts, manifests against the schema of
 # Kubernetes, and checkpoints on a store like S3, whose connector Maven brings into build/cluster.
 test-cluster: $(READY) maven
@@ -114,7 +119,7 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks $(if $(JOBS),--jobs $(JOBS)) $(if $(ELEMENTS),--elements $(ELEMENTS)) $(BENCH)
 
-# A million messages through Kafka, beside Spark's own query with Spark's own connector.
+# A million messages through Kafka, beside Spark's own query with Spark's own connector; or ELEMENTS.
 bench-kafka: $(READY) maven
 	$(BIN)/python -m tests.maven bring broker connector
 	$(BIN)/python -m tests.kafka.benchmark $(if $(ELEMENTS),--messages $(ELEMENTS))

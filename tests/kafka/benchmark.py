@@ -3,8 +3,10 @@
     python -m tests.kafka.benchmark [--messages 1000000] [--rounds 2]
 
 Both sides run in one session, in turn, and read all messages in one batch. *read* parses them and keeps none; *windows*
-sums in tumbling windows of ten seconds by user, and writes the sums to a topic. The seconds are those of a whole job,
-from the call to its end. That both have read as many and have the same sums is checked.
+sums in tumbling windows of ten seconds by user, and writes the sums to a topic; *windows_once* does so exactly once, which
+Spark's connector cannot; *pass* adds one to each amount, and writes all to a topic. The seconds are those of a whole job,
+from the call to its end. That both have read as many and have the same results is checked. Then the processor time and the
+memory of the driver's Python for *pass*, exactly once, with as many messages and with four times as many.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ import os
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -53,8 +57,13 @@ WINDOW_SECONDS = 10
 BEGIN = 1_700_000_000_000
 PARTITIONS = 2
 
-Totals = dict[tuple[str, int], int]
-"""The sums by user and end of window."""
+JOBS = {
+    "read": ("flinkish", "spark"),
+    "windows": ("flinkish", "spark"),
+    "windows_once": ("flinkish",),
+    "pass": ("flinkish", "spark"),
+}
+"""The jobs, and who runs them."""
 
 
 class Bench:
@@ -99,26 +108,22 @@ class Bench:
 
     # ------------------------------------------------------------------ windows
 
-    def windows_by_flinkish(self) -> str:
+    def windows_once_by_flinkish(self) -> str:
+        """The same, exactly once."""
+        return self.windows_by_flinkish(DeliveryGuarantee.EXACTLY_ONCE)
+
+    def windows_by_flinkish(
+        self, guarantee: DeliveryGuarantee = DeliveryGuarantee.AT_LEAST_ONCE
+    ) -> str:
         """Sums by an aggregate over windows, to the topic that it returns."""
         output = self._output()
-        schema = KafkaRecordSerializationSchema.builder().setTopic(output)
-        sink = (
-            KafkaSink.builder()
-            .setBootstrapServers(self._servers)
-            .setRecordSerializer(
-                schema.setValueSerializationSchema(JsonSerializationSchema()).build()
-            )
-            .setDeliveryGuarantee(DeliveryGuarantee.AT_LEAST_ONCE)
-            .build()
-        )
         sums = (
             self._stream()
             .keyBy("user")
             .window(TumblingEventTimeWindows.of(Duration.ofSeconds(WINDOW_SECONDS)))
             .aggregate(Total(), WithEnd())
         )
-        sums.sinkTo(sink)
+        sums.sinkTo(self._sink(output, guarantee))
         sums.getExecutionEnvironment().execute("windows")
         return output
 
@@ -138,7 +143,35 @@ class Bench:
         self._run(writer.option("kafka.bootstrap.servers", self._servers))
         return output
 
+    # ------------------------------------------------------------------ pass
+
+    def pass_by_flinkish(
+        self, guarantee: DeliveryGuarantee = DeliveryGuarantee.AT_LEAST_ONCE
+    ) -> str:
+        """Each message with a higher amount, to the topic that it returns."""
+        output = self._output()
+        raised = self._stream().map(lambda row: Row(user=row.user, amount=row.amount + 1))
+        raised.sinkTo(self._sink(output, guarantee))
+        raised.getExecutionEnvironment().execute("pass")
+        return output
+
+    def pass_by_spark(self) -> str:
+        """The same by a query of Spark's."""
+        output = self._output()
+        raised = F.struct("user", (F.col("amount") + 1).alias("amount"))
+        rows = self._rows().select(F.to_json(raised).alias("value"))
+        writer = rows.writeStream.format("kafka").option("topic", output)
+        self._run(writer.option("kafka.bootstrap.servers", self._servers))
+        return output
+
     # ------------------------------------------------------------------ both
+
+    def _sink(self, topic: str, guarantee: DeliveryGuarantee) -> KafkaSink[Any]:
+        schema = KafkaRecordSerializationSchema.builder().setTopic(topic)
+        schema = schema.setValueSerializationSchema(JsonSerializationSchema())
+        sink = KafkaSink.builder().setBootstrapServers(self._servers)
+        sink = sink.setRecordSerializer(schema.build()).setDeliveryGuarantee(guarantee)
+        return sink.setTransactionalIdPrefix(topic).build()
 
     def _stream(self) -> DataStream[Row]:
         environment = StreamExecutionEnvironment.getExecutionEnvironment(self._spark)
@@ -178,10 +211,14 @@ class Bench:
         self._topics.create(name, 1)
         return name
 
-    def totals(self, topic: str) -> Totals:
-        """What is on a topic of results."""
-        found = [json.loads(message.value()) for message in self._topics.read(topic)]
-        return {(one["user"], one["end"]): one["amount"] for one in found if one["user"] != "last"}
+    def results(self, job: str, found: Any) -> Any:
+        """What a job has found, to be compared: for most it is on a topic."""
+        if job == "read":
+            return found
+        if job == "pass":
+            return Counter(message.value() for message in self._topics.read(found))
+        values = [json.loads(message.value()) for message in self._topics.read(found)]
+        return {(v["user"], v["end"]): v["amount"] for v in values if v["user"] != "last"}
 
 
 class Total(AggregateFunction[Row, int, int]):
@@ -216,7 +253,7 @@ def timed(run: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run both jobs on both sides, and print a table."""
+    """Run the jobs on both sides, and print tables."""
     parser = argparse.ArgumentParser(prog="python -m tests.kafka.benchmark")
     parser.add_argument("--messages", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=2)
@@ -244,20 +281,42 @@ def main(arguments: Sequence[str] | None = None) -> None:
         bench = Bench(broker.bootstrapServers, spark, "sales", options.messages)
         for each in (warm_up, bench):
             each.fill()
-        for job in ("read", "windows"):
-            for side in ("flinkish", "spark"):
+        for job, sides in JOBS.items():
+            for side in sides:
                 getattr(warm_up, f"{job}_by_{side}")()
-            seconds: dict[str, list[float]] = {"flinkish": [], "spark": []}
+            seconds: dict[str, list[float]] = {side: [] for side in sides}
             results = []
             for turn in range(options.rounds):
-                for side in sorted(seconds, reverse=bool(turn % 2)):
+                for side in sorted(sides, reverse=bool(turn % 2)):
                     took, found = timed(getattr(bench, f"{job}_by_{side}"))
                     seconds[side].append(took)
-                    results.append(found if job == "read" else bench.totals(found))
+                    results.append(bench.results(job, found))
             assert all(found == results[0] for found in results), f"{job}: the sides differ"
-            ours, theirs = (median(seconds[side]) for side in ("flinkish", "spark"))
-            rates = [f"{took:.1f} | {options.messages / took:,.0f}" for took in (ours, theirs)]
-            print(f"| {job} | {rates[0]} | {rates[1]} | {theirs / ours:.2f} |", flush=True)
+            medians = {side: median(found) for side, found in seconds.items()}
+            cells = [
+                f"{medians[side]:.1f} | {options.messages / medians[side]:,.0f}"
+                if side in medians
+                else "- | -"
+                for side in ("flinkish", "spark")
+            ]
+            ratio = f"{medians['spark'] / medians['flinkish']:.2f}" if "spark" in medians else "-"
+            print(f"| {job} | {cells[0]} | {cells[1]} | {ratio} |", flush=True)
+        larger = Bench(broker.bootstrapServers, spark, "larger", options.messages * 4)
+        larger.fill()
+        print(
+            "\n| pass, exactly once: messages | driver's Python, CPU s | its memory MB |\n|---|---|---|"
+        )
+        for one, count in ((bench, options.messages), (larger, options.messages * 4)):
+            before = time.process_time()
+            one.pass_by_flinkish(DeliveryGuarantee.EXACTLY_ONCE)
+            cpu = time.process_time() - before
+            print(f"| {count:,} | {cpu:.2f} | {resident_megabytes():.0f} |", flush=True)
+
+
+def resident_megabytes() -> float:
+    """How much memory this process has now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 if __name__ == "__main__":

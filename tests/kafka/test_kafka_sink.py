@@ -324,8 +324,20 @@ def test_a_refused_record_fails_the_batch_from_the_worker(env, topic, builder):
     builder.setProperty("message.max.bytes", "5000000")
     sink = builder.setRecordSerializer(Last(topic)).build()
     env.fromData("x" * 2_000_000).sinkTo(sink).name("ledger")
+    client = env.executeAsync()
     with pytest.raises(JobExecutionError, match=f"^ledger: .* the topic '{topic}', partition 1: "):
-        env.execute()
+        client.getJobExecutionResult()
+    counts = client.getMetrics()["ledger"].user
+    assert (counts["numRecordsSendErrors"], counts[f"numRecordsSendErrors.{topic}-1"]) == (1, 1)
+
+
+def test_a_slow_broker_is_told(local, topic, builder):
+    """The queue has room for 100 records, and each waits for 20 ms before it is sent."""
+    builder.setProperty("queue.buffering.max.messages", "100")
+    local.fromCollection([str(n) for n in range(500)]).sinkTo(
+        builder.setRecordSerializer(texts(topic)).build()
+    ).name("numbers")
+    assert local.execute().getMetrics()["numbers"].user["backPressuredTimeMs"] > 0
 
 
 # ---------------------------------------------------------------------- exactly once

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from flinkish.api.connectors.kafka.sink import DeliveryGuarantee, KafkaSink
-from flinkish.api.errors import hide_elements
+from flinkish.api.errors import JobExecutionError, hide_elements
 from flinkish.deployment.vertex_plans import shipped_sink
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.closing import closed_on_error
 from flinkish.runtime.kafka.exactly_once import ExactlyOnceWriter, begin_run
 from flinkish.runtime.kafka.transactions import SinkRun
-from flinkish.runtime.kafka.writer import KafkaWriter
+from flinkish.runtime.kafka.writer import FencedError, KafkaWriter
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.sinks.batch_writer import SendCounts, SendError
@@ -136,9 +136,14 @@ class TransactionFunction:
         for number, rows in groupby(_rows(batches), itemgetter(0)):
             runs = (decode_frame(data).records for _, data in rows)
             key = self.batch.key(number)
-            writer = self._writer(number, key)
-            write = partial(_written, writer, runs, self.batch.batchId, key)
-            yield _sent(number, writer.identity, write)
+            try:
+                writer = self._writer(number, key)
+                write = partial(_written, writer, runs, self.batch.batchId, key)
+                sent = _sent(number, writer.identity, write)
+            except FencedError as error:
+                # The driver knows the classes of errors that users see
+                raise JobExecutionError(str(error)) from None
+            yield sent
 
     def _writer(self, number: int, key: TaskKey | None) -> ExactlyOnceWriter:
         batch = self.batch

@@ -46,11 +46,11 @@ class KafkaSinkContext(ABC):
         """The numbers of the partitions of a topic."""
 
     def getParallelInstanceId(self) -> int:
-        """The task that writes, counted from 0; with EXACTLY_ONCE there is only that one."""
+        """The task that writes, counted from 0; with EXACTLY_ONCE the writer, of which the last is the driver's."""
         return 0
 
     def getNumberOfParallelInstances(self) -> int:
-        """How many tasks write; with EXACTLY_ONCE 1."""
+        """How many tasks write, with EXACTLY_ONCE with that of the driver."""
         return 1
 
 

@@ -21,7 +21,7 @@ class DeliveryGuarantee(Enum):
     """How often an element arrives when a job fails and goes on (Flink: ``DeliveryGuarantee``)."""
 
     EXACTLY_ONCE = "exactly-once"
-    """Once: a batch is a transaction, which readers with ``read_committed`` see whole or not at all."""
+    """Once: readers with ``read_committed`` see each writer's part of a batch, a transaction, whole or not at all."""
     AT_LEAST_ONCE = "at-least-once"
     """Once or more: a batch ends when the brokers have all of it, and may come again."""
     NONE = "none"
@@ -32,11 +32,10 @@ class DeliveryGuarantee(Enum):
 class KafkaSink(Sink[T_contra]):
     """Records of topics of Kafka (Flink: ``KafkaSink``). Made by ``KafkaSink.builder()``.
 
-    With EXACTLY_ONCE a batch is a transaction, and its number is committed in the same transaction, as an
-    offset of the group ``flinkish-`` and the prefix: a batch that comes again is known, and not written.
-    Brokers forget that after a week (``offsets.retention.minutes``). A run that still writes when the job
-    has been started again is fenced. The driver writes all of it; with other guarantees the workers write,
-    each with a producer of its own. Needs ``pip install 'flinkish[kafka]'``.
+    The workers write. With EXACTLY_ONCE each writes its part of a batch in a transaction, and commits the number of the
+    batch in it, as an offset of a group of its own: a batch that comes again is known, and not written. Brokers forget
+    that after a week (``offsets.retention.minutes``). A run that still writes when the job has been started again
+    is fenced. Needs ``pip install 'flinkish[kafka]'``.
 
     >>> from flinkish import KafkaRecordSerializationSchema, KafkaSink, SimpleStringSchema
     >>> sink = (
