@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from flinkish.api.execution.follower import follow
 from flinkish.api.execution.job_drawing import span, watermark
 from flinkish.api.time.elements import MAX_TIMESTAMP
 
@@ -66,27 +65,36 @@ def _patience(details: JobDetails, stuckMillis: int) -> int:
 
 
 def warn_of_silence(client: JobClient) -> None:
-    """Follow a job in a thread, and log once what event time waits for when nothing has come out for ten seconds."""
-    threading.Thread(target=_follow, args=(client,), name="flinkish silence", daemon=True).start()
+    """Log once what event time waits for, when nothing has come out of a job for ten seconds."""
+    follow(_Silence(client).look, _POLL_SECONDS)
 
 
-def _follow(client: JobClient) -> None:
-    written, since = -1, 0
-    while not client.getJobStatus().isGloballyTerminalState():
-        details = client.getJobDetails()
-        if (now_written := _written(details)) != written:
-            written, since = now_written, details.now
-        silent = details.now - since >= STUCK_MILLIS and _has_timers(details)
+class _Silence:
+    """How long nothing has come out of a job."""
+
+    def __init__(self, client: JobClient) -> None:
+        self._client = client
+        self._written = -1
+        self._since = 0
+
+    def look(self) -> bool:
+        """Whether the job is to be looked at again."""
+        if self._client.getJobStatus().isGloballyTerminalState():
+            return False
+        details = self._client.getJobDetails()
+        if (written := _written(details)) != self._written:
+            self._written, self._since = written, details.now
+        silent = details.now - self._since >= STUCK_MILLIS and _has_timers(details)
         waiting = waits_for(details, STUCK_MILLIS) if silent else None
-        if waiting is not None:
-            _LOG.warning(
-                "%s: nothing has come out for %s. Event time waits for %s.",
-                details.name,
-                span(details.now - since),
-                waiting,
-            )
-            return
-        time.sleep(_POLL_SECONDS)
+        if waiting is None:
+            return True
+        _LOG.warning(
+            "%s: nothing has come out for %s. Event time waits for %s.",
+            details.name,
+            span(details.now - self._since),
+            waiting,
+        )
+        return False
 
 
 def _has_timers(details: JobDetails) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from flinkish.api.execution.follower import follow
 from flinkish.api.execution.holds import waits_for
 from flinkish.api.execution.job_drawing import (
     JOB_STYLE,
@@ -114,16 +114,13 @@ def _show_widget(client: JobClient, ipywidgets: Any, display: Any) -> None:
     stop.on_click(lambda _: client.cancelSoon())
     display(ipywidgets.VBox([view, stop]))
 
-    def follow() -> None:
-        running = True
-        while running:
-            time.sleep(_SECONDS)
-            details = client.getJobDetails()
-            running = not details.status.isGloballyTerminalState()
-            view.value = job_html(details)
-        stop.disabled = True
+    def look() -> bool:
+        details = client.getJobDetails()
+        view.value = job_html(details)
+        stop.disabled = details.status.isGloballyTerminalState()
+        return not stop.disabled
 
-    threading.Thread(target=follow, name="flinkish show", daemon=True).start()
+    follow(look, _SECONDS, _SECONDS)
 
 
 def _show_text(client: JobClient) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from flinkish.api.execution.follower import follow
 from flinkish.api.execution.job_drawing import span
 from flinkish.api.execution.notebook import facts, in_notebook
 
@@ -64,14 +65,13 @@ def progress_bar(jobName: str) -> Iterator[ProgressBar]:
     if not (in_notebook() or _is_terminal()):
         yield bar
         return
-    ended = threading.Event()
-    follower = threading.Thread(target=_follow, args=(bar, ended), daemon=True)
-    follower.start()
+    view = _View(bar)
+    following = follow(view.look, _SECONDS, _FIRST_SECONDS)
     try:
         yield bar
     finally:
-        ended.set()
-        follower.join(2 * _SECONDS)
+        following.stop(2 * _SECONDS)
+        view.close()
 
 
 def progress_line(details: JobDetails) -> str:
@@ -135,16 +135,21 @@ class _Notebook:
         self._handle.update({"text/plain": line}, raw=True)
 
 
-def _follow(bar: ProgressBar, ended: threading.Event) -> None:
-    if ended.wait(_FIRST_SECONDS):
-        return
-    screen = _Notebook() if in_notebook() else _Terminal()
-    _screens.append(screen)
-    try:
-        while True:
-            screen.write(str(bar))
-            if ended.wait(_SECONDS):
-                break
-    finally:
-        screen.write("")
-        _screens.remove(screen)
+class _View:
+    """Shows a bar on a screen, which it makes when it looks for the first time."""
+
+    def __init__(self, bar: ProgressBar) -> None:
+        self._bar = bar
+        self._screen: _Terminal | _Notebook | None = None
+
+    def look(self) -> bool:
+        if self._screen is None:
+            self._screen = _Notebook() if in_notebook() else _Terminal()
+            _screens.append(self._screen)
+        self._screen.write(str(self._bar))
+        return True
+
+    def close(self) -> None:
+        if self._screen is not None:
+            self._screen.write("")
+            _screens.remove(self._screen)

@@ -201,7 +201,9 @@ def following(jobs):
         def getJobDetails(self):
             return self.now
 
-    holds._follow(Goes(details()))
+    silence = holds._Silence(Goes(details()))
+    while silence.look():
+        pass
 
 
 def without_timers(job):
