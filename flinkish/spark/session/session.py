@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 from flinkish.api.environment.settings import usable_cores
 from flinkish.api.errors import JavaNotFoundError, JobExecutionError, NotSupportedError
 from flinkish.api.execution.progress_bar import phase
+from flinkish.spark.session.class_archive import archive_options
 from flinkish.spark.session.quiet_logs import LOGGING, quiet_py4j
 from flinkish.spark.session.worker_python import quiet_python
 
@@ -129,7 +130,7 @@ the JVM's heap after half an hour of small batches (docs/reliability.md)."""
 
 
 def _local_session() -> SparkSession:
-    check_java()
+    java = check_java()
     from pyspark.sql import SparkSession
 
     # Spark starts its Python workers from these: the same Python, finding the same modules.
@@ -147,7 +148,7 @@ def _local_session() -> SparkSession:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", f"{_driver_megabytes()}m")
-        .config("spark.driver.extraJavaOptions", _java_options())
+        .config("spark.driver.extraJavaOptions", _java_options(java))
         # A million rows of three columns cross to Python in 0.7 s so, over TCP in 0.85 s.
         .config("spark.python.unix.domain.socket.enabled", "true")
         .config(map=SHORT_HISTORY)
@@ -161,13 +162,14 @@ def _local_session() -> SparkSession:
         os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
 
-def _java_options() -> str:
+def _java_options(java: str) -> str:
     return " ".join(
         (
             # Made here: executors import this module from an archive, whose path is a relative one.
             f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
             # Without its scheduler's thread, say, a JVM lives on in which no job ever ends.
             "-XX:+ExitOnOutOfMemoryError",
+            *archive_options(java),
         )
     )
 
@@ -289,8 +291,8 @@ def _settings(
     return settings
 
 
-def check_java() -> None:
-    """Raise JavaNotFoundError unless a Java is there that is new enough for Spark."""
+def check_java() -> str:
+    """What Java says of its version. Raises JavaNotFoundError unless one is there that is new enough for Spark."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if java is None or not os.path.exists(java):
@@ -314,3 +316,4 @@ def check_java() -> None:
             f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version}:"
             f" install Java {OLDEST_JAVA} or set JAVA_HOME to one."
         )
+    return output
