@@ -1,4 +1,4 @@
-# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | pictures | test-kafka | test-notebooks | test-cluster | image | soak | kills | kills-kafka | coverage | lint | format | bench | bench-kafka | bench-smoke | docs | dist | matrix | lock | clean
+# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | pictures | test-kafka | test-notebooks | test-cluster | image | soak | kills | kills-kafka | coverage | lint | format | bench | bench-kafka | bench-sides | bench-smoke | docs | dist | matrix | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -11,7 +11,7 @@ SOURCES := flinkish tests examples
 # Spark's Python processes import flinkish hundreds of times in the tests: let them read what was compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web pictures test-kafka test-notebooks test-cluster image soak kills kills-kafka coverage lint format bench bench-kafka bench-smoke docs dist matrix lock clean
+.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web pictures test-kafka test-notebooks test-cluster image soak kills kills-kafka coverage lint format bench bench-kafka bench-sides bench-smoke docs dist matrix lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -125,8 +125,12 @@ bench-kafka: $(READY) maven
 	$(BIN)/python -m tests.kafka.benchmark $(if $(ELEMENTS),--messages $(ELEMENTS))
 
 # Every job once on few elements: whether all sides still run and agree, with Flink where it can be had.
-bench-smoke: BENCH := --elements 5000 --files 3 --runs 1 --warm-up 2 --session-warm-up 2
-bench-smoke: bench
+bench-sides: BENCH := --elements 5000 --files 3 --runs 1 --warm-up 2 --session-warm-up 2
+bench-sides: bench
+
+# Five jobs in local execution beside a loop in plain Python, as ratios of processor time: half a minute. CI runs it.
+bench-smoke: $(READY)
+	$(BIN)/python -m tests.benchmarks.guard
 
 # The documentation site in build/site; any warning is an error. The theme's notice about MkDocs 2 is no warning of ours.
 docs: $(READY)

@@ -39,6 +39,8 @@ hypothesis.settings.register_profile("fast", deadline=None, max_examples=10)
 collect_ignore = [
     "spark/job_life.py",
     "spark/sources/user_source_job.py",
+    "benchmarks/bytewax_job.py",
+    "benchmarks/pathway_job.py",
     "benchmarks/pyflink_job.py",
 ]
 """Scripts that run their jobs as they are read."""

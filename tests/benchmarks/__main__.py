@@ -11,17 +11,26 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.benchmarks import flink, micro_batches
+from tests.benchmarks import flink, growth, micro_batches, peers
 from tests.benchmarks.files import BUILD, ROOT, Workload, fresh_directory
 from tests.benchmarks.jobs import JOBS, Job, chosen
-from tests.benchmarks.report import CHECKPOINTED, JAVA, PYFLINK, Row, latencies, page, throughput
+from tests.benchmarks.report import (
+    CHECKPOINTED,
+    JAVA,
+    PYFLINK,
+    PYFLINK_THREADS,
+    Row,
+    latencies,
+    page,
+    throughput,
+)
 from tests.benchmarks.results import Digest, check_equal, digest
 
 if TYPE_CHECKING:
@@ -34,9 +43,12 @@ BATCHES = (1_000_000, 4_000_000)
 WARM_UP_ELEMENTS = 1_000
 SMALL = Workload(files=80, elements=100)
 SMALL_WARM_UP = 40
-PYFLINK_ELEMENTS = 50_000
+PYFLINK_ELEMENTS = 500_000
 PYFLINK_JOB = "tumbling"
-SIDES = ("flinkish", "Spark", JAVA, PYFLINK)
+PYFLINK_PATIENCE = 12
+"""How many times as long as others PyFlink may take."""
+PYFLINK_MODES = {"process": PYFLINK, "thread": PYFLINK_THREADS}
+SIDES = ("flinkish", "Spark", JAVA, PYFLINK, *(peer.side for peer in peers.PEERS))
 
 
 @dataclass(frozen=True)
@@ -118,13 +130,13 @@ class Bench:
             self.sessionWarmUp = None
         if job.group == "smallest":
             return [self._smallest(job)]
-        # Nexmark is not about the size of batches, so one is enough.
-        sizes = self.batches[:1] if job.group == "nexmark" else self.batches
+        # Only the table is about the size of batches; elsewhere one is enough.
+        sizes = self.batches if job.group == "table" else self.batches[:1]
         self._warm_up(job, self.warmUp)
         rows = [Row(job.title, job.group, size) for size in sizes]
         figures = [figure for row in rows for figure in self._of_batches(job, row)]
         with ExitStack() as stack:
-            if self.classPath is not None:
+            if self.classPath is not None and job.format == "csv":
                 figures += self._of_java(job, rows, self.classPath, stack)
             self._in_turn(job, figures)
         return rows
@@ -163,7 +175,7 @@ class Bench:
                 found = run(self.spark, job, inputs, files, output)
                 if found is None:
                     return None
-                results = digest(output / "results", job.results)
+                results = digest(output / "results", job.results, job.updates)
             return Run(counted.seconds(found), results, found.largest_steps(counted.first))
 
         return [Figure(side, [row], partial(measured, side, run)) for side, run in self._sides(job)]
@@ -180,7 +192,7 @@ class Bench:
             seconds = java.run(kind)
             if seconds is None:
                 return None
-            results = digest(output / kind / "results", job.results)
+            results = digest(output / kind / "results", job.results, job.updates)
             return Run(seconds / self.workload.total * 1e6, results)
 
         return [
@@ -211,31 +223,68 @@ class Bench:
             sides.append(("Spark", partial(micro_batches.run_spark, patience=self.patience)))
         return sides
 
-    def pyflink(self, python: Path, rows: Sequence[Row]) -> list[Row]:
-        """PyFlink's row, beside what flinkish takes for the same job in ``rows``."""
-        job, workload = JOBS[PYFLINK_JOB], Workload(1, PYFLINK_ELEMENTS)
+    def pyflink(self, python: Path, rows: Sequence[Row], elements: int) -> list[Row]:
+        """PyFlink's row in both modes, beside what flinkish takes for the same job in ``rows``."""
+        job, workload = JOBS[PYFLINK_JOB], Workload(1, elements)
         inputs = workload.inputs(job, self.root)
-        row = Row(f"{job.title}: {PYFLINK_ELEMENTS:,} elements", "pyflink")
-        with ExitStack() as stack:
-            ours = stack.enter_context(fresh_directory("pyflink-flinkish", self.root))
-            theirs = stack.enter_context(fresh_directory("pyflink", self.root))
-            seconds = flink.run_pyflink(python, inputs, theirs / "results", self.patience)
-            micro_batches.run_flinkish(self.spark, job, inputs, 1, ours)
-            found = {
-                side: digest(directory / "results", job.results)
-                for side, directory in (("flinkish", ours), (PYFLINK, theirs))
-            }
-        check_equal(job.name, found)
-        row.seconds[PYFLINK] = seconds / workload.total * 1e6
-        of_this_job = [each for each in rows if each.title == job.title]
-        if of_this_job:
-            row.seconds["flinkish"] = of_this_job[-1].seconds["flinkish"]
+        row = Row(f"{job.title}: {elements:,} elements", "pyflink")
+        patience = self.patience * PYFLINK_PATIENCE
+        sides = {
+            side: partial(flink.run_pyflink, python, inputs, patience=patience, mode=mode)
+            for mode, side in PYFLINK_MODES.items()
+        }
+        self._compare(job, row, workload, inputs, sides, patience)
+        self._put_flinkish(row, job, rows)
         return [row]
+
+    def peers(self, pythons: Mapping[peers.Peer, Path], rows: Sequence[Row], job: Job) -> list[Row]:
+        """The row of a job with those peers, beside what flinkish takes for it in ``rows``."""
+        inputs = self.workload.inputs(job, self.root)
+        row = Row(job.title, "peers")
+        sides = {
+            peer.side: partial(peer.run, python, job, inputs, patience=self.patience)
+            for peer, python in pythons.items()
+        }
+        self._compare(job, row, self.workload, inputs, sides, self.patience)
+        self._put_flinkish(row, job, rows)
+        return [row]
+
+    def _compare(
+        self,
+        job: Job,
+        row: Row,
+        workload: Workload,
+        inputs: Mapping[str, Path],
+        sides: Mapping[str, Callable[[Path], float | None]],
+        patience: float,
+    ) -> None:
+        """Put the seconds of ``sides`` into ``row``. Raises DifferentResultsError if one differs from flinkish."""
+        with ExitStack() as stack:
+            ours = stack.enter_context(fresh_directory(f"{job.name}-flinkish", self.root))
+            micro_batches.run_flinkish(self.spark, job, inputs, 1, ours)
+            found = {"flinkish": digest(ours / "results", job.results)}
+            for side, run in sides.items():
+                theirs = stack.enter_context(fresh_directory(f"{job.name}-{side}", self.root))
+                seconds = run(theirs / "results")
+                if seconds is None:
+                    row.unfinished[side] = f"not done after {patience:.0f} s"
+                    continue
+                row.seconds[side] = seconds / workload.total * 1e6
+                found[side] = digest(theirs / "results", job.results)
+        check_equal(job.name, found)
+        row.results = str(found["flinkish"])
+
+    def _put_flinkish(self, row: Row, job: Job, rows: Sequence[Row]) -> None:
+        of_this_job = [each for each in rows if each.title == job.title]
+        if of_this_job and "flinkish" in of_this_job[-1].seconds:
+            row.seconds["flinkish"] = of_this_job[-1].seconds["flinkish"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what was asked for; the exit status is 1 if a job failed, or two sides gave different results."""
     options = _options(arguments)
+    if options.growth is not None:
+        return growth.run(options.growth)
     jobs = chosen(options.jobs)
     size = options.elements
     whole = not options.jobs and size is None and tuple(options.sides) == SIDES
@@ -265,7 +314,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows: list[Row] = []
     measures: list[Callable[[], list[Row]]] = [partial(bench.measure, job) for job in jobs]
     if python is not None and PYFLINK in options.sides and JOBS[PYFLINK_JOB] in jobs:
-        measures.append(partial(bench.pyflink, python, rows))
+        measures.append(partial(bench.pyflink, python, rows, size or PYFLINK_ELEMENTS))
+    pythons = _pythons(options.sides, notes)
+    if pythons:
+        measures += [
+            partial(bench.peers, pythons, rows, job) for job in jobs if job.name in peers.JOBS
+        ]
     failures = []
     for measure in measures:
         # One job that fails should not cost the figures of all others.
@@ -298,10 +352,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failures else 0
 
 
+def _pythons(sides: Sequence[str], notes: list[str]) -> dict[peers.Peer, Path]:
+    """The Python of each peer that takes part; why one cannot is added to ``notes``."""
+    found = {}
+    for peer in peers.PEERS:
+        if peer.side in sides:
+            try:
+                found[peer] = peer.install()
+            except flink.MissingError as missing:
+                notes.append(f"{peer.side} was not run: {missing}.")
+    return found
+
+
 def _show(row: Row, seconds: float) -> None:
     line = (latencies if row.group == "smallest" else throughput)([row]).splitlines()[-1]
-    pyflink = f" PyFlink {row.cell(PYFLINK)}" if row.group == "pyflink" else ""
-    print(f"{seconds:5.0f} s  {row.batch:>9,}  {line}{pyflink} {row.results}", flush=True)
+    if row.group in ("pyflink", "peers"):
+        others = ", ".join(f"{side} {row.cell(side)}" for side in {**row.seconds, **row.unfinished})
+        line = f"| {row.title} | {others} |"
+    print(f"{seconds:5.0f} s  {row.batch:>9,}  {line} {row.results}", flush=True)
 
 
 def _java_version() -> str:
@@ -314,7 +382,10 @@ def _java_version() -> str:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument(
-        "--jobs", nargs="*", default=[], help=f"all, or of: table nexmark smallest {' '.join(JOBS)}"
+        "--jobs",
+        nargs="*",
+        default=[],
+        help=f"all, or of: table more nexmark smallest {' '.join(JOBS)}",
     )
     parser.add_argument(
         "--elements",
@@ -337,6 +408,11 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         type=int,
         default=2,
         help="of each job on each side that count, of which the best is shown: %(default)s",
+    )
+    parser.add_argument(
+        "--growth",
+        nargs="*",
+        help="instead of the jobs, how cost grows, into docs/growth.md; or only some, as in keys=1000,10000",
     )
     parser.add_argument(
         "--patience",

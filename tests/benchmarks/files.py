@@ -30,7 +30,7 @@ class Workload:
     def inputs(self, job: Job, root: Path = BUILD) -> Mapping[str, Path]:
         """The directories of the job's inputs, written if they are not there."""
         return {
-            name: INPUTS[name].write(root / "inputs", self.files, self.elements)
+            name: INPUTS[name].write(root / "inputs", self.files, self.elements, job.format)
             for name in job.inputs
         }
 

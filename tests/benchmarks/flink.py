@@ -37,7 +37,7 @@ PLAIN, CHECKPOINTED = "plain", "checkpointed"
 
 
 class MissingError(Exception):
-    """Why Flink cannot run on this machine."""
+    """Why a side cannot run on this machine."""
 
 
 def install() -> Path:
@@ -45,19 +45,27 @@ def install() -> Path:
 
     Raises MissingError if it cannot be.
     """
-    python = ENVIRONMENT / "bin" / "python"
-    ready = ENVIRONMENT / f".ready-{FLINK_VERSION}"
+    return installed("apache-flink", FLINK_VERSION, ENVIRONMENT)
+
+
+def installed(package: str, number: str, environment: Path) -> Path:
+    """The Python of ``environment``, with that version of a package, installed if it is not there.
+
+    Raises MissingError if it cannot be.
+    """
+    python = environment / "bin" / "python"
+    ready = environment / f".ready-{number}"
     if not ready.exists():
-        print(f"Installing apache-flink {FLINK_VERSION} into {ENVIRONMENT} ...", flush=True)
+        print(f"Installing {package} {number} into {environment} ...", flush=True)
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         for command in (
-            [sys.executable, "-m", "venv", str(ENVIRONMENT)],
-            [*pip, f"apache-flink=={FLINK_VERSION}"],
+            [sys.executable, "-m", "venv", str(environment)],
+            [*pip, f"{package}=={number}"],
         ):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-                raise MissingError(f"apache-flink {FLINK_VERSION} could not be installed: {last}")
+                raise MissingError(f"{package} {number} could not be installed: {last}")
         ready.touch()
     return python
 
@@ -146,13 +154,23 @@ class JavaFlink:
         _end(self._process)
 
 
-def run_pyflink(python: Path, inputs: Mapping[str, Path], output: Path, patience: float) -> float:
-    """Seconds that PyFlink, in process mode, takes for the elements; the start of the job does not count."""
-    output.mkdir(parents=True, exist_ok=True)
+def run_pyflink(
+    python: Path, inputs: Mapping[str, Path], output: Path, patience: float, mode: str
+) -> float | None:
+    """Seconds that PyFlink takes for the elements, in the mode ``process`` or ``thread``; the start of the job does not
+    count. None: it was not done in time."""
     (directory,) = inputs.values()
-    command = [str(python), str(PYFLINK_SCRIPT), str(elements_of(directory)), str(output)]
+    command = [str(python), str(PYFLINK_SCRIPT), str(elements_of(directory)), str(output), mode]
+    return seconds_of(command, output, patience)
+
+
+def seconds_of(command: list[str], output: Path, patience: float) -> float | None:
+    """What a script says that a run took, as the last line of JSON that it prints; its results are in ``output``. None:
+    it was not done in time."""
+    output.mkdir(parents=True, exist_ok=True)
     lines = _lines(command, output.parent / f"{output.name}.log", patience)
-    return float(json.loads(next(line for line in lines if line.startswith("{")))["seconds"])
+    said = [line for line in lines if line.startswith("{")]
+    return float(json.loads(said[-1])["seconds"]) if said else None
 
 
 def _lines(command: list[str], log: Path, patience: float) -> list[str]:

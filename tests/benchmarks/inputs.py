@@ -10,13 +10,14 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet
 
 from examples.nexmark import generator
 from examples.nexmark.generator import NexmarkGenerator
@@ -29,6 +30,10 @@ END_FILES = 5
 """More than a batch has files."""
 
 SPLITS = 8
+BEHIND = 90_000
+"""By how much one element in BEHIND_ONE_IN is later than the others, of the input "late"."""
+BEHIND_ONE_IN = 50
+RULES = 10
 LATE_ARRIVAL = 4_000
 """From how late on ArrivalTimeStrategy adjusts a timestamp: one element in five is."""
 
@@ -42,24 +47,26 @@ class Input:
     columns: Callable[[int, int], Mapping[str, np.ndarray]]
     end: tuple[object, ...] | None = None
 
-    def write(self, root: Path, files: int, elements: int) -> Path:
-        """The directory with so many files of so many elements each; they are made if they are not there."""
-        directory = root / f"{self.name}-{files}x{elements}-{_version()}"
+    def write(self, root: Path, files: int, elements: int, format: str = "csv") -> Path:  # noqa: A002
+        """The directory with so many files of so many elements each; they are made if they are not there. The halves
+        are of CSV only."""
+        suffix = "" if format == "csv" else f"-{format}"
+        directory = root / f"{self.name}-{files}x{elements}-{_version()}{suffix}"
         if directory.exists():
             return directory
         unfinished = root / f".{directory.name}"
         shutil.rmtree(unfinished, ignore_errors=True)
         for number in range(files):
             table = pa.table(dict(self.columns(number, elements)))
-            _write(table, elements_of(unfinished) / f"{number:04d}.csv", number)
-            for half in range(2):
+            _write(table, elements_of(unfinished) / f"{number:04d}.{format}", number)
+            for half in range(2 if format == "csv" else 0):
                 part = table.take(np.arange(half, len(table), 2))
                 _write(part, halves_of(unfinished) / f"{number:04d}-{half}.csv", number)
         if self.end is not None:
             names = [column.split()[0] for column in self.schema.split(",")]
             table = pa.table({name: [value] for name, value in zip(names, self.end)})
             for number in range(END_FILES):
-                _write(table, unfinished / END / f"{number:04d}.csv", files + number)
+                _write(table, unfinished / END / f"{number:04d}.{format}", files + number)
         unfinished.rename(directory)
         return directory
 
@@ -73,8 +80,13 @@ def _version() -> str:
 
 def _write(table: pa.Table, path: Path, second: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    options = pa.csv.WriteOptions(include_header=False, quoting_style="none")
-    pa.csv.write_csv(table, path, options)
+    if path.suffix == ".parquet":
+        pa.parquet.write_table(table, path)
+    elif path.suffix == ".json":
+        table.to_pandas().to_json(path, orient="records", lines=True)
+    else:
+        options = pa.csv.WriteOptions(include_header=False, quoting_style="none")
+        pa.csv.write_csv(table, path, options)
     os.utime(path, (1_600_000_000 + second,) * 2)  # sources read the oldest first
 
 
@@ -112,6 +124,28 @@ def _events(name: str, keys: int, span: int, share: float = 1.0, arrival: bool =
     return Input(name, schema, columns, end)
 
 
+def _late() -> Input:
+    events = _events("late", keys=1_000, span=120_000)
+
+    def columns(number: int, elements: int) -> Mapping[str, np.ndarray]:
+        made = dict(events.columns(number, elements))
+        behind = np.arange(elements) % BEHIND_ONE_IN == 0
+        made["at"] = np.where(behind, np.maximum(made["at"] - BEHIND, 0), made["at"])
+        return made
+
+    return replace(events, columns=columns)
+
+
+def _rules() -> Input:
+    """All rules are in the first file: each names the values that it is about by their remainder."""
+
+    def columns(number: int, elements: int) -> Mapping[str, np.ndarray]:
+        count = 0 if number else RULES
+        return {"remainder": np.arange(count), "at": np.zeros(count, np.int64)}
+
+    return Input("rules", "remainder long, at long", columns)
+
+
 def _nexmark(kind: str) -> Input:
     def columns(number: int, elements: int) -> Mapping[str, np.ndarray]:
         return NexmarkGenerator().columns(kind, number * elements, elements)
@@ -129,6 +163,8 @@ INPUTS = {
         _events("left", keys=10_000, span=120_000, share=0.5),
         _events("right", keys=10_000, span=120_000, share=0.5),
         _events("arrivals", keys=1_000, span=120_000, arrival=True),
+        _late(),
+        _rules(),
         _nexmark("person"),
         _nexmark("auction"),
         _nexmark("bid"),

@@ -6,6 +6,7 @@ numbers and texts that do not depend on the order in which elements of different
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,15 +16,22 @@ from examples.nexmark.queries import QUERIES, Streams
 from flinkish import (
     AggregateFunction,
     ArrivalTimeStrategy,
+    AsyncDataStream,
     Collector,
+    CountTrigger,
     DataStream,
     EventTimeSessionWindows,
+    KeyedBroadcastProcessFunction,
     KeyedProcessFunction,
+    ListState,
+    ListStateDescriptor,
+    MapStateDescriptor,
     OpenContext,
     ProcessWindowFunction,
     Row,
     SlidingEventTimeWindows,
     Time,
+    TimeEvictor,
     TimeWindow,
     TumblingEventTimeWindows,
     ValueState,
@@ -35,13 +43,20 @@ from flinkish import (
     WindowContext,
 )
 from flinkish.cep import CEP, AfterMatchSkipStrategy, Pattern
-from tests.benchmarks.inputs import END, LATE_ARRIVAL, LATENESS
+from tests.benchmarks.inputs import END, LATE_ARRIVAL, LATENESS, RULES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 MINUTE = 60_000
 LAST = 2**62
+FIRED_AFTER = 5
+UNDER_WAY = 100
+ABOUT = 100
+"""A rule is about the values with its remainder by this."""
+KNOWN = -1
+"""Where the number of rules is, among the rules."""
+RULE_STATE = MapStateDescriptor[int, int]("rules")
 SMALL, LARGE = 50, 950
 """Of 1,000 values a twentieth is below, and a twentieth from there on."""
 
@@ -75,7 +90,12 @@ class Job:
     flinkish: Callable[[StreamReader], DataStream[Any]]
     spark: Callable[[FrameReader], DataFrame] | None = None
     group: str = "table"
-    """``table`` and ``nexmark`` are measured by elements, ``smallest`` by batches with hardly any."""
+    """``table``, ``more`` and ``nexmark`` are measured by elements, ``smallest`` by batches with hardly any."""
+    format: str = "csv"
+    """Of the files that the job reads and writes. Flink in Java has no other than CSV here."""
+    updates: int = 0
+    """How many columns of a result say what it is about, where later ones take the place of earlier ones. Only the last,
+    with the highest values, are compared: where the watermark is when an element comes late depends on the side."""
 
 
 # ---------------------------------------------------------------- windows
@@ -271,7 +291,7 @@ def rows(read: StreamReader) -> DataStream[Any]:
 
 def spark_rows(read: FrameReader) -> DataFrame:
     changed = read("events").where("key <> 'end'")
-    return changed.selectExpr("key", "value * 3 + 1 AS value", "at div 1000 AS at").where(
+    return changed.selectExpr("key", "value * 3 + 1 AS value", "at div 1000 AS second").where(
         "value % 4 = 0"
     )
 
@@ -296,6 +316,176 @@ def spark_interval_join(read: FrameReader) -> DataFrame:
     )
     pairs = left.join(right, near).where(F.col("left.key") != END)
     return pairs.select("left.key", "left.value", F.col("right.value").alias("other"))
+
+
+# ---------------------------------------------------------------- what users ask about
+
+
+def late_updates(read: StreamReader) -> DataStream[Any]:
+    return (
+        read("late")
+        .keyBy(lambda row: row.key)
+        .window(TumblingEventTimeWindows.of(Time.minutes(1)))
+        .allowedLateness(Time.minutes(10))
+        .aggregate(SumAndCount(), KeyAndEnd())
+    )
+
+
+class KeyAndEnd(ProcessWindowFunction[tuple[int, int], tuple[str, int, int, int], str, TimeWindow]):
+    """A result with its key and the end of its window."""
+
+    def process(
+        self,
+        key: str,
+        context: WindowContext[TimeWindow],
+        elements: Iterable[tuple[int, int]],
+        out: Collector[tuple[str, int, int, int]],
+    ) -> None:
+        for total, count in elements:
+            out.collect((key, context.window().end, total, count))
+
+
+def count_trigger(read: StreamReader) -> DataStream[Any]:
+    """How many values there are so far, after every five: their sum would depend on the order of files."""
+    return (
+        read("events")
+        .keyBy(lambda row: row.key)
+        .window(TumblingEventTimeWindows.of(Time.minutes(1)))
+        .trigger(CountTrigger.of(FIRED_AFTER))
+        .aggregate(SumAndCount(), KeyAndEnd())
+        .map(lambda result: (result[0], result[1], result[3]))
+    )
+
+
+def evictor(read: StreamReader) -> DataStream[Any]:
+    return (
+        read("events")
+        .keyBy(lambda row: row.key)
+        .window(TumblingEventTimeWindows.of(Time.minutes(1)))
+        .evictor(TimeEvictor.of(Time.seconds(10)))
+        .process(Summary())
+    )
+
+
+def rolling_sum(read: StreamReader) -> DataStream[Any]:
+    ones = read("events", None).map(lambda row: (row.key, 1))
+    return ones.keyBy(lambda one: one[0]).sum(1)
+
+
+def rolling_reduce(read: StreamReader) -> DataStream[Any]:
+    ones = read("events", None).map(lambda row: (row.key, 1))
+    return ones.keyBy(lambda one: one[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+
+def flat_map(read: StreamReader) -> DataStream[Any]:
+    """Each value in up to two parts, whose sums are then those of windows."""
+    parts = read("events").flatMap(
+        lambda row: [(row.key, row.value * 10 + part) for part in range(row.value % 3)]
+    )
+    return (
+        parts.keyBy(lambda part: part[0])
+        .window(TumblingEventTimeWindows.of(Time.minutes(1)))
+        .reduce(lambda a, b: (a[0], a[1] + b[1]))
+    )
+
+
+def async_lookup(read: StreamReader) -> DataStream[Any]:
+    """Answers that are there at once, so what is measured is not the service."""
+    return AsyncDataStream.unorderedWait(
+        read("events", None), looked_up, Time.minutes(1), capacity=UNDER_WAY
+    )
+
+
+async def looked_up(row: Row) -> list[tuple[str, int, int]]:
+    """The value, and the price of it."""
+    await asyncio.sleep(0)
+    return [(row.key, row.value, row.value * 7 % 100)]
+
+
+def broadcast_rules(read: StreamReader) -> DataStream[Any]:
+    rules = read("rules", None).broadcast(RULE_STATE)
+    return read("events").keyBy(lambda row: row.key).connect(rules).process(Ruled())
+
+
+class Ruled(KeyedBroadcastProcessFunction[str, Row, Row, tuple[str, int, int]]):
+    """The elements that a rule is about. What comes before all rules have waits for the end of the input."""
+
+    waiting: ListState[Row]
+
+    def open(self, openContext: OpenContext) -> None:
+        self.waiting = self.getRuntimeContext().getListState(ListStateDescriptor[Row]("waiting"))
+
+    def processElement(
+        self,
+        value: Row,
+        ctx: KeyedBroadcastProcessFunction.ReadOnlyContext[str],
+        out: Collector[tuple[str, int, int]],
+    ) -> None:
+        rules = ctx.getBroadcastState(RULE_STATE)
+        if rules.get(KNOWN) != RULES:
+            self.waiting.add(value)
+            ctx.timerService().registerEventTimeTimer(LAST)
+        elif rules.contains(value.value % ABOUT):
+            out.collect((value.key, value.value, value.at))
+
+    def processBroadcastElement(
+        self,
+        value: Row,
+        ctx: KeyedBroadcastProcessFunction.Context[str],
+        out: Collector[tuple[str, int, int]],
+    ) -> None:
+        rules = ctx.getBroadcastState(RULE_STATE)
+        rules.put(value.remainder, 1)
+        rules.put(KNOWN, (rules.get(KNOWN) or 0) + 1)
+
+    def onTimer(
+        self,
+        timestamp: int,
+        ctx: KeyedBroadcastProcessFunction.OnTimerContext[str],
+        out: Collector[tuple[str, int, int]],
+    ) -> None:
+        rules = ctx.getBroadcastState(RULE_STATE)
+        for value in self.waiting.get() or ():
+            if rules.contains(value.value % ABOUT):
+                out.collect((value.key, value.value, value.at))
+        self.waiting.clear()
+
+
+def keyed_totals(read: StreamReader) -> DataStream[Any]:
+    return read("events").keyBy(lambda row: row.key).process(Total())
+
+
+class Total(KeyedProcessFunction[str, Row, tuple[str, int, int]]):
+    """The sum and the number of the values of a key, when there are no more."""
+
+    state: ValueState[tuple[int, int]]
+
+    def open(self, openContext: OpenContext) -> None:
+        descriptor = ValueStateDescriptor[tuple[int, int]]("total")
+        self.state = self.getRuntimeContext().getState(descriptor)
+
+    def processElement(
+        self,
+        value: Row,
+        ctx: KeyedProcessFunction.Context[str],
+        out: Collector[tuple[str, int, int]],
+    ) -> None:
+        state = self.state.value()
+        if state is None:
+            self.state.update((value.value, 1))
+            ctx.timerService().registerEventTimeTimer(LAST)
+        else:
+            self.state.update((state[0] + value.value, state[1] + 1))
+
+    def onTimer(
+        self,
+        timestamp: int,
+        ctx: KeyedProcessFunction.OnTimerContext[str],
+        out: Collector[tuple[str, int, int]],
+    ) -> None:
+        state = self.state.value()
+        assert state is not None
+        out.collect((ctx.getCurrentKey(), *state))
 
 
 # ---------------------------------------------------------------- watermarks
@@ -446,6 +636,105 @@ JOBS: Mapping[str, Job] = {
         Job("generator", "tumbling, custom WatermarkGenerator", ("events",), SUMS, generator),
         Job("splits", "tumbling, source with 8 splits", ("arrivals",), SUMS, splits),
         Job("arrival_time", "tumbling, ArrivalTimeStrategy", ("arrivals",), SUMS, arrival_time),
+        Job(
+            "keyed_totals",
+            "KeyedProcessFunction, a ValueState, results at the end",
+            ("events",),
+            "key string, sum long, count long",
+            keyed_totals,
+            group="more",
+        ),
+        Job(
+            "rolling_sum",
+            "rolling `sum(1)` on a keyed stream",
+            ("events",),
+            "key string, sum long",
+            rolling_sum,
+            group="more",
+        ),
+        Job(
+            "rolling_reduce",
+            "rolling `reduce` on a keyed stream",
+            ("events",),
+            "key string, sum long",
+            rolling_reduce,
+            group="more",
+        ),
+        Job(
+            "flat_map",
+            "flatMap, tumbling, reduce",
+            ("events",),
+            "key string, sum long",
+            flat_map,
+            group="more",
+        ),
+        Job(
+            "late_updates",
+            "tumbling, 2 % of elements 90 s late, an update for each",
+            ("late",),
+            "key string, end long, sum long, count long",
+            late_updates,
+            group="more",
+            updates=2,
+        ),
+        Job(
+            "count_trigger",
+            "tumbling, CountTrigger of 5",
+            ("events",),
+            "key string, end long, count long",
+            count_trigger,
+            group="more",
+        ),
+        Job(
+            "evictor",
+            "tumbling, TimeEvictor of 10 s, ProcessWindowFunction",
+            ("events",),
+            "key string, end long, count long, sum long, range long",
+            evictor,
+            group="more",
+        ),
+        Job(
+            "async_lookup",
+            "AsyncDataStream.unorderedWait, capacity 100, answers at once",
+            ("events",),
+            "key string, value long, price long",
+            async_lookup,
+            group="more",
+        ),
+        Job(
+            "broadcast_rules",
+            "KeyedBroadcastProcessFunction, ten rules",
+            ("events", "rules"),
+            "key string, value long, at long",
+            broadcast_rules,
+            group="more",
+        ),
+        *(
+            Job(
+                f"{format_}_windows",
+                f"tumbling, AggregateFunction, {format_} in and out",
+                ("events",),
+                SUMS,
+                tumbling,
+                spark_windows("events", _minutes, lambda F: [F.col("sum"), F.col("count")]),
+                group="more",
+                format=format_,
+            )
+            for format_ in ("parquet", "json")
+        ),
+        *(
+            Job(
+                f"{format_}_rows",
+                f"map and filter on rows, {format_} in and out",
+                ("events",),
+                "key string, value long, second long",
+                rows,
+                spark_rows,
+                group="more",
+                format=format_,
+            )
+            for format_ in ("parquet", "json")
+        ),
         Job(
             "smallest_1",
             "smallest batch, 1 keyed operator",

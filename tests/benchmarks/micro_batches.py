@@ -64,6 +64,10 @@ def session() -> SparkSession:
     return spark
 
 
+_SOURCES = {"csv": FileSource.forCsv, "json": FileSource.forJson, "parquet": FileSource.forParquet}
+_SINKS = {"csv": FileSink.forCsv, "json": FileSink.forJson, "parquet": FileSink.forParquet}
+
+
 def run_flinkish(
     spark: SparkSession, job: Job, inputs: Mapping[str, Path], filesPerBatch: int, output: Path
 ) -> Batches:
@@ -72,13 +76,13 @@ def run_flinkish(
     env.enableCheckpointing(str(output / "checkpoint"))
 
     def read(name: str, strategy: Any = BOUNDED, split: str | None = None) -> DataStream[Row]:
-        source = FileSource.forCsv(str(elements_of(inputs[name])), INPUTS[name].schema)
-        source = source.withFilesPerBatch(filesPerBatch)
+        opened = _SOURCES[job.format](str(elements_of(inputs[name])), INPUTS[name].schema)
+        source = opened.withFilesPerBatch(filesPerBatch)
         if split is not None:
             source = source.withSplits(split)
         return env.fromSource(source, strategy, name)
 
-    job.flinkish(read).sinkTo(FileSink.forCsv(str(output / "results"), job.results))
+    job.flinkish(read).sinkTo(_SINKS[job.format](str(output / "results"), job.results))
     client = env.executeAsync(job.name)
     query = running_query(spark)
     client.getJobExecutionResult()
@@ -104,15 +108,14 @@ def run_spark(
         rows = spark.readStream.schema(INPUTS[name].schema).option(
             "maxFilesPerTrigger", filesPerBatch
         )
-        timed = rows.csv(f"{inputs[name]}/{{elements,end}}").withColumn(
-            "time", F.timestamp_millis("at")
-        )
+        found = rows.format(job.format).load(f"{inputs[name]}/{{elements,end}}")
+        timed = found.withColumn("time", F.timestamp_millis("at"))
         return timed.withWatermark("time", f"{LATENESS} milliseconds")
 
     with job_settings(spark, None, localCheckpoint=True):
         query = (
             job.spark(read)
-            .writeStream.format("csv")
+            .writeStream.format(job.format)
             .option("path", str(output / "results"))
             .option("checkpointLocation", str(output / "checkpoint"))
             .trigger(availableNow=True)

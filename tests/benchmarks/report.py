@@ -42,16 +42,24 @@ class Row:
         return NOTHING
 
 
-JAVA, CHECKPOINTED, PYFLINK = "Java", "Java, checkpoints", "PyFlink"
+JAVA, CHECKPOINTED = "Java", "Java, checkpoints"
+PYFLINK, PYFLINK_THREADS = "PyFlink", "PyFlink, threads"
+BYTEWAX, PATHWAY = "Bytewax", "Pathway"
+
+SLOW = 0.5
+"""Rows with a smaller ratio are named at the top of the page."""
 
 
 def page(rows: Sequence[Row], command: str, notes: Iterable[str], java: str | None) -> str:
     """The whole page docs/benchmarks.md."""
-    parts = [_INTRODUCTION]
+    parts = [_INTRODUCTION, slow_rows(rows)]
     sizes = sorted({row.batch for row in rows if row.group == "table"})
     for size in sizes:
         chosen = [row for row in rows if row.group == "table" and row.batch == size]
         parts.append(f"## Batches of {size:,} elements\n\n{throughput(chosen)}")
+    more = [row for row in rows if row.group == "more"]
+    if more:
+        parts.append(f"## What else users ask about\n\n{_MORE}{throughput(more)}")
     nexmark = [row for row in rows if row.group == "nexmark"]
     if nexmark:
         parts.append(f"## Nexmark\n\n{_NEXMARK}{throughput(nexmark)}")
@@ -60,7 +68,10 @@ def page(rows: Sequence[Row], command: str, notes: Iterable[str], java: str | No
         parts.append(f"## The smallest batch\n\n{_SMALLEST}{latencies(smallest)}")
     pyflink = [row for row in rows if row.group == "pyflink"]
     if pyflink:
-        parts.append(f"## PyFlink\n\n{_PYFLINK}{compared(pyflink)}")
+        parts.append(f"## PyFlink\n\n{_PYFLINK}{compared(pyflink, PYFLINK, PYFLINK_THREADS)}")
+    peers = [row for row in rows if row.group == "peers"]
+    if peers:
+        parts.append(f"## Bytewax and Pathway\n\n{_PEERS}{compared(peers, BYTEWAX, PATHWAY)}")
     parts.append("\n".join(["## The run\n", *(f"- {line}" for line in _run(command, notes, java))]))
     return "\n\n".join(parts) + "\n"
 
@@ -94,13 +105,32 @@ def latencies(rows: Sequence[Row]) -> str:
     return _table("| job | flinkish | Spark | of flinkish |", lines)
 
 
-def compared(rows: Sequence[Row]) -> str:
-    """PyFlink's seconds a million elements beside flinkish's."""
-    lines = [
-        f"| {row.title} | {row.cell('flinkish')} | {row.cell(PYFLINK)} | {row.times(PYFLINK)} |"
+def compared(rows: Sequence[Row], *sides: str) -> str:
+    """The seconds of ``sides`` for a million elements beside flinkish's."""
+    cells = [
+        [row.title, *(row.cell(side) for side in ("flinkish", *sides)), *map(row.times, sides)]
         for row in rows
     ]
-    return _table("| job | flinkish | PyFlink | PyFlink / flinkish |", lines)
+    names = ["job", "flinkish", *sides, *(f"{side} / flinkish" for side in sides)]
+    return _table(f"| {' | '.join(names)} |", [f"| {' | '.join(row)} |" for row in cells])
+
+
+def slow_rows(rows: Sequence[Row]) -> str:
+    """The rows in which another side takes less than half as long as flinkish, the slowest first."""
+    others = ("Spark", JAVA, CHECKPOINTED, PYFLINK, PYFLINK_THREADS, BYTEWAX, PATHWAY)
+    found = []
+    for row in rows:
+        sides = [side for side in others if side in row.seconds and "flinkish" in row.seconds]
+        least = min(sides, key=lambda side: row.seconds[side], default=None)
+        if least is not None and row.seconds[least] / row.seconds["flinkish"] < SLOW:
+            size = f", {row.batch:,} a batch" if row.batch else ""
+            found.append(
+                (float(row.times(least)), f"{row.title}{size}: {row.times(least)} ({least})")
+            )
+    if not found:
+        return f"In no row another side takes less than {SLOW} of what flinkish takes."
+    lines = "\n".join(f"- {line}" for _, line in sorted(found))
+    return f"**Where flinkish is slow**, the rows below {SLOW} of any other side:\n\n{lines}"
 
 
 def _table(header: str, lines: Sequence[str]) -> str:
@@ -138,7 +168,7 @@ Flink in Java, on the same elements in the same run, and fails where two sides g
 CSV files, and writes its results to CSV files.
 
 Figures are **seconds a million elements**, without start and warm-up, of the best of as many runs as each side has
-(`--runs`; PyFlink has one). The sides run in turn, and a first run of each does not count. A ratio says how many times as
+(`--runs`; PyFlink, Bytewax and Pathway have one). The sides run in turn, and a first run of each does not count. A ratio says how many times as
 long as flinkish the other side takes: above 1 flinkish is quicker.
 
 - flinkish and Spark share a session, with RocksDB, the settings of flinkish and a checkpoint on disk each batch. Files
@@ -161,8 +191,21 @@ _SMALLEST = """\
 Seconds a batch, the median, where a file of 100 elements is a batch, and where flinkish's time goes by Spark's account.
 
 """
+_MORE = """\
+Batches of a million elements. Answers of the look-up are there at once, so what is measured is not the service. Of late
+elements' updates the last of each window are compared, as their number depends on where a side's watermark is. Flink in
+Java reads Parquet with Hadoop's libraries, which apache-flink does not have, and JSON by its table formats: it has no figures there.
+
+"""
 _PYFLINK = """\
-The first job, in process mode, parallelism 2, without checkpoints, on as many elements as it says; the start does not
-count. The figure of flinkish is that of its largest batches.
+The first job, parallelism 2, without checkpoints, on as many elements as it says, after a run that does not count; the
+start does not count either. Set as PyFlink advises: bundles of 100,000 elements or a second, object reuse. The figure of flinkish is
+that of its largest batches.
+
+"""
+_PEERS = """\
+What else a user of Python would take, on the same files, without checkpoints; the start does not count. Bytewax has two processes of a
+worker each, which read half of each file in turn, and a clock that waits for the slower one. Pathway has two threads, and reads the
+files whole. The figure of flinkish is that of its largest batches, with checkpoints.
 
 """

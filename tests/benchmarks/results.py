@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
 
 ARROW_TYPES = {"string": pa.string(), "long": pa.int64(), "int": pa.int32()}
 
@@ -28,21 +30,38 @@ class DifferentResultsError(Exception):
     """Two sides gave different results for one job on the same files."""
 
 
-def digest(directory: Path, schema: str) -> Digest:
-    """The digest of all results in the CSV files below ``directory``, with the columns of ``schema``."""
+def digest(directory: Path, schema: str, updates: int = 0) -> Digest:
+    """The digest of all results in the files below ``directory``, CSV if not named otherwise, with the columns of
+    ``schema``. Of results with the same first ``updates`` columns the highest values count, as one."""
     columns = dict(tuple(column.split()) for column in schema.split(","))
     types = {name: ARROW_TYPES[kind] for name, kind in columns.items()}
-    count, total = 0, 0
-    for path in sorted(directory.rglob("*")):
-        if path.is_file() and path.stat().st_size and not _is_metadata(path.relative_to(directory)):
-            table = pa.csv.read_csv(
-                path,
-                pa.csv.ReadOptions(column_names=list(types)),
-                convert_options=pa.csv.ConvertOptions(column_types=types),
-            )
-            count += len(table)
-            total = (total + _hash(table)) % 2**64
-    return Digest(count, total)
+    tables = [
+        _read(path, types)
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and path.stat().st_size and not _is_metadata(path.relative_to(directory))
+    ]
+    if updates and tables:
+        names = list(types)
+        latest = [(name, "max") for name in names[updates:]]
+        grouped = pa.concat_tables(tables).group_by(names[:updates]).aggregate(latest)
+        tables = [grouped.select([*names[:updates], *(f"{name}_max" for name in names[updates:])])]
+    return Digest(sum(map(len, tables)), sum(map(_hash, tables)) % 2**64)
+
+
+def _read(path: Path, types: dict[str, pa.DataType]) -> pa.Table:
+    if path.suffix == ".parquet":
+        # Not as a dataset, which would have a column for "batch=3" in the path
+        table = pa.parquet.ParquetFile(path).read()
+    elif path.suffix == ".json":
+        schema = pa.schema(types)
+        table = pa.json.read_json(path, parse_options=pa.json.ParseOptions(explicit_schema=schema))
+    else:
+        return pa.csv.read_csv(
+            path,
+            pa.csv.ReadOptions(column_names=list(types)),
+            convert_options=pa.csv.ConvertOptions(column_types=types),
+        )
+    return table.select(list(types)).cast(pa.schema(types))
 
 
 def _is_metadata(path: Path) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from tests.benchmarks import lookups
+from tests.benchmarks import growth, guard, lookups, peers
 from tests.benchmarks.__main__ import Bench, Figure, Run
 from tests.benchmarks.files import Workload
 from tests.benchmarks.flink import CHECKPOINTED as CHECKPOINTED_RUN
@@ -238,7 +238,8 @@ def test_no_results_at_all_are_an_error() -> None:
 
 def test_every_job_that_is_measured_by_elements_has_a_twin_in_java() -> None:
     for job in JOBS.values():
-        assert job.group == "smallest" or f'case "{job.name}":' in JAVA_SOURCES, job.name
+        needs_none = job.group == "smallest" or job.format != "csv"
+        assert needs_none or f'case "{job.name}":' in JAVA_SOURCES, job.name
 
 
 def test_jobs_are_chosen_by_name_and_by_group() -> None:
@@ -258,9 +259,109 @@ def test_the_page_shows_seconds_ratios_and_what_was_not_done() -> None:
     assert "| sums | 0.50 | 1.50 | 0.25 | not done after 5 s | 3.00 | 0.50 | - |" in text
     assert "## Batches of 1,000 elements" in text
     assert "| small | 0.25 | - | addBatch 60% |" in text
-    assert "| sums | 0.50 | 200.00 | 400.00 |" in text
+    assert "| sums | 0.50 | 200.00 | - | 400.00 | - |" in text
     assert "- `make bench`, " in text
     assert "- There is no JDK." in text
+
+
+def test_rows_in_which_another_side_is_far_quicker_are_named_first() -> None:
+    rows = [
+        Row("close", "table", 1_000, {"flinkish": 1.0, "Spark": 4.0, JAVA: 0.5}),
+        Row("slow", "more", 1_000, {"flinkish": 1.0, "Spark": 4.0, JAVA: 0.49}),
+        Row("slower", "peers", 0, {"flinkish": 1.0, "Bytewax": 0.2, "Pathway": 3.0}),
+    ]
+    text = page(rows, "make bench", [], None)
+    named = "- slower: 0.20 (Bytewax)\n- slow, 1,000 a batch: 0.49 (Java)\n\n## Batches"
+    assert named in text
+    assert "In no row" in page(rows[:1], "make bench", [], None)
+
+
+@pytest.mark.parametrize("format_", ["csv", "json", "parquet"])
+def test_elements_are_the_same_in_each_format(format_: str, tmp_path: Path) -> None:
+    made = INPUTS["events"]
+    one = elements_of(made.write(tmp_path, 2, 100))
+    other = elements_of(made.write(tmp_path, 2, 100, format_))
+    assert digest(one, made.schema) == digest(other, made.schema)
+    assert digest(one, made.schema).count == 200
+
+
+def test_of_updates_the_last_counts(tmp_path: Path) -> None:
+    schema = "key string, end long, sum long, count long"
+    updated = written(tmp_path / "one", "a,1,2,1\nb,1,9,1\n", "a,1,6,2\n")
+    final = written(tmp_path / "other", "a,1,6,2\nb,1,9,1\n")
+    assert digest(updated, schema, 2) == digest(final, schema, 2)
+    assert digest(updated, schema, 2).count == 2
+    assert digest(updated, schema) != digest(final, schema)
+
+
+# ---------------------------------------------------------------- peers, and how cost grows
+
+
+def test_a_peer_is_given_what_it_reads_and_its_seconds_are_the_last_that_it_prints(
+    tmp_path: Path,
+) -> None:
+    inputs = {"events": INPUTS["events"].write(tmp_path, 1, 20)}
+    python = tmp_path / "python"
+    python.write_text(
+        """#!/bin/sh
+        echo "$2" > "$4/job.csv"; ls "$3" > "$4/files.csv"; echo "$PATHWAY_THREADS" > "$4/threads.csv"
+        echo '{"seconds": 9}'; echo a warning; echo '{"seconds": 1.5}'
+        """
+    )
+    python.chmod(0o755)
+    files = {"Bytewax": "0000-0.csv\n0000-1.csv\n", "Pathway": "0000.csv\n"}
+    for peer in peers.PEERS:
+        output = tmp_path / peer.side
+        assert peer.run(python, JOBS["tumbling"], inputs, output, patience=60) == 1.5
+        assert (output / "job.csv").read_text() == "tumbling\n"
+        assert (output / "files.csv").read_text() == files[peer.side]
+        assert (output / "threads.csv").read_text() == "2\n"
+
+
+def test_jobs_that_peers_run_are_jobs_of_one_input() -> None:
+    assert all(len(JOBS[name].inputs) == 1 for name in peers.JOBS)
+
+
+def test_axes_are_chosen_by_name_with_numbers_of_ones_own() -> None:
+    assert growth.chosen([]) == list(growth.AXES)
+    keys, files = growth.chosen(["keys=10,20", "files"])
+    assert (keys.name, keys.values) == ("keys", [10, 20])
+    assert files.values == [1, 10, 100, 1_000]
+    for wrong in ("key=10", "keys=many", "keys=0"):
+        with pytest.raises(SystemExit, match=wrong):
+            growth.chosen([wrong])
+
+
+def test_the_page_of_growth_has_a_plot_and_a_table_for_each_axis(tmp_path: Path) -> None:
+    axes = growth.chosen(["keys=10,20"])
+    found = {"keys": [growth.Point(10, 0.5), growth.Point(20, 1.25)]}
+    text = growth.written(axes, found, "--growth keys=10,20")
+    assert "`python -m tests.benchmarks --growth keys=10,20`" in text
+    assert "(images/growth-keys.svg)" in text
+    assert "| 10 | 0.50 |\n| 20 | 1.25 |" in text
+    growth.plot(axes[0], found["keys"], tmp_path / "images" / "growth-keys.svg")
+    assert "<svg" in (tmp_path / "images" / "growth-keys.svg").read_text()
+
+
+# ---------------------------------------------------------------- the guard
+
+
+@pytest.mark.parametrize("guarded", guard.GUARDED, ids=lambda guarded: guarded.job)
+def test_a_loop_gives_the_results_of_its_job(guarded: guard.Guarded, tmp_path: Path) -> None:
+    assert guard.measured(guarded, tmp_path, files=2, elements=300, runs=1) > 0
+
+
+def test_a_job_that_takes_longer_than_its_bound_fails_the_guard(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = {"tumbling": 1.0, "rows": 9.0}
+    guarded = [each for each in guard.GUARDED if each.job in times]
+    monkeypatch.setattr(guard, "GUARDED", guarded)
+    monkeypatch.setattr(guard, "measured", lambda each, *_: times[each.job])
+    assert guard.main() == 1
+    tumbling, rows = capsys.readouterr().out.splitlines()
+    assert "TOO SLOW" not in tumbling
+    assert rows.endswith("TOO SLOW")
 
 
 # ---------------------------------------------------------------- lookups

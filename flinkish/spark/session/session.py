@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from flinkish.api.environment.settings import usable_cores
 from flinkish.api.errors import JavaNotFoundError, JobExecutionError, NotSupportedError
 from flinkish.api.execution.progress_bar import phase
+from flinkish.spark.session.class_archive import archive_options
 from flinkish.spark.session.package_archive import runs_in_driver
 from flinkish.spark.session.quiet_logs import LOGGING, logging_is_set, quiet_py4j
 from flinkish.spark.session.worker_python import quiet_python
@@ -145,7 +146,7 @@ _ON_THIS_MACHINE: dict[str, bool | float | int | str | None] = {
 
 
 def _local_session() -> SparkSession:
-    check_java()
+    java = check_java()
     from pyspark.sql import SparkSession
 
     # Spark starts its Python workers from these: the same Python, finding the same modules.
@@ -159,7 +160,7 @@ def _local_session() -> SparkSession:
         .appName("flinkish")
         .config(_SHUFFLE_PARTITIONS, str(cores))
         .config("spark.driver.memory", f"{_driver_megabytes()}m")
-        .config("spark.driver.extraJavaOptions", _java_options())
+        .config("spark.driver.extraJavaOptions", _java_options(java))
         .config(map=_ON_THIS_MACHINE)
     )
     # The JVM starts the process that looks for data sources of Python with what is in its environment
@@ -198,13 +199,14 @@ def _submitted_session() -> SparkSession:
     return SparkSession.builder.config(map=missing).getOrCreate()
 
 
-def _java_options() -> str:
+def _java_options(java: str) -> str:
     return " ".join(
         (
             # Made here: executors import this module from an archive, whose path is a relative one.
             f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
             # Without its scheduler's thread, say, a JVM lives on in which no job ever ends.
             "-XX:+ExitOnOutOfMemoryError",
+            *archive_options(java),
         )
     )
 
@@ -338,8 +340,8 @@ def _settings(
     return settings
 
 
-def check_java() -> None:
-    """Raise JavaNotFoundError unless a Java is there that is new enough for Spark."""
+def check_java() -> str:
+    """What Java says of its version. Raises JavaNotFoundError unless one is there that is new enough for Spark."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if java is None or not os.path.exists(java):
@@ -363,3 +365,4 @@ def check_java() -> None:
             f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version}:"
             f" install Java {OLDEST_JAVA} or set JAVA_HOME to one."
         )
+    return output

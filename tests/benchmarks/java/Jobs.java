@@ -1,12 +1,19 @@
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.apache.flink.api.common.eventtime.Watermark;
 import org.apache.flink.api.common.eventtime.WatermarkGenerator;
 import org.apache.flink.api.common.eventtime.WatermarkOutput;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.functions.AggregateFunction;
 import org.apache.flink.api.common.functions.OpenContext;
+import org.apache.flink.api.common.state.BroadcastState;
+import org.apache.flink.api.common.state.ListState;
+import org.apache.flink.api.common.state.ListStateDescriptor;
+import org.apache.flink.api.common.state.MapStateDescriptor;
+import org.apache.flink.api.common.state.ReadOnlyBroadcastState;
 import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.state.ValueStateDescriptor;
 import org.apache.flink.api.common.typeinfo.Types;
@@ -20,15 +27,21 @@ import org.apache.flink.cep.PatternSelectFunction;
 import org.apache.flink.cep.nfa.aftermatch.AfterMatchSkipStrategy;
 import org.apache.flink.cep.pattern.Pattern;
 import org.apache.flink.cep.pattern.conditions.SimpleCondition;
+import org.apache.flink.streaming.api.datastream.AsyncDataStream;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.datastream.KeyedStream;
 import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
+import org.apache.flink.streaming.api.functions.async.ResultFuture;
+import org.apache.flink.streaming.api.functions.async.RichAsyncFunction;
+import org.apache.flink.streaming.api.functions.co.KeyedBroadcastProcessFunction;
 import org.apache.flink.streaming.api.functions.co.ProcessJoinFunction;
 import org.apache.flink.streaming.api.functions.windowing.ProcessWindowFunction;
 import org.apache.flink.streaming.api.windowing.assigners.EventTimeSessionWindows;
 import org.apache.flink.streaming.api.windowing.assigners.SlidingEventTimeWindows;
 import org.apache.flink.streaming.api.windowing.assigners.TumblingEventTimeWindows;
 import org.apache.flink.streaming.api.windowing.assigners.WindowAssigner;
+import org.apache.flink.streaming.api.windowing.evictors.TimeEvictor;
+import org.apache.flink.streaming.api.windowing.triggers.CountTrigger;
 import org.apache.flink.streaming.api.windowing.windows.TimeWindow;
 import org.apache.flink.util.Collector;
 
@@ -41,6 +54,8 @@ final class Jobs {
     private static final long LAST = 1L << 62;
     private static final long SMALL = 50;
     private static final long LARGE = 950;
+    private static final MapStateDescriptor<Long, Long> RULES =
+            new MapStateDescriptor<>("rules", Types.LONG, Types.LONG);
 
     private Jobs() {}
 
@@ -89,6 +104,56 @@ final class Jobs {
                 return aggregated(arrivals(bench, false), minutes);
             case "arrival_time":
                 return aggregated(arrivals(bench, true), minutes);
+            case "keyed_totals":
+                return keyed(events(bench, "events")).process(new Total());
+            case "rolling_sum":
+                return keyed(ones(bench)).sum(1).map(row -> row.f0 + "," + row.f1);
+            case "rolling_reduce":
+                return keyed(ones(bench))
+                        .reduce((one, other) -> Tuple2.of(one.f0, one.f1 + other.f1))
+                        .map(row -> row.f0 + "," + row.f1);
+            case "flat_map":
+                return keyed(parts(events(bench, "events")))
+                        .window(minutes)
+                        .reduce((one, other) -> Tuple2.of(one.f0, one.f1 + other.f1))
+                        .map(row -> row.f0 + "," + row.f1);
+            case "late_updates":
+                return keyed(events(bench, "late"))
+                        .window(minutes)
+                        .allowedLateness(Duration.ofMinutes(10))
+                        .aggregate(
+                                new SumAndCount<>(),
+                                new KeyAndEnd(false),
+                                Types.TUPLE(Types.LONG, Types.LONG),
+                                Types.TUPLE(Types.LONG, Types.LONG),
+                                Types.STRING);
+            case "count_trigger":
+                return keyed(events(bench, "events"))
+                        .window(minutes)
+                        .trigger(CountTrigger.of(5))
+                        .aggregate(
+                                new SumAndCount<>(),
+                                new KeyAndEnd(true),
+                                Types.TUPLE(Types.LONG, Types.LONG),
+                                Types.TUPLE(Types.LONG, Types.LONG),
+                                Types.STRING);
+            case "evictor":
+                return keyed(events(bench, "events"))
+                        .window(minutes)
+                        .evictor(TimeEvictor.of(Duration.ofSeconds(10)))
+                        .process(new Summary());
+            case "async_lookup":
+                return AsyncDataStream.unorderedWait(
+                        events(bench, "events", WatermarkStrategy.noWatermarks()),
+                        new Lookup(),
+                        1,
+                        TimeUnit.MINUTES,
+                        100);
+            case "broadcast_rules":
+                return keyed(events(bench, "events"))
+                        .connect(bench.<Tuple2<Long, Long>>read("rules", "ll", WatermarkStrategy.noWatermarks())
+                                .broadcast(RULES))
+                        .process(new Ruled());
             default:
                 throw new IllegalArgumentException(job);
         }
@@ -176,6 +241,119 @@ final class Jobs {
                 most = Math.max(most, element.f1);
             }
             out.collect(key + "," + context.window().getEnd() + "," + count + "," + sum + "," + (most - least));
+        }
+    }
+
+    private static DataStream<Tuple2<String, Long>> ones(Bench bench) {
+        return events(bench, "events", WatermarkStrategy.noWatermarks())
+                .map(row -> Tuple2.of(row.f0, 1L))
+                .returns(Types.TUPLE(Types.STRING, Types.LONG));
+    }
+
+    private static DataStream<Tuple2<String, Long>> parts(DataStream<Tuple3<String, Long, Long>> events) {
+        return events.flatMap((Tuple3<String, Long, Long> row, Collector<Tuple2<String, Long>> out) -> {
+                    for (long part = 0; part < row.f1 % 3; part++) {
+                        out.collect(Tuple2.of(row.f0, row.f1 * 10 + part));
+                    }
+                })
+                .returns(Types.TUPLE(Types.STRING, Types.LONG));
+    }
+
+    private static class KeyAndEnd extends ProcessWindowFunction<Tuple2<Long, Long>, String, String, TimeWindow> {
+        private final boolean countOnly;
+
+        KeyAndEnd(boolean countOnly) {
+            this.countOnly = countOnly;
+        }
+
+        @Override
+        public void process(String key, Context context, Iterable<Tuple2<Long, Long>> results, Collector<String> out) {
+            for (Tuple2<Long, Long> result : results) {
+                String start = key + "," + context.window().getEnd() + ",";
+                out.collect(start + (countOnly ? "" : result.f0 + ",") + result.f1);
+            }
+        }
+    }
+
+    private static class Lookup extends RichAsyncFunction<Tuple3<String, Long, Long>, String> {
+        @Override
+        public void asyncInvoke(Tuple3<String, Long, Long> row, ResultFuture<String> result) {
+            CompletableFuture.supplyAsync(() -> row.f0 + "," + row.f1 + "," + row.f1 * 7 % 100)
+                    .thenAccept(found -> result.complete(List.of(found)));
+        }
+    }
+
+    /** What comes before all rules have waits for the end of the input. */
+    private static class Ruled
+            extends KeyedBroadcastProcessFunction<String, Tuple3<String, Long, Long>, Tuple2<Long, Long>, String> {
+        private transient ListState<Tuple3<String, Long, Long>> waiting;
+
+        @Override
+        public void open(OpenContext context) {
+            waiting = getRuntimeContext()
+                    .getListState(new ListStateDescriptor<>(
+                            "waiting", Types.TUPLE(Types.STRING, Types.LONG, Types.LONG)));
+        }
+
+        @Override
+        public void processElement(
+                Tuple3<String, Long, Long> row, ReadOnlyContext context, Collector<String> out) throws Exception {
+            ReadOnlyBroadcastState<Long, Long> rules = context.getBroadcastState(RULES);
+            Long known = rules.get(-1L);
+            if (known == null || known != 10) {
+                waiting.add(row);
+                context.timerService().registerEventTimeTimer(LAST);
+            } else if (rules.contains(row.f1 % 100)) {
+                out.collect(row.f0 + "," + row.f1 + "," + row.f2);
+            }
+        }
+
+        @Override
+        public void processBroadcastElement(Tuple2<Long, Long> rule, Context context, Collector<String> out)
+                throws Exception {
+            BroadcastState<Long, Long> rules = context.getBroadcastState(RULES);
+            rules.put(rule.f0, 1L);
+            Long known = rules.get(-1L);
+            rules.put(-1L, known == null ? 1L : known + 1);
+        }
+
+        @Override
+        public void onTimer(long timestamp, OnTimerContext context, Collector<String> out) throws Exception {
+            ReadOnlyBroadcastState<Long, Long> rules = context.getBroadcastState(RULES);
+            for (Tuple3<String, Long, Long> row : waiting.get()) {
+                if (rules.contains(row.f1 % 100)) {
+                    out.collect(row.f0 + "," + row.f1 + "," + row.f2);
+                }
+            }
+            waiting.clear();
+        }
+    }
+
+    private static class Total extends KeyedProcessFunction<String, Tuple3<String, Long, Long>, String> {
+        private transient ValueState<Tuple2<Long, Long>> state;
+
+        @Override
+        public void open(OpenContext context) {
+            state = getRuntimeContext()
+                    .getState(new ValueStateDescriptor<>("total", Types.TUPLE(Types.LONG, Types.LONG)));
+        }
+
+        @Override
+        public void processElement(Tuple3<String, Long, Long> row, Context context, Collector<String> out)
+                throws Exception {
+            Tuple2<Long, Long> current = state.value();
+            if (current == null) {
+                state.update(Tuple2.of(row.f1, 1L));
+                context.timerService().registerEventTimeTimer(LAST);
+            } else {
+                state.update(Tuple2.of(current.f0 + row.f1, current.f1 + 1));
+            }
+        }
+
+        @Override
+        public void onTimer(long timestamp, OnTimerContext context, Collector<String> out) throws Exception {
+            Tuple2<Long, Long> current = state.value();
+            out.collect(context.getCurrentKey() + "," + current.f0 + "," + current.f1);
         }
     }
 
