@@ -50,19 +50,23 @@ class StackSampler:
         self._thread.join()
 
     def taken(self) -> tuple[tuple[tuple[str, ...], int], ...]:
-        """Each stack that was seen, from the outside in, and how often, since the last call."""
+        """Each stack that was seen, from the outside in, and for how long (ms), since the last call."""
         stacks, self._stacks = self._stacks, Counter()
         return tuple(stacks.items())
 
     def _sample(self, thread: int, outermost: FrameType) -> None:
+        last = time.perf_counter()
         while not self._stop.wait(INTERVAL_MILLIS / 1000):
             frame = sys._current_frames().get(thread)
             stack: list[str] = []
             while frame is not None and frame is not outermost:
                 stack.append(_named(frame.f_code))
                 frame = frame.f_back
+            # A busy machine lets this thread come later than it wants to
+            now = time.perf_counter()
             if stack:
-                self._stacks[tuple(reversed(stack))] += 1
+                self._stacks[tuple(reversed(stack))] += max(1, round((now - last) * 1000))
+            last = now
 
 
 def _named(code: CodeType) -> str:

@@ -144,7 +144,7 @@ class OperatorReport(NamedTuple):
     touchedBytes: int = 0
     """The bytes in these."""
     stacks: tuple[tuple[tuple[str, ...], int], ...] = ()
-    """The calls in which its vertex was seen, and how often, if the batch is profiled."""
+    """The calls in which its vertex was seen, and for how long (ms), if the batch is profiled."""
     worker: WorkerReport | None = None
     """The process that its vertex ran in, if that begins with it."""
 

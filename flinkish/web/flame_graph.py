@@ -42,11 +42,11 @@ def _tree(found: BatchProfile, uid: str) -> dict[str, Any]:
     for stack in found.stacks:
         if stack.vertex != uid:
             continue
-        root["value"] += stack.samples
+        root["value"] += stack.millis
         node = root
         for call in stack.calls:
             node = node["children"].setdefault(call, {"name": call, "value": 0, "children": {}})
-            node["value"] += stack.samples
+            node["value"] += stack.millis
     return _listed(root)
 
 
@@ -57,11 +57,11 @@ def _listed(node: dict[str, Any]) -> dict[str, Any]:
 
 def _functions(found: BatchProfile) -> list[dict[str, Any]]:
     """The functions that flinkish called, which are the user's or a library's, with all that they called."""
-    samples: Counter[tuple[str, str]] = Counter()
+    millis: Counter[tuple[str, str]] = Counter()
     for stack in found.stacks:
         called = (call for call in stack.calls if _OWN not in call)
-        samples[stack.vertex, next(called, "flinkish itself")] += stack.samples
+        millis[stack.vertex, next(called, "flinkish itself")] += stack.millis
     return [
-        {"vertex": vertex, "function": function, "millis": count * found.interval}
-        for (vertex, function), count in samples.most_common(50)
+        {"vertex": vertex, "function": function, "millis": spent}
+        for (vertex, function), spent in millis.most_common(50)
     ]

@@ -160,7 +160,7 @@ def test_a_flame_graph_on_demand(page, server):
     assert client.asked == ["profile"]
     text = page.text()
     assert "Slow.reduce (jobs/clicks.py:12)" in text
-    assert "180 ms" in text
+    assert "90 ms" in text
     assert page.evaluate("document.querySelectorAll('main script, main img').length") == 0
     page.screenshot(PICTURES / "flame-graph.png")
 

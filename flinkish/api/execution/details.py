@@ -193,8 +193,8 @@ class ProfiledStack:
     vertex: str
     calls: tuple[str, ...]
     """Functions with file and line, the outermost first."""
-    samples: int
-    """How often."""
+    millis: int
+    """For how long (ms), by samples."""
 
 
 @dataclass(frozen=True)

@@ -510,7 +510,7 @@ Object.assign(PANELS, {
         : `Batch ${found.batch}, ${date(found.timestamp)}: the stack of each task, looked at every ${found.interval} ms.`), asks),
       found.functions.length ? card("Time by user function", table(["Function", "Vertex", "#Time"], found.functions.map((each) => [
         each.function, job.vertices.find((vertex) => vertex.id === each.vertex)?.name ?? "", duration(each.millis)]))) : null,
-      ...found.vertices.map(({ name, data }) => card(name, flames(data, found.interval))),
+      ...found.vertices.map(({ name, data }) => card(name, flames(data))),
     ].filter(Boolean);
   },
   executors: async (job) => {
@@ -567,12 +567,12 @@ async function operatorCharts(job) {
 }
 
 /** A flame graph: each call below its caller, as wide as the time in which it was seen. */
-function flames(root, interval) {
+function flames(root) {
   const rows = [];
   const place = (node, depth, left) => {
     rows[depth] ??= element("div", { class: "flames" });
     const share = node.value / root.value, own = !depth || node.name.includes("(flinkish/");
-    const box = element("span", { class: own ? "flame own" : "flame", title: `${node.name}: ${duration(node.value * interval)}, ${percent(share)}`, tabindex: share > 0.1 ? "0" : null }, depth ? node.name : "all tasks");
+    const box = element("span", { class: own ? "flame own" : "flame", title: `${node.name}: ${duration(node.value)}, ${percent(share)}`, tabindex: share > 0.1 ? "0" : null }, depth ? node.name : "all tasks");
     box.style.left = `${100 * left}%`;
     box.style.width = `${100 * share}%`;
     rows[depth].append(box);
