@@ -25,7 +25,7 @@ FOUND = {
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *args):
+    def log_message(self, format, *args):  # noqa: A002
         """Nothing."""
 
 
