@@ -1,4 +1,4 @@
-# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | test-kafka | test-notebooks | test-cluster | soak | kills | coverage | lint | format | bench | bench-kafka | bench-smoke | docs | dist | matrix | lock | clean
+# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | test-kafka | test-notebooks | test-cluster | image | soak | kills | coverage | lint | format | bench | bench-kafka | bench-smoke | docs | dist | matrix | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -11,7 +11,7 @@ SOURCES := flinkish tests examples
 # Spark's Python processes import flinkish hundreds of times in the tests: let them read what was compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web test-kafka test-notebooks test-cluster soak kills coverage lint format bench bench-kafka bench-smoke docs dist matrix lock clean
+.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web test-kafka test-notebooks test-cluster image soak kills coverage lint format bench bench-kafka bench-smoke docs dist matrix lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -78,6 +78,13 @@ kills: $(READY)
 test-cluster: $(READY) maven
 	$(BIN)/python -m tests.maven bring s3
 	$(BIN)/pytest -m cluster tests/cluster
+
+# The image of a new project, in build/image, and its job in it: on a base that a registry has, or on one made of
+# Debian's packages.
+image: $(READY)
+	command -v buildah >/dev/null && command -v mmdebstrap >/dev/null || \
+		{ apt-get update && apt-get install --yes --no-install-recommends buildah crun mmdebstrap; }
+	$(BIN)/pytest -s -m image tests/containers
 
 # Without Spark, slow tests and most examples of properties: in about a minute. There is no Java, so that a test
 # that starts one and has no mark fails.

@@ -164,6 +164,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     return parser
 
 
+_TOKEN = "FLINKISH_WEB_TOKEN"
+
+
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checkpoint", metavar="DIR", help="where to go on from after a restart")
     parser.add_argument(
@@ -184,6 +187,12 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         help="say where the web page is, at that port or a free one",
     )
     parser.add_argument(
+        "--host",
+        metavar="HOST",
+        help="the address at which the web page listens instead of this machine's loopback; there, all of it"
+        f" takes the token in {_TOKEN}, or a random one",
+    )
+    parser.add_argument(
         "--parallelism", "-p", type=int, metavar="N", help="the default parallelism"
     )
 
@@ -195,7 +204,8 @@ def _add_explain_options(parser: argparse.ArgumentParser) -> None:
 _OPTIONS = {"run": _add_run_options, "explain": _add_explain_options}
 
 _WITH_VALUE = ("--checkpoint", "--fromSavepoint", "--parallelism", "-p")
-_WITH_VALUE_BEFORE_SCRIPT = (*_WITH_VALUE, "-s")
+_WITH_VALUE_BEFORE_SCRIPT = (*_WITH_VALUE, "-s", "--host")
+"""Behind the script, programs have such options of their own."""
 _WITH_NUMBER_OR_NONE = ("--web",)
 _WITHOUT_VALUE = ("--json", "--allowNonRestoredState")
 
@@ -263,8 +273,9 @@ def _run(given: argparse.Namespace) -> None:
         options["execution.state-recovery.ignore-unclaimed-state"] = given.allowNonRestoredState
     if given.parallelism is not None:
         options["parallelism.default"] = given.parallelism
-    web = WebServer(port=given.web or 0)
-    if given.web is not None:
+    # By the token of the environment a page is found again where a program is started anew, as in a container
+    web = WebServer(given.host or "127.0.0.1", given.web or 0, os.environ.get(_TOKEN))
+    if given.web is not None or given.host is not None:
         print(f"The web page is at {web.url}", file=sys.stderr, flush=True)
     StreamExecutionEnvironment.contextConfiguration = Configuration(options)
     StreamExecutionEnvironment.contextWebUI = web

@@ -111,11 +111,12 @@ KAFKA = ProjectOption(
     withOthers={
         "docker": {
             "compose.yaml": """
-                # docker compose up --build: a broker, its topics and the job
+                # WEB_TOKEN=... docker compose up --build: a broker, its topics and the job, whose page is at
+                # http://localhost:8081/#token=... with that token
                 services:
                   kafka:
                     image: apache/kafka:3.9.1
-                    ports: ["9092:9092"]
+                    ports: ["127.0.0.1:9092:9092"]
                     environment:
                       KAFKA_NODE_ID: 1
                       KAFKA_PROCESS_ROLES: broker,controller
@@ -140,8 +141,11 @@ KAFKA = ProjectOption(
                       - for topic in clicks counts; do /opt/kafka/bin/kafka-topics.sh --bootstrap-server kafka:29092 --create --if-not-exists --topic $$topic || exit 1; done
                   job:
                     build: .
-                    command: [flinkish, run, PROJECT_kafka.py, --checkpoint, /data/checkpoint]
-                    environment: {KAFKA_SERVERS: "kafka:29092"}
+                    command: [flinkish, run, --web, "8081", --host, 0.0.0.0, --checkpoint, /data/checkpoint, PROJECT_kafka.py]
+                    environment:
+                      KAFKA_SERVERS: kafka:29092
+                      FLINKISH_WEB_TOKEN: ${WEB_TOKEN:?Choose a token for the page of the job}
+                    ports: ["127.0.0.1:8081:8081"]
                     volumes: ["data:/data"]
                     restart: on-failure
                     depends_on: {topics: {condition: service_completed_successfully}}
@@ -155,7 +159,9 @@ KAFKA = ProjectOption(
 DOCKER = ProjectOption(
     files={
         "Dockerfile": """
-            FROM python:3.12-slim-bookworm
+            # Another one of Debian's or Ubuntu's with Python and pip will do
+            ARG BASE=python:3.12-slim-bookworm
+            FROM ${BASE}
             # Spark needs Java 17, and ps in its scripts
             RUN apt-get update \\
                 && apt-get install -y --no-install-recommends openjdk-17-jre-headless procps \\
@@ -163,8 +169,8 @@ DOCKER = ProjectOption(
             # Hadoop wants a user with a name
             RUN useradd --create-home job && mkdir /data && chown job /data
             WORKDIR /home/job
-            COPY . .
-            RUN pip install --no-cache-dir --find-links wheels .
+            COPY pyproject.toml *.py ./
+            RUN --mount=type=bind,source=wheels,target=/wheels pip install --no-cache-dir --find-links /wheels .
             USER job
             VOLUME /data
             CMD ["flinkish", "run", "PROJECT.py", "--checkpoint", "/data/checkpoint"]

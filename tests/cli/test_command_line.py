@@ -152,6 +152,19 @@ def test_run_says_where_the_page_is_if_it_is_asked_to(tmp_path, capsys):
     assert re.search(r"http://127\.0\.0\.1:\d+/#token=", capsys.readouterr().err)
 
 
+def test_the_page_listens_where_it_is_told_to_with_the_token_of_the_environment(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setenv("FLINKISH_WEB_TOKEN", "known")
+    file = script(tmp_path, "import sys; print(sys.argv[1:])")
+    assert main(["run", "--host", "0.0.0.0", "--web", "0", file, "--host", "other"]) == 0
+    told = capsys.readouterr()
+    assert re.search(r"http://0\.0\.0\.0:\d+/#token=known$", told.err.strip())
+    assert told.out.strip() == "['--host', 'other']", "an option of the program's own"
+    assert main(["run", "--host", "127.0.0.1", file]) == 0
+    assert re.search(r"http://127\.0\.0\.1:\d+/#token=known$", capsys.readouterr().err.strip())
+
+
 @pytest.mark.parametrize(
     ("given", "left"),
     [

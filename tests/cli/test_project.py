@@ -41,7 +41,7 @@ def test_options_add_what_they_say(tmp_path, options, added, requirement):
         assert content.endswith("\n")
         if file == "compose.yaml":
             assert "KAFKA_INTER_BROKER_LISTENER_NAME: INSIDE" in content
-            assert "flinkish, run, my_job_kafka.py" in content
+            assert "/data/checkpoint, my_job_kafka.py]" in content
     settings = tomllib.loads((project / "pyproject.toml").read_text())
     assert settings["project"]["dependencies"] == [requirement]
     modules = {f"{module}.py" for module in settings["tool"]["setuptools"]["py-modules"]}

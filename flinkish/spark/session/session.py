@@ -186,7 +186,7 @@ def _submitted_session() -> SparkSession:
     from pyspark.sql import SparkSession
 
     # Only then are the settings of spark-submit to be seen
-    SparkContext._ensure_initialized()  # type: ignore[attr-defined]
+    SparkContext._ensure_initialized()
     given = SparkConf()
     settings: dict[str, bool | float | int | str | None] = {}
     if runs_in_driver(given.get("spark.master")):

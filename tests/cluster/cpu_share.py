@@ -1,0 +1,43 @@
+"""``CpuShare``: a part of a core for each of some processes and all that they start, by a control group of Linux."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_PERIOD = 100_000
+"""Microseconds over which the kernel counts."""
+
+_FIRST = Path("/sys/fs/cgroup/cpu")
+"""Where the first version of control groups has those of the processor."""
+
+_SECOND = Path("/sys/fs/cgroup")
+
+
+class CpuShare:
+    """A control group with one process in it and its descendants, which is without a limit until ``limit``.
+
+    Raises PermissionError, or FileNotFoundError, where control groups are not to be had.
+    """
+
+    def __init__(self, name: str, pid: int) -> None:
+        self._is_first = _FIRST.is_dir()
+        root = _FIRST if self._is_first else _SECOND
+        if not self._is_first:
+            (root / "cgroup.subtree_control").write_text("+cpu")
+        self._group = root / f"flinkish-{os.getpid()}-{name}"
+        self._group.mkdir()
+        (self._group / "cgroup.procs").write_text(str(pid))
+
+    def limit(self, cores: float) -> None:
+        """From now on the processes together have this much of a core."""
+        quota = int(_PERIOD * cores)
+        if self._is_first:
+            (self._group / "cpu.cfs_period_us").write_text(str(_PERIOD))
+            (self._group / "cpu.cfs_quota_us").write_text(str(quota))
+        else:
+            (self._group / "cpu.max").write_text(f"{quota} {_PERIOD}")
+
+    def close(self) -> None:
+        """Remove the group. Its processes have ended."""
+        self._group.rmdir()

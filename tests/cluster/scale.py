@@ -1,0 +1,270 @@
+"""Jobs on a standalone cluster of 1, 2, 4 and 8 workers, each with the same share of a core: what grows, what does not.
+
+    python -m tests.cluster.scale [--workers 1 2 4 8] [--share 0.2] [--jobs ...] [--elements 50000] [--write]
+
+A job reads files of ``--elements`` elements, eight a batch, so that all workers have one; the first two batches warm up.
+It runs on each number of workers, and the results have to be equal. ``--write`` puts the table into docs/scaling.md.
+The shares take root and Linux's control groups. The driver and the master have what the workers leave.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from statistics import median
+
+from tests.benchmarks.results import DifferentResultsError
+from tests.cluster.cpu_share import CpuShare
+from tests.cluster.scale_job import BY_NAME, FILES_PER_BATCH, JobRun
+from tests.cluster.standalone import StandaloneCluster
+from tests.reliability.processes import ROOT, tree_of
+from tests.reliability.soak import pss_of
+
+PAGE = ROOT / "docs" / "scaling.md"
+
+BEGIN, END = "<!-- tests.cluster.scale -->\n", "<!-- end -->\n"
+
+WARM_UP = 2
+
+JOBS = ("tumbling", "many_keys", "keyed_process", "skewed_folded", "skewed", "salted")
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The most MB (PSS: what processes share counts once) of the driver with its JVM, and of one executor with its
+    Python worker."""
+
+    driver: int
+    executor: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A job on so many workers. ``shuffled`` is bytes an element, ``driver`` is processor seconds."""
+
+    workers: int
+    run: JobRun
+    elements: int
+    shuffled: float
+    memory: Memory
+
+    @property
+    def seconds(self) -> float:
+        """From the beginning of the first batch that counts to the end of the last."""
+        begins, seconds = self.run.begins, self.run.seconds
+        return begins[-1] + seconds[-1] - begins[WARM_UP]
+
+    @property
+    def throughput(self) -> float:
+        """Elements a second."""
+        return (len(self.run.seconds) - WARM_UP) * self.elements / self.seconds
+
+    def cells(self) -> list[str]:
+        return [
+            str(self.workers),
+            f"{self.throughput:,.0f}",
+            f"{median(self.run.seconds[WARM_UP:]):.2f}",
+            f"{self.run.driver / len(self.run.seconds):.2f}",
+            f"{self.shuffled:.1f}",
+            f"{self.memory.driver}",
+            f"{self.memory.executor}",
+        ]
+
+
+class MemorySampler:
+    """Looks every two seconds at the processes of the driver and at each worker's executor, while the block runs."""
+
+    def __init__(self, driver: int, workers: Sequence[int]) -> None:
+        self._driver = driver
+        self._workers = workers
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+        self._most = Memory(0, 0)
+
+    def __enter__(self) -> MemorySampler:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def most(self) -> Memory:
+        return self._most
+
+    def _sample(self) -> None:
+        while not self._ended.wait(2):
+            driver = sum(pss_of(process.pid) for process in tree_of(self._driver))
+            executors = [
+                # The first is the worker itself
+                sum(pss_of(process.pid) for process in tree_of(worker)[1:])
+                for worker in self._workers
+            ]
+            self._most = Memory(
+                max(self._most.driver, driver >> 10), max(self._most.executor, max(executors) >> 10)
+            )
+
+
+def shuffled_bytes(log: Path) -> dict[str, int]:
+    """By job, what tasks wrote for shuffles in batches after the warm-up, from Spark's log of events."""
+    stages: dict[int, str] = {}
+    found: dict[str, int] = defaultdict(int)
+    for line in log.open("rb"):
+        event = json.loads(line)
+        if event["Event"] == "SparkListenerJobStart":
+            description = (event.get("Properties") or {}).get("spark.job.description", "")
+            # As in "tumbling\nid = ...\nrunId = ...\nbatch = 3"
+            name, *more = description.split("\n")
+            batch = more[-1].rpartition(" = ")[2] if more else ""
+            if name in BY_NAME and batch.isdecimal() and int(batch) >= WARM_UP:
+                stages.update(dict.fromkeys(event["Stage IDs"], name))
+        elif event["Event"] == "SparkListenerTaskEnd" and event["Stage ID"] in stages:
+            metrics = event.get("Task Metrics") or {}
+            written = metrics.get("Shuffle Write Metrics", {}).get("Shuffle Bytes Written", 0)
+            found[stages[event["Stage ID"]]] += written
+    return found
+
+
+@contextmanager
+def cluster_of(directory: Path, workers: int) -> Iterator[tuple[StandaloneCluster, list[CpuShare]]]:
+    """A cluster whose workers have a control group each."""
+    cluster = StandaloneCluster(directory, workers)
+    shares: list[CpuShare] = []
+    try:
+        for number, worker in enumerate(cluster.workers):
+            shares.append(CpuShare(str(number), worker.pid))
+        yield cluster, shares
+    finally:
+        cluster.close()
+        for share in shares:
+            share.close()
+
+
+def measure(
+    directory: Path, workers: int, share: float, names: Sequence[str], files: int, elements: int
+) -> list[Measured]:
+    """Run the jobs on so many workers."""
+    log = directory / f"events-{workers}"
+    log.mkdir(parents=True)
+    output = directory / f"output-{workers}"
+    measured: list[tuple[JobRun, Memory]] = []
+    with cluster_of(directory / f"cluster-{workers}", workers) as (cluster, shares):
+        numbers = (str(files), str(elements))
+        program = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "tests.cluster.scale_job"),
+                *(cluster.master, str(log), str(output), *numbers, *names),
+            ],
+            cwd=ROOT,
+            env=cluster.environment(JDK_JAVA_OPTIONS="-XX:+UseSerialGC"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert program.stdin is not None
+        assert program.stdout is not None
+        pids = [worker.pid for worker in cluster.workers]
+        for name in names:
+            if (said := program.stdout.readline().strip()) != "ready":
+                raise RuntimeError(f"{name} on {workers} workers: the program said {said!r}")
+            for each in shares:
+                each.limit(share)
+            with MemorySampler(program.pid, pids) as memory:
+                program.stdin.write("go\n")
+                program.stdin.flush()
+                line = program.stdout.readline()
+            measured.append((JobRun(**json.loads(line)), memory.most()))
+        program.stdin.close()
+        program.wait()
+    shuffled = shuffled_bytes(next(log.iterdir()))
+    batch = elements * FILES_PER_BATCH
+    counted = batch * (files // FILES_PER_BATCH - WARM_UP)
+    return [
+        Measured(workers, run, batch, shuffled[run.job] / counted, memory)
+        for run, memory in measured
+    ]
+
+
+def check_equal(measured: Iterable[Measured]) -> None:
+    """Raise DifferentResultsError unless a job gave the same on each number of workers."""
+    by_job: dict[str, set[str]] = defaultdict(set)
+    for each in measured:
+        by_job[each.run.job].add(each.run.results)
+    if "salted" in by_job and "skewed" in by_job:
+        by_job["skewed"] |= by_job["salted"]
+    for job, found in by_job.items():
+        if len(found) > 1:
+            raise DifferentResultsError(f"{job}: {'; '.join(sorted(found))}")
+
+
+HEAD = ("workers", "elements a second", "a batch, s", "driver, s a batch", "bytes an element", "driver, MB", "executor, MB")  # fmt: skip
+
+
+def table(measured: Sequence[Measured], about: str) -> str:
+    """The text of the page: for each job, a row for each number of workers."""
+    lines = [about, ""]
+    lines += [f"| job | {' | '.join(HEAD)} |", "|---" * (len(HEAD) + 1) + "|"]
+    names = list(dict.fromkeys(each.run.job for each in measured))
+    for name in names:
+        rows = [each for each in measured if each.run.job == name]
+        for number, row in enumerate(rows):
+            title = BY_NAME[name].title if number == 0 else ""
+            lines.append(f"| {title} | {' | '.join(row.cells())} |")
+    return "\n".join(lines) + "\n"
+
+
+def write_page(text: str) -> None:
+    """Put ``text`` into the page, in place of what was there."""
+    page = PAGE.read_text("utf-8")
+    head, _, rest = page.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    PAGE.write_text(f"{head}{BEGIN}{text}{END}{tail}", "utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.cluster.scale")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8])
+    parser.add_argument("--share", type=float, default=0.2, help="of a core, for each worker")
+    parser.add_argument("--jobs", nargs="+", default=JOBS, choices=BY_NAME)
+    parser.add_argument("--elements", type=int, default=50_000, help="in a file")
+    parser.add_argument("--batches", type=int, default=5, help="that count")
+    parser.add_argument("--write", action="store_true", help="into docs/scaling.md")
+    parser.add_argument("--beside", default="", help="what else the machine did, for the page")
+    given = parser.parse_args()
+    files = (given.batches + WARM_UP) * FILES_PER_BATCH
+    measured: list[Measured] = []
+    with tempfile.TemporaryDirectory() as directory:
+        for workers in given.workers:
+            found = measure(
+                Path(directory), workers, given.share, given.jobs, files, given.elements
+            )
+            measured += found
+            for each in found:
+                print(each.run.job, *each.cells(), sep="\t", flush=True)
+    check_equal(measured)
+    command = " ".join(argument for argument in sys.argv[1:] if argument != "--write")
+    beside = f", {given.beside}" if given.beside else ""
+    about = (
+        f"`python -m tests.cluster.scale {command.split(' --beside')[0]}`, {date.today():%d %B %Y}, {os.cpu_count()}"
+        f" cores{beside}; {given.share:g} of a core for each worker, {given.elements * FILES_PER_BATCH:,} elements"
+        f" a batch, {given.batches} batches after {WARM_UP} that warm up. Results were equal."
+    )
+    text = table(measured, about)
+    print(text)
+    if given.write:
+        write_page(text)
+
+
+if __name__ == "__main__":
+    main()
