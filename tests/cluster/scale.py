@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -186,7 +187,8 @@ def measure(
                 line = program.stdout.readline()
             measured.append((JobRun(**json.loads(line)), memory.most()))
         program.stdin.close()
-        program.wait()
+        if program.wait():
+            raise RuntimeError(f"the program on {workers} workers ended with {program.returncode}")
     shuffled = shuffled_bytes(next(log.iterdir()))
     batch = elements * FILES_PER_BATCH
     counted = batch * (files // FILES_PER_BATCH - WARM_UP)
@@ -242,6 +244,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="into docs/scaling.md")
     parser.add_argument("--beside", default="", help="what else the machine did, for the page")
     given = parser.parse_args()
+    # So that a run that is ended leaves no processes
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     files = (given.batches + WARM_UP) * FILES_PER_BATCH
     measured: list[Measured] = []
     with tempfile.TemporaryDirectory() as directory:

@@ -102,7 +102,7 @@ SKEWED = (
     Job("salted", "the same with 16 salts", ("events",), _PARTIALS, salted),
 )
 
-BY_NAME = {job.name: job for job in (*JOBS, *SKEWED)}
+BY_NAME = {job.name: job for job in (*JOBS.values(), *SKEWED)}
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ PACKAGES = "ca-certificates,python3,python3-pip"
 
 SUITE = "bookworm"
 
-_CERTIFICATES = Path("/etc/ssl/certs")
+_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
-_PIP = f"""[global]
-cert = {_CERTIFICATES}/ca-certificates.crt
+_PIP = """[global]
+cert = /etc/machine.crt
 constraint = /wheels/constraints.txt
 """
 """This machine's way to the registry of packages, and the versions that are installed."""
@@ -62,7 +62,7 @@ class ImageBuilder:
         settings.write_text(_PIP)
         mounts = [
             f"--volume={settings}:/etc/pip.conf:ro",
-            f"--volume={_CERTIFICATES}:{_CERTIFICATES}:ro",
+            f"--volume={_CERTIFICATES}:/etc/machine.crt:ro",
         ]
         self._buildah(
             *("build", "--isolation=chroot", "--pull-never", "--quiet", f"--tag={tag}"),
