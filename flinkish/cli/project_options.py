@@ -173,6 +173,8 @@ DOCKER = ProjectOption(
             RUN --mount=type=bind,source=wheels,target=/wheels pip install --no-cache-dir --find-links /wheels .
             USER job
             VOLUME /data
+            # As Ctrl-C, which ends the job; Python as the first process takes no notice of SIGTERM
+            STOPSIGNAL SIGINT
             CMD ["flinkish", "run", "PROJECT.py", "--checkpoint", "/data/checkpoint"]
             """,
         ".dockerignore": """

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -208,9 +209,21 @@ def _java_options() -> str:
     )
 
 
+_MEMORY_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+"""Where a container sees its own limit, by the version of control groups."""
+
+
 def _driver_megabytes() -> int:
-    """A quarter of the machine's memory, 1 to 4 GiB: in local mode all of Spark is in the driver."""
+    """A quarter of the memory of the machine or the container, 1 to 4 GiB: in local mode all of Spark is in the
+    driver."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in _MEMORY_LIMITS:
+        # There may be no such file, and "max" in it
+        with suppress(OSError, ValueError):
+            memory = min(memory, int(limit.read_text()))
     return min(max(memory // 4 >> 20, 1024), 4096)
 
 

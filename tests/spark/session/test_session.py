@@ -12,6 +12,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 import flinkish as fl
+from flinkish.spark.session import session as sessions
 from flinkish.spark.session.session import (
     JOB_SETTINGS,
     default_parallelism,
@@ -83,6 +84,21 @@ def test_a_session_of_our_own_has_a_stable_address(spark):
     configuration = spark.sparkContext.getConf()
     assert configuration.get("spark.driver.host") == "127.0.0.1"
     assert configuration.get("spark.driver.bindAddress") == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("limit", "megabytes"), [("max\n", 2048), ("4294967296\n", 1024), ("6442450944\n", 1536)]
+)
+def test_the_driver_takes_a_quarter_of_the_memory_of_its_container(
+    monkeypatch, tmp_path, limit, megabytes
+):
+    monkeypatch.setattr(
+        sessions.os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2 << 20}.get
+    )
+    (tmp_path / "memory.max").write_text(limit)
+    limits = (tmp_path / "memory.max", tmp_path / "memory.limit_in_bytes")
+    monkeypatch.setattr(sessions, "_MEMORY_LIMITS", limits)
+    assert sessions._driver_megabytes() == megabytes
 
 
 def test_a_session_of_our_own_keeps_a_short_history(spark):
