@@ -184,7 +184,8 @@ def measure(
             with MemorySampler(program.pid, pids) as memory:
                 program.stdin.write("go\n")
                 program.stdin.flush()
-                line = program.stdout.readline()
+                if not (line := program.stdout.readline()):
+                    raise RuntimeError(f"{name} on {workers} workers: the program has ended")
             measured.append((JobRun(**json.loads(line)), memory.most()))
         program.stdin.close()
         if program.wait():

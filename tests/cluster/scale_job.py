@@ -135,6 +135,9 @@ def main(master: str, log: str, output: str, files: str, elements: str, *names: 
         .config("spark.driver.memory", "1g")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.ui.enabled", "false")
+        # A process with a small part of a core answers late
+        .config("spark.python.authenticate.socketTimeout", "300s")
+        .config("spark.network.timeout", "600s")
         .config("spark.eventLog.enabled", "true")
         .config("spark.eventLog.rolling.enabled", "false")
         .config("spark.eventLog.compress", "false")

@@ -65,7 +65,7 @@ class ImageBuilder:
             f"--volume={_CERTIFICATES}:/etc/machine.crt:ro",
         ]
         self._buildah(
-            *("build", "--isolation=chroot", "--pull-never", "--quiet", f"--tag={tag}"),
+            *("build", "--isolation=chroot", "--pull-never", "--layers", "--quiet", f"--tag={tag}"),
             *(*given, *mounts, str(project)),
         )
         return tag
