@@ -29,7 +29,7 @@ from tests.benchmarks.results import DifferentResultsError
 from tests.cluster.cpu_share import CpuShare
 from tests.cluster.scale_job import BY_NAME, FILES_PER_BATCH, JobRun
 from tests.cluster.standalone import StandaloneCluster
-from tests.reliability.processes import ROOT, tree_of
+from tests.reliability.processes import ROOT, kill, tree_of
 from tests.reliability.soak import pss_of
 
 PAGE = ROOT / "docs" / "scaling.md"
@@ -173,23 +173,28 @@ def measure(
             stdout=subprocess.PIPE,
             text=True,
         )
-        assert program.stdin is not None
-        assert program.stdout is not None
-        pids = [worker.pid for worker in cluster.workers]
-        for name in names:
-            if (said := program.stdout.readline().strip()) != "ready":
-                raise RuntimeError(f"{name} on {workers} workers: the program said {said!r}")
-            for each in shares:
-                each.limit(share)
-            with MemorySampler(program.pid, pids) as memory:
-                program.stdin.write("go\n")
-                program.stdin.flush()
-                if not (line := program.stdout.readline()):
-                    raise RuntimeError(f"{name} on {workers} workers: the program has ended")
-            measured.append((JobRun(**json.loads(line)), memory.most()))
-        program.stdin.close()
-        if program.wait():
-            raise RuntimeError(f"the program on {workers} workers ended with {program.returncode}")
+        try:
+            assert program.stdin is not None
+            assert program.stdout is not None
+            pids = [worker.pid for worker in cluster.workers]
+            for name in names:
+                if (said := program.stdout.readline().strip()) != "ready":
+                    raise RuntimeError(f"{name} on {workers} workers: the program said {said!r}")
+                for each in shares:
+                    each.limit(share)
+                with MemorySampler(program.pid, pids) as memory:
+                    program.stdin.write("go\n")
+                    program.stdin.flush()
+                    if not (line := program.stdout.readline()):
+                        raise RuntimeError(f"{name} on {workers} workers: the program has ended")
+                measured.append((JobRun(**json.loads(line)), memory.most()))
+            program.stdin.close()
+            if program.wait():
+                raise RuntimeError(
+                    f"the program on {workers} workers ended with {program.returncode}"
+                )
+        finally:
+            kill(process.pid for process in tree_of(program.pid))
     shuffled = shuffled_bytes(next(log.iterdir()))
     batch = elements * FILES_PER_BATCH
     counted = batch * (files // FILES_PER_BATCH - WARM_UP)

@@ -92,7 +92,7 @@ def test_a_session_of_our_own_has_a_stable_address(spark):
 def test_the_driver_takes_a_quarter_of_the_memory_of_its_container(
     monkeypatch, tmp_path, limit, megabytes
 ):
-    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2 << 20}.get)
+    monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2 << 20}.get)
     (tmp_path / "memory.max").write_text(limit)
     limits = (tmp_path / "memory.max", tmp_path / "memory.limit_in_bytes")
     monkeypatch.setattr(sessions, "_MEMORY_LIMITS", limits)
