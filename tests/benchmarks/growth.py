@@ -3,7 +3,8 @@
     python -m tests.benchmarks --growth [keys=1000,10000 batch=10000 files=1,10 stored=50000]
 
 Each *axis* is a row of runs of one job in which one number changes, on one session, after a run of it that does not count. The
-figures go to docs/growth.md with a plot for each axis, or below ``build`` if only some were asked for.
+figures go to docs/growth.md with a plot for each axis, or below ``build`` if only some were asked for. The page is to be
+listed in .mkdocs.yml, beside scaling.md, when it is first there.
 """
 
 from __future__ import annotations

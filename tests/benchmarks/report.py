@@ -194,7 +194,7 @@ Seconds a batch, the median, where a file of 100 elements is a batch, and where 
 _MORE = """\
 Batches of a million elements. Answers of the look-up are there at once, so what is measured is not the service. Of late
 elements' updates the last of each window are compared, as their number depends on where a side's watermark is. Flink in
-Java reads Parquet with Hadoop's libraries, which apache-flink does not have, and JSON by its table formats: it has no figures there.
+Java has no figures for Parquet, for which apache-flink lacks Hadoop's libraries, and none for JSON.
 
 """
 _PYFLINK = """\
