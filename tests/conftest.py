@@ -71,7 +71,17 @@ def classes_of_no_job() -> None:
     use_classes(ProgramClasses())
 
 
-OWN_TARGETS = ("kills", "processes", "recovery", "notebooks", "web", "thorough", "kafka", "cluster")
+OWN_TARGETS = (
+    "kills",
+    "processes",
+    "recovery",
+    "notebooks",
+    "web",
+    "thorough",
+    "kafka",
+    "connect",
+    "cluster",
+)
 """Marks of tests that ``make test`` leaves to a target of their own."""
 
 

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flinkish.spark.connect.server import is_remote
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -121,6 +123,10 @@ _QUIET = QuietLoggers()
 @contextmanager
 def quiet_loggers(session: SparkSession) -> Iterator[None]:
     """Spark's loggers are quiet inside, and where several jobs run, until the last has ended."""
+    if is_remote(session):
+        # They are those of a server that others use too
+        yield
+        return
     options = session.conf.get("spark.driver.extraJavaOptions", None)
     if LOGGING.as_uri() in (options or ""):
         yield
