@@ -1,4 +1,4 @@
-# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | pictures | test-kafka | test-notebooks | test-cluster | image | soak | kills | kills-kafka | coverage | lint | format | bench | bench-kafka | bench-sides | bench-smoke | docs | dist | matrix | lock | clean
+# make demo | demo-kafka | test | test-fast | test-thorough | test-recovery | test-processes | test-web | pictures | test-kafka | test-notebooks | test-connect | test-cluster | image | soak | kills | kills-kafka | coverage | lint | format | bench | bench-kafka | bench-sides | bench-smoke | docs | dist | matrix | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -11,7 +11,7 @@ SOURCES := flinkish tests examples
 # Spark's Python processes import flinkish hundreds of times in the tests: let them read what was compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web pictures test-kafka test-notebooks test-cluster image soak kills kills-kafka coverage lint format bench bench-kafka bench-sides bench-smoke docs dist matrix lock clean
+.PHONY: demo demo-kafka test test-fast test-thorough test-recovery test-processes test-web pictures test-kafka test-notebooks test-connect test-cluster image soak kills kills-kafka coverage lint format bench bench-kafka bench-sides bench-smoke docs dist matrix lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -81,6 +81,10 @@ kills: $(READY)
 kills-kafka: $(READY) maven
 	$(BIN)/python -m tests.maven bring broker
 	$(BIN)/python -m tests.kafka.kill_loop $(if $(KILLS),--kills $(KILLS))
+
+# Jobs over Spark Connect, on a server in a process of its own; no other session may be in the process of the tests.
+test-connect: $(READY)
+	$(BIN)/pytest -m connect tests/spark/connect
 
 # A real cluster of Spark's whose processes are killed, programs that spark-submit starts, manifests against the schema of
 # Kubernetes, and checkpoints on a store like S3, whose connector Maven brings into build/cluster.

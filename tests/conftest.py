@@ -81,6 +81,7 @@ OWN_TARGETS = (
     "web",
     "thorough",
     "kafka",
+    "connect",
     "cluster",
     "image",
 )

@@ -45,6 +45,7 @@ from flinkish.spark.checkpoint.retention import CheckpointRetention
 from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
 from flinkish.spark.checkpoint_state import restore_path
+from flinkish.spark.connect.server import is_remote, remove_directory, temporary_directory
 from flinkish.spark.control import ControlStream
 from flinkish.spark.failures import session_error
 from flinkish.spark.job import SparkJobClient
@@ -69,6 +70,7 @@ from flinkish.spark.session.shared_directory import check_shared
 from flinkish.spark.session.workers import prepared_session
 from flinkish.spark.sinks.batch_sinks import BatchSinks, sink_files, to_columns
 from flinkish.spark.sinks.columns import sink_schema
+from flinkish.spark.sinks.delivery import Delivery, delivery_of
 from flinkish.spark.sinks.task_writers import SinkTasks
 from flinkish.spark.sources.aligned_watermarks import note_watermarks
 from flinkish.spark.sources.function import END_OF_INPUT
@@ -105,7 +107,7 @@ class SparkPipelineExecutor:
         given = None if batch else environment.getCheckpointConfig().getCheckpointStorage()
         with plain_interrupts(), quiet_py4j():
             session = prepared_session(environment._sparkSession)
-            directory, clean_up = _checkpoint_directory(given)
+            directory, clean_up = _checkpoint_directory(session, given)
             at_end = ExitStack()
             at_end.callback(clean_up)
             try:
@@ -151,7 +153,7 @@ class SparkPipelineExecutor:
                 known = isinstance(error, (FlinkishError, KeyboardInterrupt))
                 if known or not jvm_is_gone(session):
                     raise
-                raise jvm_gone_error() from None
+                raise jvm_gone_error(session) from None
 
     def toDataFrame(
         self, environment: StreamExecutionEnvironment, stream: DataStream[Any], schema: Any
@@ -159,10 +161,10 @@ class SparkPipelineExecutor:
         """``stream`` as a streaming DataFrame."""
         sink = SinkTransformation("toDataFrame", DataFrameSink(schema), stream.getTransformation())
         given = environment.getCheckpointConfig().getCheckpointStorage()
-        directory, clean_up = _checkpoint_directory(given)
+        session = prepared_session(environment._sparkSession)
+        directory, clean_up = _checkpoint_directory(session, given)
         # Only the user knows when the query ends, so the directory is removed at exit.
         atexit.register(clean_up)
-        session = prepared_session(environment._sparkSession)
         quiet_state(session)
         # The query starts later, so these settings stay in the session.
         storage = CheckpointStorage(session, directory)
@@ -178,7 +180,7 @@ class SparkPipelineExecutor:
         check_shared(session, storage)
         _bring(session, savepoint, environment, graph, settings, storage)
         plan.goOn(session, graph, settings)
-        run = job_run(session, given)
+        run = job_run(session, given, graph)
         alignments = Alignments(graph)
         with settings.classes.current():
             frames, *_ = _frames(
@@ -249,6 +251,7 @@ class _Queries:
         history = BatchHistory(history_log(storage) if given else None)
         offsets = _group_offsets(graph, storage)
         self.monitor = QueryMonitor(graph, MetricsTotals(), history, offsets.batchCommitted)
+        self._delivery: Delivery | None = None
         self.savepoints: JobSavepoints | None = None
         """What writes savepoints of the job, once a query is prepared."""
 
@@ -263,18 +266,21 @@ class _Queries:
     def prepared(self) -> QueryRun | BatchRun:
         """A query that goes on from the checkpoint."""
         session, config, metrics = self._session, self._config, self.monitor.metrics
-        run = job_run(session, self._given)
+        run = job_run(session, self._given, self._graph)
         storage, plan, graph, settings = self._storage, self._plan, self._graph, self._settings
         with settings.classes.current():
             frames, streams, control = _frames(
                 session, config, storage, plan, graph, settings, self._files, run, self._alignments
             )
-        self.savepoints = JobSavepoints(session, storage, plan, graph, settings, streams)
         sources = _job_sources(graph, streams)
         sinks = self._sinks(run, streams)
+        self._delivery = delivery = delivery_of(session, storage, sinks)
+        self.savepoints = JobSavepoints(
+            session, storage, plan, graph, settings, streams, self._last_batch
+        )
         unbounded = not all(_source(vertex.head.content).bounded for vertex in graph.sources)
         interval = config.triggerIntervalOf(unbounded)
-        writer = query_writer(frames, sinks, self._storage.child("query"), interval)
+        writer = query_writer(frames, delivery, self._storage.child("query"), interval)
         if self._name.strip():
             writer = writer.queryName(_query_name(session, self._name))
         at_end = ExitStack()
@@ -282,7 +288,7 @@ class _Queries:
         at_end.callback(close_open_tasks, session, run, self._graph)
         rows = any(stream.decoder.takesRows for stream in streams.values())
         start = writer.start if rows else partial(_started_of_frames, session, writer)
-        return QueryRun(start, sources, storage, control, sinks, metrics, at_end.close)
+        return QueryRun(start, sources, storage, control, sinks, delivery, metrics, at_end.close)
 
     def restarted(self, needsElements: bool) -> QueryRun | BatchRun:
         """Start a query that continues from the checkpoint. ``needsElements``: from now on no elements are folded
@@ -293,6 +299,9 @@ class _Queries:
             run = self.prepared()
             run.start()
             return run
+
+    def _last_batch(self) -> int | None:
+        return None if self._delivery is None else self._delivery.lastBatch()
 
     def _sinks(self, run: JobRun | None, streams: Mapping[str, SourceStream]) -> BatchSinks:
         unplanned = {uid for uid, stream in streams.items() if stream.planner is None}
@@ -428,10 +437,15 @@ def _frames(
     return frames, sources, control
 
 
-def _checkpoint_directory(given: str | None) -> tuple[str, Callable[[], None]]:
+def _checkpoint_directory(
+    session: SparkSession, given: str | None
+) -> tuple[str, Callable[[], None]]:
     """The directory of the checkpoint, and a function that removes it if it is a temporary one."""
     if given is not None:
         return given, lambda: None
+    if is_remote(session):
+        remote = temporary_directory(session)
+        return remote, partial(remove_directory, session, remote)
     directory = TemporaryDirectory()
     # A URI, as Spark may read a plain path on another file system
     return directory.path.as_uri(), directory.remove

@@ -36,7 +36,7 @@ def session_error(
     session: SparkSession, error: BaseException, elementsHidden: bool
 ) -> BaseException:
     """The error to raise for ``error`` of ``session``: one that says that the JVM has gone, else ``translated``."""
-    return jvm_gone_error() if jvm_is_gone(session) else translated(error, elementsHidden)
+    return jvm_gone_error(session) if jvm_is_gone(session) else translated(error, elementsHidden)
 
 
 def translated(error: BaseException, elementsHidden: bool = False) -> BaseException:

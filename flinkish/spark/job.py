@@ -261,7 +261,7 @@ class SparkJobClient(JobClient):
             if raised is None or (run.stopped and not lost):
                 return JobStatus.CANCELED if run.stopped else JobStatus.FINISHED, None
             if lost:
-                return JobStatus.FAILED, jvm_gone_error()
+                return JobStatus.FAILED, jvm_gone_error(self._session)
             error = self._restart_after(translated(raised, self._elements_hidden))
             if error is not None:
                 return JobStatus.FAILED, error
@@ -290,7 +290,7 @@ class SparkJobClient(JobClient):
                     self._query_run = self._restart(isinstance(error, ElementsNeededError))
             except Exception as raised:
                 if jvm_is_gone(self._session):
-                    return jvm_gone_error()
+                    return jvm_gone_error(self._session)
                 error = translated(raised, self._elements_hidden)
             else:
                 self._monitor.follow(self._query_run.query)

@@ -15,6 +15,7 @@ from flinkish.api.functions.functions import RichFunction
 from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.batch_writers import is_written_in_tasks
 from flinkish.runtime.task.store import OPEN_TASKS, JobRun
+from flinkish.spark.connect.server import is_remote
 from flinkish.spark.session.session import JOB_SETTINGS
 
 if TYPE_CHECKING:
@@ -27,9 +28,11 @@ VISITS_A_CORE = 3
 each task that runs at a time."""
 
 
-def job_run(session: SparkSession, checkpoint: str | None) -> JobRun | None:
+def job_run(session: SparkSession, checkpoint: str | None, graph: JobGraph) -> JobRun | None:
     """An id for a new run of the job with that checkpoint; None if Spark does not reuse its workers from batch to
-    batch."""
+    batch, or if what they keep has to be closed at the end and nobody reaches them, as over Spark Connect."""
+    if is_remote(session) and _is_held(graph):
+        return None
     for setting in ("spark.python.worker.reuse", "spark.python.use.daemon"):
         if (session.conf.get(setting, None) or "true").lower() != "true":
             return None
@@ -51,11 +54,7 @@ class _CloseTasks:
 def close_open_tasks(session: SparkSession, run: JobRun | None, graph: JobGraph) -> None:
     """Called when a run has ended: close the tasks that workers keep of it, as far as Spark reaches these
     workers. Does nothing if no function overrides ``close`` and no source or sink holds connections."""
-    functions = [f for v in graph.vertices for n in v.operators for f in n.operator.userFunctions]
-    held = any(isinstance(v.head.content, KafkaSource) for v in graph.sources) or any(
-        is_written_in_tasks(v.head.content) for v in graph.sinks
-    )
-    if run is None or not (held or any(map(_closes, functions))):
+    if run is None or is_remote(session) or not _is_held(graph):
         return
     try:
         # In as many partitions as there are cores
@@ -75,6 +74,16 @@ def _like_the_query(session: SparkSession) -> SparkSession:
         if name.startswith("spark.sql.execution.pyspark."):
             own.conf.set(name, value)
     return own
+
+
+def _is_held(graph: JobGraph) -> bool:
+    """Whether a task of the job has something to close."""
+    functions = [f for v in graph.vertices for n in v.operators for f in n.operator.userFunctions]
+    return (
+        any(isinstance(v.head.content, KafkaSource) for v in graph.sources)
+        or any(is_written_in_tasks(v.head.content) for v in graph.sinks)
+        or any(map(_closes, functions))
+    )
 
 
 def _closes(function: object) -> bool:

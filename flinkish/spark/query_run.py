@@ -15,6 +15,7 @@ from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.control import ControlStream
 from flinkish.spark.session.quiet_logs import quiet_py4j
 from flinkish.spark.sinks.batch_sinks import BatchSinks
+from flinkish.spark.sinks.delivery import Delivery
 from flinkish.spark.sources.plan_log import PlanLog
 from flinkish.spark.sources.planned_offset import PlannedOffset
 
@@ -51,6 +52,7 @@ class QueryRun:
         storage: CheckpointStorage,
         control: ControlStream,
         sinks: BatchSinks,
+        delivery: Delivery,
         metrics: MetricsTotals,
         cleanUp: Callable[[], None],
     ) -> None:
@@ -59,6 +61,7 @@ class QueryRun:
         self._storage = storage
         self._control = control
         self._sinks = sinks
+        self._delivery = delivery
         self._metrics = metrics
         self._clean_up = cleanUp
         self.stopped = False
@@ -66,7 +69,7 @@ class QueryRun:
 
     def start(self) -> None:
         """Start the query."""
-        self.query = self._start()
+        self.query = self._delivery.started(self._start)
 
     @property
     def isCaller(self) -> bool:
@@ -81,10 +84,7 @@ class QueryRun:
     def stopAfterBatch(self) -> None:
         """Let the batch that runs be finished, and stop the query."""
         with quiet_py4j(), suppress(Exception):
-            self._sinks.refuseBatches(self._is_stopped)
-            while self.query.isActive and self.query.status["isTriggerActive"]:
-                if self._sinks.refused.wait(_POLL_SECONDS / 10):
-                    break
+            self._delivery.stopAfterBatch(self.query, self._is_stopped)
         if self._sinks.failure is None:
             self._stop_query()
 
@@ -99,6 +99,11 @@ class QueryRun:
             error = raised
         # The query still runs if something else failed.
         self._call_stop()
+        try:
+            with quiet_py4j():
+                self._delivery.finish()
+        except BaseException as raised:
+            error = error or raised
         return self._sinks.failure or error
 
     def cleanUp(self) -> None:
@@ -169,8 +174,12 @@ class QueryRun:
             error = self.query.exception()
             if error is not None:
                 raise error
-            self.stopped = True
+            self._note_stopped()
         return not self.stopped
+
+    def _note_stopped(self) -> None:
+        """The query has been stopped, unless it was for a sink that failed."""
+        self.stopped = self.stopped or self._sinks.failure is None
 
     def _drive_unbounded(self) -> None:
         if self._control.resumed:
@@ -185,7 +194,7 @@ class QueryRun:
                 if due:
                     ticked = self._metrics.batches
                     self._control.tick(due)
-        self.stopped = True
+        self._note_stopped()
 
     def _bounded_drained(self) -> bool:
         """Whether the last batch read nothing from any bounded source."""
@@ -203,11 +212,11 @@ class QueryRun:
 
 
 def query_writer(
-    frames: DataFrame, sinks: BatchSinks, checkpoint: str, triggerInterval: int
+    frames: DataFrame, delivery: Delivery, checkpoint: str, triggerInterval: int
 ) -> DataStreamWriter:
     """The writer that starts the query."""
     return (
-        frames.writeStream.foreachBatch(sinks)
+        delivery.writerOf(frames)
         .option("checkpointLocation", checkpoint)
         .trigger(processingTime=f"{triggerInterval} milliseconds")
     )

@@ -13,6 +13,7 @@ import copy
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -87,7 +88,8 @@ _POLL_SECONDS = 0.1
 
 
 class JobSavepoints:
-    """Writes the savepoints of one job."""
+    """Writes the savepoints of one job. ``lastBatch`` says which batch was the last that its sinks have and that is
+    committed; without it that is the last committed one."""
 
     def __init__(
         self,
@@ -97,7 +99,9 @@ class JobSavepoints:
         graph: JobGraph,
         settings: TaskSettings,
         sources: Mapping[str, SourceStream],
+        lastBatch: Callable[[], int | None] | None = None,
     ) -> None:
+        self._last_batch = lastBatch or partial(storage.lastBatch, "query/commits")
         self._session = session
         self._storage = storage
         self._plan = plan
@@ -118,7 +122,7 @@ class JobSavepoints:
 
     def lastBatch(self) -> int | None:
         """The number of the last committed batch, None if there is none."""
-        return self._storage.lastBatch("query/commits")
+        return self._last_batch()
 
     def awaitBatch(self, running: Callable[[], bool]) -> bool:
         """Wait until a batch is committed; False if the job ended before."""

@@ -6,11 +6,11 @@ a later level or a sink pass through the levels in between.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pyspark import cloudpickle
 from pyspark.cloudpickle import register_pickle_by_value
 
 from flinkish.deployment.vertex_plans import shipped, vertex_plan
@@ -24,6 +24,7 @@ from flinkish.spark.batch_stage import BatchStage
 from flinkish.spark.frame_rows import FRAME_SCHEMA
 from flinkish.spark.placement import balanced_integers
 from flinkish.spark.processor import GROUP, StageProcessor
+from flinkish.spark.session.artifacts import travelling
 from flinkish.spark.sources.decoding import FilePieceDecoder
 from flinkish.spark.sources.function import ControlFunction, SourceFunction
 from flinkish.spark.sources.reader import SourceStream
@@ -116,7 +117,7 @@ def _source_frames(
     payload = shipped(vertex.operators, (plan, settings, decoder))
     # A source read whole in one batch has no next batch
     function = SourceFunction(payload, None if stream.whole else run, vertex.uid)
-    return stream.dataframe.mapInArrow(function.__call__, FRAME_SCHEMA)
+    return _mapped(stream.dataframe, function)
 
 
 def _control_frames(
@@ -127,7 +128,11 @@ def _control_frames(
     stages = [vertex_plan(v) for level in range(1, graph.levels) for v in graph.stage(level)]
     operators = [node for vertex in graph.vertices for node in vertex.operators]
     payload = shipped(operators, (bounded, stages, settings))
-    return control.mapInArrow(ControlFunction(payload).__call__, FRAME_SCHEMA)
+    return _mapped(control, ControlFunction(payload))
+
+
+def _mapped(frame: DataFrame, function: SourceFunction | ControlFunction) -> DataFrame:
+    return frame.mapInArrow(travelling(frame.sparkSession, function.__call__), FRAME_SCHEMA)
 
 
 def _stage(
@@ -137,12 +142,18 @@ def _stage(
         _grouped(frames, level, settings)
         .groupBy(GROUP)
         .transformWithState(
-            StageProcessor(pickle.dumps(StageRun(payload, run, level))),
+            StageProcessor(_pickled(frames, StageRun(payload, run, level))),
             outputStructType=FRAME_SCHEMA,
             outputMode="append",
             timeMode="none",
         )
     )
+
+
+def _pickled(frames: DataFrame, stage: StageRun) -> bytes:
+    # The one that knows of modules that go by value
+    pickled = cloudpickle.dumps(travelling(frames.sparkSession, stage))  # type: ignore[no-untyped-call]
+    return bytes(pickled)
 
 
 def _stage_payload(

@@ -216,15 +216,19 @@ class FrameFiles:
 
     def read(self, path: str, start: int, length: int) -> Frame:
         """A frame in a file."""
+        return decode_frame(self.content(path, start, length), stored=True)
+
+    def content(self, path: str, start: int, length: int) -> bytes:
+        """The bytes of a frame in a file."""
         with open(path, "rb") if self.system is None else self.system.open_input_file(path) as file:
             file.seek(start)
-            data = file.read(length)
+            data: bytes = file.read(length)
         if len(data) < length:
             raise CorruptCheckpointError(
                 f"the file {path} of the checkpoint ends before byte {start + length}, where elements of a"
                 " source were. Restore it from a copy, or begin anew with another checkpoint directory."
             )
-        return decode_frame(data, stored=True)
+        return data
 
     def removeUpTo(self, step: int) -> None:
         """Remove the files of the steps up to that one."""

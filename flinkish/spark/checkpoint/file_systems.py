@@ -32,6 +32,8 @@ def file_system(session: SparkSession, uri: str) -> tuple[fs.FileSystem, str]:
     if not parsed.scheme:
         # Spark's default file system, and not this machine's, or nobody would ask
         raise NotSupportedError(f"only Spark knows on which file system {uri} is: pass a URI")
+    if parsed.scheme == "file":
+        raise NotSupportedError(f"{uri} is on the machine of the server, and not on this one")
     try:
         if parsed.scheme in _S3:
             path = f"{parsed.netloc}{parsed.path}".rstrip("/")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
 from flinkish.api.errors import CheckpointStorageError
+from flinkish.spark.connect.server import is_remote, make_directory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +32,8 @@ class Directory:
     def __init__(self, session: SparkSession, path: str) -> None:
         self._session = session
         self._local = _local_path(session, path)
+        if is_remote(session) and path.startswith("/") and _plain_paths_are_local(session):
+            path = f"file:{path}"
         self.path = path.rstrip("/") if self._local is None else f"file:{self._local}"
 
     @property
@@ -69,6 +72,8 @@ class CheckpointStorage(Directory):
             with self._accessed("written"):
                 self._local.parent.mkdir(parents=True, exist_ok=True)
                 self._local.mkdir(mode=0o700, exist_ok=True)
+        elif is_remote(self._session):
+            make_directory(self._session, self.path)
 
     def readText(self, name: str) -> str | None:
         """The text written under ``name``, None if there is none."""
@@ -152,7 +157,9 @@ class CheckpointStorage(Directory):
 
 
 def _local_path(session: SparkSession, path: str) -> Path | None:
-    """``path`` on this machine's file system, None if it is elsewhere."""
+    """``path`` on this machine's file system, None if it is elsewhere, as all is for a server of Spark Connect."""
+    if is_remote(session):
+        return None
     uri = urlparse(path)
     if uri.scheme == "file":
         return Path(os.path.abspath(unquote(uri.path)))

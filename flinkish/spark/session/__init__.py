@@ -1,4 +1,4 @@
 """The Spark session that a job runs in, its logs, its workers and interrupts.
 
-It may import ``checkpoint`` of ``spark``, and ``api``.
+It may import ``checkpoint`` and ``connect`` of ``spark``, and ``api``.
 """

@@ -42,9 +42,9 @@ def give_package(session: SparkSession) -> None:
     context = SparkContext.getOrCreate()
     if context in _given or executors_are_here(context):
         return
-    # Else it is in an archive itself, which came with the program
-    if _PACKAGE.is_dir():
-        context.addPyFile(str(_archive()))
+    archive = package_archive()
+    if archive is not None:
+        context.addPyFile(str(archive))
     _given.add(context)
 
 
@@ -59,7 +59,10 @@ def runs_in_driver(master: str | None) -> bool:
 
 
 @lru_cache
-def _archive() -> Path:
+def package_archive() -> Path | None:
+    """The package as an archive; None if it is in one itself, which came with the program."""
+    if not _PACKAGE.is_dir():
+        return None
     directory = TemporaryDirectory()
     atexit.register(directory.remove)
     archive = directory.path / "flinkish_of_driver.zip"

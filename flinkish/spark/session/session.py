@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from flinkish.api.environment.settings import usable_cores
-from flinkish.api.errors import JavaNotFoundError, JobExecutionError, NotSupportedError
+from flinkish.api.errors import JavaNotFoundError, JobExecutionError
 from flinkish.api.execution.progress_bar import phase
+from flinkish.spark.connect.server import is_remote, server_is_gone
 from flinkish.spark.session.class_archive import archive_options
 from flinkish.spark.session.package_archive import runs_in_driver
 from flinkish.spark.session.quiet_logs import LOGGING, logging_is_set, quiet_py4j
@@ -74,38 +75,26 @@ that a batch commits: decision 0012."""
 def session_for(sparkSession: SparkSession | None) -> SparkSession:
     """``sparkSession``, else the active session, else a new one: on the master that spark-submit was given, or local.
 
-    Raises JavaNotFoundError if there is no Java to start one with, and NotSupportedError for a session of
-    Spark Connect.
+    Raises JavaNotFoundError if there is no Java to start one with.
     """
     from pyspark.sql import SparkSession
 
     if sparkSession is not None:
-        return _with_driver(sparkSession)
+        return sparkSession
     try:
         with quiet_py4j():
             active = SparkSession.getActiveSession()
     except OSError:
         raise jvm_gone_error() from None
     if active is not None:
-        return _with_driver(active)
+        return active
     return _submitted_session() if _SUBMITTED in os.environ else _local_session()
 
 
-def _with_driver(session: SparkSession) -> SparkSession:
-    """``session``, whose driver is in this process. Raises NotSupportedError if it is of Spark Connect."""
-    if type(session).__module__.startswith("pyspark.sql.connect"):
-        raise NotSupportedError(
-            "Spark Connect: its server calls the sinks of a job in a process of its own, and flinkish's sinks"
-            " and checkpoints are in this one. Use a session with its driver here:"
-            ' SparkSession.builder.master("local[*]"), that of a program that spark-submit starts, or on'
-            " Databricks that of compute with the access mode dedicated. env.setLocalExecution() needs no"
-            " Spark."
-        )
-    return session
-
-
 def jvm_is_gone(session: SparkSession) -> bool:
-    """Whether the JVM of ``session`` no longer answers."""
+    """Whether the JVM of ``session``, or its server, no longer answers."""
+    if is_remote(session):
+        return server_is_gone(session)
     try:
         with quiet_py4j():
             # Anything that is asked anew each time
@@ -115,8 +104,14 @@ def jvm_is_gone(session: SparkSession) -> bool:
     return False
 
 
-def jvm_gone_error() -> JobExecutionError:
-    """The error for a job whose JVM is gone."""
+def jvm_gone_error(session: SparkSession | None = None) -> JobExecutionError:
+    """The error for a job whose JVM is gone, or the server of whose ``session`` is."""
+    if session is not None and is_remote(session):
+        return JobExecutionError(
+            "the server of Spark Connect is gone, or was started anew and does not know this session any more."
+            " Make a new session, in a new Python process; a job with enableCheckpointing(directory) goes on"
+            " after its last batch."
+        )
     return JobExecutionError(
         "the JVM that Spark runs in is gone: it ran out of memory, or was killed. Restart Python, with"
         " more memory for it (spark.driver.memory) if that was short; a job with"

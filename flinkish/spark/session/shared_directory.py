@@ -44,12 +44,14 @@ def check_shared(session: SparkSession, storage: CheckpointStorage) -> None:
     Does nothing where the directory is not on a machine's file system or where the executors are in this process's
     JVM, and looks only once at each folder.
     """
+    local = storage.local
+    if local is None:
+        return
     from pyspark import SparkContext
 
     context = SparkContext.getOrCreate()
     folders = _shared.setdefault(context, set())
-    local = storage.local
-    if local is None or local.parent in folders or executors_are_here(context):
+    if local.parent in folders or executors_are_here(context):
         return
     text = uuid.uuid4().hex
     try:

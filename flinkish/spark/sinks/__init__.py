@@ -1,4 +1,4 @@
 """What ``foreachBatch`` does with the frames for the sinks.
 
-It may import ``checkpoint`` and ``session`` of ``spark``, ``deployment``, ``runtime``, ``graph`` and ``api``.
+It may import ``checkpoint``, ``connect`` and ``session`` of ``spark``, ``deployment``, ``runtime``, ``graph`` and ``api``.
 """

@@ -46,6 +46,7 @@ from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory
 from flinkish.spark.frame_rows import frame_rows
 from flinkish.spark.profiled_batches import profiled_jobs
+from flinkish.spark.session.artifacts import travelling
 from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j
 from flinkish.spark.session.session import JOB_SETTINGS, TIME_ZONE, row_settings
 from flinkish.spark.sinks.columns import sink_schema
@@ -383,7 +384,8 @@ class BatchSinks:
 
 def to_columns(rows: DataFrame, schema: StructType) -> DataFrame:
     """Decode rows of frames of columns to rows of ``schema``, the schema of those columns."""
-    return rows.mapInArrow(columns_of_frames, schema)
+    # The DataFrame may be one of a streaming query of the user's
+    return rows.mapInArrow(travelling(rows.sparkSession, columns_of_frames), schema)
 
 
 def _elements_for(uid: str, found: Iterable[tuple[Sequence[OperatorReport], object]]) -> int:

@@ -122,6 +122,16 @@ class UserSourceDecoder(PieceDecoder):
 
 
 @dataclass(frozen=True)
+class UserFrameDecoder(ArrowDecoder):
+    """What a user's source gave, in frames that are rows."""
+
+    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult]]:
+        for part, frame in zip(_list(batch, PART), _list(batch, "frame")):
+            for read in read_frame(decode_frame(frame, stored=True)):
+                yield part, read
+
+
+@dataclass(frozen=True)
 class NumberPieceDecoder(PieceDecoder):
     """Numbers, or what ``generator`` makes of each number."""
 

@@ -21,6 +21,9 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from flinkish.api.errors import IncompatibleCheckpointError, NotSupportedError
 from flinkish.runtime.sources.planners import SourcePlanner, Step
+from flinkish.spark.connect.server import is_remote
+from flinkish.spark.connect.travelling import ARCHIVES, TravellingSource
+from flinkish.spark.session.artifacts import archives_of
 from flinkish.spark.sources.decoding import DESCRIPTOR
 from flinkish.spark.sources.plan_log import PlanLog
 from flinkish.spark.sources.planned_offset import PlannedOffset, WholeStep
@@ -74,9 +77,12 @@ def planned_stream(
             " enableCheckpointing a directory on a mount that all machines have."
         )
     if session not in _registered:
-        session.dataSource.register(PlannedSource)
+        kind = TravellingSource if is_remote(session) else PlannedSource
+        session.dataSource.register(kind)
         _registered.add(session)
     reader = session.readStream.format(PlannedSource.name()).schema(_SCHEMA)
+    if is_remote(session):
+        reader = reader.option(ARCHIVES, "\n".join(archives_of(session)))
     pickled = base64.b64encode(pickle.dumps(planner)).decode()
     if log is not None:
         reader = reader.option(_LOG, log)
@@ -101,14 +107,6 @@ class PlannedSource(DataSource):
         return LogStreamReader(planner, log, source)
 
 
-class DescriptorPartition(InputPartition):
-    """The descriptors for one Spark task."""
-
-    def __init__(self, descriptors: Sequence[str]) -> None:
-        super().__init__(None)
-        self.descriptors = descriptors
-
-
 class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Gives Spark one step for each batch."""
 
@@ -128,15 +126,15 @@ class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         tasks: list[list[str]] = []
         for step in self._steps(self._offset_of(start), self._offset_of(end)):
             tasks += self._planner.descriptors(step, firstPart=len(tasks))
-        return [DescriptorPartition(task) for task in tasks]
+        # Of pyspark's class, which any process can unpickle
+        return [InputPartition(task) for task in tasks]
 
     @abstractmethod
     def _steps(self, start: PlannedOffset, end: PlannedOffset) -> Iterator[Step]:
         """The steps after ``start`` up to ``end``."""
 
     def read(self, partition: InputPartition) -> Iterator[tuple[str]]:
-        assert isinstance(partition, DescriptorPartition)
-        return ((descriptor,) for descriptor in partition.descriptors)
+        return ((descriptor,) for descriptor in partition.value)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Removes nothing, as a committed batch may be run again by hand."""

@@ -57,12 +57,15 @@ from flinkish.runtime.sources.planners import (
     NumberPlanner,
     RatedNumberPlanner,
     SourcePlanner,
+    Step,
     is_pattern,
 )
 from flinkish.runtime.sources.tables import count_of, records_of
 from flinkish.runtime.sources.user_sources import FrameFiles, UserSourcePlanner
 from flinkish.spark.checkpoint.file_systems import file_system
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory, write_whole
+from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
+from flinkish.spark.connect.server import is_remote, local_path
 from flinkish.spark.sources.aligned_watermarks import noted_watermarks
 from flinkish.spark.sources.decoding import (
     DESCRIPTOR,
@@ -78,6 +81,7 @@ from flinkish.spark.sources.decoding import (
     PartDecoder,
     RowDecoder,
     SingleColumnDecoder,
+    UserFrameDecoder,
     UserSourceDecoder,
 )
 from flinkish.spark.sources.plan_log import PlanLog
@@ -175,7 +179,13 @@ class SourceReader:
                 f"{name} is not a source that flinkish can read on Spark. Write its read(position), or"
                 " read with Spark and pass the DataFrame to env.fromDataFrame(...)."
             )
-        frames = self._frame_files(name, f"sources/{uid}/frames")
+        remote = self._local is None and self._batch
+        if remote:
+            # Read here, and sent to the server with the plan of the query
+            directory = TemporaryDirectory()
+            frames = FrameFiles(str(directory.path))
+        else:
+            frames = self._frame_files(name, f"sources/{uid}/frames")
         planner = UserSourcePlanner(
             name,
             shipped_source(source),
@@ -184,13 +194,29 @@ class SourceReader:
             self._tasks,
             self._elementsHidden,
         )
-        return self._planned(planner, UserSourceDecoder(frames), uid, whole=False)
+        if not remote:
+            return self._planned(planner, UserSourceDecoder(frames), uid, whole=False)
+        try:
+            return self._read_here(planner, frames)
+        finally:
+            directory.remove()
+
+    def _read_here(self, planner: UserSourcePlanner, frames: FrameFiles) -> SourceStream:
+        """All that a user's source gives, as rows."""
+        pieces = (piece for step in _steps_to_the_end(planner) for piece in step.pieces[1:])
+        rows = [(part, frames.content(*piece)) for part, piece in enumerate(pieces)]
+        frame = self._session.createDataFrame(rows, _FRAMES)
+        return SourceStream(frame.repartition(self._tasks), UserFrameDecoder(), True)
 
     def _frame_files(self, name: str, directory: str) -> FrameFiles:
         """The files of a user's source in the checkpoint: its planner and the workers, which have no Spark to
         write and read with, reach them."""
         if self._local is not None:
             return FrameFiles(os.path.join(self._local, directory))
+        there = local_path(self._storage.path)
+        if there is not None:
+            # Of the server, where the planner runs; its workers need the same path
+            return FrameFiles(str(there / directory))
         try:
             files, path = file_system(self._session, self._storage.child(directory))
             files.create_dir(path)
@@ -217,6 +243,9 @@ class SourceReader:
         count = count_of(source) - first
         a_batch = max(min(self._elementsPerBatch or count, count), 1)
         local = self._local
+        if local is None and self._batch:
+            frame = self._session.createDataFrame(list(_frames(source, 0, count)), _FRAMES)
+            return SourceStream(frame.repartition(self._tasks), FrameDecoder(), True)
         if local is None:
             return self._collection_table(source, first, a_batch, uid)
         directory = os.path.join(local, "sources", uid)
@@ -317,6 +346,8 @@ class SourceReader:
     ) -> SourceStream:
         if uid in self._positions:
             planner.begin(self._positions[uid])
+        if self._local is None and self._batch:
+            return self._planned_rows(planner, decoder)
         if self._local is None:
             stream = planned_stream(self._session, planner, None, uid)
             return SourceStream(stream, decoder, False, endsItself=True, planner=planner)
@@ -336,6 +367,21 @@ class SourceReader:
         frame = descriptors.select(DESCRIPTOR)
         return SourceStream(frame, decoder, True, endsItself=True, planner=unplanned, plan=log)
 
+    def _planned_rows(self, planner: SourcePlanner, decoder: ArrowDecoder) -> SourceStream:
+        """All steps of a planner, as rows that go to the server with the plan of the query."""
+        from pyspark.sql import functions as F
+
+        tasks = (
+            task
+            for number, step in enumerate(_steps_to_the_end(planner), start=1)
+            for task in planner.descriptors(step, firstPart=number << 32)
+        )
+        rows = list(enumerate(map("\n".join, tasks)))
+        frame = self._session.createDataFrame(rows, f"task int, {DESCRIPTOR} string")
+        lines = F.explode(F.split(DESCRIPTOR, "\n")).alias(DESCRIPTOR)
+        frame = frame.repartition(max(len(rows), 1), "task").select(lines)
+        return SourceStream(frame, decoder, True, endsItself=True)
+
     def _has(self, name: str) -> bool:
         """Whether the checkpoint, which is on this machine, has a file or directory of that name."""
         assert self._local is not None
@@ -346,7 +392,7 @@ class SourceReader:
             return self._in_order(self._lines(source), SingleColumnDecoder("value"), source)
         reader = self._reader(source).format(source.format).schema(source.schema)
         options = {**_STRICT.get(source.format, {}), **source.options}
-        stream = reader.options(**options).load(_directory_or_pattern(source.path))
+        stream = reader.options(**options).load(self._directory_or_pattern(source.path))
         if isinstance(format_, LineFormat) and not source.options:
             return self._in_order(self._lines(source), LinesDecoder(format_, source.path), source)
         return self._in_order(stream, RowDecoder(tuple(stream.columns)), source)
@@ -366,8 +412,18 @@ class SourceReader:
 
     def _lines(self, source: FileSource[Any]) -> DataFrame:
         reader = self._reader(source).options(**source.options if source.format == "text" else {})
-        lines: DataFrame = reader.text(_directory_or_pattern(source.path))
+        lines: DataFrame = reader.text(self._directory_or_pattern(source.path))
         return lines
+
+    def _directory_or_pattern(self, path: str) -> str:
+        """``path`` for Spark's streaming reader, which accepts a single file only as a pattern."""
+        if is_remote(self._session):
+            # A directory has files of other names
+            files = [] if is_pattern(path) else self._session.read.text(path).inputFiles()
+            is_file = [file.rpartition("/")[2] for file in files] == [path.rpartition("/")[2]]
+        else:
+            is_file = os.path.isfile(path.removeprefix("file:"))
+        return f"{path[:-1]}[{path[-1]}]" if is_file else path
 
     def _reading(self) -> Any:
         return self._session.read if self._batch else self._session.readStream
@@ -514,11 +570,8 @@ def _plan_now(
         step = planner.plan()
         if step is not None:
             log.append(step)
-    while toTheEnd and not log.ended:
-        step = planner.plan()
-        if step is None:
-            time.sleep(_POLL_SECONDS)
-        else:
+    elif not log.ended:
+        for step in _steps_to_the_end(planner):
             log.append(step)
     for number in range(1, log.latest + 1):
         tasks = planner.descriptors(log.read(number), firstPart=number << 32)
@@ -526,6 +579,18 @@ def _plan_now(
             file = directory / f"{number:06d}-{task:06d}.txt"
             if not file.exists():
                 write_whole(file, "".join(f"{descriptor}\n" for descriptor in descriptors))
+
+
+def _steps_to_the_end(planner: SourcePlanner) -> Iterator[Step]:
+    """The steps of a bounded source from where it is to its last one."""
+    last = False
+    while not last:
+        step = planner.plan()
+        if step is None:
+            time.sleep(_POLL_SECONDS)
+        else:
+            yield step
+            last = step.last
 
 
 def _parsed(schema: str | StructType | None) -> StructType | None:
@@ -567,13 +632,6 @@ def _write_frames(source: InMemory, a_batch: int, index: str, frames: str, first
         file.flush()
         os.fsync(file.fileno())
     write_whole(Path(index), "".join(lines))
-
-
-def _directory_or_pattern(path: str) -> str:
-    """``path`` for Spark's streaming reader, which accepts a single file only as a pattern."""
-    if os.path.isfile(path.removeprefix("file:")):
-        return f"{path[:-1]}[{path[-1]}]"
-    return path
 
 
 def _frames(source: InMemory, start: int, end: int) -> Iterator[tuple[int, bytes]]:

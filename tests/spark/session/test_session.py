@@ -53,18 +53,6 @@ def test_the_active_session_is_taken_and_keeps_its_settings(spark):
     assert seen == [sys.executable], "workers run this Python"
 
 
-def test_a_session_of_spark_connect_is_refused_with_what_to_use_instead():
-    remote = type(
-        "SparkSession", (), {"__module__": "pyspark.sql.connect.session", "readStream": None}
-    )()
-    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(remote)
-    env.fromData(1).forEachBatch(lambda values, batch: None)
-    with pytest.raises(fl.NotSupportedError, match=r"master\(\"local.*setLocalExecution"):
-        env.execute()
-    with pytest.raises(fl.NotSupportedError, match="Spark Connect"):
-        env.fromData(1).toDataFrame("n long")
-
-
 def test_workers_import_the_package_that_is_compiled_already(env):
     """Of the archive that Spark puts on their path, each process would compile it anew."""
     here, there = pyspark.__file__, py4j.__file__

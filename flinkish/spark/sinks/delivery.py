@@ -1,0 +1,259 @@
+"""How the batches of a query come to the sinks of its job: Spark's driver in this process calls them, or a server
+stores each batch and this process reads it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from pyspark.cloudpickle import register_pickle_by_value
+
+from flinkish.api.errors import IncompatibleCheckpointError
+from flinkish.spark.checkpoint.storage import CheckpointStorage
+from flinkish.spark.connect import results
+from flinkish.spark.connect.results import DELIVERED, NOTHING, RING, StoreBatch, place_of
+from flinkish.spark.connect.server import is_remote, server_listens
+from flinkish.spark.frame_rows import FRAME_SCHEMA
+from flinkish.spark.session.quiet_logs import quiet_py4j
+from flinkish.spark.sinks.batch_sinks import BatchSinks
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+# The process that calls it does not find what is sent with a session
+register_pickle_by_value(results)  # type: ignore[no-untyped-call]
+
+_LOG = logging.getLogger("flinkish")
+
+_POLL_SECONDS = 0.1
+
+_WATCH_SECONDS = 1.0
+
+_GONE_SECONDS = 10.0
+"""How long nothing may listen where a server was before its jobs are given up."""
+
+_NOTED_EVERY = RING // 4
+
+_IDLE_SECONDS = 1.0
+"""After so long without a batch it is noted which was the last."""
+
+_STARTS = 30
+"""How often to try, where the server is too busy to start a process."""
+
+_SLOW = "Timed out while waiting for the Python worker to connect back"
+
+_COMMITS = "query/commits"
+
+
+class Delivery(ABC):
+    """Brings the batches of one run of a query to ``sinks``."""
+
+    def __init__(self, sinks: BatchSinks) -> None:
+        self._sinks = sinks
+
+    @abstractmethod
+    def writerOf(self, frames: DataFrame) -> DataStreamWriter:
+        """What starts the query."""
+
+    def started(self, start: Callable[[], StreamingQuery]) -> StreamingQuery:
+        """Start the query by ``start``."""
+        return start()
+
+    @abstractmethod
+    def stopAfterBatch(self, query: StreamingQuery, stopped: Callable[[], bool]) -> None:
+        """Return when the batch that runs is committed. The next one waits until the query is ``stopped``, or is
+        given up."""
+
+    def finish(self) -> None:
+        """Called when the query has ended: bring what was committed before."""
+
+    @abstractmethod
+    def lastBatch(self) -> int | None:
+        """The last batch that was committed and brought to the sinks, None if there is none."""
+
+
+class CalledSinks(Delivery):
+    """Spark's driver, in this process, calls the sinks with each batch before it commits it."""
+
+    def __init__(self, sinks: BatchSinks, storage: CheckpointStorage) -> None:
+        super().__init__(sinks)
+        self._storage = storage
+
+    def writerOf(self, frames: DataFrame) -> DataStreamWriter:
+        return frames.writeStream.foreachBatch(self._sinks)
+
+    def stopAfterBatch(self, query: StreamingQuery, stopped: Callable[[], bool]) -> None:
+        self._sinks.refuseBatches(stopped)
+        while query.isActive and query.status["isTriggerActive"]:
+            if self._sinks.refused.wait(_POLL_SECONDS / 10):
+                break
+
+    def lastBatch(self) -> int | None:
+        return self._storage.lastBatch(_COMMITS)
+
+
+class StoredBatches(Delivery):
+    """A server of Spark Connect stores each batch in the checkpoint and commits it; a thread of this process reads
+    it from there and calls the sinks.
+
+    Which batch was the last is noted now and then. After a kill the batches behind that are brought again, with
+    the same numbers.
+    """
+
+    def __init__(
+        self, sinks: BatchSinks, session: SparkSession, storage: CheckpointStorage
+    ) -> None:
+        super().__init__(sinks)
+        self._session = session
+        self._storage = storage
+        self._delivered = self._noted = self._read_note()
+        self._notes = 0
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def writerOf(self, frames: DataFrame) -> DataStreamWriter:
+        return frames.writeStream.foreachBatch(StoreBatch(self._storage.path))
+
+    def started(self, start: Callable[[], StreamingQuery]) -> StreamingQuery:
+        query = _started(start)
+        self._thread = threading.Thread(
+            target=self._follow, args=(query,), name="flinkish sinks", daemon=True
+        )
+        self._thread.start()
+        threading.Thread(target=self._watch, name="flinkish server", daemon=True).start()
+        return query
+
+    def stopAfterBatch(self, query: StreamingQuery, stopped: Callable[[], bool]) -> None:
+        before = _committed(query)
+        while query.isActive and query.status["isTriggerActive"] and _committed(query) == before:
+            time.sleep(_POLL_SECONDS)
+
+    def finish(self) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+        if not server_listens(self._session):
+            return
+        last = self._storage.lastBatch(_COMMITS)
+        with suppress(_StoppedError):
+            self._deliver_up_to(NOTHING if last is None else last)
+        self._note()
+
+    def lastBatch(self) -> int | None:
+        return None if self._delivered == NOTHING else self._delivered
+
+    def _follow(self, query: StreamingQuery) -> None:
+        """Deliver batches until the query has ended, or a sink has failed."""
+        last_time = time.monotonic()
+        while not self._ended.wait(_POLL_SECONDS):
+            try:
+                with quiet_py4j():
+                    last = _committed(query)
+                    if last is not None and last > self._delivered:
+                        self._deliver_up_to(last)
+                        last_time = time.monotonic()
+                    elif time.monotonic() - last_time > _IDLE_SECONDS:
+                        self._note()
+            except _StoppedError:
+                with suppress(Exception):
+                    query.stop()
+                return
+            except Exception as error:
+                # Of the server, which whoever waits for the query hears too
+                _LOG.debug("results could not be read", exc_info=error)
+
+    def _watch(self) -> None:
+        """Close the client once nothing listens where its server was. Else each call tries again for ten minutes."""
+        heard = time.monotonic()
+        while not self._ended.wait(_WATCH_SECONDS):
+            if server_listens(self._session):
+                heard = time.monotonic()
+            elif time.monotonic() - heard > _GONE_SECONDS:
+                with suppress(Exception):
+                    self._session.client.close()
+                return
+
+    def _deliver_up_to(self, last: int) -> None:
+        while self._delivered < last:
+            number = self._delivered + 1
+            path = self._storage.child(place_of(number))
+            frame = self._session.read.schema(FRAME_SCHEMA).parquet(path)
+            try:
+                self._sinks(frame, number)
+            except BaseException:
+                raise _StoppedError from None
+            self._delivered = number
+            if number - self._noted >= _NOTED_EVERY:
+                self._note()
+
+    def _note(self) -> None:
+        if self._noted == self._delivered:
+            return
+        self._notes += 1
+        delivered = self._delivered
+        self._storage.writeText(DELIVERED[self._notes % 2], str(delivered))
+        self._noted = delivered
+
+    def _read_note(self) -> int:
+        texts = [self._storage.readText(place) for place in DELIVERED]
+        noted = [int(text) for text in texts if text]
+        if noted:
+            return max(noted)
+        if self._storage.lastBatch(_COMMITS) is not None:
+            raise IncompatibleCheckpointError(
+                f"the checkpoint {self._storage.path} was begun without Spark Connect, and cannot go on over it:"
+                " stop the job where it was with a savepoint, and begin from that with a new directory."
+            )
+        self._storage.writeText(DELIVERED[0], str(NOTHING))
+        return NOTHING
+
+
+class _StoppedError(Exception):
+    """The sinks take no batches any more: the job is to stop, or one of them has failed."""
+
+
+def _started(start: Callable[[], StreamingQuery]) -> StreamingQuery:
+    """Start a query, again if a Python process of the server's took longer than the ten seconds that Spark waits."""
+    for attempt in range(2, _STARTS + 1):
+        try:
+            return start()
+        except Exception as error:
+            if _SLOW not in str(error):
+                raise
+            _LOG.warning(
+                "the server is busy, and the query is started again (attempt %d of %d): %s",
+                attempt,
+                _STARTS,
+                _SLOW,
+            )
+    return start()
+
+
+def _committed(query: StreamingQuery) -> int | None:
+    """The last batch that the query has committed, None if it has not said of any."""
+    progress = query.lastProgress
+    if progress is None:
+        return None
+    # An idle query tells of the batch that comes next
+    number = int(progress["batchId"])
+    return number if "addBatch" in progress["durationMs"] else number - 1
+
+
+def delivery_of(session: SparkSession, storage: CheckpointStorage, sinks: BatchSinks) -> Delivery:
+    """How batches come to ``sinks`` in ``session``. Raises IncompatibleCheckpointError if the checkpoint was begun
+    the other way."""
+    if is_remote(session):
+        return StoredBatches(sinks, session, storage)
+    if storage.isLocal and storage.holds(DELIVERED[0]):
+        raise IncompatibleCheckpointError(
+            f"the checkpoint {storage.path} was begun over Spark Connect, and goes on only there: stop the job there"
+            " with a savepoint, and begin from that with a new directory."
+        )
+    return CalledSinks(sinks, storage)
