@@ -282,8 +282,10 @@ class _Aggregation:
         shape, fields = taken_apart(trace, so_far)
         number = column_of(shape, aggregator.field)
         parts = [Symbol(trace, field) for field in fields]
-        before, added = parts[number], Symbol(trace, taken_apart(trace, element)[1][number])
-        numbers = {fields[number].kind, added._traced_expression.kind} <= {"int", "float"}
+        field = taken_apart(trace, element)[1][number]
+        before: Any = parts[number]
+        added: Any = Symbol(trace, field)
+        numbers = {fields[number].kind, field.kind} <= {"int", "float"}
         if not numbers or aggregator.method not in ("sum", "min", "max"):
             raise Refusal("is an aggregation that is not the sum or an extreme of numbers")
         if aggregator.method == "sum":
