@@ -84,8 +84,6 @@ class RollingPath(ColumnPath):
 class ColumnGroupedReduce(WithColumns, StreamGroupedReduceOperator):
     """``StreamGroupedReduceOperator`` with its path; in BATCH, where only the last of a key is emitted, without."""
 
-    path: RollingPath | None
-
     def __init__(self, context: OperatorContext, description: KeyedReduceDescription) -> None:
         super().__init__(context, description)
         if self.tracesFunctions and not context.batch and may_be_traced(description.call):

@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flinkish.runtime.records.records import Hashes
-from flinkish.runtime.state.backend import Block
+from flinkish.runtime.state.backend import Block, StoredBlock
 from flinkish.runtime.state.blocks import (
     BLOCK_ENTRIES,
     CHANGES_SHARE,
     Blocks,
-    StoredBlock,
     bits_for,
     mixed,
 )

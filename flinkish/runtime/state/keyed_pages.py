@@ -13,8 +13,7 @@ import numpy as np
 
 from flinkish.runtime.records.keys import KeyHashes, stable_hash
 from flinkish.runtime.records.records import Hashes
-from flinkish.runtime.state.backend import Block
-from flinkish.runtime.state.blocks import StoredBlock
+from flinkish.runtime.state.backend import Block, StoredBlock
 from flinkish.runtime.state.hashed_pages import Catalogue, HashedPages
 from flinkish.runtime.state.page_store import PageSpace
 
