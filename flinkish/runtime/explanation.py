@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ from flinkish.api.plan.windows import (
     WindowOperatorDescription,
 )
 from flinkish.api.windowing.assigners import EventTimeSessionWindows
+from flinkish.runtime.columns.rolling_reduce import rolling_refusal
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction, may_be_traced
 from flinkish.runtime.columns.tracing.emitting_function import (
@@ -204,7 +205,8 @@ def _(description: KeyedProcessDescription, elements: RowColumns | None) -> Iter
 
 @_functions_of.register
 def _(description: KeyedReduceDescription, elements: RowColumns | None) -> Iterator[_Explained]:
-    yield _Explained("", lambda: "gives what there is after each element")
+    reason = partial(rolling_refusal, description)
+    yield _Explained("", reason, description.function or description.call, condition=UNKNOWN)
 
 
 @_functions_of.register

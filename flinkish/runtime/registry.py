@@ -53,6 +53,7 @@ from flinkish.runtime.columns.map_like import (
     KeyedColumnMap,
 )
 from flinkish.runtime.columns.process_columns import KeyedColumnProcess
+from flinkish.runtime.columns.rolling_reduce import ColumnGroupedReduce
 from flinkish.runtime.columns.session_windows import ColumnSessionWindows
 from flinkish.runtime.columns.timestamps import (
     ColumnSourceWatermarks,
@@ -64,7 +65,7 @@ from flinkish.runtime.operators.broadcast import (
     CoBroadcastWithKeyedOperator,
     CoBroadcastWithNonKeyedOperator,
 )
-from flinkish.runtime.operators.one_input import StreamGroupedReduceOperator, StreamInOrder
+from flinkish.runtime.operators.one_input import StreamInOrder
 from flinkish.runtime.operators.two_input import (
     CoProcessOperator,
     CoStreamFlatMap,
@@ -106,7 +107,7 @@ _OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {
     (ProcessDescription, False): ColumnProcess,
     (ProcessDescription, True): ColumnProcessUnderKey,
     (KeyedProcessDescription, True): KeyedColumnProcess,
-    (KeyedReduceDescription, True): StreamGroupedReduceOperator,
+    (KeyedReduceDescription, True): ColumnGroupedReduce,
     (CoMapDescription, False): CoStreamMap,
     (CoMapDescription, True): KeyedCoStreamMap,
     (CoFlatMapDescription, False): CoStreamFlatMap,

@@ -272,7 +272,15 @@ def connected(stream):
         ),
         (
             lambda s: s.keyBy(lambda v: v.name).sum("x"),
-            "Keyed Aggregation: element by element, as it gives what there is after each element",
+            "Keyed Aggregation: over columns, where its elements are columns",
+        ),
+        (
+            lambda s: s.keyBy(lambda v: v.name).maxBy("x"),
+            "Keyed Aggregation: element by element, as it gives the best element so far of each key",
+        ),
+        (
+            lambda s: s.keyBy(lambda v: v.name).reduce(lambda a, b: f"{a}{b}"),
+            "Keyed Reduce: element by element, as it",
         ),
         (
             lambda s: tumbling(s).aggregate(Sums(), Ends()),

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from flinkish.api.functions.process import TimerService
 from flinkish.api.functions.state import ValueState
 from flinkish.api.plan.operators import KeyedProcessDescription
 from flinkish.runtime.columns.path import ColumnPath, WithColumns
@@ -18,7 +19,6 @@ from flinkish.runtime.columns.tracing.folding import first_positions
 from flinkish.runtime.columns.tracing.process_fold import KeyedRun, Processed, ProcessFold
 from flinkish.runtime.columns.tracing.symbols import Refusal
 from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.operators.contexts import SimpleTimerService
 from flinkish.runtime.operators.one_input import KeyedProcessOperator
 from flinkish.runtime.operators.output import Output
 from flinkish.runtime.operators.timers import InternalTimerService
@@ -39,9 +39,11 @@ class ProcessColumns:
         self,
         function: Callable[..., Any],
         backend: KeyedStateBackend,
-        timers: SimpleTimerService,
+        timers: TimerService,
+        named: object = None,
     ) -> None:
-        self._fold = ProcessFold(function, _default_of)
+        """``named``: the function of the user, if that is another."""
+        self._fold = ProcessFold(function, _default_of, named)
         self._backend = backend
         self._timers = timers
 

@@ -236,6 +236,10 @@ class KeyedStreamFlatMap(KeyedOperator, StreamFlatMap):
     """``KeyedStream.flatMap``."""
 
 
+REDUCED = "_op_state"
+"""The state of reduced values; Flink's name."""
+
+
 class StreamGroupedReduceOperator(KeyedOperator, OneInputOperator):
     """``reduce`` and the rolling aggregations of a keyed stream (Flink: the class of this name)."""
 
@@ -243,7 +247,7 @@ class StreamGroupedReduceOperator(KeyedOperator, OneInputOperator):
         super().__init__(context)
         self._function = description.function
         self._call = description.call
-        self._table = context.backend.table("_op_state")
+        self._table = context.backend.table(REDUCED)
         self._batch = context.batch
 
     def open(self) -> None:

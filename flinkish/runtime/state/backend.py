@@ -48,10 +48,10 @@ class StateTable(ABC):
     __slots__ = ()
 
     @property
+    @abstractmethod
     def void(self) -> Mapping[Any, StoredBlock] | None:
         """The block of any key in the void namespace, for who cannot afford a call for each look-up; None if the
         table has no blocks."""
-        return None
 
     @abstractmethod
     def get(self, key: Any, namespace: Any, default: Any = None) -> Any:

@@ -35,6 +35,10 @@ class HeapStateTable(StateTable):
     def __init__(self) -> None:
         self._entries: dict[tuple[Any, Any], Any] = {}
 
+    @property
+    def void(self) -> None:
+        return None
+
     def get(self, key: Any, namespace: Any, default: Any = None) -> Any:
         return self._entries.get((key, namespace), default)
 

@@ -30,7 +30,7 @@ from flinkish.runtime.columns.tracing.column_function import (
 )
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
 from flinkish.runtime.columns.tracing.emissions import EmittedColumns, elements_where
-from flinkish.runtime.columns.tracing.expressions import folds
+from flinkish.runtime.columns.tracing.expressions import Accumulated, folds, leaves
 from flinkish.runtime.columns.tracing.folding import (
     ARROW_TYPES,
     Folding,
@@ -48,7 +48,7 @@ from flinkish.runtime.columns.tracing.kernels import (
     to_arrow,
 )
 from flinkish.runtime.columns.tracing.process_trace import EXTRA, Case, DefaultOf, follow_process
-from flinkish.runtime.columns.tracing.running import RunningFold
+from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
 from flinkish.runtime.columns.tracing.symbols import Refusal, Symbol
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.records.records import NO_TIMESTAMP
@@ -102,10 +102,16 @@ class ProcessFold:
     the default value of a state, and raises Refusal for one that has more than values.
     """
 
-    def __init__(self, function: Callable[..., Any], defaultOf: DefaultOf | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        defaultOf: DefaultOf | None = None,
+        named: object = None,
+    ) -> None:
+        """``named``: the function of the user, if that is another."""
         self._function = function
         self._default_of = defaultOf
-        self.runs = ColumnRuns("ProcessFold", function)
+        self.runs = ColumnRuns("ProcessFold", named or function)
         self._traces = Traces(self._plan, self.runs)
 
     @property
@@ -165,7 +171,9 @@ class ProcessFold:
         if None not in (first.emitted, later.emitted) and first.emitted != later.emitted:
             raise Refusal("emits values of different shapes")
         forms = recognised(later.trace, later.fields)
-        return _Plan(first, later, tuple(forms), width)
+        plan = _Plan(first, later, tuple(forms), width)
+        plan.check()
+        return plan
 
     def _explore(self) -> None:
         """Raises Refusal if no run can be processed at once, whatever the elements are."""
@@ -199,6 +207,16 @@ class _Plan:
         self._traced = [first.traced] if later is None else [first.traced, later.traced]
         self._timed = any(width in traced.reading for traced in self._traced)
         self._tests_none = any(traced.testsNone for traced in self._traced)
+
+    def check(self) -> None:
+        """Raises Refusal if a part of the state is asked for before each element that only the end of a run tells."""
+        assert self._later is not None
+        if self._running:
+            steps = (step.operation for step in self._later.traced.steps)
+            asked = leaves(*self._later.effects, *filter(needs_accumulator, steps))
+            numbers = {leaf.number for leaf in asked if isinstance(leaf, Accumulated)}
+            if any(self._forms[number].way not in RUNNING for number in numbers):
+                raise Refusal("uses the best element so far of each key")
 
     def changed(self) -> bool:
         """Whether something that the function reads from outside is another value now."""

@@ -8,8 +8,10 @@ from inspect import getattr_static
 from types import MethodType
 from typing import Any, TypeAlias
 
+from flinkish.api.functions.aggregations import FieldAggregator
 from flinkish.api.functions.runtime_context import RuntimeContext
 from flinkish.api.functions.state import State, ValueState
+from flinkish.runtime.columns.tracing.column_function import column_of
 from flinkish.runtime.columns.tracing.emissions import (
     MOST_EFFECTS,
     Emissions,
@@ -19,6 +21,7 @@ from flinkish.runtime.columns.tracing.emissions import (
 )
 from flinkish.runtime.columns.tracing.expressions import Expression, Kind
 from flinkish.runtime.columns.tracing.symbols import (
+    CannotTell,
     Record,
     Refusal,
     Symbol,
@@ -163,9 +166,11 @@ class _Situation:
             known = self.states[state] = _StandIn(self.trace, self._start_of(state))
         return known
 
-    def _stand_in(self, value: Any) -> _StandIn | _NotYet | None:
+    def _stand_in(self, value: Any) -> _StandIn | _NotYet | _Aggregation | None:
         if isinstance(value, RuntimeContext):
             raise self.trace.refusal("uses its runtime context")
+        if isinstance(value, FieldAggregator):
+            return _Aggregation(self.trace, value)
         if self._default_of is None and isinstance(value, ValueState):
             return _not_yet(self.trace)
         return self.state(value) if isinstance(value, State) else None
@@ -260,6 +265,36 @@ class _StandIn:
 
     def __getattr__(self, attribute: str) -> Any:
         raise self._trace.refusal(f"uses {attribute} of its state")
+
+
+class _Aggregation:
+    """Stands for ``sum``, ``min`` and ``max`` of a field."""
+
+    def __init__(self, trace: Trace, aggregator: FieldAggregator[Any]) -> None:
+        self._trace = trace
+        self._aggregator = aggregator
+
+    def reduce(self, so_far: Any, element: Any) -> Any:
+        """``so_far`` with its field changed by that of ``element``."""
+        aggregator, trace = self._aggregator, self._trace
+        if trace.exploring:
+            raise CannotTell
+        shape, fields = taken_apart(trace, so_far)
+        number = column_of(shape, aggregator.field)
+        parts = [Symbol(trace, field) for field in fields]
+        field = taken_apart(trace, element)[1][number]
+        before: Any = parts[number]
+        added: Any = Symbol(trace, field)
+        numbers = {fields[number].kind, field.kind} <= {"int", "float"}
+        if not numbers or aggregator.method not in ("sum", "min", "max"):
+            raise Refusal("is an aggregation that is not the sum or an extreme of numbers")
+        if aggregator.method == "sum":
+            parts[number] = before + added
+        elif aggregator.method == "max":
+            parts[number] = before if before > added else added
+        else:
+            parts[number] = before if added > before else added
+        return symbolic(trace, shape, parts)
 
 
 class _Context:

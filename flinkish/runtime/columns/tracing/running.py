@@ -20,6 +20,10 @@ _ELEMENTS_A_GROUP = 8
 """With fewer elements a group, a loop over the groups costs more than it spares."""
 
 
+RUNNING = ("kept", "last", "sum", "lowest", "highest")
+"""The ways of fields that are known before each element."""
+
+
 class RunningFold:
     """The fields of the accumulators of ``groups``, which begin as the rows of ``start``, before each element of
     ``run``. Raises Inexact where they could differ from those that Python computes."""

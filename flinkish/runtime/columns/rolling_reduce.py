@@ -1,0 +1,98 @@
+"""The path of ``reduce`` and of ``sum``, ``min`` and ``max`` of a keyed stream: what there is after each element, for
+a whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flinkish.api.functions.aggregations import FieldAggregator
+from flinkish.api.functions.functions import Collector
+from flinkish.api.functions.state import ValueState, ValueStateDescriptor
+from flinkish.api.plan.operators import KeyedReduceDescription
+from flinkish.runtime.columns.path import ColumnPath, WithColumns
+from flinkish.runtime.columns.process_columns import ProcessColumns
+from flinkish.runtime.columns.tracing.column_function import may_be_traced
+from flinkish.runtime.columns.tracing.process_fold import ProcessFold
+from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.operators.contexts import ClockService
+from flinkish.runtime.operators.one_input import REDUCED, StreamGroupedReduceOperator
+from flinkish.runtime.operators.output import Output
+from flinkish.runtime.records.records import Records
+from flinkish.runtime.state.table_states import TableValueState
+
+
+class RollingReduction:
+    """``reduce`` as the process function that it is."""
+
+    state: ValueState[Any]
+
+    def __init__(self, call: Callable[[Any, Any], Any]) -> None:
+        self._call = call
+
+    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        so_far = self.state.value()
+        reduced = value if so_far is None else self._call(so_far, value)
+        self.state.update(reduced)
+        out.collect(reduced)
+
+
+class RollingAggregation:
+    """The same of an aggregation of ours, for which something stands that reads and sets its field."""
+
+    state: ValueState[Any]
+
+    def __init__(self, aggregator: FieldAggregator[Any]) -> None:
+        self._aggregator = aggregator
+
+    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        so_far = self.state.value()
+        reduced = value if so_far is None else self._aggregator.reduce(so_far, value)
+        self.state.update(reduced)
+        out.collect(reduced)
+
+
+def rolling(description: KeyedReduceDescription) -> RollingReduction | RollingAggregation:
+    """What ``description`` does with an element."""
+    if isinstance(description.function, FieldAggregator):
+        return RollingAggregation(description.function)
+    return RollingReduction(description.call)
+
+
+def rolling_refusal(description: KeyedReduceDescription) -> str | None:
+    """Why the function is called for each element, None if it is not, as far as its input is known."""
+    function = description.function
+    if isinstance(function, FieldAggregator) and function.method not in ("sum", "min", "max"):
+        return "gives the best element so far of each key"
+    return ProcessFold(rolling(description).processElement).reason
+
+
+class RollingPath(ColumnPath):
+    """The results of a run, and what there is behind it."""
+
+    def __init__(self, columns: ProcessColumns, output: Output) -> None:
+        self.columns = columns
+        self._output = output
+
+    def process(self, records: Records) -> bool:
+        results = self.columns.process(records)
+        if results is not None:
+            self._output.emitRecords(results)
+        return results is not None
+
+
+class ColumnGroupedReduce(WithColumns, StreamGroupedReduceOperator):
+    """``StreamGroupedReduceOperator`` with its path; in BATCH, where only the last of a key is emitted, without."""
+
+    def __init__(self, context: OperatorContext, description: KeyedReduceDescription) -> None:
+        super().__init__(context, description)
+        if self.tracesFunctions and not context.batch and may_be_traced(description.call):
+            function = rolling(description)
+            function.state = TableValueState(self.states, ValueStateDescriptor(REDUCED))
+            columns = ProcessColumns(
+                function.processElement,
+                self.backend,
+                ClockService(self, "Call process, with a KeyedProcessFunction."),
+                description.function or description.call,
+            )
+            self.path = RollingPath(columns, self.output)
