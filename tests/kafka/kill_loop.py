@@ -37,6 +37,8 @@ KEYS = 7
 PARTITIONS = 2
 BEGIN = 1_700_000_000_000
 PATIENCE = 600.0
+AHEAD = 2_000
+"""How many elements the job may be behind."""
 
 
 class Feeder:
@@ -48,6 +50,8 @@ class Feeder:
         self._choice = random.Random(seed)
         self.sent: list[tuple[str, int, int]] = []
         """Key, number and timestamp of each element."""
+        self.allowed = AHEAD
+        """How many may be sent by now, so that a slow machine keeps up."""
         self._ended = threading.Event()
         self._away = threading.Lock()
         self._thread = threading.Thread(target=self._feed, daemon=True)
@@ -55,8 +59,9 @@ class Feeder:
 
     def _feed(self) -> None:
         while not self._ended.wait(self._choice.choice((0.1, 0.3, 1.0))):
-            with self._away:
-                self._send(self._choice.randrange(20, 200))
+            if len(self.sent) < self.allowed:
+                with self._away:
+                    self._send(self._choice.randrange(20, 200))
 
     def _send(self, count: int) -> None:
         elements = []
@@ -229,7 +234,9 @@ class Loop:
         self.broker.close()
 
     def _results(self) -> list[str]:
-        return [message.value().decode() for message in self._topics.read("results")]
+        found = [message.value().decode() for message in self._topics.read("results")]
+        self.feeder.allowed = sum("|element|" in text for text in found) + AHEAD
+        return found
 
     def _await_output(self) -> None:
         """Wait until something has been written since now, by a job that is started if it has ended."""
