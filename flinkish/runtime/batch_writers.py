@@ -19,8 +19,10 @@ def is_written_in_batches(sink: object) -> TypeGuard[WrittenInBatches]:
     return isinstance(sink, (KafkaSink, JdbcSink))
 
 
-def is_written_in_tasks(sink: object) -> TypeGuard[KafkaSink[Any]]:
+def is_written_in_tasks(sink: object) -> TypeGuard[WrittenInBatches]:
     """Whether each task may write its part of a batch with a writer of its own."""
+    if isinstance(sink, JdbcSink):
+        return not sink.connectionOptions.isSqlite
     return (
         isinstance(sink, KafkaSink) and sink.deliveryGuarantee is not DeliveryGuarantee.EXACTLY_ONCE
     )
@@ -38,4 +40,4 @@ def batch_writer(
     on from a checkpoint, and ``timeZone`` the one that texts of times are in."""
     if isinstance(sink, KafkaSink):
         return KafkaWriter(sink, name, job, timeZone)
-    return JdbcWriter(sink, name, job, uid)
+    return JdbcWriter(sink, name, job, uid).prepared()

@@ -294,7 +294,7 @@ class _Queries:
 
     def _sinks(self, run: JobRun | None) -> BatchSinks:
         return BatchSinks(
-            [vertex.head for vertex in self._graph.sinks],
+            self._graph.sinks,
             self.monitor.metrics,
             self._plan,
             self._storage,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from flinkish.api.connectors.kafka.sink import KafkaSink
 from flinkish.api.connectors.kafka.source import KafkaSource
 from flinkish.api.functions.functions import RichFunction
 from flinkish.graph.job_graph import JobGraph
@@ -53,7 +54,8 @@ def close_open_tasks(session: SparkSession, run: JobRun | None, graph: JobGraph)
     workers. Does nothing if no function overrides ``close`` and no source or sink holds connections."""
     functions = [f for v in graph.vertices for n in v.operators for f in n.operator.userFunctions]
     held = any(isinstance(v.head.content, KafkaSource) for v in graph.sources) or any(
-        is_written_in_tasks(v.head.content) for v in graph.sinks
+        isinstance(v.head.content, KafkaSink) and is_written_in_tasks(v.head.content)
+        for v in graph.sinks
     )
     if run is None or not (held or any(map(_closes, functions))):
         return

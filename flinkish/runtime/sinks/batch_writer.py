@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from flinkish.runtime.records.records import Records
@@ -16,6 +17,14 @@ class SendCounts(NamedTuple):
     """How many elements came."""
     sent: int
     """How many records were made of them and sent."""
+
+
+def total_counts(reports: Sequence[bytes]) -> SendCounts | None:
+    """The sum of what tasks told, each a pickled ``SendCounts``; None if no task wrote."""
+    found: list[SendCounts] = [pickle.loads(report) for report in reports]
+    if not found:
+        return None
+    return SendCounts(sum(each.received for each in found), sum(each.sent for each in found))
 
 
 class BatchWriter(ABC):

@@ -7,28 +7,18 @@ written again.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from flinkish.api.connectors.kafka.sink import KafkaSink
-from flinkish.api.errors import hide_elements
 from flinkish.deployment.vertex_plans import shipped_sink
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.closing import closed_on_error
 from flinkish.runtime.kafka.writer import KafkaWriter
-from flinkish.runtime.sinks.batch_writer import SendCounts
+from flinkish.runtime.sinks.batch_writer import SendCounts, total_counts
+from flinkish.runtime.task.plan import Subtask
 from flinkish.runtime.task.store import OPEN_TASKS, JobRun, TaskKey
-from flinkish.spark.sinks.user_sinks import frames_of, runs_of
-from flinkish.spark.stage_run import this_subtask
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-
-_COUNTS = "received long, sent long"
+from flinkish.spark.sinks.sink_tasks import Part, WorkerSink, runs_of
 
 
 @dataclass(frozen=True)
@@ -38,10 +28,14 @@ class SinkTasks:
     run: JobRun | None
     parallelism: int
 
+    def of(self, node: StreamNode) -> int:
+        """In how many of them a sink is written."""
+        return min(node.parallelism or self.parallelism, self.parallelism)
+
 
 @dataclass(frozen=True)
-class SendFunction:
-    """Rows of frames to ``SendCounts``, for ``mapInArrow``."""
+class SendTask:
+    """Writes with a ``TaskWriter``, and tells ``SendCounts``."""
 
     # It has the passwords
     payload: bytes = field(repr=False)
@@ -49,51 +43,42 @@ class SendFunction:
     name: str
     timeZone: str
     batchId: int
-    tasks: SinkTasks
-    elementsHidden: bool
+    run: JobRun | None
+    parallelism: int
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        hide_elements(self.elementsHidden)
-        runs = runs_of(batches)
-        if runs is None:
-            return
+    def __call__(self, parts: Iterable[Part], subtask: Subtask) -> bytes:
         # The same for all tasks: a worker has one producer, whichever parts of the batches it gets
-        key = None if self.tasks.run is None else TaskKey(self.tasks.run, f"sink {self.uid}", 0)
+        key = None if self.run is None else TaskKey(self.run, f"sink {self.uid}", 0)
         writer: KafkaWriter = (key and OPEN_TASKS.take(key)) or self._opened()
-        index = this_subtask().index
         with closed_on_error(writer):
-            writer.beginTask(index, max(self.tasks.parallelism, index + 1))
-            counts = writer.write(runs, self.batchId)
+            writer.beginTask(subtask.index, self.parallelism)
+            counts = writer.write(runs_of(parts), self.batchId)
         if key is None:
             writer.close()
         else:
             OPEN_TASKS.keep(key, writer)
-        yield pa.RecordBatch.from_pylist([counts._asdict()])
+        return pickle.dumps(counts)
 
     def _opened(self) -> KafkaWriter:
         sink: KafkaSink[object] = pickle.loads(self.payload)
         return KafkaWriter(sink, self.name, "", self.timeZone)
 
 
-class TaskWriters:
+class TaskWriters(WorkerSink):
     """The writers of one sink in the workers."""
 
-    def __init__(self, node: StreamNode, tasks: SinkTasks, elementsHidden: bool) -> None:
+    def __init__(self, node: StreamNode, tasks: SinkTasks) -> None:
         assert isinstance(node.content, KafkaSink)
+        self.parallelism = tasks.of(node)
         self._node = node
         self._payload = shipped_sink(node.name, node.content)
-        self._tasks = tasks
-        self._hidden = elementsHidden
+        self._run = tasks.run
 
-    def write(self, frame: DataFrame, batchId: int, timeZone: str) -> SendCounts:
-        """Write the elements that ``frame`` has for this sink."""
+    def writeTask(self, batchId: int, timeZone: str) -> SendTask:
         node = self._node
-        function = SendFunction(
-            self._payload, node.uid, node.name, timeZone, batchId, self._tasks, self._hidden
+        return SendTask(
+            self._payload, node.uid, node.name, timeZone, batchId, self._run, self.parallelism
         )
-        rows = frame
-        if self._tasks.parallelism == 1:
-            # One task has one order, also of what comes straight from several parts of a source
-            rows = rows.coalesce(1)
-        found = frames_of(rows, node.uid).mapInArrow(function.__call__, _COUNTS).collect()
-        return SendCounts(sum(row[0] for row in found), sum(row[1] for row in found))
+
+    def finish(self, batchId: int, reports: Sequence[bytes]) -> SendCounts | None:
+        return total_counts(reports)
