@@ -62,7 +62,8 @@ test-kafka: $(READY) maven
 	FLINKISH_TEST_SERVERS=1 $(BIN)/pytest -m kafka tests/kafka
 	command -v redis-server >/dev/null || \
 		{ apt-get update && apt-get install --yes --no-install-recommends redis-server; }
-	FLINKISH_TEST_SERVERS=1 $(BIN)/pytest tests/runtime/sinks/test_jdbc_writer.py tests/docs/test_own_sinks.py
+	FLINKISH_TEST_SERVERS=1 $(BIN)/pytest tests/runtime/sinks/test_jdbc_writer.py \
+		tests/spark/sinks/test_jdbc_tasks.py tests/docs/test_own_sinks.py
 
 # The notebooks of the examples, each on a kernel of its own.
 test-notebooks: $(READY)

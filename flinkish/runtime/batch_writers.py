@@ -20,8 +20,10 @@ def is_written_in_batches(sink: object) -> TypeGuard[WrittenInBatches]:
     return isinstance(sink, (KafkaSink, JdbcSink))
 
 
-def is_written_in_tasks(sink: object) -> TypeGuard[KafkaSink[Any]]:
+def is_written_in_tasks(sink: object) -> TypeGuard[WrittenInBatches]:
     """Whether each task may write its part of a batch with a writer of its own."""
+    if isinstance(sink, JdbcSink):
+        return not sink.connectionOptions.isSqlite
     return isinstance(sink, KafkaSink)
 
 
@@ -39,4 +41,4 @@ def batch_writer(
         if sink.deliveryGuarantee is DeliveryGuarantee.EXACTLY_ONCE:
             return ExactlyOnceWriter.alone(sink, name, job, timeZone)
         return KafkaWriter(sink, name, timeZone)
-    return JdbcWriter(sink, name, job, uid)
+    return JdbcWriter(sink, name, job, uid).prepared()

@@ -311,7 +311,7 @@ class _Queries:
             if any(edge.source.uid in unplanned for edge in vertex.inputs)
         )
         return BatchSinks(
-            [vertex.head for vertex in self._graph.sinks],
+            self._graph.sinks,
             self.monitor.metrics,
             self._plan,
             self._storage,

@@ -32,7 +32,7 @@ FRAME_SCHEMA = StructType(
 )
 """The columns of a FrameRow; as text the JVM would have to parse them for each job."""
 
-_ARROW_SCHEMA = pa.schema(
+ARROW_SCHEMA = pa.schema(
     [
         ("level", pa.int32()),
         ("target", pa.string()),
@@ -44,13 +44,14 @@ _ARROW_SCHEMA = pa.schema(
         ("frame", pa.binary()),
     ]
 )
+"""The same for Arrow."""
 
 
 def arrow_batch(rows: Sequence[FrameRow]) -> pa.RecordBatch:
     """Rows as an Arrow batch."""
     columns = zip(*rows)
-    arrays = [pa.array(column, type=field.type) for column, field in zip(columns, _ARROW_SCHEMA)]
-    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW_SCHEMA)
+    arrays = [pa.array(column, type=field.type) for column, field in zip(columns, ARROW_SCHEMA)]
+    return pa.RecordBatch.from_arrays(arrays, schema=ARROW_SCHEMA)
 
 
 def frame_rows(rows: Iterable[Any]) -> Iterable[FrameRow]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from flinkish.api.connectors.kafka.sink import KafkaSink
 from flinkish.api.connectors.kafka.source import KafkaSource
 from flinkish.api.functions.functions import RichFunction
 from flinkish.graph.job_graph import JobGraph
-from flinkish.runtime.batch_writers import is_written_in_tasks
 from flinkish.runtime.task.store import OPEN_TASKS, JobRun
 from flinkish.spark.connect.server import is_remote
 from flinkish.spark.session.session import JOB_SETTINGS
@@ -81,7 +81,7 @@ def _is_held(graph: JobGraph) -> bool:
     functions = [f for v in graph.vertices for n in v.operators for f in n.operator.userFunctions]
     return (
         any(isinstance(v.head.content, KafkaSource) for v in graph.sources)
-        or any(is_written_in_tasks(v.head.content) for v in graph.sinks)
+        or any(isinstance(v.head.content, KafkaSink) for v in graph.sinks)
         or any(map(_closes, functions))
     )
 

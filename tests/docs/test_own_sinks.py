@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from flinkish import StreamExecutionEnvironment
@@ -236,3 +237,122 @@ def test_a_refused_document_fails_the_job(page, local, index):
     local.fromData({"id": "a", "amount": 1}, {"id": "b", "amount": "much"}).sinkTo(sink)
     with pytest.raises(UserFunctionError, match="mapper_parsing_exception"):
         local.execute()
+
+
+# ---------------------------------------------------------------------- Delta and Iceberg
+
+ORDERS = [{"user": name, "amount": amount} for amount, name in enumerate("abcdefgh")]
+
+
+class DeltaOrders:
+    """An empty table of Delta's."""
+
+    def __init__(self, page: dict[str, Any], directory: Path) -> None:
+        self.page, self.path = page, str(directory / "table")
+        page["DeltaTable"].create(self.path, COLUMNS)
+
+    def sink(self, application: str) -> Any:
+        return self.page["DeltaRows"](self.path, application)
+
+    def rows(self) -> list[dict[str, Any]]:
+        found = self.page["DeltaTable"](self.path).to_pyarrow_table().to_pylist()
+        return sorted(found, key=lambda row: row["amount"])
+
+    def commits(self) -> int:
+        # The first one created the table
+        return len(self.page["DeltaTable"](self.path).history()) - 1
+
+
+class IcebergOrders:
+    """An empty table of Iceberg's, in a catalog in a file."""
+
+    def __init__(self, page: dict[str, Any], directory: Path) -> None:
+        uri, warehouse = f"sqlite:///{directory}/catalog.db", f"file://{directory}"
+        self.page = page
+        self.catalog = {"type": "sql", "uri": uri, "warehouse": warehouse}
+        catalog = page["load_catalog"]("flinkish", **self.catalog)
+        catalog.create_namespace("shop")
+        catalog.create_table("shop.orders", COLUMNS)
+
+    def sink(self, application: str) -> Any:
+        return self.page["IcebergRows"](self.catalog, "shop.orders", application)
+
+    def rows(self) -> list[dict[str, Any]]:
+        found = self.sink("").open().scan().to_arrow().to_pylist()
+        return sorted(found, key=lambda row: row["amount"])
+
+    def commits(self) -> int:
+        return len(self.sink("").open().history())
+
+
+COLUMNS = pa.schema([("user", pa.string()), ("amount", pa.int64())])
+
+
+@pytest.fixture(params=[DeltaOrders, IcebergOrders])
+def orders(request: pytest.FixtureRequest, page: dict[str, Any], tmp_path: Path) -> Any:
+    return request.param(page, tmp_path)
+
+
+def test_a_table_gets_a_commit_for_each_batch(orders, local):
+    local.getConfig().setElementsPerBatch(3)
+    local.fromCollection(ORDERS).sinkTo(orders.sink("job"))
+    local.execute()
+    assert orders.rows() == ORDERS
+    assert orders.commits() == 3
+
+
+def test_a_table_knows_a_batch_that_comes_again(orders):
+    def write(sink: Any, batch: int, rows: list[dict[str, Any]]) -> None:
+        context = BatchContext(TaskInfo("Writer"), batch)
+        prepared = []
+        for row in rows:
+            writer = sink.createWriter(context)
+            writer.write(row, None)
+            prepared += writer.prepareCommit()
+        commit("Writer", sink, prepared, context)
+
+    for _ in range(2):
+        # Other files each time, as after a crash between the commit and the note of it
+        write(orders.sink("job"), 0, ORDERS[:2])
+    assert orders.rows() == ORDERS[:2]
+    write(orders.sink("job"), 1, ORDERS[2:3])
+    write(orders.sink("another job"), 0, ORDERS[3:4])
+    write(orders.sink("job"), 1, ORDERS[4:])
+    assert orders.rows() == ORDERS[:4]
+
+
+@pytest.mark.recovery
+def test_a_table_has_all_rows_once_after_a_batch_that_failed(orders, env, tmp_path):
+    """The commit of the second batch is done, and its note in the checkpoint is not."""
+    broken = [True]
+
+    def job(environment: StreamExecutionEnvironment) -> None:
+        environment.enableCheckpointing(str(tmp_path / "checkpoint"))
+        environment.setParallelism(2).getConfig().setElementsPerBatch(4)
+        sink = orders.sink("job")
+        rows = environment.fromCollection(ORDERS).uid("orders").keyBy(lambda row: row["user"])
+        rows.map(lambda row: row).uid("rows").sinkTo(sink).uid("table")
+        committer = sink.createCommitter
+
+        def breaks(context: Any) -> Any:
+            made = committer(context)
+            commit_ = made.commit
+
+            def commit_and_break(requests: Any) -> None:
+                commit_(requests)
+                if context.getBatchId() == 1 and broken.pop():
+                    raise OSError("power cut")
+
+            made.commit = commit_and_break
+            return made
+
+        sink.createCommitter = breaks
+        environment.execute()
+
+    with pytest.raises(UserFunctionError, match="power cut"):
+        job(env)
+    assert orders.rows() == ORDERS
+    broken.append(False)
+    job(StreamExecutionEnvironment.getExecutionEnvironment(env._sparkSession))
+    assert orders.rows() == ORDERS
+    assert orders.commits() == 2

@@ -34,7 +34,6 @@ from flinkish import (
     ValueStateDescriptor,
     WatermarkStrategy,
 )
-from flinkish.spark.sinks import task_writers
 
 WINDOW = 1_000
 QUIET = 500
@@ -42,7 +41,7 @@ QUIET = 500
 
 @dataclass(frozen=True)
 class Run:
-    """The job on one checkpoint. ``few``: batches of no more elements are written by the driver."""
+    """The job on one checkpoint."""
 
     servers: str
     topic: str
@@ -50,7 +49,6 @@ class Run:
     checkpoint: str
     parallelism: int
     savepoint: str = ""
-    few: int = 0
 
     @property
     def json(self) -> str:
@@ -99,7 +97,6 @@ def _contents(key: str, context: Any, elements: Iterable[Any], out: Collector[st
 
 def start(run: Run) -> JobClient:
     """The job, running."""
-    setattr(task_writers, "FEW_ELEMENTS", run.few)  # noqa: B010 - mypy sees a constant
     env = StreamExecutionEnvironment.getExecutionEnvironment().setParallelism(run.parallelism)
     env.setMaxParallelism(8)
     env.enableCheckpointing(run.checkpoint)

@@ -21,7 +21,6 @@ from flinkish import (
     StreamExecutionEnvironment,
     WatermarkStrategy,
 )
-from flinkish.spark.sinks import task_writers
 from tests.kafka.killed_writer import exactly_once, kill_at
 
 RECORDS_A_BATCH = 400
@@ -51,12 +50,8 @@ class Deadly(KafkaRecordSerializationSchema[str]):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(
-    servers: str, topic: str, results: str, checkpoint: str, moment: str, batch: int, few: str
-) -> None:
+def main(servers: str, topic: str, results: str, checkpoint: str, moment: str, batch: int) -> None:
     """Count each user's records, and write each count."""
-    if few == "workers":
-        setattr(task_writers, "FEW_ELEMENTS", 0)  # noqa: B010 - mypy sees a constant
     env = StreamExecutionEnvironment.getExecutionEnvironment().setParallelism(2)
     env.getConfig().setElementsPerBatch(RECORDS_A_BATCH)
     env.enableCheckpointing(checkpoint)
@@ -76,5 +71,5 @@ def main(
 
 
 if __name__ == "__main__":
-    servers, topic, results, checkpoint, moment, batch, few = sys.argv[1:]
-    main(servers, topic, results, checkpoint, moment, int(batch), few)
+    servers, topic, results, checkpoint, moment, batch = sys.argv[1:]
+    main(servers, topic, results, checkpoint, moment, int(batch))

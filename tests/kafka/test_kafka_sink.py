@@ -26,7 +26,6 @@ from flinkish import (
 from flinkish.api.errors import InvalidProgramError, JobExecutionError, UserFunctionError
 from flinkish.runtime.kafka.exactly_once import ExactlyOnceWriter
 from flinkish.runtime.records.records import untimed
-from flinkish.spark.sinks import task_writers
 from tests.kafka.broker import KafkaBroker
 from tests.kafka.killed_writer import MOMENTS, RECORDS, exactly_once
 from tests.kafka.topics import Topics
@@ -283,9 +282,8 @@ def test_a_batch_that_failed_in_a_worker_is_written_again(env, topics, topic, bu
 
 
 @pytest.mark.slow("six batches on Spark, and workers that are visited at the end")
-def test_workers_write_exactly_once(env, topics, topic, builder, monkeypatch):
+def test_workers_write_exactly_once(env, topics, topic, builder):
     """Each writer gets the same keys in all batches."""
-    monkeypatch.setattr(task_writers, "FEW_ELEMENTS", 0)
     builder.setDeliveryGuarantee(DeliveryGuarantee.EXACTLY_ONCE).setTransactionalIdPrefix(topic)
     result = signed_job(env, topic, builder)
     assert result.getMetrics()["latest"].user["numRecordsSend"] == COUNT
@@ -299,15 +297,7 @@ def test_workers_write_exactly_once(env, topics, topic, builder, monkeypatch):
     assert {len(numbers) for numbers in of_key.values()} == {COUNT // KEYS}
     assert all(numbers == sorted(numbers) for numbers in of_key.values())
     assert {len(each) for each in writers.values()} == {1}
-    assert set().union(*writers.values()) == {b"(0, 3)", b"(1, 3)"}
-
-
-def test_small_batches_are_written_by_the_driver(env, topics, topic, builder):
-    builder.setDeliveryGuarantee(DeliveryGuarantee.EXACTLY_ONCE).setTransactionalIdPrefix(topic)
-    result = signed_job(env, topic, builder)
-    assert result.getMetrics()["latest"].user["numRecordsSend"] == COUNT
-    found = [dict(message.headers()) for message in topics.read(topic)]
-    assert [sign["process"] for sign in found] == [str(os.getpid()).encode()] * COUNT
+    assert set().union(*writers.values()) == {b"(0, 2)", b"(1, 2)"}
 
 
 def test_at_parallelism_1_there_is_one_writer(env, topics, topic, builder):

@@ -41,9 +41,8 @@ def wait_until(condition: Any, seconds: float = 60) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.slow("starts a program with Spark for each kill")
-@pytest.mark.parametrize("writers", ["workers", "driver"])
 def test_a_killed_job_loses_and_doubles_nothing(
-    broker: KafkaBroker, topics: Topics, topic, tmp_path, writers
+    broker: KafkaBroker, topics: Topics, topic, tmp_path
 ):
     """A batch is killed before, while and after its transaction is committed, and counted again."""
     results = f"{topic}-results"
@@ -54,9 +53,9 @@ def test_a_killed_job_loses_and_doubles_nothing(
     command = [sys.executable, "-m", "tests.kafka.killed_job", broker.bootstrapServers]
     command += [topic, results, str(tmp_path / "checkpoint")]
     for batch, moment in enumerate(MOMENTS):
-        done = run([*command, moment, str(batch), writers])
+        done = run([*command, moment, str(batch)])
         assert done.returncode == -9, done.stdout + done.stderr
-    done = run([*command, "", "-1", writers])
+    done = run([*command, "", "-1"])
     assert done.returncode == 0, done.stdout + done.stderr
     counts = Counter(word.decode() for word in words * 2)
     expected = [f"{word}:{n}" for word, count in counts.items() for n in range(1, count + 1)]

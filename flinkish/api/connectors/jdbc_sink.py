@@ -45,8 +45,9 @@ StatementBuilder = Callable[[PreparedStatement, Any], None]
 
 @dataclass(frozen=True)
 class JdbcExecutionOptions:
-    """How statements are executed (Flink: ``JdbcExecutionOptions``): ``batchSize`` of them at a time.
-    ``maxRetries`` and the interval have no effect: a batch is a transaction, which fails the job."""
+    """How statements are executed (Flink: ``JdbcExecutionOptions``): ``batchSize`` of them at a time. A
+    transaction that the database ends for a deadlock is tried again up to ``maxRetries`` times; any other
+    error fails the job. The interval has no effect: statements are executed at the end of each batch."""
 
     batchSize: int = 5_000
     maxRetries: int = 3
@@ -80,7 +81,7 @@ class JdbcExecutionOptionsBuilder:
         return self
 
     def withMaxRetries(self, maxRetries: int) -> JdbcExecutionOptionsBuilder:
-        """Accepted, without effect: a job that failed is started again on its checkpoint."""
+        """How often a transaction is tried again that the database ended for a deadlock."""
         self._retries = whole_number("withMaxRetries", maxRetries)
         return self
 
@@ -100,6 +101,11 @@ class JdbcConnectionOptions:
 
     def __post_init__(self) -> None:
         checked_url(self.url)
+
+    @property
+    def isSqlite(self) -> bool:
+        """Whether it is a file of SQLite's, which has one writer at a time."""
+        return self.url.startswith("jdbc:sqlite:")
 
     class JdbcConnectionOptionsBuilder:
         """Builds ``JdbcConnectionOptions``."""
@@ -187,10 +193,11 @@ def postgresql_parameters(options: JdbcConnectionOptions) -> dict[str, Any]:
 class JdbcSink(Sink[T_contra]):
     """Rows of a table, by a statement for each element (Flink: ``JdbcSink``).
 
-    A batch is one transaction. With exactly once, its number is written in the same transaction into the
-    table ``flinkish_batches`` of the database: a batch that comes again after a crash is known. So it is
-    for any statement; where a key is there already, say what is to happen: ``INSERT ... ON CONFLICT (id)
-    DO UPDATE SET ...``. PostgreSQL needs ``pip install 'flinkish[postgresql]'``.
+    On Spark the workers write to PostgreSQL, what a task has of a batch in one transaction; SQLite and local
+    execution have one writer, and a transaction for each batch. With exactly once, the number of the batch is
+    written in the same transaction into the table ``flinkish_writers`` of the database: what comes again after
+    a crash is known. So it is for any statement; where a key is there already, say what is to happen: ``INSERT
+    ... ON CONFLICT (id) DO UPDATE SET ...``. PostgreSQL needs ``pip install 'flinkish[postgresql]'``.
 
     >>> from flinkish import JdbcConnectionOptions, JdbcSink
     >>> sink = (

@@ -131,7 +131,8 @@ class DataStreamSink(AbsentMethods, Generic[T]):
         return self
 
     def setParallelism(self, parallelism: int) -> Self:
-        """Accepted for ported jobs; Spark decides how many tasks write."""
+        """In how many tasks a ``JdbcSink``, ``forEachPartition`` or a sink of the user's own writes, at most
+        the job's parallelism. Of other sinks Spark decides how many tasks write."""
         self._transformation.parallelism = positive("setParallelism", parallelism, MAX_KEY_GROUPS)
         return self
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flinkish.api.errors import JobExecutionError
@@ -30,6 +31,23 @@ class SendError(JobExecutionError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SendError, (str(self), dict(self.counts))
+
+
+def total_counts(reports: Sequence[bytes]) -> SendCounts | None:
+    """The sum of what tasks told, each a pickled ``SendCounts``; None if no task wrote."""
+    return total([pickle.loads(report) for report in reports])
+
+
+def total(counts: Sequence[SendCounts]) -> SendCounts | None:
+    """The sum of ``counts``; None of none."""
+    if not counts:
+        return None
+    waited = [each.backPressuredMillis for each in counts if each.backPressuredMillis is not None]
+    return SendCounts(
+        sum(each.received for each in counts),
+        sum(each.sent for each in counts),
+        sum(waited) if waited else None,
+    )
 
 
 class BatchWriter(ABC):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, singledispatchmethod
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.file_sink import FileSink
+from flinkish.api.connectors.jdbc_sink import JdbcSink
 from flinkish.api.connectors.sink import (
     DiscardingSink,
     ForEachBatchDataFrameSink,
@@ -21,7 +22,7 @@ from flinkish.api.connectors.sink import (
 from flinkish.api.errors import NotSupportedError, hide_elements, said_by
 from flinkish.api.execution.progress_bar import clear_progress
 from flinkish.deployment.sink_columns import line_writer, part_files
-from flinkish.graph.job_graph import JobGraph
+from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.attribute_changes import AttributeWarnings
 from flinkish.runtime.batch_writers import (
@@ -34,7 +35,7 @@ from flinkish.runtime.closing import close_all
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.user_code import mapped, user_code_of, user_method_of
-from flinkish.runtime.reports import OperatorReport, decode_reports, sink_report
+from flinkish.runtime.reports import decode_reports, sink_report
 from flinkish.runtime.sinks.batch_writer import BatchWriter, SendCounts, SendError
 from flinkish.runtime.sinks.buckets import BUCKET
 from flinkish.runtime.sinks.driver_results import DriverResults
@@ -51,6 +52,8 @@ from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j
 from flinkish.spark.session.session import JOB_SETTINGS, TIME_ZONE, row_settings
 from flinkish.spark.sinks.columns import sink_schema
 from flinkish.spark.sinks.frame_decoding import LinesFunction, columns_of_frames
+from flinkish.spark.sinks.jdbc_tasks import JdbcTasks
+from flinkish.spark.sinks.sink_tasks import WorkerSink, written_by_workers
 from flinkish.spark.sinks.task_writers import SinkTasks, task_writers
 from flinkish.spark.sinks.user_sinks import UserSink
 
@@ -115,14 +118,14 @@ class BatchSinks:
 
     A batch that failed or was not committed comes again with its id, and is then written again:
     files of that id are replaced, the driver's own sinks get what a first try gave them only once
-    within one run. ``files`` are the sinks that tasks write, by uid; ``tasks`` those in which workers write
-    to Kafka, and ``results`` counts what comes to the driver. ``batchEnded`` is called with the id
+    within one run. ``files`` are the sinks that operators' tasks write, by uid; ``tasks`` those in which workers write
+    the other sinks, and ``results`` counts what comes to the driver. ``batchEnded`` is called with the id
     of a batch, and when (s since the epoch) it came, had run through all stages, and was written.
     """
 
     def __init__(
         self,
-        sinks: Sequence[StreamNode],
+        vertices: Sequence[JobVertex],
         metrics: MetricsTotals,
         plan: CheckpointPlan,
         storage: CheckpointStorage,
@@ -132,6 +135,7 @@ class BatchSinks:
         elementsHidden: bool = False,
         batchEnded: Callable[[int, float, float, float], None] | None = None,
     ) -> None:
+        sinks = [vertex.head for vertex in vertices]
         self._sinks = {node.uid: node for node in sinks}
         self._files = files
         for each in files.values():
@@ -142,18 +146,12 @@ class BatchSinks:
             if isinstance(node.content, _PARALLEL) and node.uid not in files
         }
         """The columns of the sinks that are written by Spark jobs of their own; None: lines of text."""
-        self._users = {
-            node.uid: UserSink(node, storage, elementsHidden)
-            for node in sinks
-            if isinstance(node.content, Sink) and node.content.isUsers
-        }
-        self._in_tasks = {
-            node.uid: task_writers(node, tasks, elementsHidden, lambda: plan.jobIdentity)
-            for node in sinks
-            if is_written_in_tasks(node.content)
-        }
-        self._written_by_workers = {*self._parallel, *self._users, *self._in_tasks}
-        """Sinks that workers write in other Spark jobs than the one that collects."""
+        self._workers: dict[str, WorkerSink] = {}
+        """The sinks that workers write in the Spark job that collects the rest."""
+        for vertex in vertices:
+            sink = _worker_sink(vertex, tasks, plan, storage)
+            if sink is not None:
+                self._workers[vertex.uid] = sink
         check_writers(node.content for node in sinks)
         self._writers: dict[str, BatchWriter] = {}
         self._metrics = metrics
@@ -222,14 +220,16 @@ class BatchSinks:
         began = time.time()
         # Behind those of the run that a savepoint is of, which has written to the same sinks
         number = batchId + self._plan.firstBatch
-        if self._written_by_workers:
-            # Workers write in other Spark jobs than the one that collects.
+        if self._workers:
+            zone, hidden = _time_zone(frame), self.elementsHidden
+            frame = written_by_workers(frame, self._workers, number, hidden, zone)
+        if self._parallel:
             frame = frame.persist()
         try:
             rows = frame
-            if self._written_by_workers:
-                by_workers = F.col("target").isin(list(self._written_by_workers))
-                content = F.when(~by_workers, F.col("frame"))
+            if self._parallel:
+                by_other_jobs = F.col("target").isin(list(self._parallel))
+                content = F.when(~by_other_jobs, F.col("frame"))
                 rows = frame.withColumn("frame", content)
             by_target: dict[str, list[Any]] = {}
             for row in sorted(frame_rows(self._collected(rows)), key=_place):
@@ -246,20 +246,15 @@ class BatchSinks:
                     if self._cancelled:
                         raise BatchAbortedError
                     self._write_parallel(self._sinks[uid], frame, number)
-            for uid, sink in self._users.items():
-                if uid in by_target:
-                    sink.write(frame, number)
             counts: dict[str, SendCounts] = {}
             self._results.beginBatch()
-            for uid, writers in self._in_tasks.items():
-                if uid in by_target:
-                    if self._cancelled:
-                        raise BatchAbortedError
-                    elements = _elements_for(uid, found)
-                    with self._counted(uid):
-                        counts[uid] = writers.write(frame, number, _time_zone(frame), elements)
+            for uid, sink in self._workers.items():
+                with self._counted(uid):
+                    counted = sink.finish(number, by_target.pop(uid, ()))
+                if counted is not None:
+                    counts[uid] = counted
             for uid, node in self._sinks.items():
-                if uid not in by_target or uid in self._written_by_workers or uid in self._files:
+                if uid not in by_target or uid in self._parallel or uid in self._files:
                     continue
                 runs = [decode_frame(data).records for data in by_target[uid]]
                 if is_written_in_batches(node.content):
@@ -284,7 +279,7 @@ class BatchSinks:
             if self._batch_ended is not None:
                 self._batch_ended(batchId, began, collected, ended)
         finally:
-            if self._written_by_workers:
+            if self._parallel:
                 frame.unpersist()
 
     @contextmanager
@@ -308,7 +303,7 @@ class BatchSinks:
         """Called when the job has ended."""
         for files in self._files.values():
             files.clear()
-        close_all([*self._writers.values(), *self._in_tasks.values()])
+        close_all(list(self._writers.values()))
 
     def _writer(self, node: StreamNode, frame: DataFrame) -> BatchWriter:
         """The writer of a sink, opened with its first batch."""
@@ -388,10 +383,18 @@ def to_columns(rows: DataFrame, schema: StructType) -> DataFrame:
     return rows.mapInArrow(travelling(rows.sparkSession, columns_of_frames), schema)
 
 
-def _elements_for(uid: str, found: Iterable[tuple[Sequence[OperatorReport], object]]) -> int:
-    """How many elements of a batch a sink gets."""
-    edges = (edge for reports, _ in found for report in reports for edge in report.edges)
-    return sum(edge.records for edge in edges if edge.target == uid)
+def _worker_sink(
+    vertex: JobVertex, tasks: SinkTasks, plan: CheckpointPlan, storage: CheckpointStorage
+) -> WorkerSink | None:
+    """The sink of ``vertex`` if workers write it in the Spark job that collects the rest, else None."""
+    node = vertex.head
+    if isinstance(node.content, Sink) and node.content.isUsers:
+        return UserSink(node, storage, tasks.of(node))
+    if not is_written_in_tasks(node.content):
+        return None
+    if isinstance(node.content, JdbcSink):
+        return JdbcTasks(vertex, plan.jobIdentity, tasks.of(node))
+    return task_writers(node, tasks, lambda: plan.jobIdentity)
 
 
 def _time_zone(frame: DataFrame) -> str:

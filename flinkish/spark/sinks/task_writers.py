@@ -7,62 +7,26 @@ again is written again.
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
-from typing import TYPE_CHECKING
-
-import pyarrow as pa
+from typing import NamedTuple
 
 from flinkish.api.connectors.kafka.sink import DeliveryGuarantee, KafkaSink
-from flinkish.api.errors import JobExecutionError, hide_elements
+from flinkish.api.errors import JobExecutionError
 from flinkish.deployment.vertex_plans import shipped_sink
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.closing import closed_on_error
 from flinkish.runtime.kafka.exactly_once import ExactlyOnceWriter, begin_run
 from flinkish.runtime.kafka.transactions import SinkRun
 from flinkish.runtime.kafka.writer import FencedError, KafkaWriter
-from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.records import Records
-from flinkish.runtime.sinks.batch_writer import SendCounts, SendError
+from flinkish.runtime.sinks.batch_writer import SendCounts, SendError, total
+from flinkish.runtime.task.plan import Subtask
 from flinkish.runtime.task.store import OPEN_TASKS, JobRun, TaskKey
-from flinkish.spark.placement import balanced_integers
-from flinkish.spark.sinks.user_sinks import frames_of, runs_of
-from flinkish.spark.stage_run import this_subtask
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
-
-
-FEW_ELEMENTS = 10_000
-"""With EXACTLY_ONCE the driver writes batches of no more elements: it is done before workers have begun. A batch that
-comes again must be written by the same writers, so a version with another number doubles the batch in which it
-takes over."""
-
-_WRITER = "writer"
-
-_SENT = pa.schema(
-    [
-        ("received", pa.int64()),
-        ("sent", pa.int64()),
-        ("backPressuredMillis", pa.int64()),
-        (_WRITER, pa.int32()),
-        ("identity", pa.string()),
-        ("failure", pa.string()),
-        ("errors", pa.string()),
-    ]
-)
-
-_COLUMNS = (
-    "received long, sent long, backPressuredMillis long, writer int, identity string, failure string,"
-    " errors string"
-)
-"""What a task tells of a writer: what it has done, which one it is, and the records that were refused."""
+from flinkish.spark.sinks.sink_tasks import Part, WorkerSink, runs_of
 
 
 @dataclass(frozen=True)
@@ -75,6 +39,21 @@ class SinkTasks:
     parallelism: int
     uncertain: frozenset[str]
 
+    def of(self, node: StreamNode) -> int:
+        """In how many of them a sink is written."""
+        return min(node.parallelism or self.parallelism, self.parallelism)
+
+
+class WriterReport(NamedTuple):
+    """What a writer tells the driver of a batch: what it has sent, which one it is, and the records that were refused,
+    as an error of a task has no room for counts."""
+
+    number: int
+    identity: str
+    counts: SendCounts | None
+    failure: str = ""
+    errors: Mapping[str, int] = {}
+
 
 @dataclass(frozen=True)
 class SinkBatch:
@@ -86,64 +65,67 @@ class SinkBatch:
     name: str
     timeZone: str
     batchId: int
-    tasks: SinkTasks
-    elementsHidden: bool
+    run: JobRun | None
+    parallelism: int
 
     def key(self, number: int) -> TaskKey | None:
         """What a worker keeps a writer by."""
-        run = self.tasks.run
-        return None if run is None else TaskKey(run, f"sink {self.uid}", number)
+        return None if self.run is None else TaskKey(self.run, f"sink {self.uid}", number)
 
     def sink(self) -> KafkaSink[object]:
         """The sink, as the workers get it."""
         sink: KafkaSink[object] = pickle.loads(self.payload)
         return sink
 
+    def written(
+        self, writer: KafkaWriter, runs: Iterable[Records], key: TaskKey | None
+    ) -> SendCounts:
+        """Write with ``writer``, which is kept by ``key`` or closed."""
+        with closed_on_error(writer):
+            counts = writer.write(runs, self.batchId)
+        if key is None:
+            writer.close()
+        else:
+            OPEN_TASKS.keep(key, writer)
+        return counts
+
 
 @dataclass(frozen=True)
-class SendFunction:
-    """Rows of frames to ``SendCounts``, for ``mapInArrow``."""
+class SendTask:
+    """Writes what a task has of a batch, and tells a ``WriterReport``."""
 
     batch: SinkBatch
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, parts: Iterable[Part], subtask: Subtask) -> bytes:
         batch = self.batch
-        hide_elements(batch.elementsHidden)
-        runs = runs_of(batches)
-        if runs is None:
-            return
         # The same for all tasks: a worker has one producer, whichever parts of the batches it gets
         key = batch.key(0)
         writer: KafkaWriter = (key and OPEN_TASKS.take(key)) or KafkaWriter(
             batch.sink(), batch.name, batch.timeZone
         )
-        index = this_subtask().index
-        writer.beginTask(index, max(batch.tasks.parallelism, index + 1))
-        yield _sent(index, "", lambda: _written(writer, runs, batch.batchId, key))
+        writer.beginTask(subtask.index, batch.parallelism)
+        return _report(subtask.index, "", partial(batch.written, writer, runs_of(parts), key))
 
 
 @dataclass(frozen=True)
-class TransactionFunction:
-    """Rows of frames, each with the number of its writer, to ``SendCounts`` and the identity of each writer, for
-    ``mapInArrow``. ``latest`` has the identity of the writer that each number had last."""
+class TransactionTask:
+    """Writes what a task has of a batch in a transaction, and tells a ``WriterReport``. ``latest`` has the identity of
+    the writer that each number had last."""
 
     batch: SinkBatch
     run: SinkRun
     latest: Mapping[int, str]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        hide_elements(self.batch.elementsHidden)
-        for number, rows in groupby(_rows(batches), itemgetter(0)):
-            runs = (decode_frame(data).records for _, data in rows)
-            key = self.batch.key(number)
-            try:
-                writer = self._writer(number, key)
-                write = partial(_written, writer, runs, self.batch.batchId, key)
-                sent = _sent(number, writer.identity, write)
-            except FencedError as error:
-                # The driver knows the classes of errors that users see
-                raise JobExecutionError(str(error)) from None
-            yield sent
+    def __call__(self, parts: Iterable[Part], subtask: Subtask) -> bytes:
+        number, batch = subtask.index, self.batch
+        key = batch.key(number)
+        try:
+            writer = self._writer(number, key)
+            write = partial(batch.written, writer, runs_of(parts), key)
+            return _report(number, writer.identity, write)
+        except FencedError as error:
+            # The driver knows the classes of errors that users see
+            raise JobExecutionError(str(error)) from None
 
     def _writer(self, number: int, key: TaskKey | None) -> ExactlyOnceWriter:
         batch = self.batch
@@ -157,139 +139,78 @@ class TransactionFunction:
         )
 
 
-def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
-    for batch in batches:
-        yield from zip(batch.column(_WRITER).to_pylist(), batch.column("frame").to_pylist())
-
-
-def _written(
-    writer: KafkaWriter, runs: Iterator[Records], batchId: int, key: TaskKey | None
-) -> SendCounts:
-    with closed_on_error(writer):
-        counts = writer.write(runs, batchId)
-    if key is None:
-        writer.close()
-    else:
-        OPEN_TASKS.keep(key, writer)
-    return counts
-
-
-def _sent(number: int, identity: str, write: Callable[[], SendCounts]) -> pa.RecordBatch:
-    """What ``write`` has done. Records that were refused are told, as an error of a task has no room for counts."""
-    found: dict[str, object]
+def _report(number: int, identity: str, write: Callable[[], SendCounts]) -> bytes:
     try:
-        found = write()._asdict()
+        report = WriterReport(number, identity, write())
     except SendError as error:
-        found = {"failure": str(error), "errors": json.dumps(dict(error.counts))}
-    return pa.RecordBatch.from_pylist([{**found, _WRITER: number, "identity": identity}], _SENT)
+        report = WriterReport(number, identity, None, str(error), dict(error.counts))
+    return pickle.dumps(report)
 
 
-def _total(rows: Sequence[Row]) -> SendCounts:
-    """The sum of what tasks have done. Raises SendError if records were refused."""
-    failures = [row for row in rows if row["failure"] is not None]
-    if failures:
-        errors: Counter[str] = Counter()
-        for row in failures:
-            errors.update(json.loads(row["errors"]))
-        raise SendError(failures[0]["failure"], errors)
-    counts = [SendCounts(*(row[name] or 0 for name in SendCounts._fields)) for row in rows]
-    return SendCounts(*map(sum, zip(SendCounts(0, 0, 0), *counts)))
-
-
-class TaskWriters:
+class TaskWriters(WorkerSink):
     """The writers of one sink in the workers, for all guarantees but EXACTLY_ONCE."""
 
-    def __init__(self, node: StreamNode, tasks: SinkTasks, elementsHidden: bool) -> None:
+    def __init__(self, node: StreamNode, tasks: SinkTasks) -> None:
         assert isinstance(node.content, KafkaSink)
+        self.parallelism = tasks.of(node)
         self._node = node
         self._payload = shipped_sink(node.name, node.content)
-        self._tasks = tasks
-        self._hidden = elementsHidden
+        self._run = tasks.run
 
-    def write(self, frame: DataFrame, batchId: int, timeZone: str, elements: int) -> SendCounts:
-        """Write the ``elements`` that ``frame`` has for this sink."""
-        rows = frame
-        if self._tasks.parallelism == 1:
-            # One task has one order, also of what comes straight from several parts of a source
-            rows = rows.coalesce(1)
-        function = SendFunction(self._batch(batchId, timeZone))
-        found = frames_of(rows, self._node.uid).mapInArrow(function.__call__, _COLUMNS).collect()
-        return _total(found)
+    def writeTask(self, batchId: int, timeZone: str) -> SendTask | TransactionTask:
+        return SendTask(self._batch(batchId, timeZone))
 
     def _batch(self, batchId: int, timeZone: str) -> SinkBatch:
         node = self._node
         return SinkBatch(
-            self._payload, node.uid, node.name, timeZone, batchId, self._tasks, self._hidden
+            self._payload, node.uid, node.name, timeZone, batchId, self._run, self.parallelism
         )
 
-    def close(self) -> None:
-        """Called when the job has ended."""
+    def finish(self, batchId: int, reports: Sequence[bytes]) -> SendCounts | None:
+        """Raises SendError if records were refused."""
+        found: list[WriterReport] = [pickle.loads(report) for report in reports]
+        failed = [report for report in found if report.counts is None]
+        if failed:
+            errors: Counter[str] = Counter()
+            for report in failed:
+                errors.update(report.errors)
+            raise SendError(failed[0].failure, errors)
+        self._note(found)
+        return total([report.counts for report in found if report.counts is not None])
+
+    def _note(self, reports: Sequence[WriterReport]) -> None:
+        """Called when all writers have written a batch."""
 
 
 class TransactionWriters(TaskWriters):
-    """The writers of one sink with EXACTLY_ONCE: as many as the job has parallelism, and one on the driver.
+    """The writers of one sink with EXACTLY_ONCE, one for each of its tasks.
 
     What an operator emits goes to the writer of its key group, and what comes straight from a planned source to that of
     its slice. What Spark reads itself may be cut otherwise when a batch comes again: it has one writer. ``identity``
     gives that of the checkpoint.
     """
 
-    def __init__(
-        self, node: StreamNode, tasks: SinkTasks, elementsHidden: bool, identity: Callable[[], str]
-    ) -> None:
-        super().__init__(node, tasks, elementsHidden)
+    def __init__(self, node: StreamNode, tasks: SinkTasks, identity: Callable[[], str]) -> None:
+        super().__init__(node, tasks)
+        if node.uid in tasks.uncertain:
+            self.parallelism = 1
         self._identity = identity
-        self._writers = 1 if node.uid in tasks.uncertain else tasks.parallelism
-        self._run: SinkRun | None = None
+        self._sink_run: SinkRun | None = None
         self._latest: dict[int, str] = {}
-        self._own: ExactlyOnceWriter | None = None
-        """The writer of this process, behind those of the workers."""
 
-    def write(self, frame: DataFrame, batchId: int, timeZone: str, elements: int) -> SendCounts:
+    def writeTask(self, batchId: int, timeZone: str) -> TransactionTask:
         batch = self._batch(batchId, timeZone)
-        run = self._run
-        if run is None:
-            run = self._run = begin_run(batch.sink(), self._identity(), self._writers + 1)
-        if elements <= FEW_ELEMENTS:
-            return self._write_here(frame, batch, run)
-        function = TransactionFunction(batch, run, self._latest)
-        rows = self._placed(frame).mapInArrow(function.__call__, _COLUMNS).collect()
-        self._latest |= {row[_WRITER]: row["identity"] for row in rows}
-        return _total(rows)
+        if self._sink_run is None:
+            self._sink_run = begin_run(batch.sink(), self._identity(), self.parallelism)
+        return TransactionTask(batch, self._sink_run, dict(self._latest))
 
-    def _placed(self, frame: DataFrame) -> DataFrame:
-        """The rows for the sink, those of each writer in one partition, and in order."""
-        from pyspark.sql import functions as F
-
-        writers = self._writers
-        writer = F.pmod(F.col("slice"), F.lit(writers)).cast("int").alias(_WRITER)
-        found = frame.filter(F.col("target") == self._node.uid)
-        placed = found.select(writer, "gate", "slice", "sequence", "frame")
-        if writers == 1:
-            placed = placed.coalesce(1)
-        else:
-            places = F.array(*map(F.lit, balanced_integers(writers, writers)))
-            placed = placed.repartition(writers, F.element_at(places, F.col(_WRITER) + 1))
-        return placed.sortWithinPartitions(_WRITER, "gate", "slice", "sequence")
-
-    def _write_here(self, frame: DataFrame, batch: SinkBatch, run: SinkRun) -> SendCounts:
-        found = frames_of(frame.coalesce(1), self._node.uid).select("frame").toArrow()
-        if self._own is None:
-            number = self._writers
-            self._own = ExactlyOnceWriter(batch.sink(), batch.name, batch.timeZone, run, number)
-        frames = found.column(0).to_pylist()
-        return self._own.write((decode_frame(data).records for data in frames), batch.batchId)
-
-    def close(self) -> None:
-        if self._own is not None:
-            self._own.close()
+    def _note(self, reports: Sequence[WriterReport]) -> None:
+        self._latest |= {report.number: report.identity for report in reports}
 
 
-def task_writers(
-    node: StreamNode, tasks: SinkTasks, elementsHidden: bool, identity: Callable[[], str]
-) -> TaskWriters:
+def task_writers(node: StreamNode, tasks: SinkTasks, identity: Callable[[], str]) -> TaskWriters:
     """The writers of a ``KafkaSink``."""
     assert isinstance(node.content, KafkaSink)
     if node.content.deliveryGuarantee is DeliveryGuarantee.EXACTLY_ONCE:
-        return TransactionWriters(node, tasks, elementsHidden, identity)
-    return TaskWriters(node, tasks, elementsHidden)
+        return TransactionWriters(node, tasks, identity)
+    return TaskWriters(node, tasks)

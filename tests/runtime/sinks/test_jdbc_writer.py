@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import pwd
-import shutil
-import socket
 import sqlite3
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from importlib import import_module
-from importlib.util import find_spec
+import threading
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from flinkish import (
     JdbcConnectionOptions,
@@ -34,79 +31,16 @@ from flinkish.api.errors import (
     UserFunctionError,
 )
 from flinkish.runtime.records.records import untimed
-from flinkish.runtime.sinks.jdbc_writer import JdbcWriter, Postgresql
-
-INSERT = "INSERT INTO totals VALUES (?, ?)"
-UPSERT = f"{INSERT} ON CONFLICT (name) DO UPDATE SET amount = excluded.amount"
-
-
-def pair(statement: PreparedStatement, element: tuple[str, int]) -> None:
-    statement.setString(1, element[0])
-    statement.setLong(2, element[1])
-
-
-class Tables:
-    """A database with an empty table ``totals(name, amount)``."""
-
-    def __init__(self, options: JdbcConnectionOptions, connect: Callable[[], Any]) -> None:
-        self.options = options
-        self._connect = connect
-        self.run("DROP TABLE IF EXISTS totals")
-        self.run("DROP TABLE IF EXISTS flinkish_batches")
-        self.run("CREATE TABLE totals (name VARCHAR(20) PRIMARY KEY, amount BIGINT)")
-
-    def run(self, sql: str) -> list[Any]:
-        with closing(self._connect()) as connection:
-            cursor = connection.execute(sql)
-            rows = cursor.fetchall() if cursor.description else []
-            connection.commit()
-            return rows
-
-    @property
-    def rows(self) -> list[Any]:
-        return sorted(self.run("SELECT * FROM totals"))
-
-    def writer(self, sql: str = INSERT, job: str = "job", once: bool = True) -> JdbcWriter:
-        builder = JdbcSink.builder().withQueryStatement(sql, pair)
-        sink = (builder.buildExactlyOnce if once else builder.buildAtLeastOnce)(self.options)
-        return JdbcWriter(sink, "Writer", job, "sink")
+from flinkish.runtime.sinks.batch_writer import SendCounts
+from flinkish.runtime.sinks.databases import CopyTarget, Postgresql, statement
+from flinkish.runtime.sinks.jdbc_writer import JdbcWriter
+from tests.databases import INSERT, UPSERT, Server, Tables, pair, postgresql_server
 
 
 @pytest.fixture(scope="module")
-def postgresql() -> Iterator[tuple[JdbcConnectionOptions, Callable[[], Any]]]:
-    """A server of its own, on a free port, that does not last. It refuses to be root's."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
-    if not found or find_spec("psycopg") is None:
-        reason = "it needs a PostgreSQL server and psycopg: make test-kafka installs both"
-        assert "FLINKISH_TEST_SERVERS" not in os.environ, reason
-        pytest.skip(reason)
-    psycopg = import_module("psycopg")
-
-    binaries = found[-1].parent
-    directory = Path(tempfile.mkdtemp(prefix="flinkish-postgresql-"))
-    user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
-    shutil.chown(directory, user)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    data = directory / "data"
-
-    def as_user(*command: str) -> None:
-        subprocess.run(
-            command, user=user, cwd=directory, check=True, stdout=subprocess.DEVNULL, timeout=60
-        )
-
-    as_user(str(binaries / "initdb"), "-A", "trust", "-U", "postgres", "-N", "-D", str(data))
-    settings = f"-p {port} -k {directory} -c fsync=off -c listen_addresses=127.0.0.1"
-    control = str(binaries / "pg_ctl")
-    log = str(directory / "log")
-    as_user(control, "-D", str(data), "-o", settings, "-l", log, "-w", "start")
-    try:
-        url = f"jdbc:postgresql://127.0.0.1:{port}/postgres"
-        address = f"host=127.0.0.1 port={port} dbname=postgres user=postgres"
-        yield JdbcConnectionOptions(url, "postgres"), lambda: psycopg.connect(address)
-    finally:
-        as_user(control, "-D", str(data), "-m", "immediate", "stop")
-        shutil.rmtree(directory, ignore_errors=True)
+def postgresql() -> Iterator[Server]:
+    with postgresql_server() as server:
+        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -168,15 +102,18 @@ def test_an_error_of_a_function_names_the_element(tables: Tables) -> None:
 
 KILLED = """
 import os, signal, sys
-from tests.runtime.sinks.test_jdbc_writer import *
+from flinkish import JdbcConnectionOptions
+from tests.databases import *
+from tests.runtime.sinks.test_jdbc_writer import write
 url, user, moment = sys.argv[1:]
 builder = JdbcSink.builder().withQueryStatement(INSERT, pair)
-writer = JdbcWriter(
-    builder.buildExactlyOnce(JdbcConnectionOptions(url, user or None)), "Writer", "job", "sink")
+sink = builder.buildExactlyOnce(JdbcConnectionOptions(url, user or None))
+writer = JdbcWriter(sink, "Writer", "job", "sink").prepared()
+kill = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 if moment == "before":
-    writer._note = lambda batch: os.kill(os.getpid(), signal.SIGKILL)
+    writer._database.insert = kill
 write(writer, 0, ("a", 1))
-os.kill(os.getpid(), signal.SIGKILL)
+kill()
 """
 
 
@@ -191,10 +128,212 @@ def test_nothing_is_lost_or_doubled_by_kills(tables: Tables, moment: str) -> Non
     assert tables.rows == [("a", 1)]
 
 
+def write_parts(writer: JdbcWriter, batch: int, **parts: tuple[str, int]) -> SendCounts:
+    return writer.writeParts([(n, [untimed([e])]) for n, e in parts.items()], batch)
+
+
+def test_parts_that_come_again_are_known_in_any_number_of_tasks(tables: Tables) -> None:
+    write_parts(tables.writer(), 7, first=("a", 1), second=("b", 2))
+    # The task of the other parts died; after a rescale one task has all of them
+    assert write_parts(
+        tables.writer(), 7, first=("a", 1), second=("b", 2), third=("c", 3), fourth=("d", 4)
+    ) == SendCounts(4, 2)
+    assert tables.rows == [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
+    assert write_parts(tables.writer(), 6, first=("late", 1)) == SendCounts(1, 0)
+    assert write_parts(tables.writer(), 8, first=("e", 5)) == SendCounts(1, 1)
+
+
+def test_who_writes_a_batch_at_the_same_time_waits_and_writes_nothing(postgresql: Server) -> None:
+    tables = Tables(*postgresql)
+    first, second = tables.writer(), tables.writer()
+    first._database.begin()
+    assert first._database.claimed(first._id, ["0-1"], 3) == {"0-1"}
+    counts: list[SendCounts] = []
+    elements = [("0-1", [untimed([("a", 1)])])]
+    waiting = threading.Thread(target=lambda: counts.append(second.writeParts(elements, 3)))
+    waiting.start()
+    locks = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+    while tables.run(locks) != [(1,)]:
+        assert waiting.is_alive()
+    first._database.connection.execute("COMMIT")
+    waiting.join(30)
+    assert counts == [SendCounts(1, 0)]
+    assert tables.rows == []
+
+
+def test_a_deadlock_is_tried_again(postgresql: Server) -> None:
+    tables = Tables(*postgresql)
+    writer = tables.writer(UPSERT)
+    write(writer, 0, ("a", 0), ("b", 0))
+    other = tables.connect()
+    # The writer is the one that finds the deadlock, and is aborted
+    other.execute("SET deadlock_timeout = '60s'")
+    other.commit()
+    other.execute("UPDATE totals SET amount = 1 WHERE name = 'b'")
+    waiting = threading.Thread(target=lambda: write(writer, 1, ("a", 2), ("b", 2)))
+    waiting.start()
+    while tables.run("SELECT count(*) FROM pg_locks WHERE NOT granted") != [(1,)]:
+        assert waiting.is_alive()
+    other.execute("UPDATE totals SET amount = 1 WHERE name = 'a'")
+    other.commit()
+    waiting.join(30)
+    assert not waiting.is_alive()
+    assert tables.rows == [("a", 2), ("b", 2)]
+
+
+def test_a_connection_that_the_server_ended_is_opened_again(postgresql: Server) -> None:
+    tables = Tables(*postgresql)
+    writer = tables.writer()
+    pid = writer._database.connection.info.backend_pid
+    tables.run(f"SELECT pg_terminate_backend({pid}, 10000)")
+    write(writer, 0, ("a", 1))
+    assert tables.rows == [("a", 1)]
+
+
+_TYPES = (
+    "integer",
+    "bigint",
+    "smallint",
+    "numeric",
+    "numeric(6, 2)",
+    "double precision",
+    "real",
+    "boolean",
+    "text",
+    "varchar(3)",
+    "char(3)",
+    "bytea",
+    "date",
+    "timestamp",
+    "timestamp(0)",
+    "timestamptz",
+)
+_ZONES = st.sampled_from([None, UTC, timezone(timedelta(hours=5, minutes=30))])
+_VALUES = {
+    "int": st.integers(-(2**16), 2**16) | st.integers(-(2**70), 2**70),
+    "decimal": st.decimals(-9999, 9999, places=3) | st.just(Decimal("NaN")),
+    "float": st.floats(),
+    "bool": st.booleans(),
+    "str": st.text("ab \\\t\n\"'é,0", max_size=4)
+    | st.sampled_from(["\\N", "\\.", "a  ", "12", "2024-01-31 10:00:00+05"]),
+    "bytes": st.binary(max_size=4),
+    "date": st.dates(date(1, 1, 1)),
+    "datetime": st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=_ZONES),
+}
+_FITTING = dict(
+    zip(
+        _TYPES,
+        [
+            "int",
+            "int",
+            "int",
+            "decimal",
+            "decimal",
+            "float",
+            "float",
+            "bool",
+            "str",
+            "str",
+            "str",
+            "bytes",
+            "date",
+        ]
+        + ["datetime"] * 3,
+    )
+)
+
+
+@st.composite
+def _tables_and_rows(draw: st.DrawFn) -> tuple[list[str], str, list[tuple[Any, ...]]]:
+    """Types of columns, the columns of the statement, and rows, most of which fit."""
+    types = draw(st.lists(st.sampled_from(_TYPES), min_size=1, max_size=4))
+    names = [f"c{place}" for place in range(len(types))]
+    given = draw(st.sampled_from(["", f"({', '.join(names)})", f'("{names[0]}")']))
+    count = 1 if given.startswith('("') else len(types)
+    kinds = [
+        _FITTING[t] if draw(st.integers(0, 7)) else draw(st.sampled_from([*_VALUES]))
+        for t in types[:count]
+    ]
+    row = st.tuples(*(st.none() | _VALUES[kind] for kind in kinds))
+    return types, given, draw(st.lists(row, min_size=1, max_size=4))
+
+
+def test_copy_writes_what_insert_writes(
+    postgresql: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = Tables(*postgresql)
+    database = Postgresql(tables.options)
+    # A prepared statement would expect the columns of the table before
+    database.connection.prepare_threshold = None
+    taken: list[bool] = []
+    takes = CopyTarget.takes
+
+    def noted(target: CopyTarget, rows: Any) -> bool:
+        taken.append(takes(target, rows))
+        return taken[-1]
+
+    monkeypatch.setattr(CopyTarget, "takes", noted)
+
+    def written(sql: str, rows: list[tuple[Any, ...]], fewest: int) -> str:
+        monkeypatch.setattr(Postgresql, "FEWEST_COPIED", fewest)
+        database.begin()
+        try:
+            database.insert(sql, rows, 100)
+            # As texts: psycopg has no datetime for the year 10000, which rounding may give
+            return str(database.connection.execute("SELECT t::text FROM t").fetchall())
+        except database.errors as error:
+            return type(error).__mro__[1].__name__
+        finally:
+            database.roll_back()
+
+    @settings(
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+        deadline=None,
+        max_examples=60,
+    )
+    @given(_tables_and_rows())
+    def compare(case: tuple[list[str], str, list[tuple[Any, ...]]]) -> None:
+        types, given, rows = case
+        columns = ", ".join(f"c{place} {type_}" for place, type_ in enumerate(types))
+        tables.run("DROP TABLE IF EXISTS t")
+        tables.run(f"CREATE TABLE t ({columns})")
+        sql = f"INSERT INTO t {given} VALUES ({', '.join('?' * len(rows[0]))})"
+        assert written(sql, rows, 1) == written(sql, rows, 1000)
+
+    compare()
+    assert sum(taken) > 10
+    database.connection.close()
+
+
+def test_copy_leaves_what_it_would_do_otherwise(postgresql: Server) -> None:
+    tables = Tables(*postgresql)
+    target = Postgresql(tables.options)._target
+    found = target(INSERT)
+    assert found is not None
+    assert found.command == 'COPY totals ("name", "amount") FROM STDIN'
+    assert target("insert into public.totals (AMOUNT) values (?);") is not None
+    for sql in (
+        UPSERT,
+        "INSERT INTO totals VALUES (?, ? + 1)",
+        "INSERT INTO totals VALUES (?, ?) -- all",
+        "INSERT INTO absent VALUES (?)",
+        "INSERT INTO totals (other) VALUES (?)",
+        "INSERT INTO totals VALUES (?, ?, ?)",
+        "UPDATE totals SET amount = ?",
+    ):
+        assert target(sql) is None
+    tables.run("DROP TABLE IF EXISTS counted")
+    tables.run("CREATE TABLE counted (n INT GENERATED ALWAYS AS IDENTITY, name TEXT)")
+    assert target("INSERT INTO counted (n) VALUES (?)") is None
+    assert target("INSERT INTO counted (name) VALUES (?)") is not None
+    tables.run("CREATE OR REPLACE RULE none AS ON INSERT TO counted DO INSTEAD NOTHING")
+    assert target("INSERT INTO counted (name) VALUES (?)") is None
+
+
 def test_markers_are_those_of_the_database() -> None:
     sql = """INSERT INTO "a?" VALUES (?, '?''%', ?) -- what?"""
     expected = """INSERT INTO "a?" VALUES (%s, '?''%%', %s) -- what?"""
-    assert Postgresql.statement(None, sql) == expected  # type: ignore[arg-type]
+    assert statement(sql) == expected
 
 
 def test_what_will_not_do() -> None:

@@ -1,0 +1,134 @@
+"""Writes the sinks of a batch that workers write, in the same Spark job that brings the rest to the driver.
+
+Each sink has tasks of its own, as many as its parallelism, behind a shuffle of frames. So all operators are done with
+the batch before anything is written, and what a key group emits is always written by the same task.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from flinkish.api.errors import hide_elements
+from flinkish.runtime.records.frames import decode_frame
+from flinkish.runtime.records.records import Records
+from flinkish.runtime.sinks.batch_writer import SendCounts
+from flinkish.runtime.task.gates import FrameRow
+from flinkish.runtime.task.plan import Subtask
+from flinkish.spark.frame_rows import ARROW_SCHEMA, FRAME_SCHEMA, arrow_batch
+from flinkish.spark.placement import balanced_integers
+from flinkish.spark.stage_run import this_subtask
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one gate of a sink has of a slice: in each run of a batch the same elements, in the same order, if it is of
+    an operator behind a ``keyBy``."""
+
+    gate: int
+    slice: int
+    runs: Iterable[Records]
+    """To be read before the next part is asked for."""
+
+
+WriteTask = Callable[[Iterable[Part], Subtask], bytes]
+"""Writes what a task has of a batch for one sink, and gives what the driver is to be told. It is pickled for the
+workers."""
+
+
+class WorkerSink(ABC):
+    """A sink of a job that workers write, as the driver sees it.
+
+    ``parallelism`` is in how many tasks at most.
+    """
+
+    parallelism: int
+
+    @abstractmethod
+    def writeTask(self, batchId: int, timeZone: str) -> WriteTask | None:
+        """What writes a batch; None if the batch is written already. Called before each batch."""
+
+    @abstractmethod
+    def finish(self, batchId: int, reports: Sequence[bytes]) -> SendCounts | None:
+        """Called when a batch is written, with what its tasks told; also if it had nothing for this sink."""
+
+
+def written_by_workers(
+    frame: DataFrame,
+    sinks: Mapping[str, WorkerSink],
+    batchId: int,
+    elementsHidden: bool,
+    timeZone: str,
+) -> DataFrame:
+    """``frame`` with a row for each task of ``sinks``, by uid, in place of the rows that it writes: in its column
+    ``frame`` is what the task told. The rest passes through."""
+    from pyspark.sql import functions as F
+
+    most = max(sink.parallelism for sink in sinks.values())
+    tasks: dict[str, WriteTask | None] = {}
+    place = F.pmod("slice", F.lit(most))
+    for uid, sink in sinks.items():
+        tasks[uid] = sink.writeTask(batchId, timeZone)
+        if sink.parallelism < most:
+            own = F.pmod("slice", F.lit(sink.parallelism))
+            place = F.when(F.col("target") == uid, own).otherwise(place)
+    rows = frame.coalesce(1)
+    if most > 1:
+        # Integers that Spark's hash sends to the partitions 0, 1, 2 ...
+        balanced = F.array(*map(F.lit, balanced_integers(most, most)))
+        rows = frame.repartition(most, F.element_at(balanced, place.cast("int") + 1))
+    ordered = rows.sortWithinPartitions("target", "gate", "slice", "sequence")
+    function = WriteFunction(tasks, elementsHidden)
+    return ordered.mapInArrow(function.__call__, FRAME_SCHEMA)
+
+
+@dataclass(frozen=True)
+class WriteFunction:
+    """Writes the rows of sinks, and passes the others on, for ``mapInArrow``. ``tasks`` are by the uid of the sink;
+    rows of one with None are dropped."""
+
+    tasks: Mapping[str, WriteTask | None]
+    elementsHidden: bool
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        hide_elements(self.elementsHidden)
+        subtask = this_subtask()
+        for target, runs in groupby(_by_target(batches), key=lambda found: found[0]):
+            rows = (batch for _, batch in runs)
+            if target not in self.tasks:
+                # Spark knows of some columns that they are never null; all that is given has one schema
+                yield from (batch.cast(ARROW_SCHEMA) for batch in rows)
+                continue
+            write = self.tasks[target]
+            if write is not None:
+                report = write(_parts(rows), subtask)
+                yield arrow_batch([FrameRow(0, target, 0, 0, subtask.index, 0, 0, report)])
+
+
+def _by_target(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    for batch in batches:
+        start = 0
+        for target, same in groupby(batch.column("target").to_pylist()):
+            count = sum(1 for _ in same)
+            yield target, batch.slice(start, count)
+            start += count
+
+
+def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[Part]:
+    places = ("gate", "slice", "frame")
+    rows = (row for b in batches for row in zip(*(b.column(name).to_pylist() for name in places)))
+    for (gate, number), same in groupby(rows, key=lambda row: row[:2]):
+        yield Part(gate, number, (decode_frame(row[2]).records for row in same))
+
+
+def runs_of(parts: Iterable[Part]) -> Iterator[Records]:
+    """The elements of all ``parts``."""
+    return (run for part in parts for run in part.runs)

@@ -1,0 +1,125 @@
+"""``JdbcSink`` from the workers, into a real PostgreSQL: batches that come again, kills, connections."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.errors import FlinkishError, UserFunctionError
+from tests.databases import Server, Tables, postgresql_server
+
+INSERT = "INSERT INTO written VALUES (?, ?, pg_backend_pid(), txid_current())"
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[Server]:
+    with postgresql_server() as server:
+        yield server
+
+
+@pytest.fixture
+def tables(postgresql: Server) -> Tables:
+    tables = Tables(*postgresql)
+    tables.run("DROP TABLE IF EXISTS written")
+    tables.run(
+        "CREATE TABLE written (n BIGINT, process BIGINT, connection INT, transaction BIGINT)"
+    )
+    return tables
+
+
+def number(statement: fl.PreparedStatement, n: int) -> None:
+    statement.setLong(1, n)
+    statement.setInt(2, os.getpid())
+
+
+def sink_of(tables: Tables, build: Callable[..., None] = number) -> fl.JdbcSink[int]:
+    builder = fl.JdbcSink.builder().withQueryStatement(INSERT, build)
+    return builder.buildExactlyOnce(tables.options)
+
+
+def numbers_in(env: Any, tmp_path: Path) -> Any:
+    """0 to 39 in two batches."""
+    env.enableCheckpointing(str(tmp_path / "checkpoint")).getConfig().setElementsPerBatch(20)
+    env.setParallelism(2).setMaxParallelism(8)
+    return env.fromCollection(range(40)).uid("numbers")
+
+
+def written(tables: Tables, what: str = "n") -> list[Any]:
+    return sorted(value for (value,) in tables.run(f"SELECT {what} FROM written"))
+
+
+@pytest.mark.slow("two runs of a job, one of which loses a worker")
+def test_a_batch_half_written_by_a_killed_worker_is_finished_by_other_tasks(
+    env: Any, tables: Tables, tmp_path: Path
+) -> None:
+    killed = tmp_path / "killed"
+
+    def dies_once(statement: fl.PreparedStatement, n: int) -> None:
+        number(statement, n)
+        if n == 39 and not killed.exists():
+            # When the other task has committed what it has of the second batch
+            while not tables.run("SELECT n FROM written WHERE n >= 20"):
+                time.sleep(0.05)
+            killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def job(environment: Any, tasks: int) -> None:
+        numbers = numbers_in(environment, tmp_path)
+        keyed = numbers.keyBy(lambda n: n % 8).reduce(lambda a, b: b).uid("last")
+        keyed.sinkTo(sink_of(tables, dies_once)).uid("database").setParallelism(tasks)
+        environment.execute()
+
+    with pytest.raises(FlinkishError):
+        job(env, 2)
+    before = written(tables)
+    assert 20 < len(before) < 40
+    job(fl.StreamExecutionEnvironment.getExecutionEnvironment(env._sparkSession), 1)
+    assert written(tables) == list(range(40))
+
+
+def test_what_comes_straight_from_a_source_is_written_once_by_one_task(
+    env: Any, tables: Tables, tmp_path: Path
+) -> None:
+    broken = [True]
+
+    def fail(values: list[int], batch: int) -> None:
+        if batch == 1 and broken:
+            raise OSError("disk full")
+
+    def job(environment: Any) -> None:
+        numbers = numbers_in(environment, tmp_path)
+        numbers.sinkTo(sink_of(tables)).uid("database")
+        numbers.forEachBatch(fail).uid("after the database")
+        environment.execute()
+
+    with pytest.raises(UserFunctionError, match="disk full"):
+        job(env)
+    assert written(tables) == list(range(40))
+    broken.clear()
+    job(fl.StreamExecutionEnvironment.getExecutionEnvironment(env._sparkSession))
+    assert written(tables) == list(range(40))
+    # A transaction for each batch, none of them the driver's
+    assert len(set(written(tables, "transaction"))) == 2
+    assert os.getpid() not in written(tables, "process")
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_a_batch_has_as_many_connections_as_the_sink_has_tasks(
+    env: Any, tables: Tables, tmp_path: Path, tasks: int
+) -> None:
+    numbers = numbers_in(env, tmp_path)
+    keyed = numbers.keyBy(lambda n: n % 8).reduce(lambda a, b: b)
+    keyed.sinkTo(sink_of(tables)).setParallelism(tasks)
+    env.execute()
+    assert written(tables) == list(range(40))
+    assert len(set(written(tables, "transaction"))) == 2 * tasks
+    assert tables.run("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%written%'") == [
+        (1,)
+    ]
