@@ -16,7 +16,7 @@ from pathlib import Path
 
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError
-from flinkish.spark.session.session import check_java
+from flinkish.spark.session.java import check_java
 from flinkish.spark.session.worker_python import check_worker_python
 
 _LEAST_FREE = 1 << 30

@@ -26,7 +26,7 @@ from flinkish.api.errors import (
     UserFunctionError,
 )
 from flinkish.spark.failures import translated
-from flinkish.spark.session.session import check_java
+from flinkish.spark.session.java import check_java
 
 
 def worker_note(raised):

@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from flinkish.api.errors import JobExecutionError
+from flinkish.spark.session.java import check_java
 
 _DRAFT = "FLINKISH_CLASS_ARCHIVE_DRAFT"
 """Names the file that the JVM of this process shall write when it ends."""
@@ -91,8 +92,6 @@ def make_archive(java: str) -> Path:
 
 def main() -> None:
     """Make the archive for the Java that flinkish starts, and print where it is."""
-    from flinkish.spark.session.session import check_java
-
     path = make_archive(check_java())
     print(f"{path}: {path.stat().st_size >> 20} MB")
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -15,19 +12,17 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from flinkish.api.environment.settings import usable_cores
-from flinkish.api.errors import JavaNotFoundError, JobExecutionError
+from flinkish.api.errors import JobExecutionError
 from flinkish.api.execution.progress_bar import phase
 from flinkish.spark.connect.server import is_remote, server_is_gone
 from flinkish.spark.session.class_archive import archive_options
+from flinkish.spark.session.java import check_java
 from flinkish.spark.session.package_archive import runs_in_driver
 from flinkish.spark.session.quiet_logs import LOGGING, logging_is_set, quiet_py4j
 from flinkish.spark.session.worker_python import quiet_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-OLDEST_JAVA = 17
 
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
@@ -333,31 +328,3 @@ def _settings(
     if localCheckpoint and session.conf.get(_CHECKPOINT_FILES, None) is None:
         settings[_CHECKPOINT_FILES] = _WITHOUT_PROCESSES
     return settings
-
-
-def check_java() -> str:
-    """What Java says of its version. Raises JavaNotFoundError unless one is there that is new enough for Spark."""
-    home = os.environ.get("JAVA_HOME")
-    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
-    if java is None or not os.path.exists(java):
-        raise JavaNotFoundError(
-            f"Spark needs Java {OLDEST_JAVA} or newer, and there is none"
-            f" {f'in JAVA_HOME={home}' if home else 'on the PATH'}: install one (Debian: apt install"
-            " openjdk-17-jre-headless) or set JAVA_HOME to it."
-        )
-    output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(\d+)(?:\.(\d+))?', output)
-    if found is None:
-        raise JavaNotFoundError(
-            f"Spark needs Java {OLDEST_JAVA} or newer, and {java} does not tell its version. What it prints:"
-            f" {output.strip()[:500]!r}. Correct JAVA_TOOL_OPTIONS if it is about options, or set JAVA_HOME to"
-            f" a Java {OLDEST_JAVA}."
-        )
-    major, minor = found.groups()
-    version = int(minor or 0) if major == "1" else int(major)
-    if version < OLDEST_JAVA:
-        raise JavaNotFoundError(
-            f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version}:"
-            f" install Java {OLDEST_JAVA} or set JAVA_HOME to one."
-        )
-    return output
