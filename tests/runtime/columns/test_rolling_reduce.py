@@ -57,11 +57,15 @@ class Longest(ReduceFunction):
         return (value1[0], value1[1] + value2[1], max(value1[2], value2[2]))
 
 
+def number_of(row: Any) -> Any:
+    return row.number
+
+
 # What is made of a row first, and how that is reduced
 REDUCTIONS: dict[str, tuple[Any, Any]] = {
     "sum": (as_row, SumAggregator("number")),
     "sum of floats": (as_row, SumAggregator("real")),
-    "sum by a function": (as_row, SumAggregator(lambda row: row.number)),
+    "sum by a function": (as_row, SumAggregator(number_of)),
     "sum in a tuple": (lambda row: (row.key, row.number), SumAggregator(1)),
     "sum in a NamedTuple": (lambda row: Named(row.key, row.number), SumAggregator("number")),
     "sum in a dataclass": (

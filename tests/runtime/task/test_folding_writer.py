@@ -59,9 +59,9 @@ def frames_of(rows: list[FrameRow]) -> dict[int, list[Frame]]:
     return found
 
 
-def sums(frames: list[Frame]) -> dict[tuple[object, int], tuple[int, int]]:
+def sums(frames: list[Frame]) -> dict[tuple[Any, int], tuple[int, int]]:
     """Sum and count by key and pane."""
-    found: dict[tuple[object, int], tuple[int, int]] = {}
+    found: dict[tuple[Any, int], tuple[int, int]] = {}
     for frame in frames:
         records = frame.records
         assert records.counts is not None
