@@ -59,11 +59,11 @@ CIRCLES_FOR_TYPE_CHECKERS = {
         "api.connectors.row_format",
     ): "a builder holds the source or sink that it builds, and their classes create builders",
     (
+        "api.display.holds",
+        "api.display.job_drawing",
+        "api.display.notebook",
         "api.execution.client",
         "api.execution.details",
-        "api.execution.holds",
-        "api.execution.job_drawing",
-        "api.execution.notebook",
     ): "a client shows itself in a notebook, which draws it and its details",
     (
         "api.functions.adapt",
@@ -103,11 +103,12 @@ layers and rooms, but for ``api/streams``."""
 
 ROOM_CIRCLES_FOR_TYPE_CHECKERS = {
     (
+        "api.display",
         "api.environment",
         "api.execution",
         "api.savepoint",
         "api.streams",
-    ): "the first circle above",
+    ): "the first circle above, and a client shows itself in a notebook",
     (
         "api.functions",
         "api.windowing",

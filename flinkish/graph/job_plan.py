@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from flinkish.api.execution.drawing import Arrow, Box, drawing
+from flinkish.api.display.drawing import Arrow, Box, drawing
 from flinkish.api.plan.partitioning import Partitioning
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamEdge, StreamNode

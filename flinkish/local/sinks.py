@@ -25,8 +25,8 @@ from flinkish.api.connectors.sink import (
     PrintSink,
     Sink,
 )
+from flinkish.api.display.progress_bar import clear_progress
 from flinkish.api.errors import IncompatibleCheckpointError, NotSupportedError
-from flinkish.api.execution.progress_bar import clear_progress
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.deployment.sink_columns import line_writer, sink_columns
 from flinkish.deployment.vertex_plans import shipped_sink

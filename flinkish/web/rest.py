@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from flinkish.api.display.holds import is_held, waits_for
+from flinkish.api.display.job_drawing import PHASES, recent_rate
 from flinkish.api.execution.client import JobStatus
 from flinkish.api.execution.details import (
     BatchDetails,
@@ -19,8 +21,6 @@ from flinkish.api.execution.details import (
     JobDetails,
     VertexDetails,
 )
-from flinkish.api.execution.holds import is_held, waits_for
-from flinkish.api.execution.job_drawing import PHASES, recent_rate
 
 _MOST_BATCHES = 600
 """As many batches as a job keeps."""

@@ -25,10 +25,10 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from flinkish.api.arguments import instance
+from flinkish.api.display.job_drawing import JOB_STYLE, job_drawing
 from flinkish.api.errors import FlinkishError, IllegalArgumentError
 from flinkish.api.execution.client import JobClient
 from flinkish.api.execution.details import JobDetails, VertexDetails
-from flinkish.api.execution.job_drawing import JOB_STYLE, job_drawing
 from flinkish.web import rest
 from flinkish.web.archive import JobArchive, archived
 from flinkish.web.executors import executors

@@ -20,8 +20,8 @@ from flinkish import (
     ValueStateDescriptor,
     WatermarkStrategy,
 )
+from flinkish.api.display.job_drawing import job_drawing
 from flinkish.api.errors import FlinkishError, IllegalStateError, InvalidProgramError
-from flinkish.api.execution.job_drawing import job_drawing
 from flinkish.cep import (
     CEP,
     AfterMatchSkipStrategy,

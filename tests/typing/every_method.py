@@ -47,7 +47,7 @@ from flinkish import (
     ValueStateDescriptor,
     WindowedStream,
 )
-from flinkish.api.execution.tables import Elements
+from flinkish.api.display.tables import Elements
 
 Pair = tuple[str, int]
 LATE = OutputTag[Pair]("late")

@@ -25,6 +25,9 @@ from flinkish.api.connectors.source import (
     SplitLike,
 )
 from flinkish.api.connectors.table_source import ArrowStream, TableSource, is_table, refuse_table
+from flinkish.api.display.holds import warn_of_silence
+from flinkish.api.display.notebook import graph_html
+from flinkish.api.display.progress_bar import progress_bar
 from flinkish.api.environment.configuration import CheckpointConfig, Configuration
 from flinkish.api.environment.settings import EnvironmentSettings
 from flinkish.api.errors import (
@@ -45,9 +48,6 @@ from flinkish.api.execution.client import (
     JobListener,
 )
 from flinkish.api.execution.executor import PipelineExecutor, Plan, WebUI
-from flinkish.api.execution.holds import warn_of_silence
-from flinkish.api.execution.notebook import graph_html
-from flinkish.api.execution.progress_bar import progress_bar
 from flinkish.api.functions.source_function import SourceFunctionLike
 from flinkish.api.plan.operators import SourceWatermarksDescription
 from flinkish.api.plan.transformations import (

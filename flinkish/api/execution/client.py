@@ -123,7 +123,7 @@ class JobExecutionResult(AbsentMethods):
         return accumulator_results(self.metrics)
 
     def _repr_html_(self) -> str:
-        from flinkish.api.execution.notebook import result_html
+        from flinkish.api.display.notebook import result_html
 
         return result_html(self)
 
@@ -220,12 +220,12 @@ class JobClient(AbsentMethods, ABC):
         a button to stop the job. Elsewhere it prints a line when something has changed, until the job
         has ended; an interrupt cancels the job.
         """
-        from flinkish.api.execution.notebook import show
+        from flinkish.api.display.notebook import show
 
         show(self)
 
     def _repr_html_(self) -> str:
-        from flinkish.api.execution.notebook import job_html
+        from flinkish.api.display.notebook import job_html
 
         return job_html(self.getJobDetails())
 

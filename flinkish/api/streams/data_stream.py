@@ -26,6 +26,9 @@ from flinkish.api.connectors.sink import (
     PrintSink,
     Sink,
 )
+from flinkish.api.display.holds import STUCK_MILLIS, waits_for
+from flinkish.api.display.notebook import in_notebook
+from flinkish.api.display.tables import Elements
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.eventtime.arrival_time import ArrivalTimeStrategy
 from flinkish.api.eventtime.watermarks import WatermarkStrategy
@@ -34,9 +37,6 @@ from flinkish.api.execution.client import (
     CollectResultIterator,
     JobClient,
 )
-from flinkish.api.execution.holds import STUCK_MILLIS, waits_for
-from flinkish.api.execution.notebook import in_notebook
-from flinkish.api.execution.tables import Elements
 from flinkish.api.functions.adapt import (
     filter_call,
     flat_map_calls,

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from flinkish.api.display.progress_bar import phase
 from flinkish.api.environment.settings import usable_cores
 from flinkish.api.errors import JobExecutionError
-from flinkish.api.execution.progress_bar import phase
 from flinkish.spark.connect.server import is_remote, server_is_gone
 from flinkish.spark.session.class_archive import archive_options
 from flinkish.spark.session.java import check_java

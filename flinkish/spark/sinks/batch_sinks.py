@@ -19,8 +19,8 @@ from flinkish.api.connectors.sink import (
     PrintSink,
     Sink,
 )
+from flinkish.api.display.progress_bar import clear_progress
 from flinkish.api.errors import NotSupportedError, hide_elements, said_by
-from flinkish.api.execution.progress_bar import clear_progress
 from flinkish.deployment.sink_columns import line_writer, part_files
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamNode

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
-from flinkish.api.execution.tables import Elements
+from flinkish.api.display.tables import Elements
 
 
 class Named(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from flinkish.api.execution import follower
-from flinkish.api.execution.follower import follow
+from flinkish.api.display.follower import follow
+from flinkish.api.display import follower
 from tests.spark.waiting import wait_for
 
 

@@ -6,8 +6,8 @@ import logging
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from flinkish.api.execution.follower import follow
-from flinkish.api.execution.job_drawing import span, watermark
+from flinkish.api.display.follower import follow
+from flinkish.api.display.job_drawing import span, watermark
 from flinkish.api.time.elements import MAX_TIMESTAMP
 
 if TYPE_CHECKING:

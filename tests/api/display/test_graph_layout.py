@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flinkish.api.execution.graph_layout import BoxSize, LabelledEdge, in_columns, laid_out
+from flinkish.api.display.graph_layout import BoxSize, LabelledEdge, in_columns, laid_out
 
 WIDTH = 232.0
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from flinkish.api.execution.drawing import STYLE, Arrow, Box, drawing
+from flinkish.api.display.drawing import STYLE, Arrow, Box, drawing
 from flinkish.api.time.elements import MAX_TIMESTAMP
 
 if TYPE_CHECKING:

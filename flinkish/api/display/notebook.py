@@ -7,9 +7,9 @@ import time
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from flinkish.api.execution.follower import follow
-from flinkish.api.execution.holds import waits_for
-from flinkish.api.execution.job_drawing import (
+from flinkish.api.display.follower import follow
+from flinkish.api.display.holds import waits_for
+from flinkish.api.display.job_drawing import (
     JOB_STYLE,
     batch_chart,
     job_drawing,

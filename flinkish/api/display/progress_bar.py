@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from flinkish.api.execution.follower import follow
-from flinkish.api.execution.job_drawing import span
-from flinkish.api.execution.notebook import facts, in_notebook
+from flinkish.api.display.follower import follow
+from flinkish.api.display.job_drawing import span
+from flinkish.api.display.notebook import facts, in_notebook
 
 if TYPE_CHECKING:
     from flinkish.api.execution.client import JobClient

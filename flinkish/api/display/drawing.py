@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape as html_escape
 
-from flinkish.api.execution.graph_layout import BoxSize, LabelledEdge, Point, laid_out
+from flinkish.api.display.graph_layout import BoxSize, LabelledEdge, Point, laid_out
 
 STYLE = """
 .flinkish-graph { display: block; max-width: none; }
