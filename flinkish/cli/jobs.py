@@ -50,12 +50,12 @@ def jobs() -> Iterator[RunningJob]:
             continue
         for job in found:
             yield RunningJob(
-                program,
-                job["jid"],
-                job["name"],
-                job["state"],
-                job["start-time"],
-                job["duration"],
+                program=program,
+                jid=job["jid"],
+                name=job["name"],
+                state=job["state"],
+                startTime=job["start-time"],
+                duration=job["duration"],
             )
 
 

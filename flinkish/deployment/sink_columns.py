@@ -64,7 +64,13 @@ def line_writer(node: StreamNode, timeZone: str = "UTC") -> LineWriter | None:
         return None
     names = None if columns is None else tuple(columns.schema.names)
     return LineWriter(
-        node.name, sink.format, names, timeZone, separator, header == "true", sink.encoder
+        sink=node.name,
+        format=sink.format,
+        columns=names,
+        timeZone=timeZone,
+        separator=separator,
+        header=header == "true",
+        encoder=sink.encoder,
     )
 
 

@@ -23,14 +23,14 @@ def task_settings(
     most = config.maxParallelism or maxParallelism or parallelism * KEY_GROUPS_A_TASK
     return TaskSettings(
         # One key group keeps elements in one order, as Flink's single task does.
-        keyGroups or (1 if parallelism == 1 else most),
-        parallelism,
-        graph.levels,
-        config.autoWatermarkInterval,
-        most,
-        config.isObjectReuseEnabled(),
-        config.elementsHiddenInErrors,
-        config.isFunctionTracingEnabled(),
+        keyGroups=keyGroups or (1 if parallelism == 1 else most),
+        parallelism=parallelism,
+        sinkLevel=graph.levels,
+        autoWatermarkInterval=config.autoWatermarkInterval,
+        maxParallelism=most,
+        reusesObjects=config.isObjectReuseEnabled(),
+        elementsHiddenInErrors=config.elementsHiddenInErrors,
+        tracesFunctions=config.isFunctionTracingEnabled(),
         jobParameters=config.getGlobalJobParameters(),
         batch=batch,
         columnChecks=config.getColumnChecks(),

@@ -31,17 +31,17 @@ def vertex_plan(vertex: JobVertex, files: Mapping[str, PartFiles] = _NO_FILES) -
     """The plan of ``vertex`` for its tasks. ``files``: the sinks that these write themselves, by uid."""
     head = vertex.head
     return VertexPlan(
-        vertex.uid,
-        vertex.level,
-        head.uid if head.isSource else None,
-        tuple(head.outputs) if head.isSource else (),
-        tuple(vertex.operators),
-        tuple(_gate(edge) for edge in vertex.inputs),
-        _single(vertex),
-        tuple(_exit(edge, files) for edge in vertex.outputs),
-        head.name if head.isSource else "",
-        _malformed_records(head),
-        is_by_split(vertex),
+        uid=vertex.uid,
+        level=vertex.level,
+        source=head.uid if head.isSource else None,
+        sourceEdges=tuple(head.outputs) if head.isSource else (),
+        nodes=tuple(vertex.operators),
+        gates=tuple(_gate(edge) for edge in vertex.inputs),
+        single=_single(vertex),
+        exits=tuple(_exit(edge, files) for edge in vertex.outputs),
+        sourceName=head.name if head.isSource else "",
+        malformedRecords=_malformed_records(head),
+        bySplit=is_by_split(vertex),
     )
 
 
@@ -69,16 +69,16 @@ def _exit(edge: JobEdge, files: Mapping[str, PartFiles]) -> ExitPlan:
     source = next(node for node in edge.source.nodes if node.uid == edge.edge.sourceUid)
     columns = sink_columns(edge.target.head) if edge.target.head.isSink else None
     return ExitPlan(
-        edge.edge,
-        _gate(edge),
-        _exchange(edge),
-        source.name,
-        _single(edge.target),
-        columns,
-        _window(edge),
-        sink_buckets(edge.target.head),
-        files.get(edge.target.uid),
-        edge.target.head.operator.splits if is_by_split(edge.target) else None,
+        edge=edge.edge,
+        gate=_gate(edge),
+        exchange=_exchange(edge),
+        operator=source.name,
+        single=_single(edge.target),
+        columns=columns,
+        window=_window(edge),
+        buckets=sink_buckets(edge.target.head),
+        files=files.get(edge.target.uid),
+        splits=edge.target.head.operator.splits if is_by_split(edge.target) else None,
     )
 
 
@@ -91,15 +91,15 @@ def _window(edge: JobEdge) -> WindowOperatorDescription | None:
 
 def _gate(edge: JobEdge) -> Gate:
     return Gate(
-        edge.target.level,
-        edge.target.uid,
-        edge.gate,
-        edge.name,
-        edge.edge.inputIndex,
-        edge.source.head.isSource,
-        edge.folded,
-        getattr(edge.edge.partitioning, "name", None) == BroadcastPartitioning.name,
-        is_by_split(edge.source) and not edge.folded and not edge.target.head.isSink,
+        level=edge.target.level,
+        target=edge.target.uid,
+        index=edge.gate,
+        name=edge.name,
+        inputIndex=edge.edge.inputIndex,
+        sequential=edge.source.head.isSource,
+        folded=edge.folded,
+        broadcast=getattr(edge.edge.partitioning, "name", None) == BroadcastPartitioning.name,
+        joinsSplits=is_by_split(edge.source) and not edge.folded and not edge.target.head.isSink,
     )
 
 

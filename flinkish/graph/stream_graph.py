@@ -214,12 +214,12 @@ class _StreamGraphGenerator:
         for index, source in enumerate(transformation.inputs):
             for channel, origin in enumerate(_origins(source)):
                 edge = StreamEdge(
-                    self._uids[origin.transformation.id],
-                    uid,
-                    index,
-                    channel,
-                    origin.partitioning,
-                    origin.sideOutput,
+                    sourceUid=self._uids[origin.transformation.id],
+                    targetUid=uid,
+                    inputIndex=index,
+                    channel=channel,
+                    partitioning=origin.partitioning,
+                    sideOutput=origin.sideOutput,
                 )
                 node.inputs.append(edge)
                 self._nodes[edge.sourceUid].outputs.append(edge)

@@ -115,7 +115,14 @@ class LocalJob:
         self._savepoints: queue.SimpleQueue[_Wanted] = queue.SimpleQueue()
         self.metrics = MetricsTotals()
         self.monitor = JobMonitor(graph, self.metrics, BatchHistory(None))
-        self.view = JobDetailsView(graph, settings, self.monitor, config, None, False)
+        self.view = JobDetailsView(
+            graph=graph,
+            settings=settings,
+            monitor=self.monitor,
+            config=config,
+            directory=None,
+            checkpointed=False,
+        )
         self._settings = settings
         self._config = config
         self._cancelled = threading.Event()

@@ -47,7 +47,14 @@ def write_savepoint(
     files = target.writeState(counted(captured_states(stores), counts))
     entries = entries_by_state(counts)
     metadata = SavepointMetadata.of(
-        jobName, batch, graph, settings, states, sources, files, entries
+        jobName=jobName,
+        batch=batch,
+        graph=graph,
+        settings=settings,
+        states=states,
+        sources=sources,
+        files=files,
+        entries=entries,
     )
     target.writeMetadata(metadata)
 
@@ -84,7 +91,9 @@ class RestoredJob:
         levels = self.restoration.levels
         parts = [*self.restoration.tasks(), *self.restoration.keyed.parts(self.keyed)]
         return [
-            restored_row(levels, uid, group, content, number, clock)
+            restored_row(
+                levels=levels, uid=uid, keyGroup=group, content=content, number=number, clock=clock
+            )
             for number, (uid, group, content) in enumerate(parts)
         ]
 
@@ -116,6 +125,11 @@ class LocalSavepoint:
         keyed = [state for state in self._states if state.table in KEYED]
         others = [state for state in self._states if state.table not in KEYED]
         restoration = Restoration(
-            self._metadata, others, graph, settings, allowNonRestoredState, self._path
+            metadata=self._metadata,
+            others=others,
+            graph=graph,
+            settings=settings,
+            allowNonRestoredState=allowNonRestoredState,
+            where=self._path,
         )
         return RestoredJob(self._metadata.nextBatch, self._metadata.positions, restoration, keyed)

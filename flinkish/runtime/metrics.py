@@ -507,22 +507,22 @@ class MetricsTotals:
         taken = [numbers for at, numbers in counts if vertex in (None, at)]
         received, emitted, dropped = (sum(numbers[n] for numbers in taken) for n in range(3))
         return OperatorMetrics(
-            uid,
-            name,
-            received,
-            emitted,
-            dropped,
-            visible(_lowest_watermark(groups)) if groups else None,
-            sum(group.timers for group in groups),
-            sum(group.stateEntries for group in groups),
-            sum(group.statePages for group in groups),
-            {**self._user[uid], **self._rates_of(uid)},
-            {
+            uid=uid,
+            name=name,
+            numRecordsIn=received,
+            numRecordsOut=emitted,
+            numLateRecordsDropped=dropped,
+            currentWatermark=visible(_lowest_watermark(groups)) if groups else None,
+            timers=sum(group.timers for group in groups),
+            stateEntries=sum(group.stateEntries for group in groups),
+            statePages=sum(group.statePages for group in groups),
+            user={**self._user[uid], **self._rates_of(uid)},
+            accumulators={
                 name: [pickle.loads(value) for value in list(values.values())]
                 for name, values in list(self._accumulators[uid].items())
             },
-            tuple(self._functions[uid].values()),
-            sum(group.openWindows for group in groups),
+            functions=tuple(self._functions[uid].values()),
+            openWindows=sum(group.openWindows for group in groups),
         )
 
     def _rates_of(self, uid: str) -> dict[str, float]:

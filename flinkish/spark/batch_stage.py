@@ -80,7 +80,16 @@ def _saved(frame: FrameRow, pages: DictPageStore, settings: TaskSettings) -> Ite
 
 def _saved_row(frame: FrameRow, states: list[SavedState], settings: TaskSettings) -> FrameRow:
     content = pickle.dumps(states, protocol=5)
-    return FrameRow(settings.sinkLevel, SAVED, frame.key_group, 0, 0, 0, frame.clock, content)
+    return FrameRow(
+        level=settings.sinkLevel,
+        target=SAVED,
+        key_group=frame.key_group,
+        gate=0,
+        slice=0,
+        sequence=0,
+        clock=frame.clock,
+        frame=content,
+    )
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:

@@ -75,6 +75,13 @@ def restore_path(
         assert isinstance(source, Source)
         streams[vertex.uid] = reader.streamOf(source, vertex.uid)
     target = storage.child(_SAVEPOINT)
-    savepoints = JobSavepoints(session, checkpoint, plan, graph, settings, streams)
+    savepoints = JobSavepoints(
+        session=session,
+        storage=checkpoint,
+        plan=plan,
+        graph=graph,
+        settings=settings,
+        sources=streams,
+    )
     savepoints.writeBatch(target, batch, "checkpoint")
     return target

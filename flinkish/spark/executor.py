@@ -132,21 +132,27 @@ class SparkPipelineExecutor:
                     plan.goOn(session, graph, settings)
                     run = queries.prepared()
                     view = JobDetailsView(
-                        graph, settings, queries.monitor, config, given, not batch, spark_ui()
+                        graph=graph,
+                        settings=settings,
+                        monitor=queries.monitor,
+                        config=config,
+                        directory=given,
+                        checkpointed=not batch,
+                        engineUI=spark_ui(),
                     )
                     return SparkJobClient(
-                        jobName,
-                        session,
-                        run,
-                        queries.restarted,
-                        restart_backoff(config.getRestartStrategy()),
-                        queries.monitor,
-                        view,
-                        queries.savepoints,
-                        given,
-                        config.elementsHiddenInErrors,
-                        at_end.close,
-                        retention,
+                        name=jobName,
+                        session=session,
+                        run=run,
+                        restart=queries.restarted,
+                        backoff=restart_backoff(config.getRestartStrategy()),
+                        monitor=queries.monitor,
+                        view=view,
+                        savepoints=queries.savepoints,
+                        checkpoint=given,
+                        elementsHidden=config.elementsHiddenInErrors,
+                        cleanUp=at_end.close,
+                        retention=retention,
                     )
             except BaseException as error:
                 at_end.close()
@@ -276,7 +282,13 @@ class _Queries:
         sinks = self._sinks(run, streams)
         self._delivery = delivery = delivery_of(session, storage, sinks)
         self.savepoints = JobSavepoints(
-            session, storage, plan, graph, settings, streams, self._last_batch
+            session=session,
+            storage=storage,
+            plan=plan,
+            graph=graph,
+            settings=settings,
+            sources=streams,
+            lastBatch=self._last_batch,
         )
         unbounded = not all(_source(vertex.head.content).bounded for vertex in graph.sources)
         interval = config.triggerIntervalOf(unbounded)
@@ -288,7 +300,16 @@ class _Queries:
         at_end.callback(close_open_tasks, session, run, self._graph)
         rows = any(stream.decoder.takesRows for stream in streams.values())
         start = writer.start if rows else partial(_started_of_frames, session, writer)
-        return QueryRun(start, sources, storage, control, sinks, delivery, metrics, at_end.close)
+        return QueryRun(
+            start=start,
+            sources=sources,
+            storage=storage,
+            control=control,
+            sinks=sinks,
+            delivery=delivery,
+            metrics=metrics,
+            cleanUp=at_end.close,
+        )
 
     def restarted(self, needsElements: bool) -> QueryRun | BatchRun:
         """Start a query that continues from the checkpoint. ``needsElements``: from now on no elements are folded
@@ -311,15 +332,15 @@ class _Queries:
             if any(edge.source.uid in unplanned for edge in vertex.inputs)
         )
         return BatchSinks(
-            self._graph.sinks,
-            self.monitor.metrics,
-            self._plan,
-            self._storage,
-            self._files,
-            SinkTasks(run, self._settings.parallelism, uncertain),
-            self._results,
-            self._config.elementsHiddenInErrors,
-            self._end_batch,
+            vertices=self._graph.sinks,
+            metrics=self.monitor.metrics,
+            plan=self._plan,
+            storage=self._storage,
+            files=self._files,
+            tasks=SinkTasks(run, self._settings.parallelism, uncertain),
+            results=self._results,
+            elementsHidden=self._config.elementsHiddenInErrors,
+            batchEnded=self._end_batch,
         )
 
     def _end_batch(self, number: int, began: float, stages: float, ended: float) -> None:
@@ -404,7 +425,14 @@ def _graph(
 ) -> tuple[JobGraph, TaskSettings]:
     graph = JobGraph(StreamGraph.of(sinks, plan.identities))
     plan.keepPlaces(graph)
-    settings = task_settings(graph, config, parallelism, plan.maxParallelism, plan.keyGroups, batch)
+    settings = task_settings(
+        graph=graph,
+        config=config,
+        parallelism=parallelism,
+        maxParallelism=plan.maxParallelism,
+        keyGroups=plan.keyGroups,
+        batch=batch,
+    )
     return graph, replace(settings, logLevel=logging.getLogger().getEffectiveLevel())
 
 
@@ -433,7 +461,14 @@ def _frames(
     check_aligned(sources, aligned)
     whole = all(stream.whole or stream.endsItself for stream in sources.values())
     control = ControlStream(storage, endWithFirstBatch=whole)
-    frames = translate(graph, sources, control.stream(session), settings, files, run)
+    frames = translate(
+        graph=graph,
+        sources=sources,
+        control=control.stream(session),
+        settings=settings,
+        files=files,
+        run=run,
+    )
     return frames, sources, control
 
 

@@ -181,14 +181,14 @@ class JobSavepoints:
         self._rows(batch).write.mode("overwrite").parquet(target.child(STATE))
         files, counts = summary(self._session, target)
         metadata = SavepointMetadata.of(
-            jobName,
-            batch + self._plan.firstBatch,
-            self._graph,
-            self._settings,
-            self._plan.states,
-            positions,
-            files,
-            entries_by_state(counts),
+            jobName=jobName,
+            batch=batch + self._plan.firstBatch,
+            graph=self._graph,
+            settings=self._settings,
+            states=self._plan.states,
+            sources=positions,
+            files=files,
+            entries=entries_by_state(counts),
         )
         target.writeText(METADATA, metadata.asText())
 
@@ -354,10 +354,24 @@ class SparkSavepoint:
         rows = read_state(self._session, self.storage)
         rows = rows.filter(~rows["table"].isin(*KEYED))
         others = [
-            SavedState(row[0], row[1], row[2], row[3], row[4], bytes(row[5]))
+            SavedState(
+                operator=row[0],
+                table=row[1],
+                state=row[2],
+                keyGroup=row[3],
+                entries=row[4],
+                content=bytes(row[5]),
+            )
             for row in rows.collect()
         ]
-        return Restoration(self.metadata, others, graph, settings, allowNonRestoredState, self.path)
+        return Restoration(
+            metadata=self.metadata,
+            others=others,
+            graph=graph,
+            settings=settings,
+            allowNonRestoredState=allowNonRestoredState,
+            where=self.path,
+        )
 
     def bring(self, restoration: Restoration, storage: CheckpointStorage) -> None:
         """Write the state as lines of the control stream of a new checkpoint, replacing the lines of an earlier

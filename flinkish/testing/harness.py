@@ -113,16 +113,16 @@ class StreamTestHarness:
         self._warnings = AttributeWarnings()
         self._inputs = [_HarnessInput() for _ in self._sources]
         self._chain = OperatorChain(
-            [node for node in graph if not node.isSource and not node.isSink],
-            {
+            nodes=[node for node in graph if not node.isSource and not node.isSink],
+            sources={
                 uid: (harness_input.output, graph.node(uid).outputs)
                 for uid, harness_input in zip(self._sources, self._inputs)
             },
-            self._context,
-            lambda edge: self._sinks[edge.targetUid],
-            config.isObjectReuseEnabled(),
-            self._traces_functions,
-            config.getColumnChecks(),
+            context=self._context,
+            exit=lambda edge: self._sinks[edge.targetUid],
+            reusesObjects=config.isObjectReuseEnabled(),
+            tracesFunctions=self._traces_functions,
+            columnChecks=config.getColumnChecks(),
         )
         with closed_on_error(self._chain):
             self._chain.open()
@@ -280,13 +280,13 @@ class StreamTestHarness:
         backend = self._backends[node.uid]
         backend.earlierStates = [NotedState(*state) for state in node.earlierStates]
         return OperatorContext(
-            node.uid,
-            node.name,
-            backend,
-            self._clock,
-            _HarnessOutput(self._side_outputs),
-            TaskInfo(node.name),
-            self._interval,
+            uid=node.uid,
+            name=node.name,
+            backend=backend,
+            clock=self._clock,
+            output=_HarnessOutput(self._side_outputs),
+            taskInfo=TaskInfo(node.name),
+            autoWatermarkInterval=self._interval,
             tracesFunctions=self._traces_functions,
             jobParameters=self._job_parameters,
             keepsAttributes=node.uid in self._behind_shuffles,

@@ -52,12 +52,12 @@ def job_drawing(details: JobDetails) -> str:
     """The SVG of a job's graph."""
     boxes = [
         Box(
-            vertex.id,
-            vertex.name.split(" -> "),
-            vertex.level,
-            _lines(vertex),
-            None if vertex.isSink else vertex.busyShare,
-            vertex.drawing,
+            id=vertex.id,
+            title=vertex.name.split(" -> "),
+            column=vertex.level,
+            lines=_lines(vertex),
+            share=None if vertex.isSink else vertex.busyShare,
+            hint=vertex.drawing,
         )
         for vertex in details.vertices
     ]

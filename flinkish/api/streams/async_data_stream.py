@@ -116,11 +116,11 @@ def _waiting(
         fix = "Make one with AsyncRetryStrategies."
         instance(f"{method}: asyncRetryStrategy", strategy, AsyncRetryStrategy, fix)
     description = AsyncWaitDescription(
-        function_of(func),
-        func.asyncInvoke if isinstance(func, AsyncFunction) else func,
-        positive_length(f"{method}: timeout", length),
-        positive(f"{method}: capacity", capacity),
-        ordered,
-        strategy or AsyncRetryStrategies.NO_RETRY_STRATEGY,
+        function=function_of(func),
+        call=func.asyncInvoke if isinstance(func, AsyncFunction) else func,
+        timeout=positive_length(f"{method}: timeout", length),
+        capacity=positive(f"{method}: capacity", capacity),
+        ordered=ordered,
+        retries=strategy or AsyncRetryStrategies.NO_RETRY_STRATEGY,
     )
     return stream._transform(description, outputType)

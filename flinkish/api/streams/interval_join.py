@@ -107,12 +107,12 @@ class IntervalJoined(Generic[IN1, IN2, K]):
             wanted = "a ProcessJoinFunction or f(left, right, ctx, out)"
             call = checked_callable("intervalJoin", processJoinFunction, wanted, 4)
         operator = IntervalJoinDescription(
-            function_of(processJoinFunction),
-            call,
-            self.lower if self.lowerInclusive else self.lower + 1,
-            self.upper if self.upperInclusive else self.upper - 1,
-            self.leftLateTag,
-            self.rightLateTag,
+            function=function_of(processJoinFunction),
+            call=call,
+            lower=self.lower if self.lowerInclusive else self.lower + 1,
+            upper=self.upper if self.upperInclusive else self.upper - 1,
+            leftLateTag=self.leftLateTag,
+            rightLateTag=self.rightLateTag,
         )
         transformation = TwoInputTransformation(
             operator, self.left.getTransformation(), self.right.getTransformation()

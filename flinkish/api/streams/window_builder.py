@@ -129,14 +129,14 @@ class WindowOperatorBuilder(Generic[T, W]):
         self._trigger.checkWindows(self._assigner, self._lateness)
         self._check_content()
         return WindowOperatorDescription(
-            self._assigner,
-            self._trigger,
-            self._evictor,
-            self._lateness,
-            self._late_tag,
-            aggregation,
-            windowFunction,
-            call,
+            assigner=self._assigner,
+            trigger=self._trigger,
+            evictor=self._evictor,
+            allowedLateness=self._lateness,
+            lateDataOutputTag=self._late_tag,
+            aggregation=aggregation,
+            function=windowFunction,
+            call=call,
         )
 
     def _check_merging(self, trigger: Trigger[Any, Any]) -> None:

@@ -123,7 +123,16 @@ class PolicyWindowManager:
         if elements:
             end = context.referenceTime
             start = self._eviction.windowStart(end)
-            self._activate(PolicyWindow(self._key, elements, new, expired, start, end))
+            self._activate(
+                PolicyWindow(
+                    key=self._key,
+                    elements=elements,
+                    newElements=new,
+                    expiredElements=expired,
+                    startTimestamp=start,
+                    endTimestamp=end,
+                )
+            )
         self.triggerPolicy.reset()
         return bool(elements)
 

@@ -66,21 +66,31 @@ def compile_analytic(node: exp.Expression, name: str, scope: Scope) -> Analytic:
         def interval(rows: Environment) -> Any:
             return -(-rows["@"] // length) * length
 
-        return Analytic(name, partition, text, interval, is_first, None, 1, True, when)
+        return Analytic(
+            name=name,
+            partition=partition,
+            partitionText=text,
+            value=interval,
+            result=is_first,
+            duration=None,
+            keep=1,
+            before=True,
+            when=when,
+        )
     if limit is None:
         raise scope.text.error(node, f"{function} needs OVER (LIMIT DURATION(unit, length)).")
     if function in AGGREGATES:
         aggregate = compile_aggregate(node, scope)
         return Analytic(
-            name,
-            partition,
-            text,
-            lambda rows: rows,
-            lambda kept, counts, rows: aggregate([found for _, found in kept]),
-            limit,
-            None,
-            False,
-            when,
+            name=name,
+            partition=partition,
+            partitionText=text,
+            value=lambda rows: rows,
+            result=lambda kept, counts, rows: aggregate([found for _, found in kept]),
+            duration=limit,
+            keep=None,
+            before=False,
+            when=when,
         )
     return _looking_back(function, call, name, partition, text, limit, when, scope)
 
@@ -118,7 +128,17 @@ def _looking_back(
     def result(kept: Sequence[tuple[int, Any]], counts: bool, rows: Environment) -> Any:
         return kept[-offset][1] if len(kept) >= offset else default(rows)
 
-    return Analytic(name, partition, text, value, result, limit, offset, function == "LAG", when)
+    return Analytic(
+        name=name,
+        partition=partition,
+        partitionText=text,
+        value=value,
+        result=result,
+        duration=limit,
+        keep=offset,
+        before=function == "LAG",
+        when=when,
+    )
 
 
 def _duration(node: exp.Expression, scope: Scope) -> int:

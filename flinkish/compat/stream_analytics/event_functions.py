@@ -85,15 +85,15 @@ def isFirst(
     instance("isFirst: interval", interval, Duration, 'Pass Duration("minute", 10).')
     length = interval.toMillis()
     call = Analytic(
-        "#found",
-        constant_key,
-        "",
-        lambda rows: -(-rows["@"] // length) * length,
-        is_first,
-        None,
-        1,
-        True,
-        _condition(when),
+        name="#found",
+        partition=constant_key,
+        partitionText="",
+        value=lambda rows: -(-rows["@"] // length) * length,
+        result=is_first,
+        duration=None,
+        keep=1,
+        before=True,
+        when=_condition(when),
     )
     return _analysed("isFirst", stream, call, partitionBy).map(
         lambda rows: (rows["event"], bool(rows["#found"]))
@@ -118,15 +118,15 @@ def _looking_back(
         return kept[-back][1] if len(kept) >= back else default
 
     call = Analytic(
-        "#found",
-        constant_key,
-        "",
-        lambda rows: read(rows["event"]),
-        result,
-        limitDuration.toMillis(),
-        back,
-        offset is not None,
-        _condition(when),
+        name="#found",
+        partition=constant_key,
+        partitionText="",
+        value=lambda rows: read(rows["event"]),
+        result=result,
+        duration=limitDuration.toMillis(),
+        keep=back,
+        before=offset is not None,
+        when=_condition(when),
     )
     return _analysed(method, stream, call, partitionBy).map(
         lambda rows: (rows["event"], rows["#found"])

@@ -109,7 +109,14 @@ def query(
         ) from None
     text = Text(sql)
     rows = {name: _references(name, found) for name, found in (references or {}).items()}
-    ordered = _Inputs(text, inputs, ordering, arrivalTime, udf or {}, independentSubstreams)
+    ordered = _Inputs(
+        text=text,
+        inputs=inputs,
+        ordering=ordering,
+        arrivalTime=arrivalTime,
+        functions=udf or {},
+        independentSubstreams=independentSubstreams,
+    )
     planner = Planner(text, ordered.records, rows, dict(udf or {}))
     outputs = planner.outputs()
     if start is not None:

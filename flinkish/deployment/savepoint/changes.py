@@ -88,7 +88,14 @@ class SavepointChange:
         fields = {} if self._existing is None else self._renamed(self._existing.fields)
         if self.graph is not None and settings is not None:
             made = SavepointMetadata.of(
-                JOB_NAME, -1, self.graph, settings, states, {}, files, entries
+                jobName=JOB_NAME,
+                batch=-1,
+                graph=self.graph,
+                settings=settings,
+                states=states,
+                sources={},
+                files=files,
+                entries=entries,
             ).fields
             for part in ("operators", "names", "nodes"):
                 made[part] = {uid: made[part][uid] for uid in self._changes.added}

@@ -88,7 +88,14 @@ class Restoration:
         self._gates: dict[str, list[Any]] = defaultdict(list)
         for saved in others:
             self._add(saved)
-        check_begins(metadata, graph, self._stateful(), self._uids, allowNonRestoredState, where)
+        check_begins(
+            metadata=metadata,
+            graph=graph,
+            stateful=self._stateful(),
+            uids=self._uids,
+            allowNonRestoredState=allowNonRestoredState,
+            where=where,
+        )
         earlier = metadata.identitiesBy(self._uids)
         self._other = begun_anew(earlier, graph.identities())
         """The operators of another kind than they were, of which nothing but the watermark was left."""

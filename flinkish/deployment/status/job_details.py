@@ -78,38 +78,38 @@ class JobDetailsView:
         behind = {} if last is None else self._behind(last)
         checkpointed = self._checkpointed
         return JobDetails(
-            jid,
-            name,
-            status,
-            startTime,
-            endTime,
+            jid=jid,
+            name=name,
+            status=status,
+            startTime=startTime,
+            endTime=endTime,
             # The runtime is of a monotonic clock, which can be ahead of the one that tells the time
-            max(clock(), endTime or startTime),
-            self._settings.parallelism,
-            self._settings.maxParallelism,
-            tuple(
+            now=max(clock(), endTime or startTime),
+            parallelism=self._settings.parallelism,
+            maxParallelism=self._settings.maxParallelism,
+            vertices=tuple(
                 self._vertex(v, metrics, last.duration if last else 0, behind)
                 for v in self._graph.vertices
             ),
-            tuple(self._edge(edge) for v in self._graph.vertices for edge in v.inputs),
-            batches,
-            CheckpointDetails(
+            edges=tuple(self._edge(edge) for v in self._graph.vertices for edge in v.inputs),
+            batches=batches,
+            checkpoint=CheckpointDetails(
                 self._directory,
                 monitor.completed if checkpointed else 0,
                 last if checkpointed else None,
                 monitor.restored,
                 checkpointed,
             ),
-            monitor.history.exceptions,
-            self._shown,
-            monitor.completed,
-            monitor.numRestarts,
-            self._restart_strategy,
-            dict(monitor.operatorBatches),
-            monitor.metrics.profiler.last,
-            monitor.metrics.profiler.requested,
-            monitor.metrics.workers,
-            self._engine_ui,
+            exceptions=monitor.history.exceptions,
+            settings=self._shown,
+            completedBatches=monitor.completed,
+            numRestarts=monitor.numRestarts,
+            restartStrategy=self._restart_strategy,
+            operatorBatches=dict(monitor.operatorBatches),
+            profile=monitor.metrics.profiler.last,
+            profileRequested=monitor.metrics.profiler.requested,
+            workers=monitor.metrics.workers,
+            engineUI=self._engine_ui,
         )
 
     def exception(self, error: BaseException) -> ExceptionDetails:
@@ -120,7 +120,14 @@ class JobDetailsView:
         found = _ON_THE_ELEMENT.search(message) if kind == UserFunctionError.__name__ else None
         element = None if found is None else found.group(1)
         operator = max(named, key=len, default=None)
-        return ExceptionDetails(clock(), kind, message, operator, element, _trace(error))
+        return ExceptionDetails(
+            timestamp=clock(),
+            type=kind,
+            message=message,
+            operator=operator,
+            element=element,
+            trace=_trace(error),
+        )
 
     def _behind(self, last: BatchDetails) -> dict[int, float]:
         """How long (ms) the stages behind each level and the sinks worked in a batch, by the level."""
@@ -157,31 +164,31 @@ class JobDetailsView:
         share = min(1.0, busy / (duration * parallelism)) if duration else 0.0
         waited = behind.get(vertex.level, 0) / duration if duration and vertex.outputs else 0.0
         return VertexDetails(
-            vertex.uid,
-            " -> ".join([self._names[head.uid], *(node.name for node in vertex.nodes[1:])]),
-            vertex.level,
-            head.isSource,
-            head.isSink,
-            1 if head.isSink else parallelism,
-            received,
-            sum(self._records(edge) for edge in vertex.outputs),
-            share,
-            round(load.busyNanoseconds / 1e6),
-            load.skew,
-            dict(loads.keyGroups.get(vertex.uid, {})),
-            tuple(
+            id=vertex.uid,
+            name=" -> ".join([self._names[head.uid], *(node.name for node in vertex.nodes[1:])]),
+            level=vertex.level,
+            isSource=head.isSource,
+            isSink=head.isSink,
+            parallelism=1 if head.isSink else parallelism,
+            numRecordsIn=received,
+            numRecordsOut=sum(self._records(edge) for edge in vertex.outputs),
+            busyShare=share,
+            busyMillis=round(load.busyNanoseconds / 1e6),
+            skew=load.skew,
+            keyGroups=dict(loads.keyGroups.get(vertex.uid, {})),
+            operators=tuple(
                 self._operator(vertex, node, metrics)
                 for node in vertex.nodes
                 if not node.isSink or node.uid in metrics
             ),
-            self._monitor.readUpTo.get(vertex.uid),
-            tuple(
+            source=self._monitor.readUpTo.get(vertex.uid),
+            drawing=tuple(
                 line
                 for node in vertex.nodes
                 if not (node.isSource or node.isSink)
                 for line in node.operator.drawing
             ),
-            min(waited, 1.0 - share),
+            backPressureShare=min(waited, 1.0 - share),
         )
 
     def _operator(
@@ -221,13 +228,13 @@ class JobDetailsView:
     def _edge(self, edge: JobEdge) -> EdgeDetails:
         partitioning = edge.edge.partitioning
         return EdgeDetails(
-            edge.source.uid,
-            edge.target.uid,
-            self._names[_writer(edge).uid],
-            partitioning.name if partitioning else Partitioning.name,
-            edge.edge.inputIndex,
-            edge.edge.sideOutput,
-            self._records(edge),
+            source=edge.source.uid,
+            target=edge.target.uid,
+            operator=self._names[_writer(edge).uid],
+            shipStrategy=partitioning.name if partitioning else Partitioning.name,
+            inputIndex=edge.edge.inputIndex,
+            sideOutput=edge.edge.sideOutput,
+            records=self._records(edge),
         )
 
     def _upstream(self, edge: JobEdge) -> str:
@@ -244,13 +251,13 @@ class JobDetailsView:
         lags = input_lags(found)
         return [
             InputDetails(
-                read.name if split else self._upstream(_edge_named(vertex, read.name)),
-                split,
-                visible(read.watermark),
-                read.idle,
-                read.since,
-                read is held and read.watermark != ahead,
-                lags.get((read.name, split)),
+                name=read.name if split else self._upstream(_edge_named(vertex, read.name)),
+                isSplit=split,
+                currentWatermark=visible(read.watermark),
+                idle=read.idle,
+                since=read.since,
+                holdsBack=read is held and read.watermark != ahead,
+                lag=lags.get((read.name, split)),
             )
             for read in found
         ]

@@ -51,18 +51,23 @@ class JobMonitor:
         out = sum(n for (target, _), n in list(loads.edges.items()) if target in self._sinks)
         late = self.metrics.numLateRecordsDropped
         batch = BatchDetails(
-            number,
-            round(began * 1000),
-            round((ended - began) * 1000),
-            {"stages": round((stages - began) * 1000), "sinks": round((ended - stages) * 1000)},
-            sum(loads.vertices[uid].lastRecords for uid in self._sources if uid in loads.vertices),
-            out - self._out,
-            late - self._late,
-            max((load.skew for load in loads.vertices.values()), default=1.0),
-            self.metrics.stateBytes if self.stateBytes is None else self.stateBytes,
-            self.metrics.numOpenWindows,
-            self.metrics.inputs.furthestApart(),
-            self._began,
+            id=number,
+            startTime=round(began * 1000),
+            duration=round((ended - began) * 1000),
+            phases={
+                "stages": round((stages - began) * 1000),
+                "sinks": round((ended - stages) * 1000),
+            },
+            recordsIn=sum(
+                loads.vertices[uid].lastRecords for uid in self._sources if uid in loads.vertices
+            ),
+            recordsOut=out - self._out,
+            lateRecordsDropped=late - self._late,
+            skew=max((load.skew for load in loads.vertices.values()), default=1.0),
+            stateBytes=self.metrics.stateBytes if self.stateBytes is None else self.stateBytes,
+            openWindows=self.metrics.numOpenWindows,
+            inputLag=self.metrics.inputs.furthestApart(),
+            run=self._began,
         )
         self.operatorBatches[number] = self.metrics.lastBatch
         while len(self.operatorBatches) > BATCHES_KEPT:

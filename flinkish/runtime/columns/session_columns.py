@@ -384,18 +384,18 @@ class SessionRun:
             codes_of, starts = codes_of[order[begins]], starts[order[begins]]
             ends = starts + (reach[lasts] - places[0][order[begins]])
         return cls(
-            gap,
-            timestamps,
-            distinct,
-            of_index,
-            codes,
-            of_element,
-            of_stored,
-            stored,
-            len(begins),
-            starts,
-            ends,
-            codes_of,
+            gap=gap,
+            timestamps=timestamps,
+            distinct=distinct,
+            codeOfIndex=of_index,
+            codes=codes,
+            sessions=of_element,
+            sessionsOfStored=of_stored,
+            stored=stored,
+            count=len(begins),
+            starts=starts,
+            ends=ends,
+            codesOfSessions=codes_of,
         )
 
     def late(self, watermark: int, allowedLateness: int, apart: Mask) -> Mask:

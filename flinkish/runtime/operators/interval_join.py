@@ -39,9 +39,21 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
         lower, upper = description.lower, description.upper
         width = max(upper - lower + 1, 1)
         backend = context.backend
-        self.left = JoinBuffer(backend, "left", lower, upper, width, description.leftLateTag)
+        self.left = JoinBuffer(
+            backend=backend,
+            name="left",
+            lower=lower,
+            upper=upper,
+            width=width,
+            lateTag=description.leftLateTag,
+        )
         self.right = JoinBuffer(
-            backend, "right", to_long(-upper), to_long(-lower), width, description.rightLateTag
+            backend=backend,
+            name="right",
+            lower=to_long(-upper),
+            upper=to_long(-lower),
+            width=width,
+            lateTag=description.rightLateTag,
         )
         self._bounds = lower, upper
         self._buffers = {buffer.name: buffer for buffer in (self.left, self.right)}

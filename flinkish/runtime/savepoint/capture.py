@@ -63,7 +63,9 @@ def captured(
 
 def _whole(operator: str, table: str, state: str, keyGroup: int, snapshot: Any) -> SavedState:
     content = encoded(operator, table, state, (snapshot,))
-    return SavedState(operator, table, state, keyGroup, 1, content)
+    return SavedState(
+        operator=operator, table=table, state=state, keyGroup=keyGroup, entries=1, content=content
+    )
 
 
 def _table(
@@ -75,13 +77,27 @@ def _table(
             for run in columns.runs(window):
                 parts = [window], [RowColumns(run).toBytes()]
                 content = encoded(uid, COLUMNS, state, parts)
-                yield SavedState(uid, COLUMNS, state, keyGroup, run.num_rows, content)
+                yield SavedState(
+                    operator=uid,
+                    table=COLUMNS,
+                    state=state,
+                    keyGroup=keyGroup,
+                    entries=run.num_rows,
+                    content=content,
+                )
     elif kind == ROWS:
         rows = backend.keyedColumnTable(state)
         rows.openDue(MAX_TIMESTAMP)
         for batch in rows.rows():
             content = encoded(uid, ROWS, state, ([RowColumns(batch).toBytes()],))
-            yield SavedState(uid, ROWS, state, keyGroup, batch.num_rows, content)
+            yield SavedState(
+                operator=uid,
+                table=ROWS,
+                state=state,
+                keyGroup=keyGroup,
+                entries=batch.num_rows,
+                content=content,
+            )
     else:
         yield from in_parts(uid, kind, state, keyGroup, _entries(backend, kind, state))
 

@@ -88,7 +88,12 @@ class StateReading(ABC):
         backend.earlierStates = self._noted
         clock = ProcessingTimeService(self._now)
         context = OperatorContext(
-            self.query.uid, self._name, backend, clock, Output(), TaskInfo(self._name)
+            uid=self.query.uid,
+            name=self._name,
+            backend=backend,
+            clock=clock,
+            output=Output(),
+            taskInfo=TaskInfo(self._name),
         )
         return StateReadingOperator(context)
 

@@ -130,4 +130,11 @@ def _halved(
         yield from _halved(operator, table, state, keyGroup, part[:half])
         yield from _halved(operator, table, state, keyGroup, part[half:])
     else:
-        yield SavedState(operator, table, state, keyGroup, len(part), content)
+        yield SavedState(
+            operator=operator,
+            table=table,
+            state=state,
+            keyGroup=keyGroup,
+            entries=len(part),
+            content=content,
+        )

@@ -27,7 +27,16 @@ def restored_row(
     levels: Mapping[str, int], uid: str, keyGroup: int, content: bytes, number: int, clock: int
 ) -> FrameRow:
     """The row that brings ``content`` to a vertex; ``levels`` are the stages of the vertices."""
-    return FrameRow(levels[uid], uid, keyGroup, RESTORED_GATE, number, 0, clock, content)
+    return FrameRow(
+        level=levels[uid],
+        target=uid,
+        key_group=keyGroup,
+        gate=RESTORED_GATE,
+        slice=number,
+        sequence=0,
+        clock=clock,
+        frame=content,
+    )
 
 
 def restored_state(

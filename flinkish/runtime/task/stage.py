@@ -108,7 +108,16 @@ def metrics_row(
 ) -> FrameRow:
     """The row that carries metrics to the driver."""
     data = encode_reports(reports, changes)
-    return FrameRow(settings.sinkLevel, METRICS, 0, 0, part, 0, clock, data)
+    return FrameRow(
+        level=settings.sinkLevel,
+        target=METRICS,
+        key_group=0,
+        gate=0,
+        slice=part,
+        sequence=0,
+        clock=clock,
+        frame=data,
+    )
 
 
 def encode_directory(directory: dict[str, Any]) -> bytes:

@@ -17,7 +17,16 @@ TICK_GATE = -1
 
 def tick(level: int, target: str, keyGroup: int, part: int, clock: int) -> FrameRow:
     """A tick for one key group of a vertex."""
-    return FrameRow(level, target, keyGroup, TICK_GATE, part, 0, clock, b"")
+    return FrameRow(
+        level=level,
+        target=target,
+        key_group=keyGroup,
+        gate=TICK_GATE,
+        slice=part,
+        sequence=0,
+        clock=clock,
+        frame=b"",
+    )
 
 
 def clock_ticks(

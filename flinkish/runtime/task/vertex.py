@@ -139,13 +139,13 @@ class VertexTask:
             {} if plan.source is None else {plan.source: (self.sourceOutput, plan.sourceEdges)}
         )
         self._chain = OperatorChain(
-            plan.nodes,
-            sources,
-            self._context,
-            self._exit,
-            settings.reusesObjects,
-            settings.tracesFunctions,
-            settings.columnChecks,
+            nodes=plan.nodes,
+            sources=sources,
+            context=self._context,
+            exit=self._exit,
+            reusesObjects=settings.reusesObjects,
+            tracesFunctions=settings.tracesFunctions,
+            columnChecks=settings.columnChecks,
         )
 
     def open(self) -> None:
@@ -260,13 +260,13 @@ class VertexTask:
         if head:
             self._backend.earlierStates = [NotedState(*state) for state in node.earlierStates]
         return OperatorContext(
-            node.uid,
-            node.name,
-            self._backend if head else HeapKeyedStateBackend(),
-            self._clock,
-            Output(),
-            self._task_info(node.name),
-            self._settings.autoWatermarkInterval,
+            uid=node.uid,
+            name=node.name,
+            backend=self._backend if head else HeapKeyedStateBackend(),
+            clock=self._clock,
+            output=Output(),
+            taskInfo=self._task_info(node.name),
+            autoWatermarkInterval=self._settings.autoWatermarkInterval,
             emitsAfterSlices=True,
             tracesFunctions=self._settings.tracesFunctions,
             jobParameters=self._settings.jobParameters,
@@ -297,7 +297,14 @@ class VertexTask:
             folds = traces and self._settings.foldsBeforeShuffle
             fold = PaneFold.before(plan.window) if plan.window and folds else None
             columns = ColumnFunction(selector) if traces else None
-            return KeyedRecordWriter(plan.gate, plan.operator, selector, groups, fold, columns)
+            return KeyedRecordWriter(
+                gate=plan.gate,
+                operator=plan.operator,
+                keySelector=selector,
+                keyGroups=groups,
+                fold=fold,
+                columns=columns,
+            )
         if plan.exchange is Exchange.BROADCAST:
             return BroadcastRecordWriter(plan.gate, plan.operator, groups)
         if plan.exchange is Exchange.SPLIT and len(groups) > 1:
@@ -314,7 +321,14 @@ class VertexTask:
         if split_of is None:
             return MarkedSplitWriter(plan.gate, plan.operator, groups, ticks)
         columns = ColumnFunction(split_of) if self._settings.tracesFunctions else None
-        return SplitRecordWriter(plan.gate, plan.operator, split_of, groups, columns, ticks)
+        return SplitRecordWriter(
+            gate=plan.gate,
+            operator=plan.operator,
+            splitOf=split_of,
+            keyGroups=groups,
+            columns=columns,
+            ticks=ticks,
+        )
 
 
 class SourceTask(VertexTask):

@@ -149,14 +149,14 @@ class RecordWriter(Input):
         gate, part = self._gate, self._slice
         self._rows.append(
             FrameRow(
-                gate.level,
-                gate.target,
-                key_group,
-                gate.index,
-                part.number,
-                self._sequence,
-                part.clock,
-                data,
+                level=gate.level,
+                target=gate.target,
+                key_group=key_group,
+                gate=gate.index,
+                slice=part.number,
+                sequence=self._sequence,
+                clock=part.clock,
+                frame=data,
             )
         )
         self._sequence += 1

@@ -110,7 +110,20 @@ class WriteFunction:
             write = self.tasks[target]
             if write is not None:
                 report = write(_parts(rows), subtask)
-                yield arrow_batch([FrameRow(0, target, 0, 0, subtask.index, 0, 0, report)])
+                yield arrow_batch(
+                    [
+                        FrameRow(
+                            level=0,
+                            target=target,
+                            key_group=0,
+                            gate=0,
+                            slice=subtask.index,
+                            sequence=0,
+                            clock=0,
+                            frame=report,
+                        )
+                    ]
+                )
 
 
 def _by_target(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:

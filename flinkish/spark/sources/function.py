@@ -141,7 +141,14 @@ class ControlFunction:
                 if signal.startswith(RESTORED):
                     group, name, data = signal.removeprefix(RESTORED).split(" ")
                     uid, content = base64.b64decode(name).decode(), base64.b64decode(data)
-                    row = restored_row(levels, uid, int(group), content, restored, NO_CLOCK)
+                    row = restored_row(
+                        levels=levels,
+                        uid=uid,
+                        keyGroup=int(group),
+                        content=content,
+                        number=restored,
+                        clock=NO_CLOCK,
+                    )
                     yield from _batches([row])
                     restored += 1
                 elif signal.startswith(CLOCK_TICK):

@@ -187,12 +187,12 @@ class SourceReader:
         else:
             frames = self._frame_files(name, f"sources/{uid}/frames")
         planner = UserSourcePlanner(
-            name,
-            shipped_source(source),
-            frames,
-            self._elementsPerBatch,
-            self._tasks,
-            self._elementsHidden,
+            name=name,
+            source=shipped_source(source),
+            frames=frames,
+            perBatch=self._elementsPerBatch,
+            parallelism=self._tasks,
+            elementsHidden=self._elementsHidden,
         )
         if not remote:
             return self._planned(planner, UserSourceDecoder(frames), uid, whole=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from flinkish.api.display.follower import follow
 from flinkish.api.display import follower
+from flinkish.api.display.follower import follow
 from tests.spark.waiting import wait_for
 
 

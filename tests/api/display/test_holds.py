@@ -12,9 +12,9 @@ import pytest
 
 import flinkish as fl
 from flinkish import JobStatus
+from flinkish.api.display import holds
 from flinkish.api.display.holds import waits_for
 from flinkish.api.display.notebook import facts, job_html
-from flinkish.api.display import holds
 from tests.web.jobs import Client, details
 
 WAITS = "Source: slow, whose watermark ("

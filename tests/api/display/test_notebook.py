@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
+from flinkish.api.display import notebook
 from flinkish.api.display.drawing import Arrow, Box, drawing
 from flinkish.api.display.job_drawing import recent_rate, span
 from flinkish.api.display.notebook import facts, in_notebook, job_html
-from flinkish.api.display import notebook
 from flinkish.api.execution.client import JobStatus
 from tests.spark.waiting import wait_for
 from tests.web.jobs import MARKUP, Client, details

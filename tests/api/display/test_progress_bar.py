@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 import flinkish as fl
-from flinkish.api.display.progress_bar import phase, progress_bar, progress_line
 from flinkish.api.display import progress_bar as progress_bars
+from flinkish.api.display.progress_bar import phase, progress_bar, progress_line
 from flinkish.api.execution.details import ReadProgress, SourceDetails
 from tests.spark.waiting import wait_for
 from tests.web.jobs import Client, details

@@ -174,7 +174,12 @@ class KafkaRecordSerializationSchemaBuilder(Generic[T]):
                 "the values' schema", "setValueSerializationSchema(SimpleStringSchema())"
             )
         return BuiltSerialization(
-            self._topic, self._selector, self._value, self._key, self._partitioner, self._headers
+            topic=self._topic,
+            topicSelector=self._selector,
+            valueSchema=self._value,
+            keySchema=self._key,
+            partitioner=self._partitioner,
+            headerProvider=self._headers,
         )
 
     def _check_topic(self, method: str) -> None:

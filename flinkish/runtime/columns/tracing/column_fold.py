@@ -427,7 +427,14 @@ class ColumnFold:
         ]
         names = values.schema.names if start is None else None
         schema = _schema(shape, types, names)
-        return FoldPlan(shape, schema, tuple(kinds), tuple(forms), start, traced).noted()
+        return FoldPlan(
+            shape=shape,
+            schema=schema,
+            kinds=tuple(kinds),
+            forms=tuple(forms),
+            start=start,
+            traced=traced,
+        ).noted()
 
     def _follow(self, trace: Trace, element: Any, shape: Shape, kinds: list[Kind]) -> Traced:
         symbols = [
@@ -534,7 +541,9 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
         for n, (kind, form) in enumerate(zip(kinds, forms))
     ]
     schema = _schema(values.shape, stored, values.schema.names)
-    return FoldPlan(values.shape, schema, kinds, tuple(forms), None, None).noted()
+    return FoldPlan(
+        shape=values.shape, schema=schema, kinds=kinds, forms=tuple(forms), start=None, traced=None
+    ).noted()
 
 
 # ---------------------------------------------------------------------- values and columns

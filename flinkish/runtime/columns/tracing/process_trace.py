@@ -101,15 +101,15 @@ def follow_process(
     results = seen.emissions.slots(columns)
     timers = [tuple(next(columns) for _ in range(2)) for _ in range(seen.timers)]
     return Case(
-        situation.trace,
-        traced,
-        tuple(seen.states),
-        tuple(shapes),
-        tuple(fields),
-        tuple(changes),
-        seen.emissions.shape,
-        results,
-        tuple(timers),
+        trace=situation.trace,
+        traced=traced,
+        states=tuple(seen.states),
+        shapes=tuple(shapes),
+        fields=tuple(fields),
+        changes=tuple(changes),
+        emitted=seen.emissions.shape,
+        results=results,
+        timers=tuple(timers),
     )
 
 
