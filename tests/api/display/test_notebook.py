@@ -38,7 +38,7 @@ def test_a_job_shows_its_state_and_no_markup_of_its_own():
     for fact in ("RUNNING", "HASH", "40", "900 · out 90"):
         assert fact in shown
     told = facts(details())
-    assert told["records in"] == "900 (67/s)"
+    assert told["records in"] == "900 (43/s)"
     assert told["running for"] == "1 min 40 s"
     assert told["late dropped"] == "7"
     assert told["watermark"].endswith("UTC, 1 h 0 min behind the clock")

@@ -295,7 +295,7 @@ def reader(tmp_path, planner):
 def numbers_in(partitions):
     found = []
     for partition in partitions:
-        for descriptor in partition.descriptors:
+        for descriptor in partition.value:
             _, *piece = json.loads(descriptor)
             if piece:
                 found += range(piece[0], piece[1] + 1)
