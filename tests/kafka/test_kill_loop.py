@@ -24,10 +24,10 @@ GIVEN = [
 
 
 @pytest.mark.kafka
-@pytest.mark.slow("starts a program with Spark three times, and a broker twice")
+@pytest.mark.slow("starts a program with Spark three times")
 @pytest.mark.timeout(1200)
 def test_a_job_that_is_killed_loses_and_doubles_nothing(tmp_path: Path):
-    chosen = ["worker", "broker", "tree"]
+    chosen = ["worker", "tree"]
     assert run(tmp_path, chosen, seed=1, away=0, rescaleAfter=len(chosen)) == []
 
 

@@ -7,12 +7,16 @@ earlier producer of the same id has left open, and fences that producer.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from flinkish.api.connectors.kafka.sink import KafkaSink
+from flinkish.api.errors import JobExecutionError
 from flinkish.runtime.kafka.client import (
     LOG,
     client_properties,
@@ -122,6 +126,12 @@ class WriterGroup:
             consumer.close()
 
 
+_GRACE_SECONDS = 5.0
+
+_STUCK: list[Any] = []
+"""Producers in which a call has not ended."""
+
+
 class Transactions:
     """The transactions of ``producer``, which has a transactional id of its own."""
 
@@ -155,6 +165,8 @@ class Transactions:
 
     def abort(self) -> None:
         """Let nothing of the transaction be committed."""
+        if any(stuck is self._producer for stuck in _STUCK):
+            return
         try:
             self._producer.purge()
             self._producer.abort_transaction(self._group.patience)
@@ -166,12 +178,36 @@ class Transactions:
         """Call ``call(seconds)``, and again as long as Kafka says that this may help."""
         until = time.monotonic() + self._group.patience
         while True:
+            left = max(until - time.monotonic(), 1.0)
             try:
-                call(max(until - time.monotonic(), 1.0))
+                in_time(partial(call, left), left + _GRACE_SECONDS)
                 return
             except self._kafka.KafkaException as error:
                 if not error.args[0].retriable() or time.monotonic() > until:
                     raise kafka_error(self._sink, what, error) from None
+            except TimeoutError:
+                # Never freed, as to free a producer waits for its calls
+                _STUCK.append(self._producer)
+                raise JobExecutionError(
+                    f"{USER}: Kafka does not {what} a transaction, and its client has not given up after"
+                    f" {left:.0f} s (max.block.ms). Look whether the brokers can be reached; a restart strategy"
+                    " goes on from the checkpoint."
+                ) from None
+
+
+def in_time(call: Callable[[], T], seconds: float) -> T:
+    """The result of ``call``, which keeps no limit by itself: a request for the coordinator of a group that is sent
+    while its broker goes may never be answered. Raises TimeoutError, and ``call`` goes on in its thread."""
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(call())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="flinkish transaction", daemon=True).start()
+    return done.result(seconds)
 
 
 def _of_every_client(properties: dict[str, Any]) -> dict[str, Any]:
