@@ -11,8 +11,9 @@ from flinkish.runtime.kafka.transactions import in_time
 
 def test_a_call_that_ends_gives_its_result_or_error() -> None:
     assert in_time(lambda: 7, 5) == 7
+    empty: dict[str, int] = {}
     with pytest.raises(KeyError):
-        in_time(lambda: {}["absent"], 5)
+        in_time(lambda: empty["absent"], 5)
 
 
 def test_a_call_that_does_not_end_is_left() -> None:
