@@ -37,7 +37,7 @@ test-thorough: $(READY)
 
 # Jobs that break off, and go on from checkpoints and savepoints, also of other jobs and damaged ones.
 test-recovery: $(READY)
-	$(BIN)/pytest -n 2 --dist loadgroup -m recovery tests/spark tests/compat
+	$(BIN)/pytest -n 2 --dist loadgroup -m recovery tests/spark tests/compat tests/docs
 
 # Every way in which a job, its JVM and its workers end, in processes of their own.
 test-processes: $(READY)
