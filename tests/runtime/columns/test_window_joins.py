@@ -228,8 +228,9 @@ def never(number):
 SEEDS = st.integers(0, 2**32)
 
 
+@pytest.mark.slow("two jobs for each of many seeds")
 @pytest.mark.takes_columns("ColumnFunction", "PairMap")
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(SEEDS, st.integers(1, 3), st.booleans())
 def test_joins_of_columns_give_the_same(seed, groups, keeps):
     random = Random(seed)

@@ -103,6 +103,7 @@ def test_results_are_those_of_one_key_group(strategy, batches, groups, slices, s
     assert run(build, given_, groups, steps, ticks, keepsTasks=keeps) == one
 
 
+@pytest.mark.slow("a job for each order of splits and number of key groups")
 @settings(max_examples=60)
 @given(
     st.lists(

@@ -150,6 +150,7 @@ def test_random_jobs_agree(seed):
     check_jobs(seed, 20)
 
 
+@pytest.mark.slow("traces the functions of many jobs")
 def test_random_jobs_take_the_columns():
     outcomes = check_jobs(1, 250)
     assert all(outcomes[way] >= 3 for way in BUILDS), outcomes
