@@ -340,10 +340,10 @@ def test_several_steps_in_one_range_are_ordered_parts(tmp_path):
         end = source.latestOffset()
     partitions = source.partitions(source.initialOffset(), end)
     assert numbers_in(partitions) == list(range(30))
-    parts = [json.loads(d)[0] for p in partitions for d in p.descriptors]
+    parts = [json.loads(d)[0] for p in partitions for d in p.value]
     assert parts == sorted(parts)
     assert source.partitions(end, end) == []
-    assert list(source.read(partitions[0])) == [(partitions[0].descriptors[0],)]
+    assert list(source.read(partitions[0])) == [(partitions[0].value[0],)]
 
 
 def test_old_steps_are_folded_and_a_restart_goes_on_from_what_is_left(tmp_path):
