@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import zlib
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,21 @@ def env(spark: SparkSession) -> StreamExecutionEnvironment:
     return environment.setParallelism(2).setMaxParallelism(4)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--share",
+        metavar="K/N",
+        help="run only share K of N of the tests, 0/4 to 3/4 for quarters, each test in one of them",
+    )
+
+
+def _in_share(item: pytest.Item, share: str) -> bool:
+    number, shares = map(int, share.split("/"))
+    if not 0 <= number < shares:
+        raise pytest.UsageError(f"--share {share}: the shares of {shares} are 0 to {shares - 1}")
+    return zlib.crc32(item.nodeid.encode()) % shares == number
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """A shell starts what it runs in the background without Ctrl-C, and so would the programs of tests be."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -124,8 +140,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     no process is left with them at the end.
     """
     left_out = {name for name in OWN_TARGETS if name not in config.option.markexpr}
-    unwanted = [item for item in items if left_out.intersection(_marks(item))]
-    items[:] = [item for item in items if not left_out.intersection(_marks(item))]
+    share: str | None = config.option.share
+    wanted, unwanted = [], []
+    for item in items:
+        chosen = not left_out.intersection(_marks(item)) and (not share or _in_share(item, share))
+        (wanted if chosen else unwanted).append(item)
+    items[:] = wanted
     config.hook.pytest_deselected(items=unwanted)
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
