@@ -37,6 +37,8 @@ hypothesis.settings.register_profile("whole-test", deadline=None)
 hypothesis.settings.load_profile("whole-test")
 hypothesis.settings.register_profile("fast", deadline=None, max_examples=10)
 
+pytest_plugins = ["tests.engines"]
+
 collect_ignore = [
     "spark/job_life.py",
     "spark/sources/user_source_job.py",

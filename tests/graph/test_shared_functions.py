@@ -9,7 +9,6 @@ import pytest
 import flinkish as fl
 from flinkish.api.errors import InvalidProgramError
 from flinkish.testing import StreamTestHarness
-from tests.runtime.micro_batches import MicroBatches
 
 
 def key_of(value):
@@ -45,25 +44,13 @@ def branches(function):
     return build
 
 
-def on_the_harness(build):
-    harness = StreamTestHarness(build)
-    for n in (1, 2):
-        harness.processElement(("a", n), n)
-    return [record.value for record in harness.getOutput()]
-
-
-def in_batches(build):
-    job = MicroBatches(build, 1)
-    return [result.value for result in job.run([[[(("a", 1), 1)]], [[(("a", 2), 2)]]])[0]]
-
-
-@pytest.mark.parametrize("run", [on_the_harness, in_batches])
 def test_each_operator_has_its_own_state_context_and_attributes(run):
-    assert run(twice(Count())) == [
+    elements = [("a", 1), ("a", 2)]
+    assert run(twice(Count()), elements, batchSize=1) == [
         ("a", 1, 1, "A", 1, "B"),
         ("a", 2, 2, "A", 2, "B"),
     ]
-    assert sorted(run(branches(Count()))) == [
+    assert sorted(run(branches(Count()), elements, batchSize=1)) == [
         ("a", 1, 1, "A"),
         ("a", 1, 1, "B"),
         ("a", 2, 2, "A"),

@@ -101,12 +101,10 @@ def test_dicts_as_they_were_written_or_as_the_reader_wants_them(
 
 
 @pytest.mark.slow("also a job on Spark that plans its source in a process of its own")
-@pytest.mark.parametrize("engine", ["local", "spark"])
-def test_objects_of_a_class(engine, request, broker, topic, registry, sales):
-    env = request.getfixturevalue("env" if engine == "spark" else "local")
+def test_objects_of_a_class(environment, broker, topic, registry, sales):
     schema = ConfluentRegistryAvroDeserializationSchema.forSpecific(Sale, registry.url)
     source = builder(broker, topic, schema).build()
-    stream = env.fromSource(source, WatermarkStrategy.noWatermarks(), "avro")
+    stream = environment.fromSource(source, WatermarkStrategy.noWatermarks(), "avro")
     assert str(stream.getType()) == "Sale<shop: String, cents: Long>"
     assert list(stream.executeAndCollect()) == [Sale("Cork", 450), Sale("Bremen", 690)]
 

@@ -165,23 +165,21 @@ def test_a_record_that_does_not_fit_fails_the_job(local, topics: Topics, topic, 
         elements(local, source)
 
 
-@pytest.mark.parametrize("engine", ["local", "spark"])
 @pytest.mark.slow("starts a job on Spark that plans its source in a process of its own")
-def test_poison_goes_to_a_side_output(engine, request, topics: Topics, topic, builder):
-    env = request.getfixturevalue("env" if engine == "spark" else "local")
+def test_poison_goes_to_a_side_output(environment, topics: Topics, topic, builder):
     # More good ones than are parsed one by one, so that halves of a run are tried
     good = [b'{"user": "u%d", "amount": %d}' % (n, n) for n in range(100)]
     topics.send(topic, 0, [*good[:50], *POISON, *good[50:]], key=b"k")
     tag = OutputTag[MalformedKafkaRecord]("poison")
     source = builder.setValueOnlyDeserializer(JsonDeserializationSchema(Order))
-    stream = env.fromSource(
+    stream = environment.fromSource(
         source.setMalformedRecords(tag).build(), WatermarkStrategy.noWatermarks(), "kafka"
     )
     good_sink: list[Any] = []
     stream.map(lambda order: order.amount).union(
         stream.getSideOutput(tag).map(lambda bad: (bad.offset, bad.partition, bad.key, bad.raw))
     ).forEachBatch(lambda values, _: good_sink.extend(values))
-    env.execute()
+    environment.execute()
     orders = [value for value in good_sink if isinstance(value, int)]
     poison = [value for value in good_sink if not isinstance(value, int)]
     assert orders == list(range(100))
@@ -510,28 +508,32 @@ def test_a_property_that_is_none(local, builder):
 # ---------------------------------------------------------------------- watermarks
 
 
-@pytest.mark.parametrize("engine", ["local", "spark"])
-@pytest.mark.slow("starts a job on Spark that plans its source in a process of its own")
-def test_skewed_partitions_have_watermarks_of_their_own(
-    engine, request, topics: Topics, topic, builder
-):
+SKEWED = 600
+
+
+@pytest.fixture
+def skewed(topics: Topics, topic: str, builder: KafkaSourceBuilder[Any]) -> KafkaSource[Any]:
     """Partition 1 is hours behind partition 0, and its records come in the same batches."""
-    env = request.getfixturevalue("env" if engine == "spark" else "local")
-    hour, count = 3_600_000, 600
-    topics.send(topic, 0, [(b"ahead", 20 * hour + n) for n in range(count)])
-    topics.send(topic, 1, [(b"behind", n) for n in range(1, count + 1)])
-    env.getConfig().elementsPerBatch = 400
-    rising = WatermarkStrategy.forMonotonousTimestamps()
-    split = env.fromSource(builder.build(), rising, "split")
-    assert counted(env, split) == {"in windows": 2 * count, "late": 0}
-    if engine == "local":
-        one = env.fromSource(builder.build(), WatermarkStrategy.noWatermarks(), "one")
-        found = counted(env, one.assignTimestampsAndWatermarks(rising))
-        assert found["late"] > 0
+    topics.send(topic, 0, [(b"ahead", 20 * 3_600_000 + n) for n in range(SKEWED)])
+    topics.send(topic, 1, [(b"behind", n) for n in range(1, SKEWED + 1)])
+    return builder.build()
+
+
+@pytest.mark.slow("starts a job on Spark that plans its source in a process of its own")
+def test_skewed_partitions_have_watermarks_of_their_own(environment, skewed):
+    split = environment.fromSource(skewed, WatermarkStrategy.forMonotonousTimestamps(), "split")
+    assert counted(environment, split) == {"in windows": 2 * SKEWED, "late": 0}
+
+
+def test_skewed_partitions_with_one_watermark_have_late_records(local, skewed):
+    one = local.fromSource(skewed, WatermarkStrategy.noWatermarks(), "one")
+    timed = one.assignTimestampsAndWatermarks(WatermarkStrategy.forMonotonousTimestamps())
+    assert counted(local, timed)["late"] > 0
 
 
 def counted(env: StreamExecutionEnvironment, stream: DataStream[str]) -> dict[str, int]:
     """How many elements got into windows, and how many were late."""
+    env.getConfig().elementsPerBatch = 400
     late = OutputTag[str]("late")
     windows = (
         stream.keyBy(lambda text: text)

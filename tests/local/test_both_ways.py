@@ -15,15 +15,6 @@ import flinkish as fl
 from tests.runtime.formats.parquet_files import damage, write
 
 
-@pytest.fixture(params=["local", "spark"])
-def anywhere(request):
-    """An environment of local execution, and one on Spark."""
-    if request.param == "spark":
-        return request.getfixturevalue("env")
-    environment = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
-    return environment.setParallelism(2).setMaxParallelism(4)
-
-
 @dataclass(frozen=True)
 class Reading:
     sensor: str
@@ -225,21 +216,69 @@ def test_results_are_the_same_in_the_same_order(on_spark, job):
     assert on_spark[job] or job == "empty"
 
 
-def test_batches_have_the_same_elements_and_ids(anywhere):
-    anywhere.getConfig().setElementsPerBatch(4)
+def without_spark(words):
+    """The mark of a case that only Spark takes; ``words`` are in the error of local execution."""
+    return pytest.mark.never_on(
+        "local", reason="Spark's own classes do it", raises=fl.NotSupportedError, match=words
+    )
+
+
+def a_data_frame_of_a_stream(env, directory):
+    assert env.fromData((1,)).toDataFrame("n int").columns == ["n"]
+
+
+def a_function_of_data_frames(env, directory):
+    columns = []
+    env.fromData(READINGS[0]).forEachBatchDataFrame(lambda df, batch: columns.append(df.columns))
+    env.execute()
+    assert columns == [["sensor", "at", "value"]]
+
+
+def an_option_of_sparks_writer(env, directory):
+    sink = fl.FileSink.forCsv(str(directory / "out"), quoteAll="true")
+    env.fromData(("a", 1)).sinkTo(sink)
+    env.execute()
+    (written,) = (directory / "out").glob("batch=*/part-*")
+    assert written.read_text() == '"a","1"\n'
+
+
+def an_option_of_sparks_reader(env, directory):
+    (directory / "a.csv").write_text("# no row\nx,y\n")
+    rows = env.fromSource(fl.FileSource.forCsv(str(directory), "a string, b string", comment="#"))
+    assert list(rows.executeAndCollect()) == [fl.Row(a="x", b="y")]
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        pytest.param(job, marks=without_spark(words), id=job.__name__)
+        for job, words in (
+            (a_data_frame_of_a_stream, "toDataFrame: a DataFrame is Spark's"),
+            (a_function_of_data_frames, r"call forEachBatch\(function\)"),
+            (an_option_of_sparks_writer, "knows the options header, sep of a FileSink for csv"),
+            (an_option_of_sparks_reader, "need Spark's own reader"),
+        )
+    ],
+)
+def test_what_needs_spark(environment, job, tmp_path):
+    job(environment, tmp_path)
+
+
+def test_batches_have_the_same_elements_and_ids(environment):
+    environment.getConfig().setElementsPerBatch(4)
     seen = []
-    anywhere.fromCollection(list(range(10))).forEachBatch(lambda *batch: seen.append(batch))
-    result = anywhere.execute("batches")
+    environment.fromCollection(list(range(10))).forEachBatch(lambda *batch: seen.append(batch))
+    result = environment.execute("batches")
     assert seen == [([0, 1, 2, 3], 0), ([4, 5, 6, 7], 1), ([8, 9], 2)]
     assert result.jobName == "batches"
 
 
-def test_files_of_each_format_are_read_and_written(anywhere, tmp_path):
+def test_files_of_each_format_are_read_and_written(environment, tmp_path):
     source = tmp_path / "in"
     source.mkdir()
     (source / "a.csv").write_text("x,1,2.5\ny,,3\n")
     schema = "name string, number int, price double"
-    rows = anywhere.fromSource(fl.FileSource.forCsv(str(source), schema))
+    rows = environment.fromSource(fl.FileSource.forCsv(str(source), schema))
     for make in (
         fl.FileSink.forCsv,
         fl.FileSink.forJson,
@@ -247,7 +286,7 @@ def test_files_of_each_format_are_read_and_written(anywhere, tmp_path):
         fl.FileSink.forText,
     ):
         rows.sinkTo(make(str(tmp_path / make.__name__)))
-    anywhere.execute()
+    environment.execute()
 
     def lines(name):
         files = sorted((tmp_path / name).glob("batch=*/part-*"))
@@ -264,16 +303,16 @@ def test_files_of_each_format_are_read_and_written(anywhere, tmp_path):
     assert table.column("price").to_pylist() == [2.5, 3.0]
 
 
-def test_text_files_come_oldest_first(anywhere, tmp_path):
+def test_text_files_come_oldest_first(environment, tmp_path):
     for number in (2, 1, 3):
         file = tmp_path / f"{number}.txt"
         file.write_text(f"{number}\n")
         os.utime(file, (number, number))
     source = fl.FileSource.forLines(str(tmp_path)).withFilesPerBatch(1)
-    assert list(anywhere.fromSource(source).executeAndCollect()) == ["1", "2", "3"]
+    assert list(environment.fromSource(source).executeAndCollect()) == ["1", "2", "3"]
 
 
-def test_texts_are_quoted_alike_in_csv(anywhere, tmp_path):
+def test_texts_are_quoted_alike_in_csv(environment, tmp_path):
     """By RFC 4180: a quotation mark is doubled."""
     texts = ["plain", 'say "hi"', "a,b", " blank ", ""]
     rows = "".join(json.dumps({"text": text, "number": 1.0}) + "\n" for text in [*texts, None])
@@ -281,8 +320,8 @@ def test_texts_are_quoted_alike_in_csv(anywhere, tmp_path):
     source.mkdir()
     (source / "a.json").write_text(rows)
     read = fl.FileSource.forJson(str(source), "text string, number double")
-    anywhere.fromSource(read).sinkTo(fl.FileSink.forCsv(str(tmp_path / "out")))
-    anywhere.execute()
+    environment.fromSource(read).sinkTo(fl.FileSink.forCsv(str(tmp_path / "out")))
+    environment.execute()
     files = sorted((tmp_path / "out").glob("batch=*/part-*"))
     assert [line for file in files for line in file.read_text().splitlines()] == [
         "plain,1.0",
@@ -294,42 +333,42 @@ def test_texts_are_quoted_alike_in_csv(anywhere, tmp_path):
     ]
 
 
-def test_malformed_records_leave_by_their_side_output(anywhere, tmp_path):
+def test_malformed_records_leave_by_their_side_output(environment, tmp_path):
     Path(tmp_path, "a.csv").write_text("1\nno\n2\n")
     tag = fl.OutputTag("broken")
     source = fl.FileSource.forCsv(str(tmp_path), "number int").withMalformedRecords(tag)
-    rows = anywhere.fromSource(source)
+    rows = environment.fromSource(source)
     broken = []
     rows.getSideOutput(tag).forEachBatch(lambda values, batch: broken.extend(values))
     good = rows.map(lambda row: row.number).collectAsync()
-    anywhere.executeAsync()
+    environment.executeAsync()
     assert list(good) == [1, 2]
     assert [record.text for record in broken] == ["no"]
 
 
-def test_print(anywhere, capsys):
-    anywhere.fromData("a").print("seen")
-    anywhere.execute()
+def test_print(environment, capsys):
+    environment.fromData("a").print("seen")
+    environment.execute()
     assert "seen> a\n" in capsys.readouterr().out
 
 
-def test_an_error_names_operator_and_element(anywhere):
-    anywhere.fromData(1, 0).map(lambda n: 1 / n).name("divide").print()
+def test_an_error_names_operator_and_element(environment):
+    environment.fromData(1, 0).map(lambda n: 1 / n).name("divide").print()
     with pytest.raises(fl.UserFunctionError, match=r"divide.*0"):
-        anywhere.execute()
+        environment.execute()
 
 
-def test_metrics(anywhere):
-    anywhere.fromSequence(1, 10).map(str).name("texts").print()
-    assert anywhere.execute().getMetrics()["texts"].numRecordsIn == 10
+def test_metrics(environment):
+    environment.fromSequence(1, 10).map(str).name("texts").print()
+    assert environment.execute().getMetrics()["texts"].numRecordsIn == 10
 
 
-def test_a_limit_stops_a_job_without_end(anywhere):
-    numbers = anywhere.fromSource(fl.DataGeneratorSource(lambda n: n))
+def test_a_limit_stops_a_job_without_end(environment):
+    numbers = environment.fromSource(fl.DataGeneratorSource(lambda n: n))
     assert numbers.executeAndCollect(3) == [0, 1, 2]
 
 
-def test_processing_time_timers_fire_without_input(anywhere):
+def test_processing_time_timers_fire_without_input(environment):
     class Alarm(fl.KeyedProcessFunction):
         def processElement(self, value, ctx, out):
             if value == 0:
@@ -339,7 +378,7 @@ def test_processing_time_timers_fire_without_input(anywhere):
         def onTimer(self, timestamp, ctx, out):
             out.collect("alarm")
 
-    numbers = anywhere.fromSource(fl.DataGeneratorSource(lambda n: n, elementsPerSecond=1))
+    numbers = environment.fromSource(fl.DataGeneratorSource(lambda n: n, elementsPerSecond=1))
     assert numbers.keyBy(lambda n: n).process(Alarm()).executeAndCollect(1) == ["alarm"]
 
 
@@ -357,7 +396,7 @@ class Total(fl.AggregateFunction):
         return a + b
 
 
-def test_a_column_of_parquet_that_is_not_used_is_not_decoded(anywhere, tmp_path):
+def test_a_column_of_parquet_that_is_not_used_is_not_decoded(environment, tmp_path):
     count = 1_000
     columns = {name: range(count) for name in ("at", "amount", "unused", "more")}
     keys = {"key": [n % 3 for n in range(count)]}
@@ -367,7 +406,7 @@ def test_a_column_of_parquet_that_is_not_used_is_not_decoded(anywhere, tmp_path)
     times = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
         lambda row, _: row.at
     )
-    rows = anywhere.fromSource(fl.FileSource.forParquet(str(tmp_path), schema), times, "table")
+    rows = environment.fromSource(fl.FileSource.forParquet(str(tmp_path), schema), times, "table")
     windows = rows.keyBy("key").window(fl.TumblingEventTimeWindows.of(10_000))
     totals = windows.aggregate(Total())
     expected = [sum(range(key, count, 3)) for key in range(3)]
@@ -395,7 +434,7 @@ class Totals(fl.KeyedProcessFunction):
 LAST_MINUTE = 600_000
 
 
-def test_a_keyed_process_function_runs_over_columns(anywhere, tmp_path):
+def test_a_keyed_process_function_runs_over_columns(environment, tmp_path):
     count = 12_000
     columns = {"number": range(count), "at": [number * 50 for number in range(count)]}
     keys = [f"k{number * number % 7}" for number in range(count)]
@@ -406,7 +445,7 @@ def test_a_keyed_process_function_runs_over_columns(anywhere, tmp_path):
         lambda row, _: row.at
     )
     source = fl.FileSource.forParquet(str(tmp_path), "key string, number long, at long")
-    rows = anywhere.fromSource(source.withFilesPerBatch(1), times, "table")
+    rows = environment.fromSource(source.withFilesPerBatch(1), times, "table")
     totals = rows.keyBy("key").process(Totals())
     found = sorted(totals.executeAndCollect())
     expected, states = set(), {}

@@ -128,21 +128,6 @@ def test_a_second_run_into_a_directory_is_refused(local, tmp_path):
         local.execute()
 
 
-@pytest.mark.parametrize(
-    ("job", "said"),
-    [
-        (lambda env: env.fromData((1,)).toDataFrame(), "toDataFrame: a DataFrame is Spark's"),
-        (
-            lambda env: env.readTextFile("hdfs://there/a").print() and env.execute(),
-            "need Spark's own reader",
-        ),
-    ],
-)
-def test_what_needs_spark_says_so(local, job, said):
-    with pytest.raises(fl.NotSupportedError, match=said):
-        job(local)
-
-
 def test_a_file_that_is_not_there_is_named(local):
     local.readTextFile("/no/such/file").print()
     with pytest.raises(fl.IllegalArgumentError, match="no file or directory /no/such/file"):

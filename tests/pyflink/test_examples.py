@@ -39,17 +39,10 @@ PRINTED = {
 }
 
 
-@pytest.fixture(params=["local", "spark"])
-def local(request):
-    """Whether the example runs in this process; the session that it needs else is there."""
-    if request.param == "spark":
-        request.getfixturevalue("spark")
-    return request.param == "local"
-
-
+@pytest.mark.not_on("harness", "batches", reason="an example is a whole job")
 @pytest.mark.parametrize("example", PRINTED, ids=lambda kind: kind.__name__.rpartition(".")[2])
-def test_it_prints(example, local, capsys):
-    example.main(local=local)
+def test_it_prints(example, engine, capsys):
+    example.main(local=engine == "local")
     assert sorted(capsys.readouterr().out.splitlines()) == PRINTED[example]
 
 

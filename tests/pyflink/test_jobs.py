@@ -86,12 +86,10 @@ def local():
     return environment.set_local_execution(True)
 
 
-@pytest.fixture(params=["local", "spark"])
-def anywhere(request):
-    if request.param == "local":
-        return request.getfixturevalue("local")
-    request.getfixturevalue("env")
-    return StreamExecutionEnvironment.get_execution_environment().set_parallelism(1)
+@pytest.fixture
+def environment(engine):
+    environment = StreamExecutionEnvironment.get_execution_environment().set_parallelism(1)
+    return environment.set_local_execution(engine == "local")
 
 
 class Second(TimestampAssigner):
@@ -143,8 +141,8 @@ class Timers(KeyedProcessFunction):
         )
 
 
-def test_timers_state_and_windows(anywhere):
-    stream = anywhere.from_collection([("a", 1), ("b", 2), ("a", 30)], PAIR)
+def test_timers_state_and_windows(environment):
+    stream = environment.from_collection([("a", 1), ("b", 2), ("a", 30)], PAIR)
     timed = stream.assign_timestamps_and_watermarks(ASCENDING)
     windows = timed.key_by(lambda v: v[0]).window(
         TumblingEventTimeWindows.of(Time.milliseconds(20))
@@ -162,24 +160,24 @@ def test_timers_state_and_windows(anywhere):
     ]
 
 
-def test_results_are_converted_and_printed_in_flinks_text(anywhere, capsys):
+def test_results_are_converted_and_printed_in_flinks_text(environment, capsys):
     row = Types.ROW([Types.STRING(), Types.INT()])
-    rows = anywhere.from_collection([("a", 2**31)], row)
+    rows = environment.from_collection([("a", 2**31)], row)
     rows.map(lambda r: (r[0], r.f1 - 1), output_type=row).print("seen")
     rows.map(lambda r: r[0]).print()
-    anywhere.execute("texts")
+    environment.execute("texts")
     out = capsys.readouterr().out
     assert "seen> +I[a, 2147483647]\n" in out
     assert "\na\n" in f"\n{out}"
 
 
-def test_files_are_read_and_written(anywhere, tmp_path):
+def test_files_are_read_and_written(environment, tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.txt").write_text("to be\nor not\n")
     source = FileSource.for_record_stream_format(
         StreamFormat.text_line_format(), str(tmp_path / "in")
     ).process_static_file_set()
-    lines = anywhere.from_source(source.build(), WatermarkStrategy.no_watermarks(), "lines")
+    lines = environment.from_source(source.build(), WatermarkStrategy.no_watermarks(), "lines")
     words = lines.flat_map(lambda line: ((word, 1) for word in line.split()), output_type=PAIR)
     sink = (
         FileSink.for_row_format(str(tmp_path / "out"), Encoder.simple_string_encoder())
@@ -188,7 +186,7 @@ def test_files_are_read_and_written(anywhere, tmp_path):
         .build()
     )
     words.sink_to(sink)
-    anywhere.execute()
+    environment.execute()
     written = sorted((tmp_path / "out").glob("batch=*/part-*.txt"))
     assert "".join(file.read_text() for file in written).split() == [
         "(to,1)",
@@ -198,23 +196,23 @@ def test_files_are_read_and_written(anywhere, tmp_path):
     ]
 
 
-def test_files_in_buckets(anywhere, tmp_path):
+def test_files_in_buckets(environment, tmp_path):
     sink = (
         FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
         .with_bucket_assigner(BucketAssigner.date_time_bucket_assigner("'day='yyyy", "UTC"))
         .build()
     )
-    anywhere.from_collection(["a", "b"], Types.STRING()).sink_to(sink)
-    anywhere.execute()
+    environment.from_collection(["a", "b"], Types.STRING()).sink_to(sink)
+    environment.execute()
     written = list(tmp_path.glob("batch=*/bucket=day%3D2*/part-*.txt"))
     assert sorted("".join(file.read_text() for file in written).split()) == ["a", "b"]
 
 
-def test_files_of_columns(anywhere, tmp_path):
+def test_files_of_columns(environment, tmp_path):
     line = Types.ROW_NAMED(["item"], [Types.STRING()])
     lines = Types.LIST(line)
     kind = Types.ROW_NAMED(["user", "amount", "lines"], [Types.STRING(), Types.INT(), lines])
-    rows = anywhere.from_collection([Row("a", 1, [Row("tea")]), Row("b", None, [])], kind)
+    rows = environment.from_collection([Row("a", 1, [Row("tea")]), Row("b", None, [])], kind)
     sink = (
         FileSink.for_bulk_format(str(tmp_path), ParquetBulkWriters.for_row_type(kind))
         .with_bucket_assigner(BucketAssigner.date_time_bucket_assigner("'all'"))
@@ -222,7 +220,7 @@ def test_files_of_columns(anywhere, tmp_path):
         .build()
     )
     rows.sink_to(sink)
-    anywhere.execute()
+    environment.execute()
     files = tmp_path.glob("batch=*/bucket=all/*.parquet")
     tables = [pq.ParquetFile(file).read() for file in files]
     assert {(table.column_names[0], str(table.schema.types[1])) for table in tables} == {
@@ -235,20 +233,20 @@ def test_files_of_columns(anywhere, tmp_path):
     ]
 
 
-def test_batch_mode_gives_the_last_results(anywhere):
-    anywhere.set_runtime_mode(RuntimeExecutionMode.BATCH)
-    pairs = anywhere.from_collection([("a", 1), ("b", 2), ("a", 3)], PAIR)
+def test_batch_mode_gives_the_last_results(environment):
+    environment.set_runtime_mode(RuntimeExecutionMode.BATCH)
+    pairs = environment.from_collection([("a", 1), ("b", 2), ("a", 3)], PAIR)
     assert sorted(collected(pairs.key_by(lambda v: v[0]).sum(1))) == [("a", 4), ("b", 2)]
 
 
-def test_python_files_archives_and_parameters(anywhere, tmp_path):
+def test_python_files_archives_and_parameters(environment, tmp_path):
     (tmp_path / "a_module_of_the_job.py").write_text("def plus(n): return n + 1\n")
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "n.txt").write_text("10")
     archive = shutil.make_archive(str(tmp_path / "packed"), "zip", tmp_path / "data")
-    anywhere.add_python_file(str(tmp_path / "a_module_of_the_job.py"))
-    anywhere.add_python_archive(archive, "data")
-    anywhere.get_config().set_global_job_parameters({"factor": "2"})
+    environment.add_python_file(str(tmp_path / "a_module_of_the_job.py"))
+    environment.add_python_archive(archive, "data")
+    environment.get_config().set_global_job_parameters({"factor": "2"})
 
     class Computed(MapFunction):
         def open(self, runtime_context):
@@ -261,7 +259,7 @@ def test_python_files_archives_and_parameters(anywhere, tmp_path):
             with open("data/n.txt") as file:
                 return plus(value) * self.factor + int(file.read()), self.other
 
-    stream = anywhere.from_collection([1, 2]).map(Computed())
+    stream = environment.from_collection([1, 2]).map(Computed())
     assert collected(stream) == [(14, "default"), (16, "default")]
 
 
@@ -309,7 +307,7 @@ def test_metrics_are_in_the_result(local):
     assert result.get_accumulator_result("none") is None
 
 
-def test_asynchronous_lookups(anywhere):
+def test_asynchronous_lookups(environment):
     class Lookup(AsyncFunction):
         def open(self, runtime_context):
             self.tried = set()
@@ -322,7 +320,7 @@ def test_asynchronous_lookups(anywhere):
             return [value * value]
 
     strategy = AsyncRetryStrategy.fixed_delay(3, 1, None, lambda error: isinstance(error, OSError))
-    numbers = anywhere.from_source(
+    numbers = environment.from_source(
         NumberSequenceSource(1, 5), WatermarkStrategy.no_watermarks(), "numbers"
     )
     squares = AsyncDataStream.ordered_wait_with_retry(

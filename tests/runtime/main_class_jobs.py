@@ -301,7 +301,7 @@ class Ticked(fl.KeyedProcessFunction):
         out.collect(f"tick {n} {sorted(self.counts.values())} {mode is MODES[n % 2]}")
 
 
-# ---------------------------------------------------------------------- ways of going on
+# ---------------------------------------------------------------------- engines
 
 
 def on_harness(directory: Path, numbers: list[int]) -> list[Any]:
@@ -385,12 +385,12 @@ def on_spark(directory: Path, numbers: list[int]) -> list[Any]:
     return as_job(env, FEW, directory, numbers)
 
 
-WAYS = {"harness": on_harness, "local": in_local_execution, "spark": on_spark}
+ENGINES = {"harness": on_harness, "local": in_local_execution, "spark": on_spark}
 
 
 def main() -> None:
-    way, directory, *numbers = sys.argv[1:]
-    print(json.dumps(WAYS[way](Path(directory), list(map(int, numbers)))))
+    engine, directory, *numbers = sys.argv[1:]
+    print(json.dumps(ENGINES[engine](Path(directory), list(map(int, numbers)))))
 
 
 if __name__ == "__main__":

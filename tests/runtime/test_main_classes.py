@@ -24,10 +24,10 @@ class FailedError(Exception):
     """A run ended with an error; this is what it said."""
 
 
-def run(way: str, directory: Path, numbers: tuple[int, ...], script: Path = SCRIPT) -> list[str]:
+def run(engine: str, directory: Path, numbers: tuple[int, ...], script: Path = SCRIPT) -> list[str]:
     """What comes out of the script, which is given these numbers."""
     done = subprocess.run(
-        [sys.executable, str(script), way, str(directory), *map(str, numbers)],
+        [sys.executable, str(script), engine, str(directory), *map(str, numbers)],
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
@@ -38,13 +38,14 @@ def run(way: str, directory: Path, numbers: tuple[int, ...], script: Path = SCRI
     return results
 
 
-@pytest.mark.parametrize("way", ["harness", "local"])
-def test_a_new_process_goes_on(way: str, tmp_path: Path) -> None:
+@pytest.mark.not_on("batches", reason="their pages do not leave the process")
+@pytest.mark.not_on("spark", reason="takes three programs: tests/spark/test_main_classes.py")
+def test_a_new_process_goes_on(engine: str, tmp_path: Path) -> None:
     whole, cut = tmp_path / "all-whole", tmp_path / "all-cut"
     whole.mkdir()
     cut.mkdir()
-    due = run(way, whole, FIRST + THEN)
-    found = run(way, cut, FIRST) + run(way, cut, THEN)
+    due = run(engine, whole, FIRST + THEN)
+    found = run(engine, cut, FIRST) + run(engine, cut, THEN)
     assert Counter(found) == Counter(due)
     # All that state holds is known, from the third element on
     assert {text.split()[3] for text in due if text.startswith("pair ") and ": " in text} == {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 import flinkish as fl
 
 
@@ -18,14 +16,9 @@ class Lookup(fl.RichAsyncFunction):
         return [(value, self.table[value])]
 
 
-@pytest.mark.parametrize("where", ["local", "spark"])
-def test_a_lookup_before_and_after_a_shuffle(request, where):
-    if where == "spark":
-        env = request.getfixturevalue("env")
-    else:
-        env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+def test_a_lookup_before_and_after_a_shuffle(environment):
     found = fl.AsyncDataStream.orderedWait(
-        env.fromSequence(0, 99), Lookup(), fl.Duration.ofSeconds(30)
+        environment.fromSequence(0, 99), Lookup(), fl.Duration.ofSeconds(30)
     )
     latest = found.keyBy(lambda pair: pair[0] % 2).reduce(lambda before, pair: pair)
     again = fl.AsyncDataStream.unorderedWait(

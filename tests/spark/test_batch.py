@@ -14,15 +14,11 @@ BATCH = fl.RuntimeExecutionMode.BATCH
 BY_TIME = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda e, _: e[1])
 
 
-@pytest.fixture(params=["local", "spark"])
-def batch(request):
-    """An environment in BATCH, without and with Spark."""
-    if request.param == "local":
-        environment = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
-    else:
-        environment = request.getfixturevalue("env")
+@pytest.fixture
+def batch(environment):
+    """An environment in BATCH."""
     environment.getConfig().setElementsPerBatch(3)
-    return environment.setParallelism(2).setMaxParallelism(4).setRuntimeMode(BATCH)
+    return environment.setRuntimeMode(BATCH)
 
 
 EVENTS = [("b", 7), ("a", 3), ("a", 9), ("b", 1), ("a", 2), ("c", 5), ("b", 4), ("a", 8)]

@@ -334,10 +334,6 @@ def test_an_error_in_a_function_of_data_frames_names_the_batch(env):
         env.execute()
 
 
-def test_data_frames_need_columns_and_spark(env):
-    local = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
-    local.fromData(Delay("JFK", 7)).forEachBatchDataFrame(print)
-    with pytest.raises(fl.NotSupportedError, match=r"call forEachBatch\(function\)"):
-        local.execute()
+def test_data_frames_need_columns(env):
     with pytest.raises(IllegalArgumentError, match="is no schema"):
         env.fromData(1).forEachBatchDataFrame(print, "")

@@ -57,15 +57,7 @@ def test_a_change_of_what_a_function_got_changes_nothing():
     assert harness.getOutput() == [fl.StreamRecord("no. ", None)]
 
 
-@pytest.fixture(params=["local", "spark"])
-def engine(request):
-    """An environment of either engine."""
-    if request.param == "spark":
-        return request.getfixturevalue("env")
-    return fl.StreamExecutionEnvironment().setLocalExecution()
-
-
-def test_in_a_job(engine):
-    engine.getConfig().setGlobalJobParameters(PARAMETERS)
-    numbers = engine.fromElements(1, 2).map(Prefixed()).keyBy(len).map(Prefixed())
+def test_in_a_job(environment):
+    environment.getConfig().setGlobalJobParameters(PARAMETERS)
+    numbers = environment.fromElements(1, 2).map(Prefixed()).keyBy(len).map(Prefixed())
     assert sorted(numbers.executeAndCollect()) == ["no. no. 1", "no. no. 2"]

@@ -56,20 +56,11 @@ class Counting(fl.RichMapFunction[int, int]):
         return value
 
 
-@pytest.fixture(params=["local", "spark"])
-def anywhere(request):
-    """An environment of local execution, and one on Spark."""
-    if request.param == "spark":
-        return request.getfixturevalue("env")
-    environment = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
-    return environment.setParallelism(2).setMaxParallelism(4)
-
-
-def test_the_result_of_a_job_has_what_all_tasks_added(anywhere, recwarn):
-    anywhere.getConfig().setElementsPerBatch(5)
-    counted = anywhere.fromData(*range(12)).map(Counting())
+def test_the_result_of_a_job_has_what_all_tasks_added(environment, recwarn):
+    environment.getConfig().setElementsPerBatch(5)
+    counted = environment.fromData(*range(12)).map(Counting())
     counted.keyBy(lambda n: n % 3).map(Counting()).sinkTo(fl.DiscardingSink())
-    result = anywhere.execute()
+    result = environment.execute()
     assert result.getAccumulatorResult("elements") == 24
     assert sorted(result.getAccumulatorResult("seen")) == sorted([*range(12), *range(12)])
     assert set(result.getAllAccumulatorResults()) == {"elements", "seen"}

@@ -86,20 +86,14 @@ def test_what_a_bolt_counted_is_in_the_checkpoint():
     assert values(harness) == COUNTS[5:]
 
 
-def run(build, *inputs, spark=False):
-    """What the job emits, in local execution or on Spark."""
-    env = fl.StreamExecutionEnvironment.getExecutionEnvironment()
-    if not spark:
-        env.setLocalExecution()
+def in_local_execution(build, *inputs):
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
     return list(build(*map(env.fromCollection, inputs)).executeAndCollect())
 
 
-def test_word_count_in_local_execution():
-    assert sorted(run(counted, SENTENCES)) == sorted(COUNTS)
-
-
-def test_word_count_on_spark():
-    assert sorted(run(counted, SENTENCES, spark=True)) == sorted(COUNTS)
+def test_word_count_as_a_job(environment):
+    counts = counted(environment.fromCollection(SENTENCES)).executeAndCollect()
+    assert sorted(counts) == sorted(COUNTS)
 
 
 class Total(BaseRichBolt):
@@ -390,7 +384,7 @@ def test_a_join_of_three_in_local_execution_by_fields():
         declarer.fieldsGrouping("orders", Fields("userId")).fieldsGrouping("cities", Fields("of"))
         return builder.createTopology()["join"]
 
-    found = run(
+    found = in_local_execution(
         build,
         [(1, "ada", 1_000), (2, "bob", 2_000), (1, "eve", 11_000)],
         [(10, 1, 3_000), (11, 2, 4_000), (12, 1, 12_000)],

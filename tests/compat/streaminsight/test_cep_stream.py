@@ -117,12 +117,8 @@ def windows_of_named(readings):
     return tumblingWindow(data, 10, 2).apply(lambda window, events: [len(list(events))])
 
 
-@pytest.mark.parametrize("spark", [False, True])
-def test_a_named_stream_runs(spark):
-    env = fl.StreamExecutionEnvironment.getExecutionEnvironment()
-    if not spark:
-        env.setLocalExecution()
-    found = list(windows_of_named(env.fromCollection(EVENTS)).executeAndCollect())
+def test_a_named_stream_runs(environment):
+    found = list(windows_of_named(environment.fromCollection(EVENTS)).executeAndCollect())
     assert found == [
         *(IntervalEvent(-8, 2, 1), IntervalEvent(2, 12, 1)),
         *(IntervalEvent(12, 22, 1), IntervalEvent(22, 32, 1)),

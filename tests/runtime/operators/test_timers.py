@@ -8,8 +8,6 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.errors import UserFunctionError
-from flinkish.testing import StreamTestHarness
-from tests.runtime.micro_batches import MicroBatches
 
 METHODS = [
     f"{what}{domain}TimeTimer"
@@ -65,27 +63,17 @@ def windowed(method):
     )
 
 
-def on_the_harness(build, time):
-    StreamTestHarness(build).processElement(time, 1)
-
-
-def in_a_batch(build, time):
-    MicroBatches(build, 1).process([[(time, 1)]])
-
-
-@pytest.mark.parametrize("run", [on_the_harness, in_a_batch])
 @pytest.mark.parametrize("build", [processed, windowed])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("time", [2**63, -(2**63) - 1, 5.0, "5", None])
 def test_what_is_no_timestamp_is_refused(run, build, method, time):
     says = r"^alarm: .*Error: a timer at .*\(.*pass (min|an integer).*\) on the element "
     with pytest.raises(UserFunctionError, match=says + re.escape(repr(time))):
-        run(build(method), time)
+        run(build(method), [time])
 
 
-@pytest.mark.parametrize("run", [on_the_harness, in_a_batch])
 @pytest.mark.parametrize("build", [processed, windowed])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("time", [2**63 - 1, -(2**63), 0])
 def test_every_timestamp_will_do(run, build, method, time):
-    run(build(method), time)
+    run(build(method), [time])

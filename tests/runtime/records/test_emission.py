@@ -16,20 +16,6 @@ from tests.runtime.micro_batches import MicroBatches
 SIDE = fl.OutputTag("side")
 
 
-def on_the_harness(build, elements):
-    harness = StreamTestHarness(build)
-    for element in elements:
-        harness.processElement(element)
-    harness.endInput()
-    return [record.value for record in harness.getOutput() if isinstance(record, fl.StreamRecord)]
-
-
-def in_one_batch(build, elements):
-    results = MicroBatches(build, keyGroups=2).run([[[(element, None) for element in elements]]])
-    return [result.value for result in results[0]]
-
-
-RUNNERS = pytest.mark.parametrize("run", [on_the_harness, in_one_batch])
 MODES = pytest.mark.parametrize("reuse", [False, True])
 
 
@@ -55,14 +41,12 @@ def add_in_place(a, b):
     return a
 
 
-@RUNNERS
 @MODES
 def test_a_state_value_that_is_changed_after_it_was_emitted(run, reuse):
     built = run(lambda s: mode(s, reuse).keyBy(lambda v: 0).process(Collecting()), [1, 2, 3])
     assert built == [[1], [1, 2], [1, 2, 3]]
 
 
-@RUNNERS
 @MODES
 def test_a_reduction_that_changes_its_first_argument(run, reuse):
     results = run(
@@ -72,7 +56,6 @@ def test_a_reduction_that_changes_its_first_argument(run, reuse):
     assert results == [["a", 1], ["a", 3], ["a", 6]]
 
 
-@RUNNERS
 @MODES
 def test_a_reduction_is_right_for_the_chained_operators_too(run, reuse):
     results = run(
@@ -113,7 +96,6 @@ class GrowingTwice(fl.ProcessFunction):
         grown.clear()
 
 
-@RUNNERS
 @MODES
 @pytest.mark.parametrize(
     ("build", "expected"),
@@ -137,15 +119,14 @@ def test_an_object_that_is_changed_and_emitted_again(run, reuse, build, expected
     assert run(lambda s: build(mode(s, reuse)), [1, 2, 3]) == expected
 
 
-@RUNNERS
-def test_an_object_that_is_in_the_input_twice(run):
+def test_an_object_that_is_in_the_input_twice(run, engine):
     def grow(value):
         value.append(len(value))
         return value
 
     shared = [7]
     # A collection is pickled by the element; here that is up to the test
-    elements = [shared, shared] if run is on_the_harness else [[7], [7]]
+    elements = [shared, shared] if engine == "harness" else [[7], [7]]
     assert run(lambda s: s.map(grow), elements) == [[7, 1], [7, 1]]
 
 
@@ -171,7 +152,6 @@ class LastSeen(fl.TimestampAssigner):
         return 0
 
 
-@RUNNERS
 @pytest.mark.parametrize(
     ("build", "expected"),
     [
@@ -215,11 +195,10 @@ class Same(fl.FlatMapFunction):
 
 @pytest.mark.parametrize("reuse", [False, True])
 def test_with_object_reuse_a_chained_operator_has_the_object_itself_before_its_function_goes_on(
-    reuse,
+    run, reuse
 ):
-    for run in (on_the_harness, in_one_batch):
-        told = run(lambda s: mode(s, reuse).flatMap(Same()).map(spoil), [1])
-        assert told[1][1] == ("spoilt" if reuse else 1)
+    told = run(lambda s: mode(s, reuse).flatMap(Same()).map(spoil), [1])
+    assert told[1][1] == ("spoilt" if reuse else 1)
 
 
 def test_a_writer_keeps_what_was_emitted_also_where_objects_are_reused():
@@ -234,7 +213,6 @@ class Telling(fl.RichMapFunction):
         return self.getRuntimeContext().isObjectReuseEnabled()
 
 
-@RUNNERS
 @MODES
 def test_a_function_is_told_whether_objects_are_reused(run, reuse):
     assert run(lambda s: mode(s, reuse).map(Telling()), [1]) == [reuse]
@@ -268,7 +246,6 @@ class Summed(fl.AggregateFunction):
 TIMED = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda v, t: v[2])
 
 
-@RUNNERS
 @pytest.mark.parametrize(
     "windows",
     [
@@ -304,7 +281,6 @@ def ahead():
     )
 
 
-@RUNNERS
 @pytest.mark.parametrize("trigger", [None, fl.EventTimeTrigger.create()])
 def test_an_element_in_many_windows_is_reduced_in_each_by_itself(run, trigger):
     def build(stream):

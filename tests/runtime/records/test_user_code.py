@@ -14,7 +14,7 @@ import flinkish as fl
 from flinkish.api.errors import InternalError, UserFunctionError
 from flinkish.runtime.records.user_code import mapped, user_code_of
 from flinkish.testing import StreamTestHarness
-from tests.runtime.micro_batches import MicroBatches
+from tests.engines import in_batches, on_harness
 
 
 class OfItsOwn(BaseException):
@@ -211,24 +211,15 @@ FIRING = {
 """Where a window is."""
 
 
-def on_the_harness(build):
-    harness = StreamTestHarness(build)
-    for value in (1, 2, 3, 4):
-        harness.processElement(value)
-    harness.endInput()
+VALUES = (1, 2, 3, 4)
 
 
-def in_one_batch(build):
-    MicroBatches(build, keyGroups=1).run([[[(value, None) for value in (1, 2, 3, 4)]]])
-
-
-@pytest.mark.parametrize("run", [on_the_harness, in_one_batch])
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("place", [*PLACES, *FIRING])
 def test_an_exception_of_any_class_names_the_operator_and_the_element(run, kind, place):
     build = PLACES.get(place) or FIRING[place]
     with pytest.raises(UserFunctionError, match=f"{kind.__name__}: on purpose") as raised:
-        run(lambda stream: build(stream, Raising(kind)))
+        run(lambda stream: build(stream, Raising(kind)), VALUES)
     assert isinstance(raised.value.__cause__, kind)
     assert raised.value.__cause__.__traceback__ is not None
     assert raised.value.operator
@@ -238,7 +229,6 @@ def test_an_exception_of_any_class_names_the_operator_and_the_element(run, kind,
         assert raised.value.element == "3"
 
 
-@pytest.mark.parametrize("run", [on_the_harness, in_one_batch])
 def test_a_stop_iteration_does_not_end_a_run(run):
     def first_even(numbers):
         return next(n for n in numbers if n % 2 == 0)
@@ -247,12 +237,12 @@ def test_a_stop_iteration_does_not_end_a_run(run):
         return stream.map(lambda v: [v, v + v % 2 * 3]).map(lambda v: [v[0]]).map(first_even)
 
     with pytest.raises(UserFunctionError, match=r"Map: .*StopIteration on the element \[1\]"):
-        run(build)
+        run(build, VALUES)
 
 
 def test_a_generator_of_the_users_own_says_what_python_says_of_it():
     with pytest.raises(UserFunctionError, match="RuntimeError: generator raised StopIteration"):
-        on_the_harness(lambda s: s.flatMap(Raising(StopIteration).yielded))
+        on_harness(lambda s: s.flatMap(Raising(StopIteration).yielded), VALUES)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -296,7 +286,9 @@ def test_a_watermark_generator_that_cannot_be_made_is_named(kind):
         raise kind("on purpose")
 
     with pytest.raises(UserFunctionError, match=r"on purpose in createWatermarkGenerator\(\)"):
-        on_the_harness(lambda s: s.assignTimestampsAndWatermarks(STRATEGY.forGenerator(supplier)))
+        on_harness(
+            lambda s: s.assignTimestampsAndWatermarks(STRATEGY.forGenerator(supplier)), VALUES
+        )
 
 
 def test_a_gauge_that_raises_is_named():
@@ -308,12 +300,12 @@ def test_a_gauge_that_raises_is_named():
             return value
 
     with pytest.raises(UserFunctionError, match="SystemExit: 2 in a gauge"):
-        in_one_batch(lambda s: s.map(Gauged()))
+        in_batches(lambda s: s.map(Gauged()), VALUES)
 
 
 def test_a_verdict_that_is_neither_true_nor_false_names_the_element():
     with pytest.raises(UserFunctionError, match=r"Filter: .*ValueError.*on the element 1"):
-        on_the_harness(lambda s: s.filter(lambda v: np.array([v, v])))
+        on_harness(lambda s: s.filter(lambda v: np.array([v, v])), VALUES)
 
 
 def test_what_comes_before_the_exception_was_called_once():
@@ -349,7 +341,7 @@ def test_a_ctrl_c_gets_through():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        on_the_harness(lambda s: s.map(interrupted))
+        on_harness(lambda s: s.map(interrupted), VALUES)
 
 
 def test_a_keyboard_interrupt_where_no_ctrl_c_arrives_is_like_any_other():
@@ -360,7 +352,7 @@ def test_a_keyboard_interrupt_where_no_ctrl_c_arrives_is_like_any_other():
 
     def run():
         try:
-            on_the_harness(lambda s: s.map(interrupted))
+            on_harness(lambda s: s.map(interrupted), VALUES)
         except UserFunctionError as error:
             raised.append(error)
 
@@ -402,17 +394,20 @@ def windowed(stream):
 
 
 @pytest.mark.parametrize("statement", ["assert self is None", "window.nothing", "{}[value]"])
-@pytest.mark.parametrize("local", [False, True])
-def test_a_fault_of_flinkish_is_internal_and_no_user_functions(statement, local, monkeypatch):
+@pytest.mark.not_on("spark", reason="workers of Spark do not have the broken module")
+def test_a_fault_of_flinkish_is_internal_and_no_user_functions(statement, engine, monkeypatch):
     source = f"def add(self, window, value, timestamp):\n    {statement}"
     defined = {"__name__": "flinkish.runtime.windowing.window_contents"}
     exec(compile(source, "window_contents.py", "exec"), defined)
     broken(monkeypatch, defined["add"])
     env = fl.StreamExecutionEnvironment().setLocalExecution()
-    windowed(env.fromData(1)).print()
-    harness = StreamTestHarness(windowed)
+    run = {
+        "harness": lambda: on_harness(windowed, [1]),
+        "batches": lambda: in_batches(windowed, [1]),
+        "local": lambda: list(windowed(env.fromData(1)).executeAndCollect()),
+    }
     with pytest.raises(InternalError) as raised:
-        env.execute() if local else harness.processElement(1)
+        run[engine]()
     message = str(raised.value)
     assert message.startswith("TumblingProcessingTimeWindows: internal error of flinkish")
     assert "window_contents:2 in add. Please report it" in message

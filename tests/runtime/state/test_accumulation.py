@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 import pytest
 
 import flinkish as fl
 from flinkish.api.errors import UnfitElementError
 from flinkish.testing import StreamTestHarness
-from tests.runtime.micro_batches import MicroBatches
-from tests.streams import values
 
 
 def key_of(value):
@@ -57,22 +57,9 @@ WINDOWS = {
 }
 
 
-def on_the_harness(build):
-    harness = StreamTestHarness(build)
-    for n in (1, 2, 3):
-        harness.processElement(("a", n), n)
-    harness.endInput()
-    return values(harness)
-
-
-def in_a_batch(build):
-    job = MicroBatches(build, 1)
-    return [r.value for r in job.run([[[(("a", n), n) for n in (1, 2, 3)]]])[0]]
-
-
-@pytest.fixture(params=[on_the_harness, in_a_batch])
-def run(request):
-    return request.param
+@pytest.fixture
+def run(run):
+    return lambda build: run(build, [("a", n) for n in (1, 2, 3)], timestamp=itemgetter(1))
 
 
 @pytest.mark.parametrize("windows", WINDOWS.values(), ids=WINDOWS)

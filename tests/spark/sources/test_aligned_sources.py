@@ -8,13 +8,8 @@ import flinkish as fl
 from flinkish.api.errors import InvalidProgramError, NotSupportedError
 
 
-@pytest.fixture(params=["local", "spark"])
-def env(request):
-    if request.param == "local":
-        environment = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
-    else:
-        spark = request.getfixturevalue("spark")
-        environment = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+@pytest.fixture
+def environment(environment):
     return environment.setParallelism(1)
 
 
@@ -35,9 +30,9 @@ def files(path, name, times, per_file=5):
     return source.withFilesPerBatch(1)
 
 
-def run(env, sources):
+def run(environment, sources):
     """The highest time of each source when each batch ended."""
-    streams = [env.fromSource(source, aligned()) for source in sources]
+    streams = [environment.fromSource(source, aligned()) for source in sources]
     union = streams[0].union(*streams[1:])
     ahead, highest, seen = [], {}, []
 
@@ -48,16 +43,16 @@ def run(env, sources):
         ahead.append(dict(highest))
 
     union.map(tuple).forEachBatch(note)
-    env.execute()
+    environment.execute()
     return ahead, seen
 
 
 @pytest.mark.slow("runs eight batches on Spark, one after the other")
-def test_a_source_that_is_ahead_waits_until_the_others_follow(env, tmp_path):
+def test_a_source_that_is_ahead_waits_until_the_others_follow(environment, tmp_path):
     """A file has 50 ms of the fast source, and 25 of the slow one: unaligned it is over in 4 batches."""
     fast, slow = range(0, 200, 10), range(0, 200, 1)
     sources = [files(tmp_path, "fast", fast), files(tmp_path, "slow", slow, 25)]
-    ahead, seen = run(env, sources)
+    ahead, seen = run(environment, sources)
     assert sorted(seen) == sorted([*(("fast", t) for t in fast), *(("slow", t) for t in slow)])
     apart = [batch["fast"] - batch["slow"] for batch in ahead if len(batch) == 2]
     # Up to a batch of the fast one beyond the drift of 20
@@ -66,7 +61,7 @@ def test_a_source_that_is_ahead_waits_until_the_others_follow(env, tmp_path):
 
 
 @pytest.mark.slow("runs a dozen batches on Spark, one after the other")
-def test_sources_of_ones_own_wait_too_and_the_end_of_one_frees_the_others(env):
+def test_sources_of_ones_own_wait_too_and_the_end_of_one_frees_the_others(environment):
     class Ticks(fl.Source):
         def __init__(self, name, times):
             self.name, self.times = name, times
@@ -75,9 +70,9 @@ def test_sources_of_ones_own_wait_too_and_the_end_of_one_frees_the_others(env):
             for number in range(position or 0, len(self.times)):
                 yield (self.name, self.times[number]), number + 1
 
-    env.getConfig().setElementsPerBatch(5)
+    environment.getConfig().setElementsPerBatch(5)
     fast, slow = range(0, 500, 10), range(0, 100, 5)
-    ahead, seen = run(env, [Ticks("fast", fast), Ticks("slow", slow)])
+    ahead, seen = run(environment, [Ticks("fast", fast), Ticks("slow", slow)])
     assert len(seen) == 70
     until_the_end = [b for b in ahead if len(b) == 2 and b["slow"] < 90]
     assert until_the_end
@@ -85,18 +80,23 @@ def test_sources_of_ones_own_wait_too_and_the_end_of_one_frees_the_others(env):
     assert ahead[-1] == {"fast": 490, "slow": 95}
 
 
-def test_a_strategy_that_is_behind_no_single_source_is_refused(env):
-    both = env.fromCollection([("a", 1)]).union(env.fromCollection([("b", 2)]))
+def test_a_strategy_that_is_behind_no_single_source_is_refused(environment):
+    both = environment.fromCollection([("a", 1)]).union(environment.fromCollection([("b", 2)]))
     both.assignTimestampsAndWatermarks(aligned()).print()
     with pytest.raises(InvalidProgramError, match=r"Pass the strategy to fromSource"):
-        env.execute()
+        environment.execute()
 
 
-def test_what_spark_cuts_into_batches_cannot_wait(spark):
-    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+@pytest.mark.never_on(
+    "spark",
+    reason="Spark decides what a batch reads of a DataFrame",
+    raises=NotSupportedError,
+    match="maxOffsetsPerTrigger for Kafka",
+)
+@pytest.mark.not_on("local", reason="a DataFrame is Spark's")
+def test_dataframes_wait_for_others(environment, spark):
     rows = spark.readStream.format("rate").load().selectExpr("'a' AS name", "value AS at")
     strategy = fl.WatermarkStrategy.forMonotonousTimestamps()
     timed = strategy.withTimestampAssigner(lambda r, _: r.at).withWatermarkAlignment("g", 1)
-    env.fromDataFrame(rows, watermarkStrategy=timed).print()
-    with pytest.raises(NotSupportedError, match=r"maxOffsetsPerTrigger for Kafka"):
-        env.execute()
+    environment.fromDataFrame(rows, watermarkStrategy=timed).print()
+    environment.execute()

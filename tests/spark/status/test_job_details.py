@@ -31,11 +31,9 @@ def windows(env, directory=None):
     return windowed.reduce(lambda a, b: b).name("windows").uid("windows")
 
 
-@pytest.mark.parametrize("local", [False, True], ids=["spark", "local"])
-def test_no_clock_shows_a_time_before_the_end_of_the_job(env, local, monkeypatch):
-    env.setLocalExecution(local)
-    windows(env).forEachBatch(lambda values, batch: None)
-    client = env.executeAsync("behind")
+def test_no_clock_shows_a_time_before_the_end_of_the_job(environment, monkeypatch):
+    windows(environment).forEachBatch(lambda values, batch: None)
+    client = environment.executeAsync("behind")
     client.getJobExecutionResult()
     started = client.getJobDetails().startTime
     monkeypatch.setattr(job_details, "clock", lambda: started - 1)
