@@ -7,7 +7,7 @@ import json
 import re
 from importlib import metadata
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 import yaml
 
