@@ -91,7 +91,7 @@ test-connect: $(READY)
 # A real cluster of Spark's whose processes are killed, programs that spark-submit starts, manifests against the schema of
 # Kubernetes, and checkpoints on a store like S3, whose connector Maven brings into build/cluster.
 test-cluster: $(READY) maven
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement tests/cluster/kubernetes.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement tests/cluster/schemas.txt
 	$(BIN)/python -m tests.maven bring s3
 	$(BIN)/pytest -m cluster tests/cluster
 

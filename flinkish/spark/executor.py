@@ -42,10 +42,9 @@ from flinkish.runtime.task.store import JobRun
 from flinkish.spark.batch_run import BatchRun
 from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.retention import CheckpointRetention
+from flinkish.spark.checkpoint.shared_directory import check_shared
 from flinkish.spark.checkpoint.storage import CheckpointStorage
-from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
 from flinkish.spark.checkpoint_state import restore_path
-from flinkish.spark.connect.server import is_remote, remove_directory, temporary_directory
 from flinkish.spark.control import ControlStream
 from flinkish.spark.failures import session_error
 from flinkish.spark.job import SparkJobClient
@@ -54,19 +53,17 @@ from flinkish.spark.profiled_batches import spark_ui
 from flinkish.spark.query_run import JobSources, QueryRun, query_writer
 from flinkish.spark.savepoint import JobSavepoints, SparkSavepoint
 from flinkish.spark.savepoint_state import read_savepoint, write_savepoint
+from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.session.interrupts import plain_interrupts
-from flinkish.spark.session.quiet_logs import quiet_loggers, quiet_py4j, quiet_state
+from flinkish.spark.session.quiet_logs import quiet_py4j
 from flinkish.spark.session.session import (
     SETTINGS_LOCK,
     batch_settings,
     default_parallelism,
     frame_settings,
     job_settings,
-    jvm_gone_error,
-    jvm_is_gone,
     set_job_settings,
 )
-from flinkish.spark.session.shared_directory import check_shared
 from flinkish.spark.session.workers import prepared_session
 from flinkish.spark.sinks.batch_sinks import BatchSinks, sink_files, to_columns
 from flinkish.spark.sinks.columns import sink_schema
@@ -107,11 +104,12 @@ class SparkPipelineExecutor:
         given = None if batch else environment.getCheckpointConfig().getCheckpointStorage()
         with plain_interrupts(), quiet_py4j():
             session = prepared_session(environment._sparkSession)
+            driver = driver_of(session)
             directory, clean_up = _checkpoint_directory(session, given)
             at_end = ExitStack()
             at_end.callback(clean_up)
             try:
-                at_end.enter_context(quiet_loggers(session))
+                at_end.enter_context(driver.quietLoggers())
                 storage = CheckpointStorage(session, directory)
                 storage.create()
                 plan = CheckpointPlan(storage)
@@ -157,9 +155,9 @@ class SparkPipelineExecutor:
             except BaseException as error:
                 at_end.close()
                 known = isinstance(error, (FlinkishError, KeyboardInterrupt))
-                if known or not jvm_is_gone(session):
+                if known or not driver.isGone():
                     raise
-                raise jvm_gone_error(session) from None
+                raise driver.goneError() from None
 
     def toDataFrame(
         self, environment: StreamExecutionEnvironment, stream: DataStream[Any], schema: Any
@@ -171,7 +169,7 @@ class SparkPipelineExecutor:
         directory, clean_up = _checkpoint_directory(session, given)
         # Only the user knows when the query ends, so the directory is removed at exit.
         atexit.register(clean_up)
-        quiet_state(session)
+        driver_of(session).quietState()
         # The query starts later, so these settings stay in the session.
         storage = CheckpointStorage(session, directory)
         storage.create()
@@ -214,7 +212,7 @@ class SparkPipelineExecutor:
         config = environment.getConfig()
         with plain_interrupts(), quiet_py4j():
             session = prepared_session(environment._sparkSession)
-            with quiet_loggers(session):
+            with driver_of(session).quietLoggers():
                 try:
                     write_savepoint(session, config, changes, savepointPath)
                 except Exception as error:
@@ -478,12 +476,8 @@ def _checkpoint_directory(
     """The directory of the checkpoint, and a function that removes it if it is a temporary one."""
     if given is not None:
         return given, lambda: None
-    if is_remote(session):
-        remote = temporary_directory(session)
-        return remote, partial(remove_directory, session, remote)
-    directory = TemporaryDirectory()
-    # A URI, as Spark may read a plain path on another file system
-    return directory.path.as_uri(), directory.remove
+    place = driver_of(session).temporaryPlace()
+    return place.uri, place.remove
 
 
 def _group_offsets(graph: JobGraph, storage: CheckpointStorage) -> GroupOffsets:

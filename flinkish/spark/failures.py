@@ -15,7 +15,7 @@ from flinkish.api.errors import (
     MalformedRecordError,
 )
 from flinkish.deployment.source_lines import with_source_lines
-from flinkish.spark.session.session import jvm_gone_error, jvm_is_gone
+from flinkish.spark.session.drivers import driver_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,8 +35,9 @@ _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*", re.DOTALL)
 def session_error(
     session: SparkSession, error: BaseException, elementsHidden: bool
 ) -> BaseException:
-    """The error to raise for ``error`` of ``session``: one that says that the JVM has gone, else ``translated``."""
-    return jvm_gone_error(session) if jvm_is_gone(session) else translated(error, elementsHidden)
+    """The error to raise for ``error`` of ``session``: one that says that the driver has gone, else ``translated``."""
+    driver = driver_of(session)
+    return driver.goneError() if driver.isGone() else translated(error, elementsHidden)
 
 
 def translated(error: BaseException, elementsHidden: bool = False) -> BaseException:

@@ -21,9 +21,9 @@ from flinkish.spark.checkpoint.retention import CheckpointRetention
 from flinkish.spark.failures import session_error, translated
 from flinkish.spark.query_run import QueryRun
 from flinkish.spark.savepoint import JobSavepoints
+from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.session.interrupts import interrupts_held, plain_interrupts
 from flinkish.spark.session.quiet_logs import quiet_py4j
-from flinkish.spark.session.session import jvm_gone_error, jvm_is_gone
 from flinkish.spark.status.query_monitor import QueryMonitor
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class SparkJobClient(JobClient):
     ) -> None:
         self._name = name
         self._session = session
+        self._driver = driver_of(session)
         self._id = uuid.uuid4().hex
         self._query_run = run
         self._restart = restart
@@ -257,11 +258,11 @@ class SparkJobClient(JobClient):
             run = self._query_run
             raised = run.drive()
             run.cleanUp()
-            lost = raised is not None and jvm_is_gone(self._session)
+            lost = raised is not None and self._driver.isGone()
             if raised is None or (run.stopped and not lost):
                 return JobStatus.CANCELED if run.stopped else JobStatus.FINISHED, None
             if lost:
-                return JobStatus.FAILED, jvm_gone_error(self._session)
+                return JobStatus.FAILED, self._driver.goneError()
             error = self._restart_after(translated(raised, self._elements_hidden))
             if error is not None:
                 return JobStatus.FAILED, error
@@ -289,8 +290,8 @@ class SparkJobClient(JobClient):
                         return None
                     self._query_run = self._restart(isinstance(error, ElementsNeededError))
             except Exception as raised:
-                if jvm_is_gone(self._session):
-                    return jvm_gone_error(self._session)
+                if self._driver.isGone():
+                    return self._driver.goneError()
                 error = translated(raised, self._elements_hidden)
             else:
                 self._monitor.follow(self._query_run.query)

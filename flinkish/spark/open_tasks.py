@@ -15,7 +15,7 @@ from flinkish.api.connectors.kafka.source import KafkaSource
 from flinkish.api.functions.functions import RichFunction
 from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.task.store import OPEN_TASKS, JobRun
-from flinkish.spark.connect.server import is_remote
+from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.session.session import JOB_SETTINGS
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ each task that runs at a time."""
 def job_run(session: SparkSession, checkpoint: str | None, graph: JobGraph) -> JobRun | None:
     """An id for a new run of the job with that checkpoint; None if Spark does not reuse its workers from batch to
     batch, or if what they keep has to be closed at the end and nobody reaches them, as over Spark Connect."""
-    if is_remote(session) and _is_held(graph):
+    if _is_held(graph) and not driver_of(session).reachesWorkers:
         return None
     for setting in ("spark.python.worker.reuse", "spark.python.use.daemon"):
         if (session.conf.get(setting, None) or "true").lower() != "true":
@@ -54,7 +54,7 @@ class _CloseTasks:
 def close_open_tasks(session: SparkSession, run: JobRun | None, graph: JobGraph) -> None:
     """Called when a run has ended: close the tasks that workers keep of it, as far as Spark reaches these
     workers. Does nothing if no function overrides ``close`` and no source or sink holds connections."""
-    if run is None or is_remote(session) or not _is_held(graph):
+    if run is None or not _is_held(graph):
         return
     try:
         # In as many partitions as there are cores

@@ -28,11 +28,11 @@ from flinkish.runtime.savepoint.saved_state import SavedState, arrow_batch, save
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS
 from flinkish.spark.batch_stage import SAVED
+from flinkish.spark.checkpoint.shared_directory import check_shared
 from flinkish.spark.checkpoint.storage import CheckpointStorage
-from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
 from flinkish.spark.savepoint import SCHEMA, SparkSavepoint, read_state, summary
+from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.session.session import SETTINGS_LOCK, batch_settings, default_parallelism
-from flinkish.spark.session.shared_directory import check_shared
 from flinkish.spark.sources.function import END_OF_INPUT
 from flinkish.spark.sources.reader import SourceReader, reads_planned
 from flinkish.spark.translation import translate_batch
@@ -137,9 +137,9 @@ def _bootstrapped(
     """The rows of the state that the job of ``change`` makes."""
     graph = change.graph
     assert graph is not None
-    temporary = TemporaryDirectory()
+    temporary = driver_of(session).temporaryPlace()
     at_end.callback(temporary.remove)
-    storage = CheckpointStorage(session, temporary.path.as_uri())
+    storage = CheckpointStorage(session, temporary.uri)
     storage.create()
     if reads_planned(graph):
         check_shared(session, storage)

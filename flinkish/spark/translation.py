@@ -24,7 +24,7 @@ from flinkish.spark.batch_stage import BatchStage
 from flinkish.spark.frame_rows import FRAME_SCHEMA
 from flinkish.spark.placement import balanced_integers
 from flinkish.spark.processor import GROUP, StageProcessor
-from flinkish.spark.session.artifacts import travelling
+from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.sources.decoding import FilePieceDecoder
 from flinkish.spark.sources.function import ControlFunction, SourceFunction
 from flinkish.spark.sources.reader import SourceStream
@@ -132,7 +132,9 @@ def _control_frames(
 
 
 def _mapped(frame: DataFrame, function: SourceFunction | ControlFunction) -> DataFrame:
-    return frame.mapInArrow(travelling(frame.sparkSession, function.__call__), FRAME_SCHEMA)
+    return frame.mapInArrow(
+        driver_of(frame.sparkSession).travelling(function.__call__), FRAME_SCHEMA
+    )
 
 
 def _stage(
@@ -152,7 +154,7 @@ def _stage(
 
 def _pickled(frames: DataFrame, stage: StageRun) -> bytes:
     # The one that knows of modules that go by value
-    pickled = cloudpickle.dumps(travelling(frames.sparkSession, stage))  # type: ignore[no-untyped-call]
+    pickled = cloudpickle.dumps(driver_of(frames.sparkSession).travelling(stage))  # type: ignore[no-untyped-call]
     return bytes(pickled)
 
 

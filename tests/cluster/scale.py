@@ -1,10 +1,11 @@
 """Jobs on a standalone cluster of 1, 2, 4 and 8 workers, each with the same share of a core: what grows, what does not.
 
-    python -m tests.cluster.scale [--workers 1 2 4 8] [--share 0.2] [--jobs ...] [--elements 50000] [--write]
+    python -m tests.cluster.scale [--jobs tumbling] [--workers 1 2 4 8] [--share 0.2] [--elements 10000] [--write]
 
 A job reads files of ``--elements`` elements, eight a batch, so that all workers have one; the first two batches warm up.
-It runs on each number of workers, and the results have to be equal. ``--write`` puts the table into docs/scaling.md.
-The shares take root and Linux's control groups. The driver and the master have what the workers leave.
+It runs on each number of workers, and the results have to be equal. A number on which it takes longer than ``--limit`` seconds is
+left out. ``--write`` puts a table for each job into docs/scaling.md, in place of the one that it has. The shares take root and
+Linux's control groups. The driver and the master have what the workers leave.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,7 +36,7 @@ from tests.reliability.soak import pss_of
 
 PAGE = ROOT / "docs" / "scaling.md"
 
-BEGIN, END = "<!-- tests.cluster.scale -->\n", "<!-- end -->\n"
+BEGIN, END = "<!-- tests.cluster.scale: {} -->\n", "<!-- end -->\n"
 
 WARM_UP = 2
 
@@ -152,14 +154,30 @@ def cluster_of(directory: Path, workers: int) -> Iterator[tuple[StandaloneCluste
             share.close()
 
 
+@dataclass(frozen=True)
+class Setting:
+    """Under what jobs run. ``share``: of a core, for each worker; ``limit``: s for a job, and for the start of the
+    cluster."""
+
+    share: float
+    files: int
+    elements: int
+    limit: float
+
+
+class TooSlowError(Exception):
+    """A job has not ended within the limit."""
+
+
 def measure(
-    directory: Path, workers: int, share: float, names: Sequence[str], files: int, elements: int
-) -> list[Measured]:
-    """Run the jobs on so many workers."""
+    directory: Path, workers: int, names: Sequence[str], setting: Setting
+) -> Iterator[Measured]:
+    """Run the jobs on so many workers. Raises TooSlowError."""
     log = directory / f"events-{workers}"
     log.mkdir(parents=True)
     output = directory / f"output-{workers}"
     measured: list[tuple[JobRun, Memory]] = []
+    files, elements = setting.files, setting.elements
     with cluster_of(directory / f"cluster-{workers}", workers) as (cluster, shares):
         numbers = (str(files), str(elements))
         program = subprocess.Popen(
@@ -178,15 +196,14 @@ def measure(
             assert program.stdout is not None
             pids = [worker.pid for worker in cluster.workers]
             for name in names:
-                if (said := program.stdout.readline().strip()) != "ready":
+                if (said := _line(program, setting.limit)) != "ready":
                     raise RuntimeError(f"{name} on {workers} workers: the program said {said!r}")
                 for each in shares:
-                    each.limit(share)
+                    each.limit(setting.share)
                 with MemorySampler(program.pid, pids) as memory:
                     program.stdin.write("go\n")
                     program.stdin.flush()
-                    if not (line := program.stdout.readline()):
-                        raise RuntimeError(f"{name} on {workers} workers: the program has ended")
+                    line = _line(program, setting.limit)
                 measured.append((JobRun(**json.loads(line)), memory.most()))
             program.stdin.close()
             if program.wait():
@@ -198,10 +215,31 @@ def measure(
     shuffled = shuffled_bytes(next(log.iterdir()))
     batch = elements * FILES_PER_BATCH
     counted = batch * (files // FILES_PER_BATCH - WARM_UP)
-    return [
-        Measured(workers, run, batch, shuffled[run.job] / counted, memory)
-        for run, memory in measured
-    ]
+    for run, memory in measured:
+        yield Measured(workers, run, batch, shuffled[run.job] / counted, memory)
+
+
+def _line(program: subprocess.Popen[str], seconds: float) -> str:
+    """What ``program`` says next. Kills it and raises TooSlowError if that takes longer; raises RuntimeError if it has
+    ended."""
+    assert program.stdout is not None
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        kill(process.pid for process in tree_of(program.pid))
+
+    timer = threading.Timer(seconds, end)
+    timer.start()
+    try:
+        line = program.stdout.readline().strip()
+    finally:
+        timer.cancel()
+    if line:
+        return line
+    if late.is_set():
+        raise TooSlowError
+    raise RuntimeError("the program has ended")
 
 
 def check_equal(measured: Iterable[Measured]) -> None:
@@ -219,61 +257,76 @@ def check_equal(measured: Iterable[Measured]) -> None:
 HEAD = ("workers", "elements a second", "a batch, s", "driver, s a batch", "bytes an element", "driver, MB", "executor, MB")  # fmt: skip
 
 
-def table(measured: Sequence[Measured], about: str) -> str:
-    """The text of the page: for each job, a row for each number of workers."""
-    lines = [about, ""]
-    lines += [f"| job | {' | '.join(HEAD)} |", "|---" * (len(HEAD) + 1) + "|"]
-    names = list(dict.fromkeys(each.run.job for each in measured))
-    for name in names:
-        rows = [each for each in measured if each.run.job == name]
-        for number, row in enumerate(rows):
-            title = BY_NAME[name].title if number == 0 else ""
-            lines.append(f"| {title} | {' | '.join(row.cells())} |")
+def table(job: str, measured: Sequence[Measured], about: str) -> str:
+    """The text of the page about a job: a row for each number of workers."""
+    lines = [f"**{BY_NAME[job].title}**: {about}", ""]
+    lines += [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
+    lines += [f"| {' | '.join(each.cells())} |" for each in measured if each.run.job == job]
     return "\n".join(lines) + "\n"
 
 
-def write_page(text: str) -> None:
-    """Put ``text`` into the page, in place of what was there."""
-    page = PAGE.read_text("utf-8")
-    head, _, rest = page.partition(BEGIN)
+def write_page(job: str, text: str) -> None:
+    """Put ``text`` into the page, in place of what was there about the job."""
+    page, begin = PAGE.read_text("utf-8"), BEGIN.format(job)
+    head, found, rest = page.partition(begin)
+    if not found:
+        raise ValueError(f"{PAGE} has no place for {job}: {begin.strip()}")
     _, _, tail = rest.partition(END)
-    PAGE.write_text(f"{head}{BEGIN}{text}{END}{tail}", "utf-8")
+    PAGE.write_text(f"{head}{begin}{text}{END}{tail}", "utf-8")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.scale")
+    parser.add_argument("--jobs", nargs="+", default=JOBS, choices=BY_NAME)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8])
     parser.add_argument("--share", type=float, default=0.2, help="of a core, for each worker")
-    parser.add_argument("--jobs", nargs="+", default=JOBS, choices=BY_NAME)
-    parser.add_argument("--elements", type=int, default=50_000, help="in a file")
-    parser.add_argument("--batches", type=int, default=5, help="that count")
+    parser.add_argument("--elements", type=int, default=10_000, help="in a file")
+    parser.add_argument("--batches", type=int, default=3, help="that count")
+    parser.add_argument("--limit", type=float, default=300.0, help="s for a job on a number")
     parser.add_argument("--write", action="store_true", help="into docs/scaling.md")
-    parser.add_argument("--beside", default="", help="what else the machine did, for the page")
     given = parser.parse_args()
     # So that a run that is ended leaves no processes
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     files = (given.batches + WARM_UP) * FILES_PER_BATCH
+    setting = Setting(given.share, files, given.elements, given.limit)
     measured: list[Measured] = []
+    slow: list[str] = []
+    busy = _others_share()
     with tempfile.TemporaryDirectory() as directory:
         for workers in given.workers:
-            found = measure(
-                Path(directory), workers, given.share, given.jobs, files, given.elements
-            )
-            measured += found
-            for each in found:
-                print(each.run.job, *each.cells(), sep="\t", flush=True)
+            try:
+                for each in measure(Path(directory), workers, given.jobs, setting):
+                    print(each.run.job, *each.cells(), sep="\t", flush=True)
+                    measured.append(each)
+            except TooSlowError:
+                slow.append(str(workers))
+                print(workers, "workers: over", given.limit, "s", flush=True)
     check_equal(measured)
-    command = " ".join(argument for argument in sys.argv[1:] if argument != "--write")
-    beside = f", {given.beside}" if given.beside else ""
-    about = (
-        f"`python -m tests.cluster.scale {command.split(' --beside')[0]}`, {date.today():%d %B %Y}, {os.cpu_count()}"
-        f" cores{beside}; {given.share:g} of a core for each worker, {given.elements * FILES_PER_BATCH:,} elements"
-        f" a batch, {given.batches} batches after {WARM_UP} that warm up. Results were equal."
-    )
-    text = table(measured, about)
-    print(text)
-    if given.write:
-        write_page(text)
+    left_out = f" On {', '.join(slow)} workers it took over {given.limit:g} s." if slow else ""
+    for job in given.jobs:
+        about = (
+            f"`python -m tests.cluster.scale --jobs {job} --elements {given.elements} --batches {given.batches}`,"
+            f" {date.today():%d %B %Y}, {os.cpu_count()} cores, of which others used {busy:.1f} before;"
+            f" {given.share:g} of a core for each worker, {given.elements * FILES_PER_BATCH:,} elements a batch."
+            f" Results were equal.{left_out}"
+        )
+        text = table(job, measured, about)
+        print(text)
+        if given.write:
+            write_page(job, text)
+
+
+def _others_share() -> float:
+    """How many cores the machine's other processes use, over five seconds."""
+    before = _busy_ticks()
+    time.sleep(5)
+    return (_busy_ticks() - before) / os.sysconf("SC_CLK_TCK") / 5
+
+
+def _busy_ticks() -> int:
+    fields = [int(field) for field in Path("/proc/stat").read_text().split("\n")[0].split()[1:]]
+    # Idle, and waiting for a disk
+    return sum(fields[:8]) - fields[3] - fields[4]
 
 
 if __name__ == "__main__":

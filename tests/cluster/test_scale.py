@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -22,8 +24,10 @@ def test_batches_count_after_those_that_warm_up():
     one = measured(1)
     assert one.seconds == 4.0
     assert one.throughput == 500.0
-    row = table([one, measured(2)], "about").splitlines()[-2]
-    assert row.split(" | ")[1:] == ["1", "500", "1.50", "0.50", "25.0", "300", "200 |"]
+    others = measured(1, job="tumbling")
+    *_, row, last = table("skewed", [one, others, measured(2)], "about").splitlines()
+    assert row.split(" | ") == ["| 1", "500", "1.50", "0.50", "25.0", "300", "200 |"]
+    assert last.startswith("| 2 |")
 
 
 def test_results_have_to_be_equal_on_each_number_of_workers():
@@ -36,10 +40,23 @@ def test_results_have_to_be_equal_on_each_number_of_workers():
 
 def test_the_page_has_the_table_in_place_of_the_one_before(tmp_path, monkeypatch):
     page = tmp_path / "scaling.md"
-    page.write_text(f"before\n{scale.BEGIN}old\n{scale.END}after\n")
+    one, other = scale.BEGIN.format("one"), scale.BEGIN.format("other")
+    page.write_text(f"before\n{one}old\n{scale.END}{other}{scale.END}after\n")
     monkeypatch.setattr(scale, "PAGE", page)
-    scale.write_page("new\n")
-    assert page.read_text() == f"before\n{scale.BEGIN}new\n{scale.END}after\n"
+    scale.write_page("one", "new\n")
+    assert page.read_text() == f"before\n{one}new\n{scale.END}{other}{scale.END}after\n"
+    with pytest.raises(ValueError, match="no place for third"):
+        scale.write_page("third", "new\n")
+
+
+def test_a_program_that_says_nothing_is_given_up():
+    too_slow = ("import time; time.sleep(60)", 0.5, scale.TooSlowError)
+    for then, seconds, error in (too_slow, ("", 60, RuntimeError)):
+        command = [sys.executable, "-c", f"print('one\\ntwo', flush=True); {then}"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as program:
+            assert [scale._line(program, 60) for _ in range(2)] == ["one", "two"]
+            with pytest.raises(error):
+                scale._line(program, seconds)
 
 
 def test_bytes_of_a_shuffle_are_those_of_batches_that_count(tmp_path):

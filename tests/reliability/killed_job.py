@@ -15,8 +15,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import flinkish as fl
+from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.session.quiet_logs import LOGGING
-from flinkish.spark.session.session import jvm_is_gone, session_for
+from flinkish.spark.session.session import session_for
 
 OUT_OF_ORDER = 5
 WINDOW = 50
@@ -151,7 +152,7 @@ def run_to_the_end(run, session):
         except fl.FlinkishError as error:
             with (directory / "failures").open("a") as failures:
                 failures.write(json.dumps([time.time(), type(error).__name__, str(error)]) + "\n")
-            if jvm_is_gone(session):
+            if driver_of(session).isGone():
                 return False
             time.sleep(0.1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 from pyarrow import fs
@@ -11,6 +10,7 @@ from flinkish.api.environment.configuration import ExternalizedCheckpointRetenti
 from flinkish.api.errors import NotSupportedError
 from flinkish.api.execution.client import JobStatus
 from flinkish.spark.checkpoint.file_systems import file_system
+from flinkish.spark.session.drivers import driver_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,10 +30,11 @@ class CheckpointRetention:
         storage: CheckpointStorage,
         retention: ExternalizedCheckpointRetention | None,
     ) -> None:
-        self._storage = storage
+        self._path = storage.path
+        self._driver = driver_of(session)
         self._retention = retention
         self._files: tuple[fs.FileSystem, str] | None = None
-        if retention is not None and not storage.isLocal:
+        if retention is not None and not self._driver.canRemove(storage.path):
             try:
                 self._files = file_system(session, storage.path)
             except NotSupportedError as error:
@@ -47,9 +48,9 @@ class CheckpointRetention:
         """Called when the query has ended. ``goesOn``: the job was stopped to continue from its checkpoint."""
         if self._retention is None or goesOn or not self._removes(self._retention, status):
             return
-        if self._storage.local is not None:
-            shutil.rmtree(self._storage.local, ignore_errors=True)
-        elif self._files is not None:
+        if self._files is None:
+            self._driver.removeDirectory(self._path)
+        else:
             files, path = self._files
             files.delete_dir(path)
 

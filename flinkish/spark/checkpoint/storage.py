@@ -7,17 +7,14 @@ Spark job, which is faster for small jobs.
 from __future__ import annotations
 
 import os
-import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlparse
 
-from flinkish.api.errors import CheckpointStorageError
-from flinkish.spark.connect.server import is_remote, make_directory
+from flinkish.spark.session.drivers import driver_of
+from flinkish.spark.session.this_process import not_accessed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,10 +28,9 @@ class Directory:
 
     def __init__(self, session: SparkSession, path: str) -> None:
         self._session = session
-        self._local = _local_path(session, path)
-        if is_remote(session) and path.startswith("/") and _plain_paths_are_local(session):
-            path = f"file:{path}"
-        self.path = path.rstrip("/") if self._local is None else f"file:{self._local}"
+        self._driver = driver_of(session)
+        self._local = self._driver.localPath(path)
+        self.path = self._driver.named(path)
 
     @property
     def local(self) -> Path | None:
@@ -59,7 +55,7 @@ class Directory:
         """Whether there is anything of such a name in the directory."""
         if self._local is not None:
             return any(self._local.glob(pattern))
-        return _missing(self._session, self.child(pattern)) is None
+        return self._driver.missing(self.child(pattern)) is None
 
 
 class CheckpointStorage(Directory):
@@ -68,12 +64,7 @@ class CheckpointStorage(Directory):
     def create(self) -> None:
         """Create the directory, for its owner only, if there is none. On another file system than this machine's
         Spark creates it with that file system's defaults."""
-        if self._local:
-            with self._accessed("written"):
-                self._local.parent.mkdir(parents=True, exist_ok=True)
-                self._local.mkdir(mode=0o700, exist_ok=True)
-        elif is_remote(self._session):
-            make_directory(self._session, self.path)
+        self._driver.makeDirectory(self.path)
 
     def readText(self, name: str) -> str | None:
         """The text written under ``name``, None if there is none."""
@@ -88,7 +79,7 @@ class CheckpointStorage(Directory):
         if self._local:
             with self._accessed("read"):
                 names = [file.name for file in (self._local / log).glob("[0-9]*")]
-        elif _missing(self._session, self.child(f"{log}/[0-9]*")):
+        elif self._driver.missing(self.child(f"{log}/[0-9]*")):
             return None
         else:
             files = self._session.read.text(self.child(f"{log}/[0-9]*"), wholetext=True)
@@ -142,52 +133,15 @@ class CheckpointStorage(Directory):
         try:
             yield
         except OSError as error:
-            raise CheckpointStorageError(
-                f"the checkpoint directory {self._local} cannot be {how}: {error}. Pass"
-                " enableCheckpointing(...) a directory that this process may make and write, on a disk"
-                " with space left."
-            ) from error
+            assert self._local is not None
+            raise not_accessed(self._local, how, error) from error
 
     def _read_with_spark(self, name: str) -> str | None:
         path = self.child(name)
-        if _missing(self._session, path):
+        if self._driver.missing(path):
             return None
         rows = self._session.read.text(path, wholetext=True).collect()
         return "".join(row[0] for row in rows).rstrip("\x00") if rows else None
-
-
-def _local_path(session: SparkSession, path: str) -> Path | None:
-    """``path`` on this machine's file system, None if it is elsewhere, as all is for a server of Spark Connect."""
-    if is_remote(session):
-        return None
-    uri = urlparse(path)
-    if uri.scheme == "file":
-        return Path(os.path.abspath(unquote(uri.path)))
-    # One letter before a colon is a drive, not a scheme.
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", path):
-        return None
-    return Path(os.path.abspath(path)) if _plain_paths_are_local(session) else None
-
-
-@lru_cache(maxsize=1)
-def _plain_paths_are_local(session: SparkSession) -> bool:
-    # Remembered, since a job has many directories, and each question is a query to Spark
-    nowhere = _missing(session, f"/{uuid.uuid4().hex}")
-    return urlparse(nowhere).scheme == "file"
-
-
-def _missing(session: SparkSession, path: str) -> str | None:
-    """None if ``path`` exists, else the whole URI that Spark reports as missing."""
-    from pyspark.errors import AnalysisException
-
-    try:
-        # Of one path that is not there, Spark also logs a warning with a stack trace.
-        session.read.text([path, path]).inputFiles()
-    except AnalysisException as error:
-        if error.getCondition() != "PATH_NOT_FOUND":
-            raise
-        return str((error.getMessageParameters() or {}).get("path", path))
-    return None
 
 
 def write_whole(file: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Sessions of Spark Connect, whose driver is a server elsewhere: what is asked of it, and what runs there.
+"""What runs in the Python processes of a server of Spark Connect, and what is sent to them.
 
 It may import ``api`` alone, as what runs there is to be imported quickly.
 """

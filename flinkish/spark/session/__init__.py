@@ -1,4 +1,4 @@
-"""The Spark session that a job runs in, its logs, its workers and interrupts.
+"""The Spark session that a job runs in: its driver, its logs, its workers and interrupts.
 
-It may import ``checkpoint`` and ``connect`` of ``spark``, and ``api``.
+It may import ``connect`` of ``spark``, and ``api``.
 """

@@ -15,13 +15,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
-from flinkish.spark.connect.server import is_remote
-from flinkish.spark.connect.travelling import Travelling
 from flinkish.spark.session.package_archive import package_archive
+from flinkish.spark.session.temporary_directories import TemporaryDirectory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,13 +34,6 @@ class _Sent:
 
 
 _sent: WeakKeyDictionary[SparkSession, _Sent] = WeakKeyDictionary()
-
-
-def travelling(session: SparkSession, content: Any) -> Any:
-    """``content`` as the Python processes of a streaming query of ``session`` can unpickle it."""
-    if not is_remote(session):
-        return content
-    return Travelling(archives_of(session), content)
 
 
 def archives_of(session: SparkSession) -> tuple[str, ...]:

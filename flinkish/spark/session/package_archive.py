@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
-from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
+from flinkish.spark.session.temporary_directories import TemporaryDirectory
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

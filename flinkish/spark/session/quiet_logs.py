@@ -14,8 +14,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flinkish.spark.connect.server import is_remote
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -168,8 +166,6 @@ def _without_bars() -> threading.Event:
 
 def quiet_state(session: SparkSession) -> None:
     """Silence the warnings of states in ``session`` for good, for a query whose end only its user knows."""
-    if is_remote(session):
-        return
     _asked(session, [f"reflect({_CONFIGURATOR}, '{_STATE_LOGGER}', 'ERROR')"])
 
 
@@ -179,10 +175,6 @@ _QUIET = QuietLoggers()
 @contextmanager
 def quiet_loggers(session: SparkSession) -> Iterator[None]:
     """Spark's loggers are quiet inside, and where several jobs run, until the last has ended."""
-    if is_remote(session):
-        # They are those of a server that others use too
-        yield
-        return
     options = session.conf.get("spark.driver.extraJavaOptions", None)
     if LOGGING.as_uri() in (options or ""):
         yield

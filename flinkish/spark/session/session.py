@@ -13,12 +13,11 @@ from weakref import WeakKeyDictionary
 
 from flinkish.api.display.progress_bar import phase
 from flinkish.api.environment.settings import usable_cores
-from flinkish.api.errors import JobExecutionError
-from flinkish.spark.connect.server import is_remote, server_is_gone
 from flinkish.spark.session.class_archive import archive_options
 from flinkish.spark.session.java import check_java
 from flinkish.spark.session.package_archive import runs_in_driver
 from flinkish.spark.session.quiet_logs import LOGGING, logging_is_set, quiet_py4j
+from flinkish.spark.session.this_process import jvm_gone_error
 from flinkish.spark.session.worker_python import quiet_python
 
 if TYPE_CHECKING:
@@ -68,7 +67,8 @@ that a batch commits: decision 0012."""
 
 
 def session_for(sparkSession: SparkSession | None) -> SparkSession:
-    """``sparkSession``, else the active session, else a new one: on the master that spark-submit was given, or local.
+    """``sparkSession``, else the active session, else a new one: on the server of Spark Connect in ``SPARK_REMOTE``, on the
+    master that spark-submit was given, or local.
 
     Raises JavaNotFoundError if there is no Java to start one with.
     """
@@ -83,35 +83,9 @@ def session_for(sparkSession: SparkSession | None) -> SparkSession:
         raise jvm_gone_error() from None
     if active is not None:
         return active
+    if _REMOTE in os.environ:
+        return SparkSession.builder.getOrCreate()
     return _submitted_session() if _SUBMITTED in os.environ else _local_session()
-
-
-def jvm_is_gone(session: SparkSession) -> bool:
-    """Whether the JVM of ``session``, or its server, no longer answers."""
-    if is_remote(session):
-        return server_is_gone(session)
-    try:
-        with quiet_py4j():
-            # Anything that is asked anew each time
-            session.conf.get("spark.master", None)
-    except Exception:
-        return True
-    return False
-
-
-def jvm_gone_error(session: SparkSession | None = None) -> JobExecutionError:
-    """The error for a job whose JVM is gone, or the server of whose ``session`` is."""
-    if session is not None and is_remote(session):
-        return JobExecutionError(
-            "the server of Spark Connect is gone, or was started anew and does not know this session any more."
-            " Make a new session, in a new Python process; a job with enableCheckpointing(directory) goes on"
-            " after its last batch."
-        )
-    return JobExecutionError(
-        "the JVM that Spark runs in is gone: it ran out of memory, or was killed. Restart Python, with"
-        " more memory for it (spark.driver.memory) if that was short; a job with"
-        " enableCheckpointing(directory) goes on after its last batch."
-    )
 
 
 SHORT_HISTORY: dict[str, bool | float | int | str | None] = {
@@ -165,6 +139,10 @@ def _local_session() -> SparkSession:
 def _module_path() -> str:
     """Where this program finds its modules, as a ``PYTHONPATH``."""
     return os.pathsep.join(os.path.abspath(p or ".") for p in sys.path)
+
+
+_REMOTE = "SPARK_REMOTE"
+"""The variable by which a user tells pyspark the address of a server, as in ``sc://host:15002``."""
 
 
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"

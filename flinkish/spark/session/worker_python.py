@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flinkish.api.errors import InvalidProgramError
-from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
+from flinkish.spark.session.temporary_directories import TemporaryDirectory
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

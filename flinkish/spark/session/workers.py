@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flinkish.spark.connect.server import is_remote
-from flinkish.spark.session.artifacts import send_code
-from flinkish.spark.session.package_archive import give_package
+from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.session.quiet_logs import quiet_py4j_steps
-from flinkish.spark.session.session import jvm_gone_error, jvm_is_gone, session_for
-from flinkish.spark.session.worker_memory import set_worker_memory
-from flinkish.spark.session.worker_python import set_worker_python
+from flinkish.spark.session.session import session_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,12 +22,8 @@ def prepared_session(sparkSession: SparkSession | None) -> SparkSession:
     """
     quiet_py4j_steps()
     session = session_for(sparkSession)
-    if jvm_is_gone(session):
-        raise jvm_gone_error(session)
-    if is_remote(session):
-        send_code(session)
-        return session
-    set_worker_python(session)
-    set_worker_memory()
-    give_package(session)
+    driver = driver_of(session)
+    if driver.isGone():
+        raise driver.goneError()
+    driver.prepareWorkers()
     return session

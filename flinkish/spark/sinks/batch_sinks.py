@@ -47,7 +47,7 @@ from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory
 from flinkish.spark.frame_rows import frame_rows
 from flinkish.spark.profiled_batches import profiled_jobs
-from flinkish.spark.session.artifacts import travelling
+from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j
 from flinkish.spark.session.session import JOB_SETTINGS, TIME_ZONE, row_settings
 from flinkish.spark.sinks.columns import sink_schema
@@ -380,7 +380,7 @@ class BatchSinks:
 def to_columns(rows: DataFrame, schema: StructType) -> DataFrame:
     """Decode rows of frames of columns to rows of ``schema``, the schema of those columns."""
     # The DataFrame may be one of a streaming query of the user's
-    return rows.mapInArrow(travelling(rows.sparkSession, columns_of_frames), schema)
+    return rows.mapInArrow(driver_of(rows.sparkSession).travelling(columns_of_frames), schema)
 
 
 def _worker_sink(

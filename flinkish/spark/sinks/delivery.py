@@ -17,8 +17,9 @@ from flinkish.api.errors import IncompatibleCheckpointError
 from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.connect import results
 from flinkish.spark.connect.results import DELIVERED, NOTHING, RING, StoreBatch, place_of
-from flinkish.spark.connect.server import is_remote, server_listens
 from flinkish.spark.frame_rows import FRAME_SCHEMA
+from flinkish.spark.session.connect_server import ConnectServer
+from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.session.quiet_logs import quiet_py4j
 from flinkish.spark.sinks.batch_sinks import BatchSinks
 
@@ -108,10 +109,10 @@ class StoredBatches(Delivery):
     """
 
     def __init__(
-        self, sinks: BatchSinks, session: SparkSession, storage: CheckpointStorage
+        self, sinks: BatchSinks, server: ConnectServer, storage: CheckpointStorage
     ) -> None:
         super().__init__(sinks)
-        self._session = session
+        self._server = server
         self._storage = storage
         self._delivered = self._noted = self._read_note()
         self._notes = 0
@@ -139,7 +140,7 @@ class StoredBatches(Delivery):
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
-        if not server_listens(self._session):
+        if not self._server.listens():
             return
         last = self._storage.lastBatch(_COMMITS)
         with suppress(_StoppedError):
@@ -173,18 +174,17 @@ class StoredBatches(Delivery):
         """Close the client once nothing listens where its server was. Else each call tries again for ten minutes."""
         heard = time.monotonic()
         while not self._ended.wait(_WATCH_SECONDS):
-            if server_listens(self._session):
+            if self._server.listens():
                 heard = time.monotonic()
             elif time.monotonic() - heard > _GONE_SECONDS:
-                with suppress(Exception):
-                    self._session.client.close()
+                self._server.close()
                 return
 
     def _deliver_up_to(self, last: int) -> None:
         while self._delivered < last:
             number = self._delivered + 1
             path = self._storage.child(place_of(number))
-            frame = self._session.read.schema(FRAME_SCHEMA).parquet(path)
+            frame = self._server.session.read.schema(FRAME_SCHEMA).parquet(path)
             try:
                 self._sinks(frame, number)
             except BaseException:
@@ -249,8 +249,9 @@ def _committed(query: StreamingQuery) -> int | None:
 def delivery_of(session: SparkSession, storage: CheckpointStorage, sinks: BatchSinks) -> Delivery:
     """How batches come to ``sinks`` in ``session``. Raises IncompatibleCheckpointError if the checkpoint was begun
     the other way."""
-    if is_remote(session):
-        return StoredBatches(sinks, session, storage)
+    driver = driver_of(session)
+    if isinstance(driver, ConnectServer):
+        return StoredBatches(sinks, driver, storage)
     if storage.isLocal and storage.holds(DELIVERED[0]):
         raise IncompatibleCheckpointError(
             f"the checkpoint {storage.path} was begun over Spark Connect, and goes on only there: stop the job there"

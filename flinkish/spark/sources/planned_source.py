@@ -21,9 +21,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from flinkish.api.errors import IncompatibleCheckpointError, NotSupportedError
 from flinkish.runtime.sources.planners import SourcePlanner, Step
-from flinkish.spark.connect.server import is_remote
 from flinkish.spark.connect.travelling import ARCHIVES, TravellingSource
-from flinkish.spark.session.artifacts import archives_of
+from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.sources.decoding import DESCRIPTOR
 from flinkish.spark.sources.plan_log import PlanLog
 from flinkish.spark.sources.planned_offset import PlannedOffset, WholeStep
@@ -76,13 +75,14 @@ def planned_stream(
             " pyspark does not say where such a source goes on. Use a newer pyspark, or pass"
             " enableCheckpointing a directory on a mount that all machines have."
         )
+    archives = driver_of(session).archives
     if session not in _registered:
-        kind = TravellingSource if is_remote(session) else PlannedSource
+        kind = TravellingSource if archives else PlannedSource
         session.dataSource.register(kind)
         _registered.add(session)
     reader = session.readStream.format(PlannedSource.name()).schema(_SCHEMA)
-    if is_remote(session):
-        reader = reader.option(ARCHIVES, "\n".join(archives_of(session)))
+    if archives:
+        reader = reader.option(ARCHIVES, "\n".join(archives))
     pickled = base64.b64encode(pickle.dumps(planner)).decode()
     if log is not None:
         reader = reader.option(_LOG, log)

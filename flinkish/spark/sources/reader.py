@@ -64,8 +64,9 @@ from flinkish.runtime.sources.tables import count_of, records_of
 from flinkish.runtime.sources.user_sources import FrameFiles, UserSourcePlanner
 from flinkish.spark.checkpoint.file_systems import file_system
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory, write_whole
-from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
-from flinkish.spark.connect.server import is_remote, local_path
+from flinkish.spark.connect.directories import local_path
+from flinkish.spark.session.drivers import driver_of
+from flinkish.spark.session.temporary_directories import TemporaryDirectory
 from flinkish.spark.sources.aligned_watermarks import noted_watermarks
 from flinkish.spark.sources.decoding import (
     DESCRIPTOR,
@@ -417,12 +418,7 @@ class SourceReader:
 
     def _directory_or_pattern(self, path: str) -> str:
         """``path`` for Spark's streaming reader, which accepts a single file only as a pattern."""
-        if is_remote(self._session):
-            # A directory has files of other names
-            files = [] if is_pattern(path) else self._session.read.text(path).inputFiles()
-            is_file = [file.rpartition("/")[2] for file in files] == [path.rpartition("/")[2]]
-        else:
-            is_file = os.path.isfile(path.removeprefix("file:"))
+        is_file = not is_pattern(path) and driver_of(self._session).isFile(path)
         return f"{path[:-1]}[{path[-1]}]" if is_file else path
 
     def _reading(self) -> Any:

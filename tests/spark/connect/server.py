@@ -43,6 +43,8 @@ class ConnectServer:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self._process: subprocess.Popen[bytes] | None = None
+        self.started = 0
+        """How often it was started."""
         self.start()
 
     @property
@@ -52,6 +54,7 @@ class ConnectServer:
 
     def start(self) -> None:
         """Start it, and wait until it listens."""
+        self.started += 1
         settings = {
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(self.port),

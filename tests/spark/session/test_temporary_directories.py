@@ -7,8 +7,8 @@ import tempfile
 
 import pytest
 
-from flinkish.spark.checkpoint import temporary_directories
-from flinkish.spark.checkpoint.temporary_directories import TemporaryDirectory
+from flinkish.spark.session import temporary_directories
+from flinkish.spark.session.temporary_directories import TemporaryDirectory
 
 
 @pytest.fixture

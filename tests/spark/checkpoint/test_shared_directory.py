@@ -10,9 +10,9 @@ import pyspark
 import pytest
 
 import flinkish as fl
+from flinkish.spark.checkpoint import shared_directory
+from flinkish.spark.checkpoint.shared_directory import LookingFunction, check_shared
 from flinkish.spark.checkpoint.storage import CheckpointStorage
-from flinkish.spark.session import shared_directory
-from flinkish.spark.session.shared_directory import LookingFunction, check_shared
 
 
 class Storage:

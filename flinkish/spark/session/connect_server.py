@@ -1,0 +1,145 @@
+"""``ConnectServer``: the driver of a session of Spark Connect, a server that has none of this process's files."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flinkish.api.errors import JobExecutionError, NotSupportedError
+from flinkish.spark.connect.directories import MakeDirectory, RemoveDirectory, local_path
+from flinkish.spark.connect.travelling import Travelling
+from flinkish.spark.session.artifacts import archives_of, send_code
+from flinkish.spark.session.driver import Driver, TemporaryPlace
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CONNECT_SECONDS = 2.0
+
+_ROOT = "spark.sql.streaming.checkpointLocation"
+"""Spark's setting for the folder of checkpoints whose directory is not given."""
+
+
+def is_remote(session: SparkSession) -> bool:
+    """Whether ``session`` is one of Spark Connect."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+class ConnectServer(Driver):
+    """The server of a session of Spark Connect."""
+
+    reachesWorkers = False
+
+    def isGone(self) -> bool:
+        """Whether the server no longer answers, or has been started anew and does not know the session."""
+        if not self.listens():
+            return True
+        try:
+            self.session.conf.get("spark.sql.session.timeZone", None)
+        except Exception:
+            return True
+        return False
+
+    def goneError(self) -> JobExecutionError:
+        return JobExecutionError(
+            "the server of Spark Connect is gone, or was started anew and does not know this session any more."
+            " Make a new session; a job with enableCheckpointing(directory) goes on after its last batch."
+        )
+
+    def listens(self) -> bool:
+        """Whether something listens where the server was; True if that cannot be told from here.
+
+        Asking the server itself may take ten minutes, as the client tries again.
+        """
+        client: Any = self.session.client
+        if client.is_closed:
+            return False
+        endpoint = getattr(getattr(client, "_builder", None), "endpoint", None)
+        if not isinstance(endpoint, str):
+            return True
+        host, _, port = endpoint.rpartition(":")
+        if not port.isdigit():
+            return True
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+        except ConnectionRefusedError:
+            return False
+        except OSError:
+            # The network may be away, for which the client has its patience
+            return True
+        return True
+
+    def close(self) -> None:
+        """Let no call try again, as nothing listens there any more."""
+        with suppress(Exception):
+            self.session.client.close()
+
+    def quietLoggers(self) -> AbstractContextManager[None]:
+        # They are those of a server that others use too
+        return nullcontext()
+
+    def quietState(self) -> None:
+        """Does nothing, as the loggers are the server's."""
+
+    def prepareWorkers(self) -> None:
+        send_code(self.session)
+
+    @property
+    def archives(self) -> tuple[str, ...]:
+        return archives_of(self.session)
+
+    def travelling(self, content: Any) -> Any:
+        return Travelling(self.archives, content)
+
+    def localPath(self, path: str) -> Path | None:
+        return None
+
+    def named(self, path: str) -> str:
+        plain = path.startswith("/") and self.plainPathsAreLocal()
+        return f"file:{path}".rstrip("/") if plain else path.rstrip("/")
+
+    def isFile(self, path: str) -> bool:
+        # A directory has files of other names
+        files = self.session.read.text(path).inputFiles()
+        return [file.rpartition("/")[2] for file in files] == [path.rpartition("/")[2]]
+
+    def makeDirectory(self, path: str) -> None:
+        there = local_path(path)
+        if there is not None:
+            self._call(MakeDirectory(there))
+
+    def canRemove(self, path: str) -> bool:
+        return local_path(path) is not None
+
+    def removeDirectory(self, path: str) -> None:
+        there = local_path(path)
+        with suppress(Exception):
+            if there is not None and self.listens():
+                self._call(RemoveDirectory(there))
+
+    def temporaryPlace(self) -> TemporaryPlace:
+        root = self.session.conf.get(_ROOT, None) or self._temporary_folder()
+        uri = f"{root.rstrip('/')}/flinkish-{uuid.uuid4().hex[:12]}"
+        return TemporaryPlace(uri, partial(self.removeDirectory, uri))
+
+    def _temporary_folder(self) -> str:
+        asked = (
+            "SELECT reflect('java.lang.System', 'getProperty', 'java.io.tmpdir') FROM VALUES (1)"
+        )
+        try:
+            return Path(self.session.sql(asked).collect()[0][0]).as_uri()
+        except Exception as error:
+            raise NotSupportedError(
+                "Spark Connect: the server does not say where it keeps what is temporary"
+                f" ({str(error).splitlines()[0]}). Call env.enableCheckpointing(directory) with a path or URI that"
+                f" the server can write, or set {_ROOT} for the session."
+            ) from None
+
+    def _call(self, function: MakeDirectory | RemoveDirectory) -> None:
+        """Call ``function`` in a process of the server's."""
+        rows = self.session.range(1, numPartitions=1)
+        rows.mapInArrow(function.__call__, "id long").collect()
