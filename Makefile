@@ -127,7 +127,7 @@ bench: $(READY)
 
 # A million messages through Kafka, beside Spark's own query with Spark's own connector; or ELEMENTS.
 bench-kafka: $(READY) maven
-	$(BIN)/python -m tests.maven bring broker connector
+	$(BIN)/python -m tests.maven bring broker connector flink
 	$(BIN)/python -m tests.kafka.benchmark $(if $(ELEMENTS),--messages $(ELEMENTS))
 
 # Every job once on few elements: whether all sides still run and agree, with Flink where it can be had.

@@ -85,10 +85,13 @@ class Download:
 
 BROKER = Download("kafka", "broker")
 CONNECTOR = Download("kafka", "connector")
+FLINK_CONNECTOR = Download("kafka", "flink")
 REGISTRY = Download(
     "kafka", "registry", "io.apicurio:apicurio-registry-app:2.6.13.Final:tar.gz:all"
 )
 S3 = Download("cluster", "s3")
+
+DOWNLOADS = BROKER, CONNECTOR, FLINK_CONNECTOR, REGISTRY, S3
 
 
 def hashes(directory: Path) -> dict[str, str]:
@@ -99,7 +102,7 @@ def hashes(directory: Path) -> dict[str, str]:
 
 def main(arguments: list[str]) -> None:
     """Bring the files, or write their hashes anew."""
-    known = {download.name: download for download in (BROKER, CONNECTOR, REGISTRY, S3)}
+    known = {download.name: download for download in DOWNLOADS}
     if (
         len(arguments) < 2
         or arguments[0] not in ("bring", "pin")

@@ -72,20 +72,29 @@ def installed(package: str, number: str, environment: Path) -> Path:
 
 def compile_jobs() -> str:
     """The class path of the jobs, compiled with the machine's JDK."""
+    return compiled(SOURCES, BUILD / "classes")
+
+
+def compiled(sources: Path, classes: Path, jars: Path | None = None) -> str:
+    """The class path of the Java in ``sources``, compiled into ``classes`` with the machine's JDK, beside Flink's jars and
+    those in the directory ``jars``.
+
+    Raises MissingError if Flink or a JDK is not there.
+    """
     python = install()
     home = os.environ.get("JAVA_HOME")
     compiler = shutil.which("javac", path=f"{home}/bin" if home else None)
     if compiler is None:
         raise MissingError("there is no JDK on this machine (javac)")
-    (jars,) = ENVIRONMENT.glob("lib/python*/site-packages/pyflink/lib")
-    classes = BUILD / "classes"
+    own = ENVIRONMENT.glob("lib/python*/site-packages/pyflink/lib")
+    beside = [f"{directory}/*" for directory in (*own, jars) if directory is not None]
     shutil.rmtree(classes, ignore_errors=True)
-    sources = [str(path) for path in sorted(SOURCES.glob("*.java"))]
-    command = [compiler, "-cp", f"{jars}/*", "-d", str(classes), *sources]
+    found = [str(path) for path in sorted(sources.glob("*.java"))]
+    command = [compiler, "-cp", os.pathsep.join(beside), "-d", str(classes), *found]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"the Java sources do not compile with {python.parent}:\n{done.stderr}")
-    return f"{classes}{os.pathsep}{jars}/*"
+    return os.pathsep.join([str(classes), *beside])
 
 
 class JavaFlink:

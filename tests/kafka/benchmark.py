@@ -1,12 +1,15 @@
-"""Small messages of JSON from a topic, through windows, to another topic: flinkish beside Spark's own query.
+"""Small messages of JSON from a topic, through windows, to another topic: flinkish beside Spark's own query, and beside
+Flink in Java with Flink's own connector.
 
-    python -m tests.kafka.benchmark [--messages 1000000] [--rounds 2]
+    python -m tests.kafka.benchmark [--messages 1000000] [--rounds 2] [--jobs read,pass] [--driver]
 
-Both sides run in one session, in turn, and read all messages in one batch. *read* parses them and keeps none; *windows*
+All sides are warm, run in turn on one broker, and read all messages. *read* parses them and keeps none; *windows*
 sums in tumbling windows of ten seconds by user, and writes the sums to a topic; *windows_once* does so exactly once, which
-Spark's connector cannot; *pass* adds one to each amount, and writes all to a topic. The seconds are those of a whole job,
-from the call to its end. That both have read as many and have the same results is checked. Then the processor time and the
-memory of the driver's Python for *pass*, exactly once, with as many messages and with four times as many.
+Spark's connector cannot; *pass* adds one to each amount, and writes all to a topic. flinkish and Spark read them in one
+batch, Flink has a checkpoint each second. The seconds are those of a whole job, from the call to its end, and the processor
+time is that of all processes of a side. That all have read as many and have the same results is checked. ``--driver``: the
+processor time and the memory of the driver's Python for *pass*, exactly once, with as many messages and with four times as
+many.
 """
 
 from __future__ import annotations
@@ -18,11 +21,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -47,9 +51,12 @@ from flinkish import (
     TumblingEventTimeWindows,
     WatermarkStrategy,
 )
+from tests.benchmarks.flink import MissingError
 from tests.kafka.broker import KafkaBroker
+from tests.kafka.flink import FlinkKafka
 from tests.kafka.topics import Topics
 from tests.maven import CONNECTOR
+from tests.reliability.processes import tree_of
 
 SCHEMA = "user string, amount long"
 USERS = 1_000
@@ -57,11 +64,13 @@ WINDOW_SECONDS = 10
 BEGIN = 1_700_000_000_000
 PARTITIONS = 2
 
+SPARK, FLINKISH, FLINK = "Spark", "flinkish", "Flink"
+
 JOBS = {
-    "read": ("flinkish", "spark"),
-    "windows": ("flinkish", "spark"),
-    "windows_once": ("flinkish",),
-    "pass": ("flinkish", "spark"),
+    "read": (FLINKISH, SPARK, FLINK),
+    "windows": (FLINKISH, SPARK, FLINK),
+    "windows_once": (FLINKISH, FLINK),
+    "pass": (FLINKISH, SPARK, FLINK),
 }
 """The jobs, and who runs them."""
 
@@ -69,9 +78,17 @@ JOBS = {
 class Bench:
     """The sides, on a topic of messages."""
 
-    def __init__(self, servers: str, spark: SparkSession, topic: str, messages: int) -> None:
+    def __init__(
+        self,
+        servers: str,
+        spark: SparkSession,
+        flink: FlinkKafka | None,
+        topic: str,
+        messages: int,
+    ) -> None:
         self._servers = servers
         self._spark = spark
+        self._flink = flink
         self._topic = topic
         self._messages = messages
         self._topics = Topics(servers)
@@ -164,7 +181,16 @@ class Bench:
         self._run(writer.option("kafka.bootstrap.servers", self._servers))
         return output
 
-    # ------------------------------------------------------------------ both
+    # ------------------------------------------------------------------ all
+
+    def run(self, job: str, side: str) -> Any:
+        """Run a job, and tell what it has read, or the topic of its results."""
+        if side != FLINK:
+            return getattr(self, f"{job}_by_{side.lower()}")()
+        assert self._flink is not None
+        output = self._output()
+        read = self._flink.run(job, self._topic, output)
+        return read if job == "read" else output
 
     def _sink(self, topic: str, guarantee: DeliveryGuarantee) -> KafkaSink[Any]:
         schema = KafkaRecordSerializationSchema.builder().setTopic(topic)
@@ -245,24 +271,100 @@ class WithEnd(ProcessWindowFunction[int, Any, str, TimeWindow]):
             out.collect({"user": key, "amount": total, "end": context.window().getEnd()})
 
 
-def timed(run: Callable[[], Any]) -> tuple[float, Any]:
-    """The seconds of ``run``, and what it returned."""
-    began = time.monotonic()
-    found = run()
-    return time.monotonic() - began, found
+class Took(NamedTuple):
+    """How long a job took, and what processor time its side needed (s)."""
+
+    seconds: float
+    processor: float
+
+
+class Sides:
+    """The processes of each side, and which of the sides are there."""
+
+    def __init__(self, spark: SparkSession, flink: FlinkKafka | None) -> None:
+        gateway = spark.sparkContext._gateway
+        assert gateway is not None
+        self._jvm = gateway.proc.pid
+        self._flink = flink
+
+    def of(self, job: str) -> list[str]:
+        """The sides that run a job."""
+        return [side for side in JOBS[job] if side != FLINK or self._flink is not None]
+
+    def timed(self, side: str, run: Callable[[], Any]) -> tuple[Took, Any]:
+        """What ``run`` took, and what it returned."""
+        before, began = self._processor(side), time.monotonic()
+        found = run()
+        seconds = time.monotonic() - began
+        return Took(seconds, self._processor(side) - before), found
+
+    def _processor(self, side: str) -> float:
+        if side == FLINK:
+            assert self._flink is not None
+            return processor_seconds(self._flink.pid)
+        return time.process_time() + processor_seconds(self._jvm)
+
+
+def flink_or_none(servers: str, log: Path) -> FlinkKafka | None:
+    """Flink, if it can be had on this machine; else what is missing is said."""
+    try:
+        return FlinkKafka(servers, log)
+    except MissingError as error:
+        print(f"without Flink: {error}", flush=True)
+        return None
+
+
+def compare(job: str, benches: Sequence[Bench], sides: Sides, messages: int, rounds: int) -> str:
+    """Run a job on all sides in turn, after a round with few messages; a line of the table."""
+    warm_up, bench = benches
+    chosen = sides.of(job)
+    for side in chosen:
+        warm_up.run(job, side)
+    taken: dict[str, list[Took]] = {side: [] for side in chosen}
+    results = []
+    for turn in range(rounds):
+        for side in chosen[:: -1 if turn % 2 else 1]:
+            took, found = sides.timed(side, partial(bench.run, job, side))
+            taken[side].append(took)
+            results.append(bench.results(job, found))
+    assert all(found == results[0] for found in results), f"{job}: the sides differ"
+    medians = {
+        side: Took(*(median(column) for column in zip(*found))) for side, found in taken.items()
+    }
+    cells = [job]
+    for side in (FLINKISH, SPARK, FLINK):
+        took = medians.get(side)
+        cells.append("-" if took is None else f"{took.seconds:.1f} ({took.processor:.1f})")
+    own = medians[FLINKISH]
+    cells.append(f"{messages / own.seconds:,.0f}")
+    for side in (SPARK, FLINK):
+        took = medians.get(side)
+        ratios = took and (took.seconds / own.seconds, took.processor / own.processor)
+        cells.append("-" if ratios is None else "{:.2f} ({:.2f})".format(*ratios))
+    return f"| {' | '.join(cells)} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the jobs on both sides, and print tables."""
+    """Run the jobs on all sides, and print tables."""
     parser = argparse.ArgumentParser(prog="python -m tests.kafka.benchmark")
     parser.add_argument("--messages", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument(
+        "--jobs", default=",".join(JOBS), help="names between commas; none if empty"
+    )
+    parser.add_argument("--driver", action="store_true", help="measure the driver as well")
     options = parser.parse_args(arguments)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with ExitStack() as at_end:
-        broker = KafkaBroker()
+        directory = Path(at_end.enter_context(tempfile.TemporaryDirectory()))
+        broker = KafkaBroker(directory / "broker")
         at_end.callback(broker.close)
         broker.start()
+        servers = broker.bootstrapServers
+        jobs = [job for job in options.jobs.split(",") if job]
+        flink = flink_or_none(servers, directory / "flink.log") if jobs else None
+        if flink is not None:
+            at_end.callback(flink.close)
         spark = (
             SparkSession.builder.master("local[2]")
             .config("spark.jars", ",".join(map(str, CONNECTOR.directory().iterdir())))
@@ -273,50 +375,49 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         at_end.callback(spark.stop)
         spark.sparkContext.setLogLevel("ERROR")
-        print(f"{options.messages:,} messages, {PARTITIONS} partitions; seconds of whole jobs")
-        print(
-            "| job | flinkish s | messages/s | Spark s | messages/s | ratio |\n|---|---|---|---|---|---|"
-        )
-        warm_up = Bench(broker.bootstrapServers, spark, "warm-up", 1_000)
-        bench = Bench(broker.bootstrapServers, spark, "sales", options.messages)
-        for each in (warm_up, bench):
+        sides = Sides(spark, flink)
+        benches = [
+            Bench(servers, spark, flink, topic, count)
+            for topic, count in (("warm-up", 1_000), ("sales", options.messages))
+        ]
+        for each in benches:
             each.fill()
-        for job, sides in JOBS.items():
-            for side in sides:
-                getattr(warm_up, f"{job}_by_{side}")()
-            seconds: dict[str, list[float]] = {side: [] for side in sides}
-            results = []
-            for turn in range(options.rounds):
-                for side in sorted(sides, reverse=bool(turn % 2)):
-                    took, found = timed(getattr(bench, f"{job}_by_{side}"))
-                    seconds[side].append(took)
-                    results.append(bench.results(job, found))
-            assert all(found == results[0] for found in results), f"{job}: the sides differ"
-            medians = {side: median(found) for side, found in seconds.items()}
-            cells = [
-                f"{medians[side]:.1f} | {options.messages / medians[side]:,.0f}"
-                if side in medians
-                else "- | -"
-                for side in ("flinkish", "spark")
-            ]
-            ratio = f"{medians['spark'] / medians['flinkish']:.2f}" if "spark" in medians else "-"
-            print(f"| {job} | {cells[0]} | {cells[1]} | {ratio} |", flush=True)
-        larger = Bench(broker.bootstrapServers, spark, "larger", options.messages * 4)
-        larger.fill()
-        print(
-            "\n| pass, exactly once: messages | driver's Python, CPU s | its memory MB |\n|---|---|---|"
-        )
-        for one, count in ((bench, options.messages), (larger, options.messages * 4)):
-            before = time.process_time()
-            one.pass_by_flinkish(DeliveryGuarantee.EXACTLY_ONCE)
-            cpu = time.process_time() - before
-            print(f"| {count:,} | {cpu:.2f} | {resident_megabytes():.0f} |", flush=True)
+        print(f"{options.messages:,} messages, {PARTITIONS} partitions, {options.rounds} rounds")
+        print("seconds of whole jobs, in brackets processor time of all processes of the side")
+        print("| job | flinkish | Spark | Flink | messages/s | to Spark | to Flink |")
+        print("|---|---|---|---|---|---|---|", flush=True)
+        for job in jobs:
+            print(compare(job, benches, sides, options.messages, options.rounds), flush=True)
+        if options.driver:
+            larger = Bench(servers, spark, flink, "larger", options.messages * 4)
+            larger.fill()
+            measure_driver({options.messages: benches[1], options.messages * 4: larger})
+
+
+def measure_driver(benches: Mapping[int, Bench]) -> None:
+    """The driver's share of a job that writes all that it reads, with different numbers of messages."""
+    print("\n| messages | driver's Python, CPU s | its memory MB |\n|---|---|---|")
+    for count, bench in benches.items():
+        before = time.process_time()
+        bench.pass_by_flinkish(DeliveryGuarantee.EXACTLY_ONCE)
+        cpu = time.process_time() - before
+        print(f"| {count:,} | {cpu:.2f} | {resident_megabytes():.0f} |", flush=True)
 
 
 def resident_megabytes() -> float:
     """How much memory this process has now."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def processor_seconds(pid: int) -> float:
+    """The processor time of a process and all below it, also of those that have ended."""
+    total = 0
+    for process in tree_of(pid):
+        with suppress(OSError):
+            fields = Path("/proc", str(process.pid), "stat").read_text().rpartition(")")[2].split()
+            total += sum(map(int, fields[11:15]))
+    return total / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

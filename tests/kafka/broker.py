@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import socket
@@ -41,12 +42,19 @@ group.initial.rebalance.delay.ms=0
 
 
 class KafkaBroker:
-    """A broker on a port of its own, whose data are in ``directory``, by default a new one of ``/tmp``."""
+    """A broker on a port of its own, whose data are in ``directory``, by default a new one of ``/tmp``. In a directory
+    where one has been it goes on with its data and its port."""
 
     def __init__(self, directory: Path | None = None) -> None:
         self._temporary = directory is None
         self._directory = directory or Path(tempfile.mkdtemp(prefix="flinkish-kafka-"))
-        self._port, self._controller = free_ports(2)
+        self._properties = self._directory / "server.properties"
+        if self._properties.exists():
+            listeners = re.search("^listeners=.*", self._properties.read_text(), re.MULTILINE)
+            assert listeners is not None
+            self._port, self._controller = map(int, re.findall(r":(\d+)", listeners[0]))
+        else:
+            self._port, self._controller = free_ports(2)
         self._server = JvmServer("broker", self._directory / "broker.log")
 
     @property
@@ -61,7 +69,7 @@ class KafkaBroker:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        properties = self._directory / "server.properties"
+        properties = self._properties
         logging = f"-Dlog4j.configuration=file:{self._directory}/log4j.properties"
         java = ["-Xmx256m", logging, "-cp", f"{BROKER.directory()}/*"]
         if not properties.exists():

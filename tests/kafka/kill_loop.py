@@ -1,11 +1,12 @@
 """Kills a job from topic to topic, and looks whether a consumer misses anything, or finds it twice.
 
-    python -m tests.kafka.kill_loop [--kills 100] [--seed 1]
+    python -m tests.kafka.kill_loop [--kills 100] [--seed 1] [--directory D]
 
 The job (``hit_job``) has keyed windows and timers, and writes exactly once from workers. While it is fed, its workers, its
 driver, its JVM or all of them are killed, the broker is killed and started at once, or is away for a while. Now and
 then the job is stopped with a savepoint, and begins from that in another checkpoint directory with another
 parallelism. What is expected is computed from the input. A line a kill is printed, and at the end the differences.
+With a directory the job goes on where the loop has left it there, so that kills can be collected in portions.
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ import tempfile
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
-from itertools import cycle
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tests.kafka.broker import KafkaBroker
@@ -35,21 +35,29 @@ KINDS = {"worker": 30, "workers": 15, "driver": 10, "jvm": 15, "tree": 10, "brok
 
 KEYS = 7
 PARTITIONS = 2
+PARALLELISMS = (2, 3, 1, 4)
+"""How many writers the sink has, rescale by rescale."""
+
 BEGIN = 1_700_000_000_000
+STEP = 20
+"""Milliseconds from one element to the next."""
+
 PATIENCE = 600.0
 AHEAD = 2_000
 """How many elements the job may be behind."""
 
 
 class Feeder:
-    """Writes elements to a topic, the keys of a partition always the same, with rising timestamps."""
+    """Writes elements to a topic, the keys of a partition always the same, with rising timestamps. Those that are there
+    stay the first."""
 
     def __init__(self, broker: KafkaBroker, topic: str, seed: int) -> None:
         self._broker = broker
         self._topic = topic
         self._choice = random.Random(seed)
-        self.sent: list[tuple[str, int, int]] = []
-        """Key, number and timestamp of each element."""
+        there = sent_elements(broker, topic)
+        self._next = max((at - BEGIN for _, _, at in there), default=-STEP) // STEP + 1
+        self._count = sum(not key.startswith("end") for key, _, _ in there)
         self.allowed = AHEAD
         """How many may be sent by now, so that a slow machine keeps up."""
         self._ended = threading.Event()
@@ -59,19 +67,20 @@ class Feeder:
 
     def _feed(self) -> None:
         while not self._ended.wait(self._choice.choice((0.1, 0.3, 1.0))):
-            if len(self.sent) < self.allowed:
+            if self._count < self.allowed:
                 with self._away:
                     self._send(self._choice.randrange(20, 200))
 
     def _send(self, count: int) -> None:
         elements = []
-        for number in range(len(self.sent), len(self.sent) + count):
-            elements.append((f"k{self._choice.randrange(KEYS)}", number, BEGIN + number * 20))
+        for number in range(self._next, self._next + count):
+            elements.append((f"k{self._choice.randrange(KEYS)}", number, BEGIN + number * STEP))
         topics = Topics(self._broker.bootstrapServers)
         for partition in range(PARTITIONS):
             own = [e for e in elements if int(e[0][1:]) % PARTITIONS == partition]
             topics.send(self._topic, partition, [(f"{k},{n}", at) for k, n, at in own])
-        self.sent += elements
+        self._next += count
+        self._count += count
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -83,19 +92,30 @@ class Feeder:
         """Send elements behind which all windows and timers of the others fire."""
         self._ended.set()
         self._thread.join()
-        last = BEGIN + len(self.sent) * 20 + 3_600_000
+        last = BEGIN + self._next * STEP + 3_600_000
         for partition in range(PARTITIONS):
             Topics(self._broker.bootstrapServers).send(
                 self._topic, partition, [(f"end{partition},0", last)]
             )
 
 
+def sent_elements(broker: KafkaBroker, topic: str) -> list[tuple[str, int, int]]:
+    """Key, number and timestamp of each element of a topic."""
+    found = []
+    for message in Topics(broker.bootstrapServers).read(topic):
+        key, number = message.value().decode().split(",")
+        found.append((key, int(number), message.timestamp()[1]))
+    return found
+
+
 def expected(sent: Sequence[tuple[str, int, int]]) -> Counter[str]:
-    """What the job makes of elements, but of the last of all."""
+    """What the job makes of elements, but of those that end the others' windows."""
     found: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     windows: dict[tuple[str, int], list[int]] = defaultdict(list)
     for key, number, at in sent:
+        if key.startswith("end"):
+            continue
         counts[key] += 1
         found[f"{key}|element|{counts[key]}|{number}"] += 1
         found[f"{key}|timer|{at}"] += 1
@@ -121,11 +141,13 @@ def differences(found: Sequence[str], wanted: Counter[str]) -> list[str]:
 
 
 class HitJob:
-    """The program with the job, started again whenever it has ended."""
+    """The program with the job, started again whenever it has ended. ``begun`` is told what run it is when that goes on
+    from a savepoint."""
 
-    def __init__(self, run: Run, log: Path) -> None:
+    def __init__(self, run: Run, log: Path, begun: Callable[[Run], None]) -> None:
         self.run = run
         self._log = log
+        self._begun = begun
         self.starts = 0
         self._process: subprocess.Popen[str] | None = None
 
@@ -152,6 +174,7 @@ class HitJob:
         process.wait(PATIENCE)
         own = {"checkpoint": str(checkpoint), "savepoint": str(savepoint)}
         self.run = replace(self.run, parallelism=parallelism, **own)
+        self._begun(self.run)
         self.start()
 
     def close(self) -> None:
@@ -166,24 +189,72 @@ class HitJob:
             self._process = None
 
 
+@dataclass(frozen=True)
+class Progress:
+    """What has been done in a directory: kills of each kind, rescales by savepoint, and the run that goes on."""
+
+    run: Run
+    kills: Mapping[str, int]
+    rescales: int = 0
+    starts: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many kills."""
+        return sum(self.kills.values())
+
+    @staticmethod
+    def read(file: Path) -> Progress | None:
+        """What is noted in ``file``; None if there is none."""
+        if not file.exists():
+            return None
+        noted = json.loads(file.read_text())
+        return Progress(**{**noted, "run": Run(**noted["run"])})
+
+    def write(self, file: Path) -> None:
+        """Note it in ``file``."""
+        draft = file.with_suffix(".draft")
+        draft.write_text(json.dumps(asdict(self)))
+        draft.replace(file)
+
+
 class Loop:
     """A broker, a job on it, and what is done to them."""
 
     def __init__(self, directory: Path, seed: int, away: float) -> None:
         self._directory = directory
-        self._choice = random.Random(seed)
         self._away = away
         self.broker = KafkaBroker(directory / "broker")
         self.broker.start()
         self._topics = Topics(self.broker.bootstrapServers)
-        self._topics.create("elements", PARTITIONS)
-        self._topics.create("results", PARTITIONS)
-        checkpoint = str(directory / "checkpoint-0")
-        run = Run(self.broker.bootstrapServers, "elements", "results", checkpoint, 2)
-        self.job = HitJob(run, directory / "job.log")
-        self.feeder = Feeder(self.broker, "elements", seed)
-        self._parallelisms = cycle((3, 1, 2, 4))
-        self.rescales = 0
+        self._file = directory / "progress.json"
+        progress = Progress.read(self._file)
+        if progress is None:
+            self._topics.create("elements", PARTITIONS)
+            self._topics.create("results", PARTITIONS)
+            checkpoint = str(directory / "checkpoint-0")
+            run = Run(self.broker.bootstrapServers, "elements", "results", checkpoint, 2)
+            progress = Progress(run, {})
+            progress.write(self._file)
+        self._await_topics()
+        self.progress = progress
+        self._choice = random.Random(seed + progress.count)
+        self._found: dict[int, list[str]] = {number: [] for number in range(PARTITIONS)}
+        self._offsets: dict[int, int] = {}
+        self.job = HitJob(progress.run, directory / "job.log", self._begun)
+        self.feeder = Feeder(self.broker, "elements", seed + progress.count)
+
+    def _begun(self, run: Run) -> None:
+        self.progress = replace(self.progress, run=run, rescales=self.progress.rescales + 1)
+        self.progress.write(self._file)
+
+    def note(self, kind: str) -> None:
+        """Note a kill."""
+        done = {**self.progress.kills, kind: self.progress.kills.get(kind, 0) + 1}
+        starts = self.progress.starts + self.job.starts
+        self.progress = replace(self.progress, kills=done, starts=starts)
+        self.job.starts = 0
+        self.progress.write(self._file)
 
     def strike(self, kind: str) -> int:
         """Kill once, after a while; returns how many processes that were."""
@@ -210,15 +281,15 @@ class Loop:
     def rescale(self) -> None:
         """Go on from a savepoint with another parallelism."""
         self._await_output()
-        self.rescales += 1
-        place = self._directory / f"savepoint-{self.rescales}"
-        checkpoint = self._directory / f"checkpoint-{self.rescales}"
-        self.job.rescale(place, checkpoint, next(self._parallelisms))
+        number = self.progress.rescales + 1
+        place = self._directory / f"savepoint-{number}"
+        checkpoint = self._directory / f"checkpoint-{number}"
+        self.job.rescale(place, checkpoint, PARALLELISMS[number % len(PARALLELISMS)])
 
     def finish(self) -> list[str]:
         """End the input, wait for its results, and tell what is wrong with them."""
         self.feeder.end()
-        wanted = expected(self.feeder.sent)
+        wanted = self.expected()
         until = time.monotonic() + PATIENCE
         found: list[str] = []
         while len(found) < wanted.total() and time.monotonic() < until:
@@ -229,12 +300,19 @@ class Loop:
         time.sleep(3)
         return differences(self._results(), wanted)
 
+    def expected(self) -> Counter[str]:
+        """What the job is to make of all that has been sent."""
+        return expected(sent_elements(self.broker, "elements"))
+
     def close(self) -> None:
         self.job.close()
         self.broker.close()
 
     def _results(self) -> list[str]:
-        found = [message.value().decode() for message in self._topics.read("results")]
+        for message in self._topics.read("results", begin=self._offsets):
+            self._found[message.partition()].append(message.value().decode())
+            self._offsets[message.partition()] = message.offset() + 1
+        found = [text for part in self._found.values() for text in part]
         self.feeder.allowed = sum("|element|" in text for text in found) + AHEAD
         return found
 
@@ -269,19 +347,25 @@ def run(
     with ExitStack() as at_end:
         loop = Loop(directory, seed, away)
         at_end.callback(loop.close)
-        for number, kind in enumerate(chosen, 1):
+        for kind in chosen:
             began = time.monotonic()
-            found = {"kill": number, "kind": kind, "processes": loop.strike(kind)}
-            if rescaleAfter and number % rescaleAfter == 0:
+            processes = loop.strike(kind)
+            loop.note(kind)
+            found = {"kill": loop.progress.count, "kind": kind, "processes": processes}
+            if rescaleAfter and loop.progress.count % rescaleAfter == 0:
                 loop.rescale()
                 found["parallelism"] = loop.job.run.parallelism
             seconds = round(time.monotonic() - began, 1)
-            print(json.dumps({**found, "starts": loop.job.starts, "seconds": seconds}), flush=True)
+            print(
+                json.dumps({**found, "starts": loop.progress.starts, "seconds": seconds}),
+                flush=True,
+            )
         wrong = loop.finish()
-        total = expected(loop.feeder.sent).total()
+        done, total = loop.progress, loop.expected()
+        elements = sum("|element|" in text for text in total)
         print(
-            f"{len(chosen)} kills, {loop.rescales} rescales by savepoint, {loop.job.starts} programs,"
-            f" {len(loop.feeder.sent):,} elements, {total:,} results: {len(wrong)} differences",
+            f"{done.count} kills {json.dumps(done.kills)}, {done.rescales} rescales by savepoint, {done.starts}"
+            f" programs, {elements:,} elements, {total.total():,} results: {len(wrong)} differences",
             flush=True,
         )
         return wrong
@@ -294,10 +378,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--away", type=float, default=20.0, help="how long the broker is away (s)")
     parser.add_argument("--rescale-after", type=int, default=25)
+    parser.add_argument("--directory", type=Path, help="where to go on, and to leave what is there")
+    parser.add_argument(
+        "--kinds", default="", help="kinds of kills between commas, instead of a choice"
+    )
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="flinkish-kills-") as directory:
-        chosen = kinds(options.kills, options.seed)
-        wrong = run(Path(directory), chosen, options.seed, options.away, options.rescale_after)
+    with ExitStack() as at_end:
+        directory = options.directory
+        if directory is None:
+            temporary = tempfile.TemporaryDirectory(prefix="flinkish-kills-")
+            directory = Path(at_end.enter_context(temporary))
+        directory.mkdir(parents=True, exist_ok=True)
+        # Another choice in each portion
+        done = Progress.read(directory / "progress.json")
+        seed = options.seed + (done.count if done else 0)
+        chosen = options.kinds.split(",") if options.kinds else kinds(options.kills, seed)
+        wrong = run(directory.absolute(), chosen, options.seed, options.away, options.rescale_after)
         print("\n".join(wrong[:50]))
         if wrong:
             log = Path(directory, "job.log").read_text()

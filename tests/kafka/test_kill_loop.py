@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafka.kill_loop import differences, expected, run
+from tests.kafka.hit_job import Run
+from tests.kafka.kill_loop import Progress, differences, expected, run
 
-SENT = [("a", 0, 100), ("b", 1, 120), ("a", 2, 1_050)]
+SENT = [("a", 0, 100), ("b", 1, 120), ("a", 2, 1_050), ("end0", 0, 9_000)]
 GIVEN = [
     "a|element|1|0",
     "a|element|2|2",
@@ -46,3 +47,13 @@ def test_what_is_expected():
 )
 def test_what_is_wrong_is_said(found, wrong):
     assert differences(found, Counter(GIVEN)) == [wrong]
+
+
+def test_what_was_done_is_noted(tmp_path: Path):
+    file = tmp_path / "progress.json"
+    assert Progress.read(file) is None
+    run = Run("localhost:1", "elements", "results", "checkpoint", 3, "savepoint")
+    done = Progress(run, {"worker": 2, "away": 1}, rescales=2, starts=4)
+    done.write(file)
+    assert Progress.read(file) == done
+    assert done.count == 3

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from confluent_kafka import (
@@ -88,8 +89,13 @@ class Topics:
                     producer.poll(0.1)
         assert producer.flush(30) == 0
 
-    def read(self, name: str, isolation: str = "read_committed") -> list[Any]:
-        """The messages of a topic that are committed, partition by partition."""
+    def read(
+        self,
+        name: str,
+        isolation: str = "read_committed",
+        begin: Mapping[int, int] = MappingProxyType({}),
+    ) -> list[Any]:
+        """The messages of a topic that are committed, partition by partition, each from an offset on."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self._servers,
@@ -101,7 +107,7 @@ class Topics:
         )
         found = []
         for partition in sorted(consumer.list_topics(timeout=10).topics[name].partitions):
-            consumer.assign([TopicPartition(name, partition, 0)])
+            consumer.assign([TopicPartition(name, partition, begin.get(partition, 0))])
             until = time.monotonic() + 30
             while True:
                 assert time.monotonic() < until, f"{name}-{partition} does not end"

@@ -24,6 +24,17 @@ from flinkish.api.types.row import Row
 from flinkish.runtime.formats.json_lines import JsonLine, json_lines
 from flinkish.runtime.records.rows import RowColumns
 
+FEW_DICTS = 256
+"""Fewer dicts are written one by one, as columns of them would take longer."""
+
+_OF_TYPES = {
+    frozenset({str}): pa.string(),
+    frozenset({int}): pa.int64(),
+    frozenset({float}): pa.float64(),
+    frozenset({bool}): pa.bool_(),
+}
+"""The column of values of one type, which may be None besides."""
+
 
 class RunOfRecords(NamedTuple):
     """The records of a run of elements, all for one topic."""
@@ -88,6 +99,10 @@ class RunSerialization:
             lines = _json_of_columns(elements)
             if lines is not None:
                 return lines
+        elif len(elements) >= FEW_DICTS and set(map(type, elements)) == {dict}:
+            lines = _json_of_dicts(elements)
+            if lines is not None:
+                return lines
         line = self._line
         try:
             return [line(element).encode("utf-8", "replace") for element in elements]
@@ -106,6 +121,32 @@ def _json_of_columns(elements: RowColumns) -> Sequence[bytes] | None:
         return None
     batch = pa.RecordBatch.from_arrays(columns, names=list(shape.names))
     lines: list[bytes] = json_lines(batch).cast(pa.binary()).to_pylist()
+    return lines
+
+
+def _json_of_dicts(elements: Sequence[dict[Any, Any]]) -> Sequence[bytes] | None:
+    """The dicts as objects; None unless all have the same names in the same order, and each name one type of value."""
+    names = tuple(elements[0])
+    if not names or any(type(name) is not str for name in names):
+        return None
+    if any(tuple(element) != names for element in elements):
+        return None
+    columns = []
+    for name in names:
+        values = [element[name] for element in elements]
+        kind = _OF_TYPES.get(frozenset(map(type, values)) - {type(None)})
+        if kind is None:
+            return None
+        try:
+            columns.append(pa.array(values, kind))
+        except (pa.ArrowException, UnicodeError, OverflowError):
+            # Half of a surrogate pair, or a number beyond 64 bits
+            return None
+    lines: list[bytes] = (
+        json_lines(pa.RecordBatch.from_arrays(columns, names=list(names)))
+        .cast(pa.binary())
+        .to_pylist()
+    )
     return lines
 
 

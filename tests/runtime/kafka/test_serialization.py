@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -88,6 +89,51 @@ def test_json_of_columns(kind, rows, encoded):
     found = serialization_of(JsonSerializationSchema()).records(elements)
     line = JsonLine("UTC")
     assert found.values == [line(element).encode() for element in elements.rows()]
+
+
+@given(st.sets(st.text(), min_size=1, max_size=4), ROWS, st.booleans())
+def test_json_of_dicts(names, rows, oneType):
+    """Those of one type are written as columns, others one by one: the same bytes."""
+    chosen = list(enumerate(names))
+    elements = [{n: row[0 if oneType else i] for i, n in chosen} for row in rows]
+    line = JsonLine("UTC")
+    expected = [line(element).encode("utf-8", "replace") for element in elements]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(serialization, "FEW_DICTS", 1)
+        found = serialization_of(JsonSerializationSchema()).records(elements)
+    assert found.values == expected
+
+
+DICT = {"user": "ü", "amount": 1, "price": 1e16, "paid": True}
+
+
+def test_dicts_are_written_as_columns():
+    line = JsonLine("UTC")
+    elements = [DICT, {**DICT, "price": math.nan}, DICT | {"user": None}]
+    found = serialization._json_of_dicts(elements)
+    assert found == [line(element).encode() for element in elements]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"user": "a", "price": 1.0, "amount": 1, "paid": True},
+        {**DICT, "amount": 1.0},
+        {**DICT, "amount": True},
+        {**DICT, "amount": 2**63},
+        {**DICT, "user": "\ud800"},
+        {**DICT, "more": 1},
+        {1: 2},
+        {},
+    ],
+)
+def test_dicts_that_differ_are_written_one_by_one(other):
+    assert serialization._json_of_dicts([DICT, other]) is None
+    assert serialization._json_of_dicts([other, DICT]) is None
+    found = serialization_of(JsonSerializationSchema()).records([DICT, other] * 200)
+    line = JsonLine("UTC")
+    pair = [line(element).encode("utf-8", "replace") for element in (DICT, other)]
+    assert found.values == pair * 200
 
 
 @given(st.lists(st.tuples(st.text(), st.integers())))
