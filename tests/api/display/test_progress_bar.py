@@ -45,7 +45,7 @@ def test_a_terminal_shows_the_phases_from_the_beginning(terminal):
         client.told = details()
         wait_for(
             lambda: (
-                "clicks by user: batch 40, files 12/40, files 12/40, 900 records (" in terminal()
+                "clicks by user: batch 40, files 12/40, files 12/40, about " in terminal()
             ),
             seconds=20,
         )
