@@ -398,7 +398,7 @@ class LocalJob:
         self.metrics.endBatch(ended)
         self._aligned = self._alignments.watermarks(self.metrics)
         self.monitor.readUpTo = {
-            uid: SourceDetails(None, source.position, None, source.progress)
+            uid: SourceDetails(None, source.position, None, source.backlog)
             for uid, source in self._sources.items()
         }
         self.monitor.stateBytes = sum(store.bytes for store in self._stores.values())

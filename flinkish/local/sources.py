@@ -27,7 +27,7 @@ from flinkish.api.connectors.source import (
 from flinkish.api.connectors.table_source import TableSource
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.errors import IllegalArgumentError, JobExecutionError, NotSupportedError
-from flinkish.api.execution.details import ReadProgress
+from flinkish.api.execution.read_progress import UNKNOWN_BACKLOG, ReadProgress, SourceBacklog
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.types.table_schema import table_schema
 from flinkish.deployment.savepoint.metadata import SourcePosition, source_type
@@ -83,9 +83,9 @@ class LocalSource(ABC):
         return SourcePosition(self.type, self._saved())
 
     @property
-    def progress(self) -> ReadProgress | None:
-        """How much of it has been read; None where that is not known."""
-        return None
+    def backlog(self) -> SourceBacklog:
+        """How much of it has been read, and what is left, where that is known."""
+        return UNKNOWN_BACKLOG
 
     def _saved(self) -> dict[str, Any] | None:
         """The same as JSON; None where that cannot be said."""
@@ -126,8 +126,8 @@ class PlannedSource(LocalSource):
         self._step: Step | None = None
 
     @property
-    def progress(self) -> ReadProgress | None:
-        return self._planner.progress()
+    def backlog(self) -> SourceBacklog:
+        return self._planner.backlog()
 
     def _saved(self) -> dict[str, Any]:
         return self._planner.position()
@@ -185,13 +185,18 @@ class CollectionReader(LocalSource):
         self._source = source
         self._count = count_of(source)
         self._per_batch = perBatch or max(self._count, 1)
-        self._start = self._end = 0
+        self._start = self._end = self._begun = 0
+
+    @property
+    def backlog(self) -> SourceBacklog:
+        progress = ReadProgress(self._end, self._count, "records", self._begun)
+        return SourceBacklog(progress, self._count - self._end)
 
     def _saved(self) -> dict[str, Any]:
         return {"next": self._end}
 
     def begin(self, position: Mapping[str, Any]) -> None:
-        self._end = min(position["next"], self._count)
+        self._end = self._begun = min(position["next"], self._count)
 
     def nextBatch(self) -> bool:
         self._start = self._end

@@ -277,6 +277,9 @@ class _Queries:
                 session, config, storage, plan, graph, settings, self._files, run, self._alignments
             )
         sources = _job_sources(graph, streams)
+        self.monitor.plans = {
+            uid: stream.plan for uid, stream in streams.items() if stream.plan is not None
+        }
         sinks = self._sinks(run, streams)
         self._delivery = delivery = delivery_of(session, storage, sinks)
         self.savepoints = JobSavepoints(

@@ -13,12 +13,13 @@ from dataclasses import asdict
 from typing import Any
 
 from flinkish.api.display.holds import is_held, waits_for
-from flinkish.api.display.job_drawing import PHASES, recent_rate
+from flinkish.api.display.job_drawing import PHASES, read_so_far, recent_rate
 from flinkish.api.execution.client import JobStatus
 from flinkish.api.execution.details import (
     BatchDetails,
     ExceptionDetails,
     JobDetails,
+    OperatorDetails,
     VertexDetails,
 )
 
@@ -207,10 +208,19 @@ def vertex_metrics(found: VertexDetails) -> dict[str, float]:
             "numRunsOverColumns": sum(f.runsOverColumns for f in metrics.functions),
             "numRunsElementByElement": sum(f.runsElementByElement for f in metrics.functions),
             "numFunctionsLeftColumns": len(metrics.leftColumns),
+            **pending(found, operator),
             **metrics.user,
         }
         values.update({f"0.{name}.{k}": v for k, v in own.items() if v is not None})
     return values
+
+
+def pending(vertex: VertexDetails, operator: OperatorDetails) -> dict[str, float | None]:
+    """What a source has not read yet."""
+    if vertex.source is None or operator is not vertex.operators[0]:
+        return {}
+    backlog = vertex.source.backlog
+    return {"pendingRecords": backlog.pendingRecords, "pendingBytes": backlog.pendingBytes}
 
 
 def selected(values: dict[str, float], names: str | None) -> list[dict[str, str]]:
@@ -332,6 +342,7 @@ def everything(details: JobDetails) -> dict[str, Any]:
         "exceptions": [vars(error) for error in details.exceptions],
         "phases": PHASES,
         "recordsPerSecond": recent_rate(details),
+        "read": read_so_far(details),
     }
 
 

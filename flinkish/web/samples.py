@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from flinkish.api.execution.client import JobStatus
 from flinkish.api.execution.details import JobDetails, OperatorDetails, VertexDetails
 from flinkish.api.time.elements import MAX_TIMESTAMP
-from flinkish.web.rest import job_metrics
+from flinkish.web.rest import job_metrics, pending
 
 _JOB = "flink.jobmanager.job"
 _TASK = "flink.taskmanager.job.task"
@@ -81,6 +81,7 @@ def _operator(
         "numRunsOverColumns": sum(f.runsOverColumns for f in metrics.functions),
         "numRunsElementByElement": sum(f.runsElementByElement for f in metrics.functions),
         "numFunctionsLeftColumns": len(metrics.leftColumns),
+        **pending(vertex, operator),
         **metrics.user,
     }
     for name, value in values.items():

@@ -24,6 +24,7 @@ from flinkish.api.execution.details import (
     WatermarkHold,
     WorkerDetails,
 )
+from flinkish.api.execution.read_progress import ReadProgress, SourceBacklog
 
 MARKUP = "<script>document.title='hacked'</script><img src=x onerror=\"document.title='hacked'\">"
 _TASK = "WindowOperator.processRecords (flinkish/runtime/windowing/window_operator.py:90)"
@@ -111,7 +112,8 @@ def _source(uid: str, name: str, records: int, watermark: int | None) -> VertexD
         OperatorDetails(OperatorMetrics(f"{uid}.{n}", n, records, records, 0, watermark))
         for n in names[1:]
     ]
-    source = SourceDetails(None, '{"step":3}', None)
+    backlog = SourceBacklog(ReadProgress(12, 40, "files"), records // 10, 3 << 20)
+    source = SourceDetails(None, '{"step":3}', None, backlog)
     return VertexDetails(
         uid, name, 0, True, False, 2, records, records, 0.4, 900, 1.0, {}, tuple(operators), source
     )

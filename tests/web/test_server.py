@@ -162,6 +162,8 @@ def test_prometheus_reads_the_metrics_under_flinks_names(server, client):
         "flink_taskmanager_job_task_operator_currentInputWatermark",
         "flink_taskmanager_job_task_operator_clicks",
         "flink_taskmanager_job_task_operator_inputHoldsBack",
+        "flink_taskmanager_job_task_operator_pendingRecords",
+        "flink_taskmanager_job_task_operator_pendingBytes",
     } <= names
     types = [line for line in text.splitlines() if line.startswith("# TYPE")]
     assert len(types) == len(set(types)) == len(names)

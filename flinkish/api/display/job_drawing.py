@@ -100,6 +100,25 @@ def recent_rate(details: JobDetails) -> float:
     return 1000 * sum(batch.recordsIn for batch in recent) / took if took > 0 else 0.0
 
 
+def read_so_far(details: JobDetails) -> str | None:
+    """How much of each source with an end is read, and how long (by what this run has read) the last one still takes; None
+    if no source knows that."""
+    ran = (details.endTime or details.now) - details.startTime
+    found: list[str] = []
+    left: list[float] = []
+    for vertex in details.vertices:
+        progress = None if vertex.source is None else vertex.source.backlog.progress
+        if progress is None:
+            continue
+        found.append(f"{progress.unit} {progress.done:,}/{progress.total:,}")
+        read, missing = progress.done - progress.before, progress.total - progress.done
+        if read > 0 and missing > 0:
+            left.append(ran * missing / read)
+    if left and details.endTime is None:
+        found.append(f"about {span(max(left))} left")
+    return ", ".join(found) or None
+
+
 def span(milliseconds: float) -> str:
     """A time span for people."""
     seconds = milliseconds / 1000

@@ -13,6 +13,7 @@ from flinkish.api.display.job_drawing import (
     JOB_STYLE,
     batch_chart,
     job_drawing,
+    read_so_far,
     recent_rate,
     span,
     watermark,
@@ -70,10 +71,12 @@ def facts(details: JobDetails) -> dict[str, str]:
     late = sum(o.metrics.numLateRecordsDropped for o in details.operators.values())
     last = details.batches[-1] if details.completedBatches else None
     ran = (details.endTime or details.now) - details.startTime
+    so_far = read_so_far(details)
     told = {
         "status": details.status.value,
         "running for": span(ran),
         "batches": f"{details.completedBatches:,}",
+        **({} if so_far is None else {"read": so_far}),
         "records in": f"{read:,} ({recent_rate(details):,.0f}/s)",
         "late dropped": f"{late:,}",
         "watermark": _watermark(details),

@@ -81,25 +81,12 @@ def progress_line(details: JobDetails) -> str:
         return f"{details.name}: first batch, {span(ran)}"
     told = facts(details)
     records = told["records in"].replace(" (", " records (", 1)
-    parts = [f"batch {told['batches']}", *_read(details, ran), records]
+    parts = [f"batch {told['batches']}", *([told["read"]] if "read" in told else []), records]
     if told["watermark"] != "none":
         parts.append(f"watermark {told['watermark']}")
     if "waits for" in told:
         parts.append(f"waits for {told['waits for']}")
     return f"{details.name}: {', '.join(parts)}"
-
-
-def _read(details: JobDetails, ran: int) -> Iterator[str]:
-    """How much of each source with an end is read, and when the last will be."""
-    left: list[float] = []
-    for vertex in details.vertices:
-        progress = None if vertex.source is None else vertex.source.progress
-        if progress is not None:
-            yield f"{progress.unit} {progress.done:,}/{progress.total:,}"
-            if 0 < progress.done < progress.total:
-                left.append(ran * (progress.total - progress.done) / progress.done)
-    if left:
-        yield f"about {span(max(left))} left"
 
 
 def _is_terminal() -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flinkish.api.execution.client import JobStatus, OperatorMetrics
+from flinkish.api.execution.read_progress import UNKNOWN_BACKLOG, SourceBacklog
 
 
 @dataclass(frozen=True)
@@ -68,25 +69,14 @@ class OperatorDetails:
 
 
 @dataclass(frozen=True)
-class ReadProgress:
-    """How much of a source with an end has been read."""
-
-    done: int
-    total: int
-    """What there is by now."""
-    unit: str
-    """What is counted, such as "files"."""
-
-
-@dataclass(frozen=True)
 class SourceDetails:
     """How far a source has been read, as the engine says it: JSON texts, None where it has none."""
 
     startOffset: str | None
     endOffset: str | None
     latestOffset: str | None
-    progress: ReadProgress | None = None
-    """None for a source without an end, or where that is not known."""
+    backlog: SourceBacklog = UNKNOWN_BACKLOG
+    """As of its last batch."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from flinkish.api.connectors.kafka.offsets import OffsetResetStrategy, OffsetsIn
 from flinkish.api.connectors.kafka.records import TopicPartition
 from flinkish.api.connectors.kafka.source import KafkaSource, Properties, Subscription
 from flinkish.api.errors import JobExecutionError
+from flinkish.api.execution.read_progress import SourceBacklog
 from flinkish.runtime.kafka.client import (
     LOG,
     client_properties,
@@ -150,6 +151,14 @@ class KafkaPlanner(SourcePlanner):
                 places[key] = progress.next, progress.stop
         partitions = [[*key, start, stop] for key, (start, stop) in places.items()]
         return {"partitions": partitions, "discovered": self._discovered}
+
+    def backlog(self) -> SourceBacklog:
+        pending = 0
+        for key, progress in self._partitions.items():
+            end = self._known.get(key, progress.next)
+            end = end if progress.stop is None else min(end, progress.stop)
+            pending += max(end - progress.next, 0)
+        return SourceBacklog(pendingRecords=pending)
 
     def begin(self, position: Mapping[str, Any]) -> None:
         self._discovered = position["discovered"]

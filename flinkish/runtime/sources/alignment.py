@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from flinkish.api.execution.read_progress import SourceBacklog
 from flinkish.runtime.sources.planners import SourcePlanner, Step, Task
 
 Watermarks = Mapping[str, int | None]
@@ -71,6 +72,9 @@ class AlignedPlanner(SourcePlanner):
 
     def position(self) -> dict[str, Any]:
         return self._planner.position()
+
+    def backlog(self) -> SourceBacklog:
+        return self._planner.backlog()
 
     def begin(self, position: Mapping[str, Any]) -> None:
         self._planner.begin(position)

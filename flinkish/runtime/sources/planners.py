@@ -21,9 +21,11 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, Any
 
+from flinkish.api.execution.read_progress import UNKNOWN_BACKLOG, ReadProgress, SourceBacklog
+from flinkish.api.time.elements import MAX_TIMESTAMP
+
 if TYPE_CHECKING:
     from flinkish.api.connectors.file_source import FileSource
-    from flinkish.api.execution.details import ReadProgress
 
 Piece = Sequence[Any]
 """A file, a range of numbers or a frame, as texts and numbers that JSON can hold."""
@@ -65,9 +67,9 @@ class SourcePlanner(ABC):
     def begin(self, position: Mapping[str, Any]) -> None:
         """Begin at a position of a savepoint, before anything is planned or restored."""
 
-    def progress(self) -> ReadProgress | None:
-        """How much of the source is in the steps so far; None if it has no end, or that is not known."""
-        return None
+    def backlog(self) -> SourceBacklog:
+        """How much of the source is in the steps so far, and what was left when the last one was planned."""
+        return UNKNOWN_BACKLOG
 
     @abstractmethod
     def tasks(self, step: Step) -> list[Task]:
@@ -158,6 +160,8 @@ class FilePlanner(SourcePlanner):
         self._splits = splits
         self._parallelism = parallelism
         self._seen: set[str] = set()
+        self._begun = 0
+        """How many files a savepoint has read."""
         self._newest = 0
         self._waiting: list[FileToRead] = []
         self._ended = False
@@ -238,17 +242,19 @@ class FilePlanner(SourcePlanner):
             "seen": sorted(os.path.relpath(path, root) for path in self._seen),
         }
 
-    def progress(self) -> ReadProgress | None:
+    def backlog(self) -> SourceBacklog:
+        waiting = sum(file.size for file in self._waiting)
         if self._monitored:
-            return None
-        from flinkish.api.execution import details
-
-        return details.ReadProgress(len(self._seen), len(self._seen) + len(self._waiting), "files")
+            return SourceBacklog(pendingBytes=waiting)
+        done = len(self._seen)
+        progress = ReadProgress(done, done + len(self._waiting), "files", self._begun)
+        return SourceBacklog(progress, pendingBytes=waiting)
 
     def begin(self, position: Mapping[str, Any]) -> None:
         root = self._root()
         self._newest = position["newest"]
         self._seen.update(os.path.join(root, path) for path in position["seen"])
+        self._begun = len(self._seen)
 
     def _root(self) -> str:
         """The directory that the files are in, so that a savepoint has no absolute path."""
@@ -413,7 +419,7 @@ class NumberPlanner(SourcePlanner):
     """The numbers from ``first`` to ``last``, ``perBatch`` in a step."""
 
     def __init__(self, first: int, last: int, perBatch: int, parallelism: int) -> None:
-        self._next = first
+        self._next = self._first = self._begun = first
         self._last = last
         self._perBatch = perBatch
         self._parallelism = parallelism
@@ -448,7 +454,14 @@ class NumberPlanner(SourcePlanner):
 
     def begin(self, position: Mapping[str, Any]) -> None:
         # Of a source that has ended there is no more to say
-        self._next = position.get("next", self._next)
+        self._next = self._begun = position.get("next", self._next)
+
+    def backlog(self) -> SourceBacklog:
+        total, left = self._last - self._first + 1, self._last + 1 - self._next
+        if self._last >= MAX_TIMESTAMP - 1:
+            return UNKNOWN_BACKLOG
+        done, before = self._next - self._first, self._begun - self._first
+        return SourceBacklog(ReadProgress(done, total, "records", before), left)
 
     def tasks(self, step: Step) -> list[Task]:
         tasks: list[Task] = []
@@ -519,6 +532,13 @@ class FramePlanner(SourcePlanner):
 
     def position(self) -> dict[str, Any]:
         return {"next": self._read()[self._next - 1]["elements"] if self._next else self._first}
+
+    def backlog(self) -> SourceBacklog:
+        ends = [step.get("elements") for step in self._read()]
+        if not ends or ends[-1] is None:
+            return UNKNOWN_BACKLOG
+        done = self.position()["next"]
+        return SourceBacklog(ReadProgress(done, ends[-1], "records", self._first), ends[-1] - done)
 
     def begin(self, position: Mapping[str, Any]) -> None:
         # The index lists only what comes after it

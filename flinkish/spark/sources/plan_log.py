@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from flinkish.api.errors import IllegalStateError, IncompatibleCheckpointError
+from flinkish.api.execution.read_progress import UNKNOWN_BACKLOG, SourceBacklog
 from flinkish.runtime.sources.planners import Step
 from flinkish.spark.checkpoint.storage import write_once, write_whole
 
@@ -45,14 +46,14 @@ class PlanLog:
         """Whether the last step is the source's last."""
         return self._latest > 0 and self._header(self._latest)["last"] is True
 
-    def append(self, step: Step) -> int:
-        """Log the next step atomically, and return its number.
+    def append(self, step: Step, backlog: SourceBacklog = UNKNOWN_BACKLOG) -> int:
+        """Log the next step atomically, with what is left of the source after it, and return its number.
 
         Raises IllegalStateError if another process has logged a step of that number: a planner that
         outlives its killed job for a moment, or a second run of the job.
         """
         number = self._latest + 1
-        text = _text({"last": step.last}, step.pieces)
+        text = _text({"last": step.last, "backlog": backlog.asDict()}, step.pieces)
         try:
             write_once(self._file(number, _STEP), text)
         except FileExistsError:
@@ -73,6 +74,13 @@ class PlanLog:
             return Step(lines[1:], lines[0]["last"])
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise self._broken(number, _STEP, error) from None
+
+    def backlog(self, number: int) -> SourceBacklog:
+        """What was left after the step of that number, as it was logged with it.
+
+        Raises IncompatibleCheckpointError if the step is missing or damaged.
+        """
+        return SourceBacklog.of(self._header(number).get("backlog", {}))
 
     def restored(self) -> tuple[list[Any] | None, Iterator[Step]]:
         """The last snapshot, None if there is none, and the steps after it."""

@@ -12,15 +12,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from flinkish.api.execution.read_progress import UNKNOWN_BACKLOG, SourceBacklog
 from flinkish.runtime.sources.planners import Step
 
 
 @dataclass(frozen=True)
 class WholeStep:
-    """A step, and the snapshot of its planner after it."""
+    """A step, the snapshot of its planner after it, and what is left of the source then."""
 
     step: Step
     snapshot: list[Any]
+    backlog: SourceBacklog = UNKNOWN_BACKLOG
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class PlannedOffset:
             if "pieces" not in found:
                 return PlannedOffset(source, number)
             step = Step(found["pieces"], found["last"])
-            return PlannedOffset(source, number, WholeStep(step, found["snapshot"]))
+            backlog = SourceBacklog.of(found.get("backlog", {}))
+            return PlannedOffset(source, number, WholeStep(step, found["snapshot"], backlog))
         except (ValueError, LookupError):
             return None
 
@@ -51,8 +54,9 @@ class PlannedOffset:
         """What is written as JSON."""
         fields: dict[str, Any] = {"source": self.source, "step": self.number}
         if self.whole is not None:
-            step = self.whole.step
-            fields |= {"pieces": step.pieces, "last": step.last, "snapshot": self.whole.snapshot}
+            whole, step = self.whole, self.whole.step
+            fields |= {"pieces": step.pieces, "last": step.last, "snapshot": whole.snapshot}
+            fields["backlog"] = whole.backlog.asDict()
         return fields
 
     @property

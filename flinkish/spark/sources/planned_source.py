@@ -186,7 +186,7 @@ class LogStreamReader(PlannedStreamReader):
             self._planner.clear()
         step = self._planner.plan()
         if step is not None:
-            log.append(step)
+            log.append(step, self._planner.backlog())
         return self._offset(log.latest)
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -236,7 +236,9 @@ class OffsetStreamReader(PlannedStreamReader):
         if number % _CLEARED_EVERY == 0:
             self._planner.clear()
         self._latest = PlannedOffset(
-            self._source, number, WholeStep(step, self._planner.snapshot())
+            self._source,
+            number,
+            WholeStep(step, self._planner.snapshot(), self._planner.backlog()),
         )
         return self._latest.asDict()
 

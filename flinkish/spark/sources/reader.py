@@ -565,10 +565,10 @@ def _plan_now(
         planner.freeze()
         step = planner.plan()
         if step is not None:
-            log.append(step)
+            log.append(step, planner.backlog())
     elif not log.ended:
         for step in _steps_to_the_end(planner):
-            log.append(step)
+            log.append(step, planner.backlog())
     for number in range(1, log.latest + 1):
         tasks = planner.descriptors(log.read(number), firstPart=number << 32)
         for task, descriptors in enumerate(tasks):

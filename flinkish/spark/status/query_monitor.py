@@ -14,12 +14,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from flinkish.api.errors import FlinkishError
 from flinkish.api.execution.details import BatchDetails, ExceptionDetails, SourceDetails
+from flinkish.api.execution.read_progress import UNKNOWN_BACKLOG, SourceBacklog
 from flinkish.deployment.status.batch_history import BatchHistory
 from flinkish.deployment.status.job_monitor import JobMonitor
 from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.spark.session.quiet_logs import quiet_py4j
+from flinkish.spark.sources.plan_log import PlanLog
 from flinkish.spark.sources.planned_offset import PlannedOffset
 
 if TYPE_CHECKING:
@@ -45,6 +48,10 @@ class QueryMonitor(JobMonitor):
         super().__init__(graph, metrics, history)
         self._order = [vertex.uid for vertex in graph.sources]
         self._committed = committed
+        self.plans: Mapping[str, str] = {}
+        """The directories of the plan logs of sources, by the uid of their vertex."""
+        self._before: dict[str, int] = {}
+        """How much of each source earlier runs have read, by the uid of its vertex."""
         self._query: StreamingQuery | None = None
         self._pending: dict[int, BatchDetails] = {}
         self._batch_ended = threading.Event()
@@ -118,17 +125,42 @@ class QueryMonitor(JobMonitor):
             phases={**spark, **batch.phases},
         )
         self.history.add(whole, whole=True)
-        read = [
-            SourceDetails(
-                startOffset=_text(source["startOffset"]),
-                endOffset=_text(source["endOffset"]),
-                latestOffset=_text(source["latestOffset"]),
-            )
-            for source in progress["sources"]
-        ]
         # Spark lists them in the order of the graph, and the control stream behind them
-        if len(read) == len(self._order) + 1:
-            self.readUpTo = dict(zip(self._order, read))
+        if len(progress["sources"]) == len(self._order) + 1:
+            self.readUpTo = {
+                uid: SourceDetails(
+                    startOffset=_text(source["startOffset"]),
+                    endOffset=_text(source["endOffset"]),
+                    latestOffset=_text(source["latestOffset"]),
+                    backlog=self._backlog(uid, source),
+                )
+                for uid, source in zip(self._order, progress["sources"])
+            }
+
+    def _backlog(self, uid: str, source: Mapping[str, Any]) -> SourceBacklog:
+        """What is left of a source after a batch, as it was planned."""
+        try:
+            backlog = self._logged(uid, source["endOffset"])
+            before = self._before.get(uid)
+            if before is None:
+                earlier = self._logged(uid, source["startOffset"]).progress
+                before = self._before[uid] = 0 if earlier is None else earlier.done
+        except FlinkishError:
+            # The batch is done without it; if the job needs it, it says so itself
+            return UNKNOWN_BACKLOG
+        read = backlog.progress
+        if read is None:
+            return backlog
+        return replace(backlog, progress=replace(read, before=max(before, read.before)))
+
+    def _logged(self, uid: str, offset: object) -> SourceBacklog:
+        """What was left of a source at an offset of Spark's."""
+        planned = PlannedOffset.of(offset)
+        if planned is not None and planned.whole is not None:
+            return planned.whole.backlog
+        if uid not in self.plans or planned is None or not planned.number:
+            return UNKNOWN_BACKLOG
+        return PlanLog(self.plans[uid]).backlog(planned.number)
 
 
 def _text(offset: object) -> str | None:

@@ -225,7 +225,7 @@ function header(job) {
     element("div", { class: "title" }, element("h1", {}, job.name), state(job.status), actions),
     facts([
       ["ID", job.jid], ["Start time", moment(job.startTime)], job.endTime ? ["End time", moment(job.endTime)] : null, ["Duration", duration(job.duration)],
-      ["Batches", number(job.completedBatches)], job.numRestarts ? ["Restarts", number(job.numRestarts)] : null,
+      ["Batches", number(job.completedBatches)], job.read ? ["Read", job.read] : null, job.numRestarts ? ["Restarts", number(job.numRestarts)] : null,
       running && job.engineUI ? ["Spark", element("a", { href: `${job.engineUI}/StreamingQuery/`, rel: "noreferrer" }, "its own page")] : null,
       view.savepoint?.jid === job.jid ? ["Savepoint", view.savepoint.text] : null,
     ].filter(Boolean)),
@@ -427,8 +427,11 @@ function vertexCard(vertex, job) {
   if (functions.length) parts.push(element("h3", {}, "Functions"), table(["Function", "#Runs over columns", "#Element by element", "Left the columns"],
     functions.map((found) => [found.function, number(found.runsOverColumns), number(found.runsElementByElement), found.difference ?? ""])));
   if (vertex.operators.some((operator) => operator.inputs.length)) parts.push(element("h3", {}, "Inputs and splits"), inputTable([vertex], job));
-  if (vertex.source) parts.push(element("h3", {}, "Offsets"), facts([
-    ["Batch began at", vertex.source.startOffset ?? "the beginning"], ["Read up to", vertex.source.endOffset ?? "–"], ["Latest there is", vertex.source.latestOffset ?? "–"]]));
+  const left = vertex.source?.backlog;
+  if (left) parts.push(element("h3", {}, "Offsets"), facts([
+    ["Batch began at", vertex.source.startOffset ?? "the beginning"], ["Read up to", vertex.source.endOffset ?? "–"], ["Latest there is", vertex.source.latestOffset ?? "–"],
+    left.progress ? ["Read", `${number(left.progress.done)} of ${number(left.progress.total)} ${left.progress.unit}`] : null,
+    left.pendingRecords === null ? null : ["Pending records", number(left.pendingRecords)], left.pendingBytes === null ? null : ["Pending", bytes(left.pendingBytes)]].filter(Boolean)));
   const states = vertex.operators.flatMap((operator) => Object.entries(operator.keyedState).map(([group, found]) => [operator.metrics.name, group, number(found.entries), number(found.openWindows), number(found.pages), bytes(found.bytes), found.bytes]));
   if (states.length) parts.push(element("h3", {}, `State by key group (the largest of ${states.length})`), table(["Operator", "#Key group", "#Entries", "#Open windows", "#Pages", "#Bytes"],
     states.sort((a, b) => b[6] - a[6]).slice(0, 16).map((row) => row.slice(0, 6))));

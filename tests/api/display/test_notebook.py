@@ -59,7 +59,9 @@ def test_without_a_notebook_a_job_is_shown_in_lines_until_it_ends(capsys):
     client = Client(details(status=JobStatus.FINISHED))
     client.show()
     (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith("clicks by user: status FINISHED, batches 40, records in 900")
+    assert line.startswith(
+        "clicks by user: status FINISHED, batches 40, read files 12/40, files 12/40, records in 900"
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,10 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.display import progress_bar as progress_bars
+from flinkish.api.display.notebook import facts
 from flinkish.api.display.progress_bar import phase, progress_bar, progress_line
-from flinkish.api.execution.details import ReadProgress, SourceDetails
+from flinkish.api.execution.details import SourceDetails
+from flinkish.api.execution.read_progress import ReadProgress, SourceBacklog
 from tests.spark.waiting import wait_for
 from tests.web.jobs import Client, details
 
@@ -41,7 +43,12 @@ def test_a_terminal_shows_the_phases_from_the_beginning(terminal):
         bar.client = client
         wait_for(lambda: "clicks by user: first batch, " in terminal(), seconds=20)
         client.told = details()
-        wait_for(lambda: "clicks by user: batch 40, 900 records (" in terminal(), seconds=20)
+        wait_for(
+            lambda: (
+                "clicks by user: batch 40, files 12/40, files 12/40, about " in terminal()
+            ),
+            seconds=20,
+        )
     assert terminal().endswith("\r\x1b[K")
 
 
@@ -71,7 +78,7 @@ def with_progress(*read):
     job = details()
     found = iter(read)
     vertices = tuple(
-        replace(vertex, source=SourceDetails(None, None, None, next(found, None)))
+        replace(vertex, source=SourceDetails(None, None, None, SourceBacklog(next(found, None))))
         if vertex.isSource
         else vertex
         for vertex in job.vertices
@@ -86,6 +93,10 @@ def test_the_line_says_how_much_is_read_and_is_left():
     assert "files 50/100, files 1/5, about 6 min 40 s left" in with_progress(
         ReadProgress(50, 100, "files"), ReadProgress(1, 5, "files")
     )
+    assert "records 60/100, about 1 min 20 s left" in with_progress(
+        ReadProgress(60, 100, "records", before=10)
+    )
+    assert "left" not in with_progress(ReadProgress(60, 100, "records", before=60))
     done = with_progress(ReadProgress(5, 5, "files"))
     assert ("files 5/5" in done, "left" in done) == (True, False)
     assert ("files" in with_progress(), "left" in with_progress()) == (False, False)
@@ -114,6 +125,7 @@ def test_a_job_of_files_says_how_many_it_has_read(tmp_path):
     ] == ["files 1/4", "files 2/4", "files 3/4"]
     assert all("left" in line for line in lines[1:])
     assert "files 4/4" in progress_line(client.getJobDetails())
+    assert facts(client.getJobDetails())["read"] == "files 4/4"
     assert time.monotonic() - started < 60
 
 

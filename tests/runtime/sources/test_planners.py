@@ -15,6 +15,7 @@ from flinkish.api.connectors.kafka.records import TopicPartition
 from flinkish.api.connectors.kafka.source import KafkaSource
 from flinkish.api.connectors.schemas import SimpleStringSchema
 from flinkish.api.errors import IllegalStateError, IncompatibleCheckpointError
+from flinkish.api.execution.read_progress import UNKNOWN_BACKLOG, SourceBacklog
 from flinkish.runtime.kafka.planner import KafkaPlanner
 from flinkish.runtime.sources.planners import (
     LARGEST_SPLIT,
@@ -26,7 +27,8 @@ from flinkish.runtime.sources.planners import (
     Step,
 )
 from flinkish.spark.sources.plan_log import PlanLog
-from flinkish.spark.sources.planned_source import LogStreamReader
+from flinkish.spark.sources.planned_offset import PlannedOffset
+from flinkish.spark.sources.planned_source import LogStreamReader, OffsetStreamReader
 
 MEGABYTE = 1 << 20
 
@@ -529,3 +531,91 @@ def test_partitions_of_kafka_begin_at_a_position_and_new_ones_at_their_first_rec
         ["clicks", 2, 0, 10],
     ]
     assert again.position()["partitions"] == [["clicks", n, 10, None] for n in range(3)]
+
+
+# ---------------------------------------------------------------------- how much is read, and left
+
+
+def progress_of(planner):
+    read = planner.backlog().progress
+    return None if read is None else (read.done, read.total, read.unit, read.before)
+
+
+def test_a_planner_of_files_knows_how_many_it_has_read_and_what_is_left(tmp_path):
+    for number in range(4):
+        write(tmp_path, f"{number}.txt", number, "x" * 10)
+    planner = files(tmp_path, 1)
+    planner.plan()
+    assert progress_of(planner) == (1, 4, "files", 0)
+    assert planner.backlog().pendingBytes == 30
+    write(tmp_path, "4.txt", 9, "x" * 7)
+    restarted = files(tmp_path, 1)
+    restarted.restore(planner.snapshot(), [])
+    restarted.plan()
+    assert (progress_of(restarted), restarted.backlog().pendingBytes) == ((2, 5, "files", 0), 27)
+    begun = files(tmp_path, 1)
+    begun.begin(json.loads(json.dumps(restarted.position())))
+    begun.plan()
+    assert progress_of(begun) == (3, 5, "files", 2)
+    watching = files(tmp_path, 1, monitored=True)
+    watching.plan()
+    assert (progress_of(watching), watching.backlog().pendingBytes) == (None, 37)
+
+
+def test_planners_of_numbers_and_frames_count_records(tmp_path):
+    planner = NumberPlanner(10, 19, 4, 1)
+    planner.plan()
+    assert (progress_of(planner), planner.backlog().pendingRecords) == ((4, 10, "records", 0), 6)
+    begun = NumberPlanner(10, 19, 4, 1)
+    begun.begin(planner.position())
+    begun.plan()
+    assert progress_of(begun) == (8, 10, "records", 4)
+    assert RatedNumberPlanner(0, 2**63 - 2, 10, 2).backlog() == UNKNOWN_BACKLOG
+
+    index = tmp_path / "index"
+    index.write_text('{"frames": [[0, 5]], "elements": 40}\n{"frames": [[5, 2]], "elements": 64}\n')
+    frames = FramePlanner(str(index), 2)
+    frames.plan()
+    assert (progress_of(frames), frames.backlog().pendingRecords) == ((40, 64, "records", 0), 24)
+    index.write_text("[[0, 5]]\n")
+    assert FramePlanner(str(index), 2).backlog() == UNKNOWN_BACKLOG
+
+
+def test_a_planner_of_kafka_knows_the_lag_of_its_partitions():
+    planner = kafka(Broker(), perBatch=6)
+    planner.restore([(False, True), ["clicks", 0, 4, None], ["clicks", 1, 1, 8]], [])
+    planner.plan()
+    assert planner.backlog().pendingRecords == 8
+    while planner.plan() is not None:
+        pass
+    assert planner.backlog() == SourceBacklog(pendingRecords=0)
+
+
+@pytest.mark.parametrize("reading", [LogStreamReader, OffsetStreamReader], ids=["log", "offsets"])
+def test_what_is_left_is_written_beside_the_step_and_stays_after_a_restart(tmp_path, reading):
+    def opened():
+        planner = NumberPlanner(0, 24, 10, 2)
+        if reading is OffsetStreamReader:
+            return OffsetStreamReader(planner, "numbers")
+        return reader(tmp_path, planner)
+
+    def told(offset):
+        found = PlannedOffset.of(json.dumps(offset))
+        if found.whole is not None:
+            return found.whole.backlog
+        return PlanLog(tmp_path / "log").backlog(found.number)
+
+    before = opened()
+    first = before.latestOffset(before.initialOffset())
+    second = before.latestOffset(first)
+    after = opened()
+    third = after.latestOffset(second)
+    assert [told(offset).progress.done for offset in (first, second, third)] == [10, 20, 25]
+    assert [told(offset).pendingRecords for offset in (first, second, third)] == [15, 5, 0]
+    # Equal, or Spark would take it for new input
+    assert after.latestOffset(third) == third
+
+
+def test_a_step_of_an_older_version_has_nothing_left_to_tell(tmp_path):
+    (tmp_path / "000000000001.step").write_text('{"last": false}\n[0, 1]\n')
+    assert PlanLog(tmp_path).backlog(1) == UNKNOWN_BACKLOG

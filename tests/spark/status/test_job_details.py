@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from contextlib import suppress
 
 import pytest
 
 import flinkish as fl
 from flinkish.api.connectors.source import CollectionSource
+from flinkish.api.display.progress_bar import progress_line
+from flinkish.api.execution.read_progress import ReadProgress, SourceBacklog
 from flinkish.deployment.status import job_details
 from tests.spark.waiting import wait_for
 
@@ -156,3 +160,51 @@ def test_splits_are_told_apart(env):
         if any(read.isSplit for read in operator.inputs)
     )
     assert {read.name for read in assigner.inputs if read.isSplit} == {"a", "b"}
+
+
+@pytest.mark.slow("eight batches of Spark, in two runs")
+def test_a_job_of_files_says_how_many_it_has_read_also_after_a_restart(env, tmp_path):
+    """In lines of progress, of which one comes before the batch's own commit: so it tells of the batches before it."""
+    (tmp_path / "in").mkdir()
+    for number in range(8):
+        (tmp_path / "in" / f"{number}.txt").write_text(f"{number}\n" * 10)
+    source = fl.FileSource.forLines(str(tmp_path / "in")).withFilesPerBatch(1)
+    fail = True
+
+    def run():
+        lines = {}
+
+        def written(values, batch):
+            if fail and batch == 3:
+                raise OSError("killed")
+            assert known.wait(30)
+            before = client.getJobDetails().completedBatches
+
+            def told():
+                lines[batch] = progress_line(client.getJobDetails())
+                return not before or f"files {batch}/8" in lines[batch]
+
+            wait_for(told, seconds=30)
+
+        known = threading.Event()
+        env.enableCheckpointing(str(tmp_path / "checkpoint"))
+        env.fromSource(source, None, "lines").uid("lines").forEachBatch(written)
+        client = env.executeAsync("lines")
+        known.set()
+        with suppress(fl.UserFunctionError):
+            client.getJobExecutionResult()
+        return client.getJobDetails(), lines
+
+    details, lines = run()
+    assert ", files 2/8, about " in lines[2]
+    # Batch 3 was planned, and has not been read
+    assert details.vertices[0].source.backlog == SourceBacklog(
+        ReadProgress(3, 8, "files"), pendingBytes=100
+    )
+    fail = False
+    details, lines = run()
+    assert "first batch" in lines[3]
+    assert ", files 5/8, about " in lines[5]
+    assert details.vertices[0].source.backlog == SourceBacklog(
+        ReadProgress(8, 8, "files", before=3), pendingBytes=0
+    )

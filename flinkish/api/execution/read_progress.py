@@ -1,0 +1,55 @@
+"""How much of a source has been read: ``ReadProgress`` of one with an end, and ``SourceBacklog`` of any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ReadProgress:
+    """How much of a source with an end has been read."""
+
+    done: int
+    total: int
+    """What there is by now."""
+    unit: str
+    """What is counted, such as "files"."""
+    before: int = 0
+    """Of ``done``, what was read before this run of the job."""
+
+
+@dataclass(frozen=True)
+class SourceBacklog:
+    """How much of a source has been read when a batch was planned, and what was left; None where that is not known."""
+
+    progress: ReadProgress | None = None
+    pendingRecords: int | None = None
+    """The records that were there, and in no batch yet (Flink's metric of that name)."""
+    pendingBytes: int | None = None
+    """The same in bytes."""
+
+    @staticmethod
+    def of(found: Mapping[str, Any]) -> SourceBacklog:
+        """What ``asDict`` gave."""
+        progress = found.get("progress")
+        return SourceBacklog(
+            None if progress is None else ReadProgress(*progress),
+            found.get("pendingRecords"),
+            found.get("pendingBytes"),
+        )
+
+    def asDict(self) -> dict[str, Any]:
+        """What is known, for JSON."""
+        read = self.progress
+        known = {
+            "progress": None if read is None else [read.done, read.total, read.unit, read.before],
+            "pendingRecords": self.pendingRecords,
+            "pendingBytes": self.pendingBytes,
+        }
+        return {name: value for name, value in known.items() if value is not None}
+
+
+UNKNOWN_BACKLOG = SourceBacklog()
+"""Of a source that does not know how much there is."""
