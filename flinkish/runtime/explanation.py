@@ -24,7 +24,7 @@ from flinkish.api.plan.operators import (
     TimestampsAndWatermarksDescription,
 )
 from flinkish.api.plan.two_input import IntervalJoinDescription, TwoInputDescription
-from flinkish.api.plan.windows import (
+from flinkish.api.plan.window_operator import (
     CONTENT_LAYOUT,
     EVICTING_LAYOUT,
     SESSION_LAYOUT,
@@ -47,7 +47,7 @@ from flinkish.runtime.columns.tracing.process_fold import ProcessFold
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.time.clock import ProcessingTimeService
-from flinkish.runtime.time.watermarks import emits_only_periodically
+from flinkish.runtime.time.watermark_generation import emits_only_periodically
 from flinkish.runtime.windowing.window_functions import overrides_clear
 
 DISABLED = "is not traced (disableFunctionTracing)"

@@ -24,7 +24,7 @@ from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter,
 from flinkish.runtime.profiling import Profiler
 from flinkish.runtime.progress import InputWatermarks, VertexLoads, visible
 from flinkish.runtime.reports import SOURCE_PART, OperatorReport
-from flinkish.runtime.time.watermarks import combined
+from flinkish.runtime.time.watermark_generation import combined
 
 LATE_RECORDS_DROPPED = "numLateRecordsDropped"
 

@@ -21,7 +21,7 @@ from flinkish.compat.streaminsight.events import (
 )
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.two_input import TwoInputOperator
-from flinkish.runtime.operators.watermarks import WatermarkEmitter
+from flinkish.runtime.operators.watermark_assigner import WatermarkEmitter
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.registry import register_operator
 

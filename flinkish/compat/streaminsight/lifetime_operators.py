@@ -34,7 +34,7 @@ from flinkish.compat.streaminsight.windows import (
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
 from flinkish.runtime.operators.output import Output
-from flinkish.runtime.operators.watermarks import WatermarkEmitter
+from flinkish.runtime.operators.watermark_assigner import WatermarkEmitter
 from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.registry import register_operator

@@ -23,7 +23,7 @@ from flinkish.api.execution.details import (
     WatermarkHold,
 )
 from flinkish.api.plan.partitioning import Partitioning
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.deployment.source_lines import with_source_lines
 from flinkish.deployment.status.job_monitor import JobMonitor, clock
 from flinkish.deployment.status.operator_names import operator_names
