@@ -83,7 +83,7 @@ class JobDetailsView:
             status=status,
             startTime=startTime,
             endTime=endTime,
-            # The runtime is of a monotonic clock, which can be ahead of the one that tells the time
+            # The runtime comes from a monotonic clock, which can be ahead of the wall clock
             now=max(clock(), endTime or startTime),
             parallelism=self._settings.parallelism,
             maxParallelism=self._settings.maxParallelism,
@@ -130,7 +130,7 @@ class JobDetailsView:
         )
 
     def _behind(self, last: BatchDetails) -> dict[int, float]:
-        """How long (ms) the stages behind each level and the sinks worked in a batch, by the level."""
+        """How long (ms) the stages behind each level, and the sinks, worked in a batch, by level."""
         worked = float(last.phases.get("sinks", 0))
         behind: dict[int, float] = {}
         for level in reversed(range(self._graph.levels)):
