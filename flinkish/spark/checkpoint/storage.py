@@ -56,7 +56,7 @@ class Directory:
         return f"{self.path}/{name}"
 
     def holds(self, pattern: str) -> bool:
-        """Whether there is anything of such a name in the directory."""
+        """Whether the directory has an entry that matches ``pattern``."""
         if self._local is not None:
             return any(self._local.glob(pattern))
         return _missing(self._session, self.child(pattern)) is None
@@ -105,12 +105,12 @@ class CheckpointStorage(Directory):
         return rows[0][0].splitlines() if rows else []
 
     def lastOffsets(self) -> list[str]:
-        """What Spark has noted last of where its sources are."""
+        """The last offsets of the sources that Spark has logged."""
         batch = self.lastBatch("query/offsets")
         return [] if batch is None else self.offsets(batch)
 
     def offsets(self, batch: int) -> list[str]:
-        """What Spark has noted of where its sources are after a batch."""
+        """The offsets of the sources that Spark has logged after a batch."""
         # A version and the settings come first
         return self.readLines(f"query/offsets/{batch}")[2:]
 
@@ -181,7 +181,7 @@ def _missing(session: SparkSession, path: str) -> str | None:
     from pyspark.errors import AnalysisException
 
     try:
-        # Of one path that is not there, Spark also logs a warning with a stack trace.
+        # For a single missing path, Spark also logs a warning with a stack trace.
         session.read.text([path, path]).inputFiles()
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":
