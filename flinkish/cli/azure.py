@@ -16,7 +16,7 @@ from flinkish.compat import stream_analytics
 from flinkish.compat.stream_analytics.values import text_of
 
 _ENCODING = "utf-8-sig"
-"""Editors of Windows begin a file with a mark."""
+"""Editors on Windows begin a file with a byte order mark."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""``flinkish doctor``: tries what a job needs on this machine, and says what to mend."""
+"""``flinkish doctor``: checks this machine for what a job needs, and says what to fix."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from flinkish.spark.session.java import check_java
 from flinkish.spark.session.worker_python import check_worker_python
 
 _LEAST_FREE = 1 << 30
-"""Bytes that a job has left for its state and its files."""
+"""Free bytes that a job should have for its state and its files."""
 
 _MOST_SKEW = 5.0
 """Seconds by which the clock of a file system may differ."""
@@ -30,7 +30,7 @@ _OLDEST_PYSPARK, _NEWEST_PYSPARK = (4, 1), (5, 0)
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check has found. ``fix``: what to mend, empty if nothing."""
+    """The result of a check. ``fix``: what to do about it, empty if nothing."""
 
     subject: str
     said: str
@@ -43,7 +43,7 @@ class Finding:
 
 
 def examine(checkpoint: str | None, runsJob: bool) -> Iterator[Finding]:
-    """What is found, one after another. ``checkpoint``: a directory that jobs are to keep checkpoints in."""
+    """The findings, one after another. ``checkpoint``: a directory that jobs are to keep checkpoints in."""
     yield Finding("Python", f"{sys.version.split()[0]}, {sys.executable}")
     yield _java()
     yield _pyspark()

@@ -1,4 +1,4 @@
-"""Files that the commands for the texts of other systems read and write: a document, event or row a line."""
+"""Files that the commands ``atlas`` and ``azure`` read and write, with a document, event or row in each line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def lines_of(environment: StreamExecutionEnvironment, name: str, path: str) -> D
 
 @dataclass
 class Lines:
-    """Writes elements, a line each, as ``encode`` makes them."""
+    """Writes elements, one line each, encoded by ``encode``."""
 
     file: TextIO
     encode: Callable[[Any], str]
@@ -52,8 +52,8 @@ def read_text(path: str, encoding: str = "utf-8") -> str:
 def read_rows(
     path: str, encoding: str = "utf-8", decode: Callable[[Any], Any] = lambda row: row
 ) -> list[Any]:
-    """The rows of a JSON array, or of a JSON value a line, each through ``decode``. Raises IllegalArgumentError for a
-    file that has none."""
+    """The rows of a JSON array, or of a file with one JSON value per line, each decoded by ``decode``. Raises
+    IllegalArgumentError for a file that has none."""
     text = read_text(path, encoding)
     try:
         if text.lstrip().startswith("["):

@@ -18,7 +18,7 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class RunningJob:
-    """A job of a program that runs, which may itself have ended."""
+    """A job of a running program; the job itself may have ended."""
 
     program: Program
     jid: str
@@ -29,12 +29,12 @@ class RunningJob:
 
     @property
     def runs(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the job still runs."""
         return self.state in _RUNNING
 
     @property
     def path(self) -> str:
-        """Where it is in the REST interface of its program."""
+        """Its path in the REST interface of its program."""
         return f"jobs/{self.jid}"
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ def jobs() -> Iterator[RunningJob]:
     for program in programs():
         try:
             found = program.asked("jobs/overview")["jobs"]
-        except OSError:  # it is about to end
+        except OSError:  # the program is about to end
             continue
         for job in found:
             yield RunningJob(
@@ -83,7 +83,7 @@ def _print_job(job: RunningJob, what: str, timestamp: int) -> None:
 
 
 def running_jobs(wanted: str) -> list[RunningJob]:
-    """The running jobs of that name, or whose id begins so."""
+    """The running jobs with that name, or with an id that begins with it."""
     running = (job for job in jobs() if job.runs)
     return [job for job in running if job.name == wanted or job.jid.startswith(wanted)]
 
@@ -148,7 +148,7 @@ def trigger_savepoint(job: RunningJob, savepoint: str) -> None:
 
 
 def _written(job: RunningJob, path: str, body: dict[str, str | None]) -> str | None:
-    """What the savepoint asked for is in, once it is written; None if the program ended before it said so."""
+    """The directory of the requested savepoint, once it is written; None if the program ended before it answered."""
     trigger = job.program.asked(path, "POST", body)["request-id"]
     try:
         while True:
@@ -165,5 +165,5 @@ def _written(job: RunningJob, path: str, body: dict[str, str | None]) -> str | N
 
 
 def _absolute(directory: str) -> str:
-    """A path from here, as the program may have another working directory; a URI as it is."""
+    """A path made absolute here, as the program may have another working directory; a URI is left as it is."""
     return directory if "://" in directory else os.path.abspath(directory)

@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _called() -> str:
-    """How the user has called this: by the script or the module."""
+    """How the user called the command line: by the script or the module."""
     return "flinkish" if os.path.basename(sys.argv[0]) == "flinkish" else "python -m flinkish"
 
 
@@ -205,7 +205,7 @@ _OPTIONS = {"run": _add_run_options, "explain": _add_explain_options}
 
 _WITH_VALUE = ("--checkpoint", "--fromSavepoint", "--parallelism", "-p")
 _WITH_VALUE_BEFORE_SCRIPT = (*_WITH_VALUE, "-s", "--host")
-"""Behind the script, programs have such options of their own."""
+"""After the script, programs may have options of these names themselves."""
 _WITH_NUMBER_OR_NONE = ("--web",)
 _WITHOUT_VALUE = ("--json", "--allowNonRestoredState")
 
@@ -273,7 +273,7 @@ def _run(given: argparse.Namespace) -> None:
         options["execution.state-recovery.ignore-unclaimed-state"] = given.allowNonRestoredState
     if given.parallelism is not None:
         options["parallelism.default"] = given.parallelism
-    # By the token of the environment a page is found again where a program is started anew, as in a container
+    # With the token from the environment, a page stays reachable when the program is restarted, as in a container
     web = WebServer(given.host or "127.0.0.1", given.web or 0, os.environ.get(_TOKEN))
     if given.web is not None or given.host is not None:
         print(f"The web page is at {web.url}", file=sys.stderr, flush=True)

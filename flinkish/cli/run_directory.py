@@ -1,7 +1,7 @@
 """The run directory: a file for each program of this user that ``python -m flinkish run`` has started.
 
-The file says where the program's REST interface is, and by what token it takes orders. The directory is for its
-owner only, and a file goes with its program.
+The file has the address of the program's REST interface and the token that it accepts. Only the owner can read the
+directory, and the file is removed when its program ends.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from flinkish.api.errors import IllegalStateError
 _SECONDS = 5.0
 
 _open = build_opener(ProxyHandler({})).open
-"""Never through a proxy, as it is this machine."""
+"""Never through a proxy, as the server is on this machine."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program that runs jobs."""
+    """A running program."""
 
     pid: int
     script: str
@@ -53,7 +53,7 @@ class Program:
 
 @contextmanager
 def registered(program: Program) -> Iterator[None]:
-    """Inside the block the program is in the run directory."""
+    """Registers the program in the run directory for the duration of the block."""
     file = _directory() / f"{program.pid}.json"
     draft = file.with_suffix(".draft")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as stream:
@@ -66,7 +66,7 @@ def registered(program: Program) -> Iterator[None]:
 
 
 def programs() -> Iterator[Program]:
-    """The programs that run. Files of others, which were killed, are removed."""
+    """The running programs. Files left by programs that were killed are removed."""
     for file in sorted(_directory().glob("*.json")):
         with suppress(OSError, ValueError, TypeError):
             program = Program(**json.loads(file.read_text("utf-8")))
@@ -87,13 +87,13 @@ def _runs(pid: int) -> bool:
 
 
 def _directory() -> Path:
-    """The run directory of this user, made if there is none."""
+    """The run directory of this user, created if there is none."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     parent = Path(runtime) if runtime and os.path.isdir(runtime) else Path(tempfile.gettempdir())
     directory = parent / f"flinkish-run-{os.getuid()}"
     directory.mkdir(mode=0o700, exist_ok=True)
     found = directory.lstat()
-    # In a folder that all may write, another user may have made it first
+    # In a folder that everybody can write to, another user may have created it first
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise IllegalStateError(
             f"the run directory {directory} is not a directory of this user alone. Remove it, or set"

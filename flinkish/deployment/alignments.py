@@ -20,7 +20,7 @@ class _AlignedSource:
     source: str
     strategy: str
     vertex: JobVertex
-    """The one that the strategy is in."""
+    """The vertex that the strategy is in."""
 
 
 class Alignments:
@@ -30,7 +30,7 @@ class Alignments:
         self._nodes = {node.uid: node for vertex in graph.vertices for node in vertex.nodes}
         self._sources: list[_AlignedSource] = []
         self.ofSource: dict[str, SourceAlignment] = {}
-        """What a source keeps in step with, by its uid."""
+        """The alignment of each source, by its uid."""
         members: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
         for vertex in graph.vertices:
             for node in vertex.operators:
@@ -71,7 +71,7 @@ class Alignments:
 
 
 def _idle(vertex: JobVertex, metrics: MetricsTotals) -> bool:
-    """Whether what ``vertex`` hands on is idle, as those that read it see it."""
+    """Whether the output of ``vertex`` is idle, as its readers see it."""
     for edge in vertex.outputs:
         for read in metrics.inputs.of(edge.target.uid):
             if not read.isSplit and read.name == edge.name:

@@ -32,7 +32,7 @@ def explained_plan(graph: JobGraph, traces: bool) -> JobPlan:
     known: dict[str, RowColumns | None] = {}
 
     def behind(node: StreamNode) -> RowColumns | None:
-        """Elements such as ``node`` hands on."""
+        """Typical output of ``node``."""
         if node.uid not in known:
             known[node.uid] = (
                 _elements_of(node.content)
@@ -42,7 +42,7 @@ def explained_plan(graph: JobGraph, traces: bool) -> JobPlan:
         return known[node.uid]
 
     def before(node: StreamNode) -> RowColumns | None:
-        """Elements such as come to ``node``; None if they are of several kinds."""
+        """Typical input of ``node``; None if it is of several kinds."""
         if any(edge.sideOutput is not None for edge in node.inputs) or not traces:
             return None
         found = [behind(nodes[edge.sourceUid]) for edge in node.inputs]
@@ -59,7 +59,7 @@ def explained_plan(graph: JobGraph, traces: bool) -> JobPlan:
             for edge in node.inputs
             if isinstance(edge.partitioning, HashPartitioning)
         }
-        # Those of a union have the same
+        # The inputs of a union have the same
         for selector in selectors.values():
             yield explained_key(selector, traces, before(node))
         if node.isSource:
@@ -72,7 +72,7 @@ def explained_plan(graph: JobGraph, traces: bool) -> JobPlan:
 
 
 def _elements_of(source: NodeContent) -> RowColumns | None:
-    """Elements such as those of a source of tables; None for any other."""
+    """Typical elements of a source of tables; None for any other."""
     try:
         if isinstance(source, TableSource):
             return typical_elements(source.table.schema)

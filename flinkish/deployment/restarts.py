@@ -34,9 +34,8 @@ _HOPELESS = (
 
 
 def is_recoverable(error: BaseException) -> bool:
-    """Whether a job that failed with ``error`` may do better in another try, as far as the class tells.
-
-    An element that does not fit is of the data: a source or a function may give another one.
+    """Whether a job that failed with ``error`` may succeed in another try, as far as the class tells. An element that
+    does not fit depends on the data, and a source or function may emit another one.
     """
     if not isinstance(error, Exception):
         return False
@@ -44,7 +43,7 @@ def is_recoverable(error: BaseException) -> bool:
 
 
 class RestartBackoff(ABC):
-    """Decides after each failure of a job; times are ms of a clock that does not go back."""
+    """Decides after each failure of a job; times are ms of a monotonic clock."""
 
     @abstractmethod
     def afterFailure(self, now: int) -> int | None:
@@ -59,7 +58,7 @@ class NoBackoff(RestartBackoff):
 
 
 class FixedDelayBackoff(RestartBackoff):
-    """So many restarts, each after the same delay."""
+    """A number of restarts, each after the same delay."""
 
     def __init__(self, strategy: FixedDelayRestart) -> None:
         self._strategy = strategy
@@ -71,7 +70,7 @@ class FixedDelayBackoff(RestartBackoff):
 
 
 class FailureRateBackoff(RestartBackoff):
-    """Restarts until there were more failures in an interval than allowed."""
+    """Restarts until more failures than allowed fall into one interval."""
 
     def __init__(self, strategy: FailureRateRestart) -> None:
         self._strategy = strategy
@@ -114,7 +113,7 @@ class ExponentialDelayBackoff(RestartBackoff):
 
 
 def restart_backoff(strategy: RestartStrategyConfiguration) -> RestartBackoff:
-    """What applies ``strategy`` to a job that starts now."""
+    """The backoff that applies ``strategy`` to a job that starts now."""
     if isinstance(strategy, FixedDelayRestart):
         return FixedDelayBackoff(strategy)
     if isinstance(strategy, FailureRateRestart):

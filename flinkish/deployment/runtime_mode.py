@@ -9,7 +9,8 @@ from flinkish.graph.stream_graph import StreamGraph
 
 
 def runs_as_batch(graph: StreamGraph, mode: RuntimeExecutionMode) -> bool:
-    """Whether the job is to run as a batch. Raises InvalidProgramError if it is to and cannot."""
+    """Whether the job is to run as a batch. Raises InvalidProgramError if BATCH was asked for and a source is
+    unbounded."""
     if mode is RuntimeExecutionMode.STREAMING:
         return False
     unbounded = [

@@ -1,4 +1,4 @@
-"""The columns that sinks write: of their schema, or else of the type of the elements."""
+"""The columns that sinks write: those of their schema, or else those of the elements' type."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sink_columns(node: StreamNode) -> ElementColumns | None:
 
 
 def sink_buckets(node: StreamNode) -> Buckets | None:
-    """What finds the buckets of the elements for a sink that has a BucketAssigner."""
+    """The ``Buckets`` of a sink that has a BucketAssigner; None for any other."""
     sink = node.content
     if not isinstance(sink, FileSink) or sink.bucketAssigner is None:
         return None
@@ -48,7 +48,7 @@ def sink_buckets(node: StreamNode) -> Buckets | None:
 
 
 def line_writer(node: StreamNode, timeZone: str = "UTC") -> LineWriter | None:
-    """What writes the lines of a FileSink; None for one of Parquet, or with options that are Spark's."""
+    """The ``LineWriter`` of a FileSink; None for Parquet, or with options that only Spark knows."""
     sink = node.content
     if not isinstance(sink, FileSink) or sink.format == "parquet":
         return None
@@ -75,8 +75,8 @@ def line_writer(node: StreamNode, timeZone: str = "UTC") -> LineWriter | None:
 
 
 def part_files(node: StreamNode, directory: str, timeZone: str) -> PartFiles | None:
-    """What lets the tasks before a sink write its files in ``directory``; None for a sink of which they do not
-    know how, as of one with buckets, or with options that are Spark's."""
+    """The ``PartFiles`` by which tasks write the files of a sink in ``directory``; None if they cannot, as for a sink
+    with buckets, or with options that only Spark knows."""
     sink = node.content
     writer = line_writer(node, timeZone)
     if writer is None or not isinstance(sink, FileSink) or sink.bucketAssigner is not None:

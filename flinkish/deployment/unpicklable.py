@@ -1,4 +1,4 @@
-"""Says what of a job cannot be pickled for the workers: which operator has it, and what it is there."""
+"""Says which part of a job cannot be pickled for the workers: its operator, and its role there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROLES = {
     "strategy": "watermark strategy",
     "keySelector": "key selector",
 }
-"""What the parts of a description are to the user; any other is a function."""
+"""What users call the parts of a description; any other part is a function."""
 
 
 def refuse_unpicklable(
@@ -43,7 +43,7 @@ def refuse_unpicklable(
 
 
 def _parts(operators: Sequence[StreamNode], content: object) -> Iterator[tuple[str, str, object]]:
-    """The operators with what the user gave them."""
+    """The operators, with the functions and objects that the user passed to them."""
     for node in operators:
         yield from _of_description(node.name, node.operator)
         for edge in node.inputs:
@@ -92,7 +92,7 @@ def _failed(value: object) -> Exception | None:
 
 
 def _innermost(value: object, error: Exception) -> tuple[object, Exception]:
-    """What the user wrote in ``value``, which may be an object of ours around it."""
+    """The user's object in ``value``, which may be one of flinkish's around it."""
     for _, part in _held(value):
         failed = _failed(part)
         if failed is not None:
@@ -101,7 +101,7 @@ def _innermost(value: object, error: Exception) -> tuple[object, Exception]:
 
 
 def _held(value: Any) -> list[tuple[str, object]]:
-    """The parts of an object of ours, by name; none of the user's own."""
+    """The parts of an object of flinkish's by name; a user's object has none."""
     if isinstance(value, (tuple, list)):
         return [("", part) for part in value]
     module = getattr(value, "__module__", None) or type(value).__module__

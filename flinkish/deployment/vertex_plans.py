@@ -15,7 +15,7 @@ from flinkish.api.connectors.sink import ForEachPartitionSink, Sink
 from flinkish.api.connectors.source import Source
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.plan.partitioning import BroadcastPartitioning, HashPartitioning
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.deployment.sink_columns import sink_buckets, sink_columns
 from flinkish.deployment.unpicklable import refuse_unpicklable
 from flinkish.graph.job_graph import JobEdge, JobVertex

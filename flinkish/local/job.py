@@ -1,8 +1,8 @@
 """``LocalJob``: a job run batch by batch and stage by stage, by the tasks that run on Spark.
 
-The tasks, the frames between them and the state in pages are those of Spark, and only the shuffle and the
-state store are stood in for: a job has the same results here and there, and its functions are copies of
-the user's here too, so that what works here works there.
+The tasks, the frames between them and the state in pages are the same as on Spark; only the shuffle and the state
+store are replaced. So a job has the same results here and there. Functions are copies of the user's here too, so that
+a job that runs here also runs there.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _POLL_SECONDS = 0.01
 
 
 _END_SLICE = 1 << 62
-"""Behind all other slices of a source."""
+"""The number of a slice after all other slices of a source."""
 
 
 class _Cancelled(Exception):
@@ -74,18 +74,18 @@ class _Cancelled(Exception):
 
 @dataclass
 class _Batch:
-    """The batch at hand: what it has read and done, and need not read or do again after a failure."""
+    """The current batch: what it has read and done, and need not read or do again after a failure."""
 
     number: int
     now: int = field(default_factory=clock)
     asked: set[str] = field(default_factory=set)
-    """The sources that have said whether they have something."""
+    """The sources that have been asked for input."""
     reading: list[str] = field(default_factory=list)
-    """Those that have."""
+    """Those that have input."""
     due: dict[str, list[int]] | None = None
     reports: list[OperatorReport] = field(default_factory=list)
     written: set[str] = field(default_factory=set)
-    """The sinks that have it."""
+    """The sinks that have written it."""
 
 
 class _Wanted:
@@ -235,7 +235,7 @@ class LocalJob:
         return True
 
     def _recover(self, delay: int) -> None:
-        """Be as before the batch at hand, once ``delay`` (ms) has passed."""
+        """Return to the state before the current batch, once ``delay`` (ms) has passed."""
         self.restarting = True
         self._close_tasks()
         for store in self._stores.values():
@@ -329,7 +329,7 @@ class LocalJob:
         return alignment is None or alignment.mayRead(self._aligned)
 
     def _read(self, uid: str, source: LocalSource, now: int, part: int = 0) -> list[FrameRow]:
-        """What a source has in this batch, through the chain that follows it."""
+        """Read what a source has for this batch, and run it through the chain that follows."""
         task = self._source_tasks.get(uid)
         if task is None:
             task = SourceTask(cloudpickle.loads(self._source_plans[uid]), self._settings, source)
@@ -449,12 +449,12 @@ _running: weakref.WeakSet[LocalJobClient] = weakref.WeakSet()
 
 
 _LONGEST_END = 10.0
-"""Seconds that a program waits at its end for a job that it has not awaited."""
+"""How many seconds a program waits, at its end, for a job that it has not awaited."""
 
 
 @atexit.register
 def _cancel_running() -> None:
-    # A thread that is in the middle of a batch when Python ends can make it abort, or wait for ever
+    # A thread in the middle of a batch when Python ends can make it abort, or hang
     running = list(_running)
     for client in running:
         client.cancelSoon()

@@ -1,4 +1,5 @@
-"""``RevertiblePageStore``: the pages of a key group, which can be what they were before the batch at hand."""
+"""``RevertiblePageStore``: the pages of a key group, which can be reverted to what they were before the current
+batch."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from flinkish.runtime.state.page_store import DictPageStore
 
 
 class RevertiblePageStore(DictPageStore):
-    """Pages in a dict that knows what a batch has changed."""
+    """Pages in a dict that records what a batch has changed."""
 
     def __init__(self) -> None:
         super().__init__()

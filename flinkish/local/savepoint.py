@@ -71,7 +71,7 @@ def captured_states(stores: Mapping[tuple[int, int], DictPageStore]) -> Iterable
 def counted(
     states: Iterable[SavedState], counts: list[tuple[str, str, str, int]]
 ) -> Iterable[SavedState]:
-    """``states``, of each of which (operator, table, state, entries) is added to ``counts``."""
+    """``states`` unchanged; (operator, table, state, entries) of each is added to ``counts``."""
     for state in states:
         counts.append((state.operator, state.table, state.state, state.entries))
         yield state
@@ -79,7 +79,7 @@ def counted(
 
 @dataclass(frozen=True)
 class RestoredJob:
-    """What a job begins with: ``nextBatch`` is the number of its first batch."""
+    """The state that a job begins with; ``nextBatch`` is the number of its first batch."""
 
     nextBatch: int
     positions: Mapping[str, Mapping[str, Any]]
@@ -87,7 +87,7 @@ class RestoredJob:
     keyed: list[SavedState]
 
     def rows(self, clock: int) -> list[FrameRow]:
-        """The rows that bring the state to the tasks."""
+        """The rows that carry the state to the tasks."""
         levels = self.restoration.levels
         parts = [*self.restoration.tasks(), *self.restoration.keyed.parts(self.keyed)]
         return [
@@ -99,7 +99,7 @@ class RestoredJob:
 
 
 class LocalSavepoint:
-    """A savepoint that was read. Raises CorruptCheckpointError if it is not whole."""
+    """A savepoint read from its directory. Raises CorruptCheckpointError if it is not whole."""
 
     def __init__(self, path: str, metadata: SavepointMetadata, states: list[SavedState]) -> None:
         self._path = path
@@ -115,7 +115,7 @@ class LocalSavepoint:
 
     @property
     def identities(self) -> Identities:
-        """What the sources and operators of the job were known by."""
+        """The identities of the job's sources and operators."""
         return self._metadata.identities
 
     def restored(

@@ -46,7 +46,7 @@ class LocalSink(ABC):
 
     @abstractmethod
     def write(self, runs: Sequence[Records], batchId: int) -> SendCounts | None:
-        """Write the elements of a batch. A sink that counts returns what."""
+        """Write the elements of a batch. Returns the counts of a sink that has any."""
 
     def close(self) -> None:
         """Called at the end of the job, also after an error."""
@@ -60,7 +60,7 @@ class PrintWriter(LocalSink):
         self._name = name
 
     def write(self, runs: Sequence[Records], batchId: int) -> None:
-        # Looked up now: a test or a notebook may have put another stream in its place
+        # Looked up now, as a test or notebook may have replaced the stream
         clear_progress()
         stream = sys.stderr if self._sink.standardError else sys.stdout
         prefix = f"{self._sink.identifier}> " if self._sink.identifier else ""

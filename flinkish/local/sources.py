@@ -70,16 +70,16 @@ class LocalSource(ABC):
     """A source that is being read, in batches that can be read again."""
 
     ended: bool = False
-    """Whether nothing comes any more after the batch at hand."""
+    """Whether the source ends with the current batch."""
 
     position: str | None = None
-    """How far it has been read, as JSON; None where that cannot be said."""
+    """How far it has been read, as JSON; None where that is unknown."""
 
     type: str = ""
     """The name of the source's class."""
 
     def savedPosition(self) -> SourcePosition:
-        """Where it goes on, for a savepoint."""
+        """Where it continues, for a savepoint."""
         return SourcePosition(self.type, self._saved())
 
     @property
@@ -88,7 +88,7 @@ class LocalSource(ABC):
         return UNKNOWN_BACKLOG
 
     def _saved(self) -> dict[str, Any] | None:
-        """The same as JSON; None where that cannot be said."""
+        """The same as JSON; None where that is unknown."""
         return None
 
     def begin(self, position: Mapping[str, Any]) -> None:
@@ -104,13 +104,13 @@ class LocalSource(ABC):
 
     @abstractmethod
     def read(self) -> Iterator[ReadResult]:
-        """What the batch reads, from its beginning."""
+        """The elements of the batch, from its beginning."""
 
     def reopen(self) -> None:
         """Called before the job goes on after a failure, which may have been of this source."""
 
     def batchEnded(self) -> None:
-        """Called when what the last batch read has gone through the job and is written."""
+        """Called when the elements of the last batch have been processed and written."""
 
     def close(self) -> None:
         """Called at the end of the job, also after an error."""

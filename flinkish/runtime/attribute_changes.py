@@ -32,11 +32,11 @@ class AttributeChange(NamedTuple):
 
 
 class FunctionAttributes:
-    """What the functions of an operator keep, as it was when this was made.
+    """The attributes of an operator's functions, as they were when this object was created.
 
     ``operator`` is anything that refers to them, such as the description of the operator. ``keeps``: changed
-    attributes are state, which ``snapshot`` returns and ``restore`` takes; those that cannot be pickled, and
-    all others if False, are reported by ``changes``.
+    attributes are state, which ``snapshot`` returns and ``restore`` takes; those that cannot be pickled are reported
+    by ``changes``, and if it is False so are all others.
     """
 
     def __init__(self, name: str, *operator: object, keeps: bool = False) -> None:
@@ -57,7 +57,7 @@ class FunctionAttributes:
         return [AttributeChange(self._name, place[0], name) for place, name in new]
 
     def restore(self, kept: bytes | None) -> None:
-        """Give the functions the attributes of a snapshot; None: those that ``open`` left."""
+        """Set the functions' attributes to those of a snapshot; None sets them to what ``open`` left."""
         if self._opened is None or (kept == self._restored and not self._may_be_reset()):
             return
         self._opened.install(self._touched)
@@ -94,7 +94,7 @@ class FunctionAttributes:
         return self._restored
 
     def _may_be_reset(self) -> bool:
-        """Whether a class has changed attributes: it is made anew when it comes with another task."""
+        """Whether a class has changed attributes, which are lost when the class is created again for another task."""
         return any(isinstance(self._owners[place].find(), type) for place, _ in self._touched)
 
     def _changed(self) -> list[_Attribute]:
@@ -185,7 +185,7 @@ def _dumped(entries: list[_Entry], owners: Mapping[Place, Owner], stored: bool) 
 
 
 class _Kept(pickle.Pickler):
-    """Pickles attributes; a function that has attributes itself goes by its place among the owners."""
+    """Pickles attributes; a function that is an owner itself is pickled as a reference to it."""
 
     owners: Mapping[int, Place]
 

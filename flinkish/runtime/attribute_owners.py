@@ -1,4 +1,5 @@
-"""Which functions and classes an operator refers to that can keep something, and what tells whether they have.
+"""Finds the functions and classes that an operator refers to and that can hold values in attributes, and whether
+these changed.
 
 An attribute is compared by a hash of its pickle; what cannot be pickled, or is large, by its identity.
 """
@@ -30,22 +31,22 @@ in every batch."""
 
 
 MOST_SECONDS = 0.02
-"""So is what takes more of the processor's time to pickle."""
+"""The processor time to pickle a value above which it is compared that way too."""
 
 
 Place = tuple[str, int]
-"""The name of an owner, and which of those with the name it is."""
+"""The name of an owner, and its index among the owners of that name."""
 
 
 class Mark(NamedTuple):
-    """What an attribute is compared by; it keeps what is known by identity alive, so that nothing else
-    gets that identity."""
+    """What an attribute is compared by. It refers to a value compared by identity, so that no other object gets that
+    identity."""
 
     identity: tuple[int, int | None]
     digest: bytes | None
-    """None: it counts by its identity and length."""
+    """None: the value is compared by identity and length."""
     size: int
-    """How many bytes the digest is of."""
+    """How many bytes were hashed."""
     pinned: tuple[object, ...]
 
     def of(self, value: object, parts: frozenset[int]) -> bool:
@@ -65,10 +66,11 @@ class Owner(NamedTuple):
 
     name: str
     find: Callable[[], Any]
-    """What it is of. A method is found by name, as it is replaced when its class comes with another task."""
+    """Returns the function or class. A method is found by name, as it is replaced when its class comes with another
+    task."""
     attributes: Callable[[], Iterable[tuple[str, object]]]
     parts: frozenset[int] = frozenset()
-    """Identities of the functions in it that are looked into by themselves."""
+    """Identities of the functions in it that are owners themselves."""
 
     def marks(self) -> dict[str, Mark]:
         """What its attributes are compared by."""
@@ -106,7 +108,7 @@ class Owner(NamedTuple):
 
 
 def owners_of(value: object) -> dict[Place, Owner]:
-    """All that can keep something in what ``value`` refers to."""
+    """The functions and classes that can hold values in attributes, of those that ``value`` refers to."""
     places: dict[Place, Owner] = {}
     counts: collections.Counter[str] = collections.Counter()
     for owner in _Walk().owners(value):
@@ -138,14 +140,13 @@ _SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, collections.
 
 
 class _Walk:
-    """Goes through what an operator refers to, and gives the functions and classes that can keep
-    something."""
+    """Walks the objects that an operator refers to, for functions and classes that can hold values in attributes."""
 
     def __init__(self) -> None:
         self._seen: dict[int, object] = {}
 
     def owners(self, value: object) -> Iterator[Owner]:
-        """Those in ``value``, each once."""
+        """The owners in ``value``, each once."""
         # A context leads to the task and all that it has, such as gauges
         if id(value) in self._seen or isinstance(value, (*_PLAIN, RuntimeContext)):
             return
@@ -170,7 +171,7 @@ class _Walk:
                 yield from _of_methods(value)
                 yield Owner(value.__qualname__, lambda: value, lambda: _of_class(value))
         elif _is_ours(type(value)):
-            # It keeps nothing, but it may refer to what does.
+            # It holds no values itself, but may refer to a function that does.
             yield from self._all(held for _, held in _of_instance(value))
         elif isinstance(value, CheckpointedFunction):
             # What its attributes hold comes from its state, and goes back there.
@@ -303,7 +304,7 @@ def _lazy_names(kind: type) -> frozenset[str]:
 
 
 def _by_value(value: type | types.FunctionType) -> bool:
-    """Whether a function or class came with the job, and so is made anew with it: else it is one of a
+    """Whether a function or class was pickled with the job and is created again with it. Otherwise it is that of a
     module, which belongs to the worker."""
     found: object = sys.modules.get(_module(value))
     for name in value.__qualname__.split("."):
@@ -337,8 +338,8 @@ def _is_ours(kind: type | types.FunctionType) -> bool:
 
 
 def of_engine(kind: type) -> bool:
-    """Whether it is what flinkish itself gives a function or takes from it with each batch: states, contexts, collectors,
-    metrics, accumulators."""
+    """Whether objects of the class are given to functions by flinkish, or collected from them with each batch:
+    states, contexts, collectors, metrics, accumulators."""
     return issubclass(kind, Accumulator) or _module(kind).startswith(
         (
             *("flinkish.runtime.", "flinkish.spark.", "flinkish.testing.", "flinkish.cep.operator"),
@@ -364,7 +365,7 @@ class _TooLarge(Exception):
 
 
 class _Hashed:
-    """A file that keeps of what is written only the hash; it takes ``most`` bytes."""
+    """A file that keeps only the hash of what is written, and accepts ``most`` bytes."""
 
     def __init__(self, most: int) -> None:
         self._hash = blake2b(digest_size=16)
@@ -472,7 +473,7 @@ class _Whole(_Digest):
 
 
 def _token(*_: object) -> None:
-    """Stands in a pickle for what is known otherwise. Nothing is ever loaded."""
+    """A placeholder in a pickle for an object that is compared another way. The pickle is never loaded."""
 
 
 _KNOWN_BY_IDENTITY = (type, types.ModuleType, types.BuiltinFunctionType)

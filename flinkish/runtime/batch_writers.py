@@ -1,4 +1,4 @@
-"""Which writer a sink has."""
+"""Chooses the writer of a sink."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_written_in_tasks(sink: object) -> TypeGuard[WrittenInBatches]:
 
 
 def check_writers(sinks: Iterable[object]) -> None:
-    """Raises InvalidProgramError if sinks of one job are in one another's way."""
+    """Raises InvalidProgramError if two sinks of one job would write with the same transactional id prefix."""
     check_prefixes(sinks)
 
 

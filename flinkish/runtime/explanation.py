@@ -24,7 +24,7 @@ from flinkish.api.plan.operators import (
     TimestampsAndWatermarksDescription,
 )
 from flinkish.api.plan.two_input import IntervalJoinDescription, TwoInputDescription
-from flinkish.api.plan.windows import (
+from flinkish.api.plan.window_operator import (
     CONTENT_LAYOUT,
     EVICTING_LAYOUT,
     SESSION_LAYOUT,
@@ -47,7 +47,7 @@ from flinkish.runtime.columns.tracing.process_fold import ProcessFold
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.time.clock import ProcessingTimeService
-from flinkish.runtime.time.watermarks import emits_only_periodically
+from flinkish.runtime.time.watermark_generation import emits_only_periodically
 from flinkish.runtime.windowing.window_functions import overrides_clear
 
 DISABLED = "is not traced (disableFunctionTracing)"
@@ -57,7 +57,7 @@ CHECKPOINTED = "is a CheckpointedFunction, whose attributes come with the key gr
 
 
 class _Explained(NamedTuple):
-    """A function of an operator, and what gives the reason against columns."""
+    """A function of an operator, and a call that returns why it does not run over columns."""
 
     name: str
     reason: Callable[[], str | None]
@@ -65,14 +65,14 @@ class _Explained(NamedTuple):
     each: str = "element by element"
     """How it is called otherwise."""
     condition: str = ""
-    """On what it depends that it runs over columns, where that is not known."""
+    """The condition on which it runs over columns, where that is not known yet."""
 
 
 def explained(
     description: OperatorDescription, enabled: bool, elements: RowColumns | None = None
 ) -> Iterator[str]:
-    """A line for each function of an operator. ``elements``: such as come to it, if these are known to be columns, on
-    which the functions are tried; None if nothing is known of them."""
+    """A line for each function of an operator. ``elements``: typical input of the operator, as columns on which the
+    functions are tried; None if its input is not known to be columns."""
     for name, reason, function, each, condition in _functions_of(description, elements):
         if not may_be_traced(function):
             yield explanation(name, CHECKPOINTED, each)
@@ -103,7 +103,7 @@ def explanation(
 def elements_behind(
     description: OperatorDescription, elements: RowColumns | None
 ) -> RowColumns | None:
-    """What an operator hands on of such elements; None if that is not known to be columns."""
+    """What an operator emits for typical elements; None if that is not known to be columns."""
     if elements is None or isinstance(
         description, (FilterDescription, TimestampsAndWatermarksDescription)
     ):
@@ -143,7 +143,7 @@ def _reason(function: Any, elements: RowColumns | None) -> str | None:
 
 
 def _untold(function: Any) -> Any:
-    """``function``, which is tried only: nobody is called to check it."""
+    """``function`` without the checks of its first runs against Python, as it is only tried here."""
     function.runs.checks = 0
     return function
 

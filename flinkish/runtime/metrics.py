@@ -24,7 +24,7 @@ from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter,
 from flinkish.runtime.profiling import Profiler
 from flinkish.runtime.progress import InputWatermarks, VertexLoads, visible
 from flinkish.runtime.reports import SOURCE_PART, OperatorReport
-from flinkish.runtime.time.watermarks import combined
+from flinkish.runtime.time.watermark_generation import combined
 
 LATE_RECORDS_DROPPED = "numLateRecordsDropped"
 
@@ -192,8 +192,8 @@ class OperatorMetricGroup(MetricGroup):
         return {name: gauge() for name, gauge in self._gauges.items()}
 
     def isOnlyShown(self, owner: str, attribute: str) -> bool:
-        """Whether nothing but a gauge reads the attribute of a function of the class ``owner``, so that no result depends
-        on how long it lasts."""
+        """Whether only a gauge reads the attribute of a function of the class ``owner``, so that no result changes if
+        it is reset."""
         return any(_only_shows(gauge, owner, attribute) for gauge in self._gauges.values())
 
     def _registered(self, name: str, kind: type[_M]) -> _M:
@@ -242,8 +242,8 @@ def _kind(metric: type[Any]) -> str:
 
 
 class _RegisteredAccumulator:
-    """An accumulator of a function since it was opened; the driver tells those of other tasks, and of the same after a
-    failure, by the id."""
+    """An accumulator as a function registered it in ``open``. By the id, the driver tells it from those of other
+    tasks, and from that of the same task before a failure."""
 
     def __init__(self, accumulator: Accumulator[Any, Any]) -> None:
         self._accumulator = accumulator
@@ -259,11 +259,11 @@ class _RegisteredAccumulator:
 _RATE_SECONDS = 60.0
 
 _WORKERS_BATCHES = 20
-"""A worker that ran nothing in so many batches is not shown any more."""
+"""A worker that ran no task in this many batches is no longer shown."""
 
 
 class EventRate:
-    """How often an event came in the last minute, as Flink's ``MeterView`` has it."""
+    """The rate of an event over the last minute, as Flink's ``MeterView`` computes it."""
 
     def __init__(self, began: float) -> None:
         self._began = began
@@ -275,7 +275,7 @@ class EventRate:
             self._counts.append((now, count))
 
     def rate(self, now: float) -> float:
-        """Events a second by ``now`` (s)."""
+        """Events per second at ``now`` (s)."""
         since = max(now - _RATE_SECONDS, self._began)
         while len(self._counts) > 1 and self._counts[1][0] <= since:
             self._counts.popleft()
@@ -283,14 +283,14 @@ class EventRate:
 
 
 class PageSizes:
-    """How large the pages of one key group are in the mean, by those that its last batches touched.
+    """The mean size of the pages of one key group, estimated from those that its last batches touched.
 
-    Which pages a batch touches is up to the hashes of its keys, so these stand for all. To ask the state store for its
-    size tells something else: it has old versions too, until it compacts them.
+    Which pages a batch touches depends on the hashes of its keys, so they are a fair sample. The state store's own
+    size would not do: it includes old versions until they are compacted.
     """
 
     _KEPT = 0.8
-    """The weight of what the batches before have told."""
+    """The weight of the earlier batches."""
 
     def __init__(self) -> None:
         self._pages = self._bytes = 0.0
@@ -302,12 +302,12 @@ class PageSizes:
 
     @property
     def mean(self) -> float:
-        """Bytes a page."""
+        """The mean size of a page in bytes."""
         return self._bytes / self._pages
 
 
 def _lowest_watermark(groups: Sequence[OperatorReport]) -> int:
-    """The lowest watermark of the key groups that are not idle, of all the highest if all are."""
+    """The lowest watermark of the key groups that are not idle; if all are idle, the highest of all."""
     watermark, _ = combined((group.watermark, group.idle) for group in groups)
     return watermark
 
@@ -319,7 +319,7 @@ class MetricsTotals:
         self.batches = 0
         """How many batches have reported."""
         self.loads = VertexLoads()
-        """The work of the vertices, and what went over the edges between them."""
+        """The load of the vertices, and the records sent over the edges between them."""
         self.inputs = InputWatermarks()
         """The watermarks of the inputs of each operator."""
         self._names: dict[str, str] = {}
@@ -495,8 +495,8 @@ class MetricsTotals:
         return result
 
     def ofVertex(self, found: OperatorMetrics, vertex: str) -> OperatorMetrics:
-        """Of the metrics of an operator, the counts, watermark and state that are of one vertex, where an operator
-        behind a union is chained into several."""
+        """The counts, watermark and state of an operator in one vertex: an operator behind a union is chained into
+        several."""
         parts = self._counts.get(found.uid, {})
         return found if len(parts) < 2 else self._metrics_of(found.uid, found.name, vertex)
 

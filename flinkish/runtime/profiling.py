@@ -1,7 +1,7 @@
 """Sampling of what the tasks of one batch do, on demand: ``StackSampler`` in the workers, ``Profiler`` in the driver.
 
-A thread of the worker looks at the stack of the task every few milliseconds. Unlike a tracing profiler that makes the
-functions that are called most no slower than the others, and it costs nothing while nobody asks.
+A thread of the worker looks at the stack of the task every few milliseconds. Unlike a tracing profiler, it does not
+slow down the functions that are called most, and it costs nothing unless a profile is requested.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ INTERVAL_MILLIS = 2
 _PACKAGE = Path(__file__).parents[1]
 
 _BATCHES = 20
-"""An answer comes with the first batch in which a task worked long enough to be seen, of so many at most."""
+"""A request is dropped if in this many batches no task worked long enough to be sampled."""
 
 
 class StackSampler:
@@ -50,7 +50,7 @@ class StackSampler:
         self._thread.join()
 
     def taken(self) -> tuple[tuple[tuple[str, ...], int], ...]:
-        """Each stack that was seen, from the outside in, and for how long (ms), since the last call."""
+        """The stacks sampled since the last call, the outermost frame first, with the time (ms) in each."""
         stacks, self._stacks = self._stacks, Counter()
         return tuple(stacks.items())
 
@@ -104,7 +104,7 @@ class Profiler:
         return self._sampling
 
     def add(self, report: OperatorReport) -> None:
-        """Take what a task has seen."""
+        """Add the samples of a task."""
         for stack, count in report.stacks:
             self._stacks[report.vertex, stack] += count
 

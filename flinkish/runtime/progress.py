@@ -1,6 +1,6 @@
-"""How far the vertices of a job are, in the driver: their watermarks by input, and their work by key group.
+"""The progress of a job's vertices, in the driver: their watermarks by input, and their load by key group.
 
-All of it is made of the reports that come with each batch anyway.
+Both are computed from the reports that come with each batch.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class InputWatermarks:
         return sorted(inputs, key=lambda read: (read.idle, read.watermark, read.name))
 
     def furthestApart(self) -> int:
-        """How far (ms) the inputs or splits of one operator are apart, the most of any."""
+        """The largest distance (ms) between the watermarks of one operator's inputs or splits."""
         lags = (lag for uid in list(self._inputs) for lag in input_lags(self.of(uid)).values())
         return max(lags, default=0)
 
     def update(self, uid: str, reports: Iterable[tuple[InputReport, ...]], now: int) -> None:
-        """Take what the key groups of an operator have reported, by the time ``now`` (ms)."""
+        """Update from what the key groups of an operator reported up to ``now`` (ms)."""
         found: dict[tuple[str, bool], list[InputReport]] = defaultdict(list)
         for reported in reports:
             for report in reported:
@@ -67,7 +67,7 @@ def _updated(known: InputWatermark | None, parts: list[InputReport], now: int) -
 
 @dataclass
 class VertexLoad:
-    """The work of one vertex."""
+    """The load of one vertex."""
 
     busyNanoseconds: int = 0
     """In the batches so far, over all tasks."""
@@ -76,11 +76,11 @@ class VertexLoad:
     lastRecords: int = 0
     """What came in with the last batch."""
     skew: float = 1.0
-    """Of the last batch: the records of the key group with the most, to the mean of all that worked."""
+    """The skew of the last batch: the records of its largest key group, divided by the mean of all that had any."""
 
 
 class VertexLoads:
-    """What each vertex did, and what went over the edges between vertices."""
+    """The load of each vertex, and the records sent over the edges between vertices."""
 
     def __init__(self) -> None:
         self.edges: dict[tuple[str, str], int] = {}
@@ -120,7 +120,7 @@ class VertexLoads:
 
 
 def _records(report: OperatorReport) -> int:
-    """What came in; to a source, what it read."""
+    """The records that came in; for a source, those it read."""
     if report.keyGroup == SOURCE_PART:
         return report.numRecordsOut
     return report.numRecordsIn

@@ -31,7 +31,7 @@ from flinkish.api.plan.two_input import (
     CoProcessDescription,
     IntervalJoinDescription,
 )
-from flinkish.api.plan.windows import (
+from flinkish.api.plan.window_operator import (
     CONTENT_LAYOUT,
     EVICTING_LAYOUT,
     GENERAL_LAYOUT,

@@ -42,7 +42,7 @@ class InputReport(NamedTuple):
 
 
 def split_name(split: object, number: int) -> str:
-    """A split as text to show: its number if elements are hidden, as it is a part of them."""
+    """A split as text to show: its number if elements are hidden, as its text may be part of them."""
     if elements_hidden():
         return f"split {number + 1} (hidden)"
     text = str(split)
@@ -122,13 +122,13 @@ class OperatorReport(NamedTuple):
     states: tuple[tuple[str, str, str], ...] = ()
     """The states that its functions use: name, kind and type of each."""
     inputs: tuple[InputReport, ...] = ()
-    """Its inputs, if its vertex begins with it, and the splits that it tells apart."""
+    """Its inputs, if its vertex begins with it, and the splits that it distinguishes."""
     edges: tuple[EdgeReport, ...] = ()
-    """The edges that leave its vertex, if that begins with it."""
+    """The edges that leave its vertex, if the vertex begins with it."""
     busyNanoseconds: int = 0
-    """How long its vertex worked, if that begins with it."""
+    """How long its vertex worked, if the vertex begins with it."""
     logs: tuple[LogReport, ...] = ()
-    """What the functions of its vertex have logged, if that begins with it."""
+    """What the functions of its vertex have logged, if the vertex begins with it."""
     userMeters: tuple[str, ...] = ()
     """Which of ``userCounts`` are those of meters."""
     idle: bool = False
@@ -144,11 +144,11 @@ class OperatorReport(NamedTuple):
     touchedPages: int = 0
     """How many pages of its state were read or written in this batch."""
     touchedBytes: int = 0
-    """The bytes in these."""
+    """The bytes in these pages."""
     stacks: tuple[tuple[tuple[str, ...], int], ...] = ()
-    """The calls in which its vertex was seen, and for how long (ms), if the batch is profiled."""
+    """The stacks sampled in its vertex, and the time (ms) in each, if the batch is profiled."""
     worker: WorkerReport | None = None
-    """The process that its vertex ran in, if that begins with it."""
+    """The process that its vertex ran in, if the vertex begins with it."""
 
 
 RECORDS_SEND = "numRecordsSend"

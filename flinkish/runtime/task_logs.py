@@ -1,8 +1,8 @@
 """What user code logs in a worker: kept with the name of its operator, and logged again in the driver.
 
-The loggers of a worker write where nobody looks. So a handler keeps what they are given while a task works, and
-sends it along with the task's reports. A function that logs each element must not fill the driver's memory:
-of a task and batch a limited number is kept, and the others are counted.
+What a worker's loggers write is seldom read. So a handler keeps their records while a task works, and sends them with
+the task's reports. A function that logs each element must not fill the driver's memory:
+so a limited number is kept for each task and batch, and the others are counted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TaskLog(logging.Handler):
         root = logging.getLogger()
         level = root.level
         wanted = min(level, self.level) if level else self.level
-        # To set a level visits all loggers, which would cost more than a small batch does
+        # Setting a level visits all loggers, which would take longer than a small batch
         if wanted != level:
             root.setLevel(wanted)
         root.addHandler(self)

@@ -1,4 +1,4 @@
-"""Elements as a table of some columns may have them, on which to try whether functions run over columns."""
+"""Typical elements of a schema, on which ``explain`` tries whether functions run over columns."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class SparkJobClient(JobClient):
         self._cleanUp = cleanUp
         self._retention = retention
         self._goes_on = False
-        """Whether it was stopped to go on from its checkpoint."""
+        """Whether it was stopped in order to continue from its checkpoint."""
         self._error: BaseException | None = None
         self._status = JobStatus.RUNNING
         self._stopping = threading.Event()
@@ -206,7 +206,7 @@ class SparkJobClient(JobClient):
 
     def _stop_after_batch(self) -> None:
         if self._savepoint is not None and self._savepoints is not None:
-            # What a savepoint brought is the job's own state after its first batch
+            # After the first batch, the state from the savepoint is the job's own
             with quiet_py4j(), suppress(Exception):
                 self._savepoints.awaitBatch(lambda: not self._ended.is_set())
         self._to_stop().stopAfterBatch()

@@ -88,8 +88,8 @@ _POLL_SECONDS = 0.1
 
 
 class JobSavepoints:
-    """Writes the savepoints of one job. ``lastBatch`` says which batch was the last that its sinks have and that is
-    committed; without it that is the last committed one."""
+    """Writes the savepoints of one job. ``lastBatch`` returns the last committed batch that the sinks have too;
+    without it, that is the last committed one."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class JobSavepoints:
             except FlinkishError:
                 raise
             except Exception:
-                # Of a job that went on meanwhile, the state of that batch may be removed by now
+                # If the job went on meanwhile, the state of that batch may have been removed
                 if attempt == _ATTEMPTS or self.lastBatch() == batch:
                     raise
         raise CheckpointStorageError(
@@ -160,7 +160,7 @@ class JobSavepoints:
         )
 
     def writeBatch(self, directory: str, batch: int, jobName: str) -> None:
-        """Write a savepoint of a batch that was committed, of a job that does not run."""
+        """Write a savepoint of a committed batch of a job that is not running."""
         target = CheckpointStorage(self._session, directory)
         target.create()
         positions = self._positions(batch)

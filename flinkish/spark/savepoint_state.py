@@ -1,4 +1,4 @@
-"""``SavepointReader`` and ``SavepointWriter`` on Spark: state is read, made and changed in parallel."""
+"""``SavepointReader`` and ``SavepointWriter`` on Spark: state is read, created and changed in parallel."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _bootstrapped(
     metrics: MetricsTotals,
     at_end: ExitStack,
 ) -> DataFrame:
-    """The rows of the state that the job of ``change`` makes."""
+    """The rows of the state that the job of ``change`` creates."""
     graph = change.graph
     assert graph is not None
     temporary = driver_of(session).temporaryPlace()

@@ -153,7 +153,7 @@ def _stage(
 
 
 def _pickled(frames: DataFrame, stage: StageRun) -> bytes:
-    # The one that knows of modules that go by value
+    # The pickler that knows of modules pickled by value
     pickled = cloudpickle.dumps(driver_of(frames.sparkSession).travelling(stage))  # type: ignore[no-untyped-call]
     return bytes(pickled)
 

@@ -15,7 +15,7 @@ from typing import Any
 from flinkish.api.errors import IllegalArgumentError
 
 JOBS_KEPT = 200
-"""How many jobs a directory keeps, the last to end."""
+"""How many jobs a directory keeps: those that ended last."""
 
 
 class JobArchive:
@@ -33,7 +33,7 @@ class JobArchive:
         self._read: dict[Path, tuple[int, dict[str, Any]]] = {}
 
     def write(self, jid: str, documents: dict[str, Any]) -> None:
-        """Keep a job. What cannot be written is left out: no job depends on it."""
+        """Archive a job. Errors of writing are ignored, as no job depends on the archive."""
         archive = {"archive": [{"path": p, "json": json.dumps(d)} for p, d in documents.items()]}
         draft = self._directory / f".{jid}.draft"
         with suppress(OSError):
@@ -80,7 +80,7 @@ class JobArchive:
 def archived(
     document: Callable[[list[str]], Any], jid: str, vertices: list[str], operators: list[str]
 ) -> dict[str, Any]:
-    """All documents of a job by their paths; ``document`` gives that at the parts of a path."""
+    """All documents of a job by their paths; ``document`` returns the one at the parts of a path."""
     paths = [["jobs", jid], ["jobs", jid, "metrics"]]
     paths += [
         ["jobs", jid, name]

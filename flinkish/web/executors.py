@@ -1,4 +1,4 @@
-"""The executors of Spark, from the REST interface of its own web page, when somebody looks."""
+"""Spark's executors, read on demand from the REST interface of Spark's own web page."""
 
 from __future__ import annotations
 

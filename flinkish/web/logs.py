@@ -1,7 +1,7 @@
-"""``ProgramLog``: what the program has logged lately, and what its functions have logged in workers, for the page.
+"""``ProgramLog``: the latest log records of the program, and of its functions in workers, for the page.
 
-It sees records as they are made and is no handler: a handler at the root logger would keep ``logging.basicConfig``
-from setting one up, and warnings from the terminal where there is none.
+It sees records as they are created, and is not a handler: a handler at the root logger would keep
+``logging.basicConfig`` from installing one, and would keep warnings from the terminal where there is no other.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _NOT_OF_USERS = ("py4j", "asyncio")
 
 @dataclass(frozen=True)
 class LogLine:
-    """A record of a logger."""
+    """A log record."""
 
     number: int
-    """Counts up, so that a page can ask for what it has not seen."""
+    """Increases, so that a page can ask for records that it has not seen."""
     timestamp: int
     level: str
     logger: str
@@ -45,12 +45,12 @@ class ProgramLog:
         logging.setLogRecordFactory(self._make)
 
     def close(self) -> None:
-        """Keep no more."""
+        """Stop keeping records."""
         if logging.getLogRecordFactory() == self._make:
             logging.setLogRecordFactory(self._made)
 
     def after(self, number: int) -> list[LogLine]:
-        """The records behind that of ``number``, the oldest first."""
+        """The records after that of ``number``, the oldest first."""
         with self._lock:
             return [line for line in self._lines if line.number > number]
 
@@ -76,7 +76,7 @@ class ProgramLog:
 def _message(record: logging.LogRecord) -> str:
     try:
         message = record.getMessage()
-    except Exception:  # what does not fit its arguments is the logger's to tell
+    except Exception:  # the logger itself reports arguments that do not fit
         message = str(record.msg)
     if record.exc_info and record.exc_info[1] is not None:
         message += "\n" + "".join(traceback.format_exception(record.exc_info[1])).rstrip()

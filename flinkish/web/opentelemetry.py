@@ -51,7 +51,7 @@ class OpenTelemetryMetricReporter(JobListener):
     def onJobExecuted(
         self, jobExecutionResult: JobExecutionResult | None, throwable: BaseException | None
     ) -> None:
-        """Its last values stay."""
+        """Does nothing: the last values of a job stay."""
 
     def _register(self) -> None:
         """Make a gauge for each metric that has none yet."""

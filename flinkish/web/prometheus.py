@@ -1,6 +1,6 @@
 """The metrics of jobs in the text format of Prometheus, under the names of Flink's reporter.
 
-Dashboards for Flink find them there: ``flink_taskmanager_job_task_operator_numRecordsIn`` and its kin.
+So dashboards for Flink find them: ``flink_taskmanager_job_task_operator_numRecordsIn`` and so on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_:]")
 
 def exposition(jobs: Sequence[JobDetails]) -> str:
     """All metrics of all jobs."""
-    # By labels, as user metrics whose names differ in signs that Prometheus lacks become one
+    # By labels, as user metrics whose names differ only in characters that Prometheus does not allow become one
     by_name: dict[str, dict[str, float]] = {}
     for sample in samples(jobs):
         name = _NOT_IN_NAMES.sub("_", f"{sample.scope}.{sample.name}")

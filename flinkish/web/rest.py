@@ -1,7 +1,6 @@
 """The documents of Flink's REST interface, made from ``JobDetails``, with the names that they have there.
 
-What Flink has and flinkish has not (task managers, slots, bytes) is left out, or zero where a client of
-Flink's would not start without it.
+What flinkish does not have (task managers, slots, bytes) is left out, or is zero where clients of Flink need it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from flinkish.api.execution.details import (
 )
 
 _MOST_BATCHES = 600
-"""As many batches as a job keeps."""
+"""The number of batches that a job keeps."""
 
 _ELSEWHERE = ("batches", "operatorBatches", "profile", "workers")
 """The parts of the details of a job that have a document of their own."""
@@ -136,7 +135,7 @@ def plan(details: JobDetails) -> dict[str, Any]:
 
 
 def vertex(details: JobDetails, found: VertexDetails) -> dict[str, Any]:
-    """``/jobs/:jobid/vertices/:vertexid``: one subtask, as all of a vertex report together."""
+    """``/jobs/:jobid/vertices/:vertexid``, with one subtask: the tasks of a vertex are reported as one."""
     return {
         "id": found.id,
         "name": found.name,
@@ -328,7 +327,7 @@ def job_config(details: JobDetails) -> dict[str, Any]:
 
 
 def everything(details: JobDetails) -> dict[str, Any]:
-    """``/jobs/:jobid/details``, which Flink does not have: all there is but the batches."""
+    """``/jobs/:jobid/details``, which Flink does not have: everything but the batches."""
     found = details.checkpoint
     return {
         **{name: value for name, value in vars(details).items() if name not in _ELSEWHERE},
@@ -366,7 +365,8 @@ def operator_batches(details: JobDetails, uid: str) -> list[dict[str, Any]]:
 
 
 class EncodedBatches:
-    """The batches of a job as JSON. To encode all takes longer than a call may, so each is encoded once."""
+    """The batches of a job as JSON. Encoding all of them for each request would take too long, so each is encoded
+    once."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[BatchDetails, str]] = {}
@@ -376,7 +376,7 @@ class EncodedBatches:
         texts = []
         for batch in batches:
             known = self._known.get(batch.id)
-            # By identity, as a batch that is noted again is another object
+            # By identity, as a batch that is recorded again is another object
             if known is None or known[0] is not batch:
                 known = (batch, json.dumps(vars(batch), separators=(",", ":")))
                 self._known[batch.id] = known
@@ -427,7 +427,7 @@ def _tasks(details: JobDetails) -> dict[str, int]:
 
 
 def _failures(details: JobDetails) -> int:
-    """How many batches of this run have failed: each is a checkpoint that is not there."""
+    """How many batches of this run have failed: each is a failed checkpoint."""
     return details.numRestarts + int(details.status is JobStatus.FAILED)
 
 

@@ -20,10 +20,10 @@ _OPERATOR = "flink.taskmanager.job.task.operator"
 
 @dataclass(frozen=True)
 class Sample:
-    """A metric, its value, and what it is of."""
+    """A metric, its value, and its labels."""
 
     scope: str
-    """Such as ``flink.taskmanager.job.task``."""
+    """The prefix of its name, such as ``flink.taskmanager.job.task``."""
     name: str
     labels: dict[str, str]
     value: float

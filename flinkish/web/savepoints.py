@@ -1,4 +1,4 @@
-"""The savepoints that the REST interface was asked for, by the id of the request."""
+"""The savepoints requested over the REST interface, by the id of the request."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 REQUESTS_KEPT = 100
-"""How many requests that have ended are remembered."""
+"""How many finished requests are remembered."""
 
 
 class SavepointRequests:
-    """Runs each request in a thread of its own, as a savepoint may take longer than an answer may."""
+    """Runs each request in a thread of its own, as a savepoint may take longer than an HTTP request may."""
 
     def __init__(self) -> None:
         self._operations: dict[tuple[str, str], dict[str, Any] | None] = {}

@@ -38,7 +38,7 @@ from flinkish.web.prometheus import CONTENT_TYPE, exposition
 from flinkish.web.savepoints import SavepointRequests
 
 JOBS_KEPT = 50
-"""How many jobs are shown that have ended."""
+"""How many finished jobs are shown."""
 
 _PAGE = {
     "/": ("index.html", "text/html; charset=utf-8"),
@@ -100,12 +100,12 @@ class WebServer:
 
     @property
     def url(self) -> str:
-        """What to open in a browser; it has the token by which jobs can be stopped."""
+        """The URL to open in a browser, with the token that allows stopping jobs."""
         return f"{self.address}/#token={self._token}"
 
     @property
     def address(self) -> str:
-        """The same without the token, as for Prometheus."""
+        """The URL without the token, for Prometheus for instance."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"http://{host}:{self._server.server_address[1]}"
 
@@ -116,7 +116,7 @@ class WebServer:
 
     @property
     def isLoopback(self) -> bool:
-        """Whether only this machine reaches it."""
+        """Whether only this machine can reach the server."""
         if self._host == "localhost":
             return True
         try:
@@ -146,12 +146,12 @@ class WebServer:
         self._server.server_close()
 
     def isTokenOf(self, given: str) -> bool:
-        """Whether ``given`` is the token."""
+        """Whether ``given`` equals the token."""
         return hmac.compare_digest(given.encode(), self._token.encode())
 
     def isOwnName(self, host: str) -> bool:
-        """Whether a request for ``host`` is meant for this server. A page of another site, whose name
-        was made to lead to this machine, asks by that name."""
+        """Whether a request for ``host`` is meant for this server. Another site whose name resolves to this machine
+        (DNS rebinding) would send its own name."""
         name = urlsplit(f"//{host}").hostname or ""
         return not self.isLoopback or name in ("localhost", "127.0.0.1", "::1", self._host)
 
@@ -163,12 +163,13 @@ class WebServer:
         self._archive_ended()
 
     def _archive_ended(self) -> None:
-        """Archive the jobs that have ended; also called when the program ends, as daemon threads may not come to it."""
+        """Archive the jobs that have ended; also called when the program ends, as daemon threads may be stopped
+        before."""
         if self._archive is None:
             return
         with self._lock:
             clients = list(self._jobs.items())
-        with self._archiving:  # at the end of the program, wait for a thread that writes
+        with self._archiving:  # at the end of the program, wait for a thread that is writing
             for jid, client in clients:
                 ended = client.getJobStatus().isGloballyTerminalState()
                 if ended and jid not in self._archived:
@@ -194,7 +195,7 @@ class WebServer:
             raise LookupError(f"there is nothing at /{'/'.join(path)}")
         return self._archive.document("/" + "/".join(path))
 
-    # ------------------------------------------------------------------ what it answers
+    # ------------------------------------------------------------------ answers
 
     def jobs(self) -> list[JobDetails]:
         """All jobs, the last first."""
@@ -324,7 +325,7 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_address = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that hangs up is nobody's concern."""
+        """Ignores browsers that close the connection."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -375,7 +376,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._json(HTTPStatus.OK, document)
 
     def _current(self, parts: list[str], query: dict[str, str]) -> None:
-        """Answer with what the program knows now."""
+        """Answer with the current state of the program."""
         match parts:
             case ["jobmanager", "log"]:
                 self._send(HTTPStatus.OK, self._web.logs().encode(), "text/plain; charset=utf-8")
@@ -459,7 +460,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """The page asks once a second, which is not to fill a log."""
+        """Logs nothing, as the page sends a request every second."""
 
 
 def _encoded(document: Any) -> str:
@@ -467,7 +468,7 @@ def _encoded(document: Any) -> str:
 
 
 def _fields(body: bytes) -> dict[str, Any]:
-    """The body of a request, which may be left out."""
+    """The fields in the body of a request, which may be empty."""
     with suppress(ValueError):
         fields = json.loads(body or b"{}")
         if isinstance(fields, dict):

@@ -1,7 +1,7 @@
 """Draws a job graph as inline SVG: a box for each vertex, and an edge for each shuffle and sink.
 
-The web page and the notebook show the same drawing in the same ``STYLE``. It takes its colours from where it
-stands, so that it fits dark and light.
+The web page and the notebook show the same drawing in the same ``STYLE``. It inherits the colours of the page around
+it, so that it fits dark and light themes.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ STYLE = """
 .flinkish-graph .half .busy { fill: var(--busy-half, #d98a1f); }
 .flinkish-graph .full .busy { fill: var(--busy, #d9534f); }
 """
-"""The style of drawings. The variables are those of the page; elsewhere the colours behind them count."""
+"""The style of drawings. The variables are those of the page; elsewhere the default colours after them apply."""
 
 _NOT_IN_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 WIDTH = 232
-"""Of a box."""
+"""The width of a box in pixels."""
 
 _LINE = 17
 _PADDING = 11
@@ -48,9 +48,8 @@ _HEAD = 7
 
 @dataclass(frozen=True)
 class Box:
-    """A vertex: what it is called, the column it is in, lines to show below, each with a name by which a page
-    finds it again, and how busy it is, from 0 to 1, if that is known. ``hint``: lines to show under the
-    pointer."""
+    """A vertex: its name, its column, the lines to show below it, each with a name by which a page finds it, and how
+    busy it is, from 0 to 1, if that is known. ``hint``: lines to show under the pointer."""
 
     id: str
     title: Sequence[str]
@@ -113,7 +112,7 @@ def _height(box: Box) -> int:
 
 
 def _load(share: float | None) -> str:
-    """The class of a box that is so busy."""
+    """The CSS class of a box for its load."""
     if share is None or share < _HALF:
         return "calm"
     return "half" if share < _FULL else "full"

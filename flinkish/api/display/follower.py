@@ -1,4 +1,5 @@
-"""The one thread that looks at running jobs now and then, for the log, the line of progress and the widget of a notebook."""
+"""A single thread that looks at running jobs periodically, for the log, the progress bar and the widget of a
+notebook."""
 
 from __future__ import annotations
 
@@ -11,16 +12,16 @@ _LOG = logging.getLogger("flinkish")
 
 
 class Following:
-    """What is done every few seconds until it returns False, or until it is stopped."""
+    """A call repeated every few seconds until it returns False, or until it is stopped."""
 
     def __init__(self, look: Callable[[], bool], seconds: float, due: float) -> None:
         self.look = look
         self.seconds = seconds
         self.due = due
-        """When (s of the monotonic clock) it is done next."""
+        """When (s of the monotonic clock) the next call is due."""
 
     def stop(self, timeout: float) -> None:
-        """Do it no more. Waits up to ``timeout`` seconds until it is not being done."""
+        """Stop the calls. Waits up to ``timeout`` seconds for one that is running."""
         _FOLLOWER.stop(self, timeout)
 
 

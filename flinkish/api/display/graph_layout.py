@@ -1,7 +1,7 @@
 """Where the boxes, edges and labels of a drawn job graph go.
 
 The library graphlay lays them out where it is installed (the extras ``web`` and ``notebook`` bring it): few edges
-cross, and none runs behind a box that it has nothing to do with. Elsewhere boxes stand in columns by the number of
+cross, and none runs behind a box that it does not connect. Elsewhere boxes stand in columns by the number of
 shuffles before them. docs/decisions/0024-a-library-lays-out-graphs.md has the choice.
 """
 
@@ -43,7 +43,7 @@ class LabelledEdge:
 
 @dataclass(frozen=True)
 class GraphLayout:
-    """Where all of it goes."""
+    """The positions of all parts."""
 
     width: float
     height: float
@@ -95,7 +95,7 @@ def _point(point: dict[str, float]) -> Point:
 
 
 def in_columns(boxes: Sequence[BoxSize], edges: Sequence[LabelledEdge]) -> GraphLayout:
-    """The layout without a library: edges are straight, also behind boxes."""
+    """The layout without a library: edges are straight, even behind boxes."""
     middles: dict[int, Point] = {}
     x = 0.0
     for column in _ordered(boxes, edges):
@@ -146,7 +146,7 @@ def _shifted(
     paths: Sequence[Sequence[Point]],
     labels: Sequence[Point],
 ) -> GraphLayout:
-    """A layout that begins in the corner and has room for all that is in it."""
+    """The layout moved to the upper left corner, and large enough for all its parts."""
     extents = [(x, y, b.width / 2, b.height / 2) for (x, y), b in zip(middles, boxes)]
     extents += [(x, y, e.width / 2, e.height / 2) for (x, y), e in zip(labels, edges)]
     extents += [(x, y, 0.0, 0.0) for path in paths for x, y in path]

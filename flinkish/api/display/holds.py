@@ -1,4 +1,4 @@
-"""What event time waits for, in a sentence with the fix: the page, the notebook, the console and the log say it."""
+"""Says in a sentence what event time waits for, with the fix, for the page, the notebook, the console and the log."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _LOG = logging.getLogger("flinkish")
 _POLL_SECONDS = 2.0
 
 _BATCHES = 3
-"""A watermark may stand still while so many batches usually come."""
+"""A watermark may stand still for the time that this many batches usually take."""
 
 STUCK_MILLIS = 10_000
-"""A watermark that has not moved for so long is worth a word."""
+"""A watermark that has not advanced for this long is reported."""
 
 
 def holds(details: JobDetails, stuckMillis: int = STUCK_MILLIS) -> list[WatermarkHold]:
-    """What keeps the watermark of some operator of a job that runs, each once."""
+    """What holds back the watermark of some operator of a running job, each once."""
     return [hold for hold, _ in _holds(details, stuckMillis)]
 
 
 def waits_for(details: JobDetails, stuckMillis: int = STUCK_MILLIS) -> str | None:
-    """What event time waits for, and what to do about it; None if it goes on."""
+    """What event time waits for, and what to do about it; None if it advances."""
     found = _holds(details, stuckMillis)
     parts = [
         hold.operator
@@ -70,7 +70,7 @@ def warn_of_silence(client: JobClient) -> None:
 
 
 class _Silence:
-    """How long nothing has come out of a job."""
+    """How long a job has emitted nothing."""
 
     def __init__(self, client: JobClient) -> None:
         self._client = client
@@ -113,7 +113,7 @@ def _written(details: JobDetails) -> int:
 
 
 def _holds(details: JobDetails, stuckMillis: int) -> list[tuple[WatermarkHold, bool]]:
-    """What keeps the watermark of some operator, each with whether another input is ahead of it there."""
+    """What holds back the watermark of some operator, and whether another input is ahead there."""
     found: dict[tuple[str, str | None], tuple[WatermarkHold, bool]] = {}
     for operator in details.operators.values():
         hold = operator.heldBackBy
@@ -139,6 +139,6 @@ def _fix(found: list[tuple[WatermarkHold, bool]]) -> str:
 
 def _is_behind(operator: OperatorDetails, hold: WatermarkHold) -> bool:
     if hold.currentWatermark is None:
-        # Without any watermark, and no input that is ahead, the job may have no event time at all
+        # Without any watermark, and without an input that is ahead, the job may not use event time at all
         return operator.waitsForEventTime or any(each.holdsBack for each in operator.inputs)
     return hold.currentWatermark != MAX_TIMESTAMP

@@ -1,4 +1,4 @@
-"""What a notebook shows of a job: its graph, its state in a few lines, and how it goes on."""
+"""Shows a job in a notebook: its graph, its state in a few lines, and its progress."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def result_html(result: JobExecutionResult) -> str:
 
 
 def facts(details: JobDetails) -> dict[str, str]:
-    """What to know of a job, in a few words each."""
+    """The main facts about a job, in a few words each."""
     read = sum(vertex.numRecordsIn for vertex in details.vertices if vertex.isSource)
     late = sum(o.metrics.numLateRecordsDropped for o in details.operators.values())
     last = details.batches[-1] if details.completedBatches else None

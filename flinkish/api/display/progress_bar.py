@@ -1,4 +1,5 @@
-"""How far a job is, in one line of a terminal or a notebook: what it is doing until its first batch, then the rest."""
+"""The progress of a job in one line of a terminal or notebook: what it is doing until its first batch, then how far
+it is."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from flinkish.api.execution.details import JobDetails
 
 _FIRST_SECONDS = 1.0
-"""A job that is shorter shows nothing."""
+"""A job that takes less time shows nothing."""
 
 _SECONDS = 0.5
 
@@ -29,7 +30,7 @@ _screens: list[_Terminal | _Notebook] = []
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
-    """Inside the block a program that waits for a job waits for ``name``, such as "starting Spark"."""
+    """Names what a program waits for inside the block, such as "starting Spark"."""
     _phases.append(name)
     try:
         yield
@@ -60,7 +61,8 @@ class ProgressBar:
 
 @contextmanager
 def progress_bar(jobName: str) -> Iterator[ProgressBar]:
-    """Shows how far a job is inside the block, once it takes a second; nothing where nobody looks."""
+    """Shows the progress of a job inside the block, once it takes a second; nothing where there is no terminal or
+    notebook."""
     bar = ProgressBar(jobName)
     if not (in_notebook() or _is_terminal()):
         yield bar
@@ -75,7 +77,7 @@ def progress_bar(jobName: str) -> Iterator[ProgressBar]:
 
 
 def progress_line(details: JobDetails) -> str:
-    """How far a running job is."""
+    """The progress of a running job."""
     ran = details.now - details.startTime
     if not details.completedBatches:
         return f"{details.name}: first batch, {span(ran)}"
@@ -94,7 +96,7 @@ def _is_terminal() -> bool:
 
 
 class _Terminal:
-    """Standard error, whose last line is written again and again."""
+    """Standard error, whose last line is overwritten."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -123,7 +125,7 @@ class _Notebook:
 
 
 class _View:
-    """Shows a bar on a screen, which it makes when it looks for the first time."""
+    """Shows a bar on a screen, which it creates at its first look."""
 
     def __init__(self, bar: ProgressBar) -> None:
         self._bar = bar

@@ -57,7 +57,7 @@ from flinkish.api.plan.two_input import (
     CoProcessDescription,
     IntervalJoinDescription,
 )
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.types.fields import Field, TupleOfFields, field_type
 from flinkish.api.types.type_info import TypeInformation, Types
 

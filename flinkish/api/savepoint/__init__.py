@@ -1,4 +1,4 @@
-"""Flink's State Processor API: what a savepoint is asked for, and what one is built and changed with.
+"""Flink's State Processor API: queries of savepoints, and descriptions by which one is built or changed.
 
 It may import every other room of ``api``; the engines do what is described here.
 """

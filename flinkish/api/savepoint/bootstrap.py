@@ -1,5 +1,5 @@
-"""Builds the transformations that make the state of an operator of elements (Flink:
-``OperatorTransformation`` and what follows it)."""
+"""Builds transformations that create the state of an operator from elements (Flink: ``OperatorTransformation`` and
+what follows it)."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class OperatorTransformation:
 
     @staticmethod
     def bootstrapWith(data: Any) -> OneInputOperatorTransformation[Any]:
-        """Make state of the elements of a bounded stream, the Rows of a DataFrame of Spark or pandas or of
-        a table of pyarrow, or the elements of a collection."""
+        """Create state from the elements of a bounded stream, the Rows of a DataFrame of Spark or pandas or of a
+        table of pyarrow, or the elements of a collection."""
         return OneInputOperatorTransformation(_stream_of(data))
 
 
@@ -85,7 +85,7 @@ class StateBootstrapTransformation:
 
 
 class OneInputOperatorTransformation(Generic[T]):
-    """Elements that state is made of (Flink: ``OneInputOperatorTransformation``)."""
+    """Elements from which state is created (Flink: ``OneInputOperatorTransformation``)."""
 
     def __init__(self, stream: DataStream[T]) -> None:
         self._stream = instance("bootstrapWith", stream, DataStream, _DATA)
@@ -99,14 +99,14 @@ class OneInputOperatorTransformation(Generic[T]):
         return OneInputOperatorTransformation(self._stream.assignTimestampsAndWatermarks(timed))
 
     def keyBy(self, keySelector: KeySelectorLike[T, Any] | Field) -> KeyedOperatorTransformation[T]:
-        """Make keyed state, with keys as of ``DataStream.keyBy``."""
+        """Create keyed state, with keys as in ``DataStream.keyBy``."""
         key: Any = keySelector
         return KeyedOperatorTransformation(self._stream.keyBy(key))
 
     def transform(
         self, function: StateBootstrapFunction[T] | BroadcastStateBootstrapFunction[T]
     ) -> StateBootstrapTransformation:
-        """Make lists of operator state, or broadcast state."""
+        """Create lists of operator state, or broadcast state."""
         if isinstance(function, BroadcastStateBootstrapFunction):
             return StateBootstrapTransformation(self._stream, function)
         fix = "Derive yours from it, or call keyBy(...) before a KeyedStateBootstrapFunction."
@@ -125,7 +125,7 @@ class KeyedOperatorTransformation(Generic[T]):
     def transform(
         self, function: KeyedStateBootstrapFunction[Any, T]
     ) -> StateBootstrapTransformation:
-        """Make keyed state and timers."""
+        """Create keyed state and timers."""
         fix = "Derive yours from it."
         instance("transform", function, KeyedStateBootstrapFunction, fix)
         if isinstance(function, CheckpointedFunction):
@@ -136,7 +136,7 @@ class KeyedOperatorTransformation(Generic[T]):
         return StateBootstrapTransformation(self._stream, function)
 
     def window(self, assigner: WindowAssigner[T, Any]) -> WindowedOperatorTransformation[T]:
-        """Make open windows; none of them fires before a job begins from the savepoint."""
+        """Create open windows; none of them fires before a job begins from the savepoint."""
         return WindowedOperatorTransformation(self._stream.window(assigner))
 
 
@@ -159,7 +159,7 @@ class WindowedOperatorTransformation(Generic[T]):
         return self
 
     def allowedLateness(self, lateness: TimeLike) -> WindowedOperatorTransformation[T]:
-        """Keep windows so much longer."""
+        """Keep windows this much longer (ms, Time or Duration)."""
         self._stream.allowedLateness(lateness)
         return self
 

@@ -1,4 +1,4 @@
-"""The functions that read the state of a savepoint, and those that make state for a new one."""
+"""The functions that read the state of a savepoint, and those that create state for a new one."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class KeyedStateReaderContext(ABC):
 class KeyedStateReaderFunction(RichFunction, ABC, Generic[K_contra, OUT_co]):
     """Reads all state of a key of an operator at once (Flink: ``KeyedStateReaderFunction``).
 
-    Get the states in ``open`` with the descriptors of the function whose state it is. A change of
-    state here is not kept.
+    Get the states in ``open`` with the descriptors of the function whose state it is. Changes of state here are not
+    kept.
 
     >>> class Read(KeyedStateReaderFunction[str, tuple[str, int]]):
     ...     def open(self, openContext):
@@ -120,7 +120,8 @@ class WindowReaderFunction(RichFunction, ABC, Generic[IN_contra, OUT_co, K_contr
 
 
 class KeyedStateBootstrapContext(ABC, Generic[K_co]):
-    """The context of an element that makes keyed state (Flink: ``KeyedStateBootstrapFunction.Context``)."""
+    """The context of an element from which keyed state is created (Flink:
+    ``KeyedStateBootstrapFunction.Context``)."""
 
     __slots__ = ()
 
@@ -135,7 +136,7 @@ class KeyedStateBootstrapContext(ABC, Generic[K_co]):
 
 @declares_methods
 class KeyedStateBootstrapFunction(RichFunction, ABC, Generic[K_contra, IN_contra]):
-    """Makes keyed state and timers of elements (Flink: ``KeyedStateBootstrapFunction``).
+    """Creates keyed state and timers from elements (Flink: ``KeyedStateBootstrapFunction``).
 
     >>> class Counts(KeyedStateBootstrapFunction[str, tuple[str, int]]):
     ...     def open(self, openContext):
@@ -153,7 +154,7 @@ class KeyedStateBootstrapFunction(RichFunction, ABC, Generic[K_contra, IN_contra
 
 
 class StateBootstrapContext(ABC):
-    """The context of an element that makes operator state (Flink: ``StateBootstrapFunction.Context``)."""
+    """The context of an element from which operator state is created (Flink: ``StateBootstrapFunction.Context``)."""
 
     __slots__ = ()
 
@@ -164,7 +165,7 @@ class StateBootstrapContext(ABC):
 
 @declares_methods
 class StateBootstrapFunction(RichFunction, CheckpointedFunction, ABC, Generic[IN_contra]):
-    """Makes lists of operator state of elements (Flink: ``StateBootstrapFunction``): get them in
+    """Creates lists of operator state from elements (Flink: ``StateBootstrapFunction``): get them in
     ``initializeState``, and fill them here or in ``snapshotState``."""
 
     Context: TypeAlias = StateBootstrapContext
@@ -175,7 +176,7 @@ class StateBootstrapFunction(RichFunction, CheckpointedFunction, ABC, Generic[IN
 
 
 class BroadcastStateBootstrapContext(StateBootstrapContext):
-    """The context of an element that makes broadcast state (Flink:
+    """The context of an element from which broadcast state is created (Flink:
     ``BroadcastStateBootstrapFunction.Context``)."""
 
     __slots__ = ()
@@ -187,7 +188,7 @@ class BroadcastStateBootstrapContext(StateBootstrapContext):
 
 @declares_methods
 class BroadcastStateBootstrapFunction(RichFunction, ABC, Generic[IN_contra]):
-    """Makes broadcast state of elements (Flink: ``BroadcastStateBootstrapFunction``)."""
+    """Creates broadcast state from elements (Flink: ``BroadcastStateBootstrapFunction``)."""
 
     Context: TypeAlias = BroadcastStateBootstrapContext
 

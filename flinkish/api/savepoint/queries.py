@@ -1,4 +1,4 @@
-"""What a savepoint is asked for, as data that an engine answers."""
+"""Queries of a savepoint, as data that an engine answers."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ _TIME = Types.LONG()
 
 
 def _value_type(descriptor: StateDescriptor[Any]) -> Type:
-    """The type of what a state of ``descriptor`` gives for a key."""
+    """The type of a key's value in a state of ``descriptor``."""
     if isinstance(descriptor, MapStateDescriptor):
         if descriptor.keyType is None or descriptor.valueType is None:
             return None

@@ -24,7 +24,7 @@ _MAX_PARALLELISM = 128
 
 @dataclass(frozen=True)
 class SavepointChanges:
-    """What a savepoint is to be made of, as data for an engine. ``existing``: the directory of the one
+    """The changes that make a savepoint, as data for an engine. ``existing``: the directory of the one
     that is changed, None for a new one."""
 
     existing: str | None
@@ -32,11 +32,11 @@ class SavepointChanges:
     renamed: Mapping[str, str]
     """The new uids of operators by their old ones."""
     added: Mapping[str, StateBootstrapTransformation]
-    """How the state of new operators is made, by uid."""
+    """How the state of new operators is created, by uid."""
 
 
 class SavepointWriter:
-    """Makes a savepoint of tables, or of another savepoint (Flink: ``SavepointWriter``).
+    """Creates a savepoint from tables, or from another savepoint (Flink: ``SavepointWriter``).
 
     The methods change this object and return it; nothing is done before ``write``.
     """
@@ -60,8 +60,8 @@ class SavepointWriter:
         environment: StreamExecutionEnvironment | SparkSession | None = None,
         maxParallelism: int = _MAX_PARALLELISM,
     ) -> SavepointWriter:
-        """A savepoint without operators. ``environment``: where its state is made, on Spark or in local
-        execution, which is also what None stands for."""
+        """A savepoint without operators. ``environment``: where its state is created, on Spark or by local execution,
+        which is the default."""
         writer = SavepointWriter(_environment("SavepointWriter.newSavepoint", environment))
         subject = "SavepointWriter.newSavepoint: maxParallelism"
         writer._environment.setMaxParallelism(positive(subject, maxParallelism, MAX_KEY_GROUPS))
@@ -84,7 +84,7 @@ class SavepointWriter:
     def withOperator(
         self, operator: OperatorLike, transformation: StateBootstrapTransformation
     ) -> SavepointWriter:
-        """Add an operator, with the state that ``transformation`` makes."""
+        """Add an operator, with the state that ``transformation`` creates."""
         uid = uid_of("withOperator", operator)
         fix = "Pass OperatorTransformation.bootstrapWith(data).keyBy(key).transform(function)."
         instance("withOperator", transformation, StateBootstrapTransformation, fix)

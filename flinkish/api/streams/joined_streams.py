@@ -36,7 +36,7 @@ from flinkish.api.functions.join import (
 from flinkish.api.functions.tagged import JoinCall, Tagger, sides
 from flinkish.api.plan.operators import InOrderDescription
 from flinkish.api.plan.output_types import check_key_types
-from flinkish.api.plan.windows import WindowCall
+from flinkish.api.plan.window_operator import WindowCall
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.window_builder import WindowSettings

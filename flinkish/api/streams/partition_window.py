@@ -17,7 +17,7 @@ from flinkish.api.functions.functions import (
     ReduceLike,
     declares_methods,
 )
-from flinkish.api.plan.windows import WindowCall
+from flinkish.api.plan.window_operator import WindowCall
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.windowed_stream import BaseWindowedStream

@@ -9,7 +9,7 @@ from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.functions import AggregateFunction, RichFunction
 from flinkish.api.output_tag import OutputTag
-from flinkish.api.plan.windows import WindowCall, WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowCall, WindowOperatorDescription
 from flinkish.api.short_lengths import length_of_user
 from flinkish.api.time.durations import TimeLike
 from flinkish.api.windowing.assigners import MergingWindowAssigner, WindowAssigner

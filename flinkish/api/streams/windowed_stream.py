@@ -21,7 +21,7 @@ from flinkish.api.functions.window import (
     WindowLike,
 )
 from flinkish.api.output_tag import OutputTag
-from flinkish.api.plan.windows import (
+from flinkish.api.plan.window_operator import (
     WindowCall,
     WindowOperatorDescription,
     all_window_function_call,

@@ -25,7 +25,7 @@ from flinkish.compat.atlas.windows import WindowNote
 
 _WHOLE = ("Byte", "Short", "Integer", "Long")
 _FIRST_DATE, _LAST_DATE = -62_135_596_800_000, 253_402_300_799_999
-"""What is a date in Python, in ms: from year 1 to year 9999."""
+"""The range of Python's dates in ms: from year 1 to year 9999."""
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
 
 
@@ -40,11 +40,11 @@ class ColumnFold:
 
     @property
     def start(self) -> int:
-        """The number of no row."""
+        """The number before any row."""
         return {"sum": 0, "min": _HIGHEST, "max": _LOWEST}[self.kind]
 
     def expression(self, position: int) -> str:
-        """The number with the row ``r``, as Python."""
+        """The number after the row ``r``, as a Python expression."""
         before = f"a[{position}]"
         if isinstance(self.value, int):
             return f"{before} + {self.value}"
@@ -61,7 +61,7 @@ class ColumnGroup:
     eventTime: str
     """The field of the event time in ms."""
     conditions: tuple[str, ...]
-    """What ``$match`` asks, as Python over the row ``r``."""
+    """The condition of ``$match``, as a Python expression over the row ``r``."""
     identity: str | tuple[tuple[str, str], ...] | None
     """The ``_id``: null, a field, or a document of fields."""
     fields: tuple[tuple[str, str], ...]
@@ -164,7 +164,7 @@ def fold_columns(group: ColumnGroup) -> FoldColumns:
 
 @dataclass
 class ColumnsOfWindow(ProcessWindowFunction["tuple[int, ...]", Document, Any, TimeWindow]):
-    """Makes the document of a group."""
+    """Creates the document of a group."""
 
     group: ColumnGroup
     note: WindowNote
@@ -274,7 +274,7 @@ _COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$eq": "=="}
 
 
 def _conditions(query: Any, types: Mapping[str, str]) -> list[str] | None:
-    """A query of comparisons with numbers and texts, as Python; None if it is another one."""
+    """A query that only compares with numbers and texts, as a Python expression; None for any other."""
     conditions: list[str] = []
     for name, inner in query.items():
         kind = types.get(name)

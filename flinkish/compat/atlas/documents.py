@@ -57,7 +57,7 @@ class Source:
         self.__post_init__()
 
     def stamp(self, document: Document, timestamp: int, variables: dict[str, Any]) -> int:
-        """Tell the document its source and event time; returns the time in ms.
+        """Add the metadata and the event time to the document; returns the time in ms.
 
         Raises DocumentError if it has none.
         """

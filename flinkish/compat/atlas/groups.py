@@ -1,4 +1,4 @@
-"""``$group``: what a document gives to its group, and what a group makes of that."""
+"""``$group``: the values that a document contributes to its group, and the document of a group."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Group:
         self._accumulators = [field.accumulator for _, field in self._fields]
 
     def prepared(self, document: Any, variables: Variables) -> Prepared:
-        """What a document gives to its group; raises DocumentError if it cannot be in one."""
+        """What a document contributes to its group; raises DocumentError if it cannot be in one."""
         identity = self._identity(document, variables)
         if identity is MISSING:
             identity = None

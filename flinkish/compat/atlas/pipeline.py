@@ -171,7 +171,7 @@ class _DocumentWatermarks(WatermarkGenerator[Any]):
         output.emitWatermark(Watermark(eventTimestamp - 1))
 
     def onPeriodicEmit(self, output: WatermarkOutput) -> None:
-        """The documents have said it."""
+        """Does nothing, as each document has emitted its watermark."""
 
 
 @dataclass
@@ -366,7 +366,7 @@ class _Builder:
         if group is None:
             return False
         rows = self._stream
-        # What has no event time goes the way of documents, to fail there
+        # Rows without an event time are processed as documents, and fail there
         self._stream = rows.filter(group.isUntimed())
         self._pending = []
         self._flush("Documents without a time")
@@ -447,7 +447,7 @@ class _Builder:
                 self._dead.append(stage.deadLetterQueue.map(late_documents))
 
     def _advanced(self, stream: Any, plan: WindowPlan, offset: int) -> Any:
-        """The stream with a watermark that an idle input lets go on."""
+        """The stream with a watermark that advances while its input is idle."""
         if plan.idleTimeout is None:
             return stream
         hop, lateness = plan.hop.toMillis(), plan.allowedLateness
@@ -508,7 +508,7 @@ def _compiled(path: str, first: int, stages: Sequence[Any], collections: Any) ->
 
 
 def _ignore(documents: list[Any], batch: int) -> None:
-    """For a stream that has no documents, and whose operator only counts failures."""
+    """Does nothing: the sink of a stream without documents, whose operator only counts failures."""
 
 
 def _first(element: tuple[Any, ...]) -> Any:

@@ -68,7 +68,7 @@ IntervalLike = Interval | Mapping[Literal["size", "unit"], Any]
 
 
 class Boundary(enum.Enum):
-    """Which time puts events into windows and closes these."""
+    """The time that assigns events to windows and closes them."""
 
     EVENT_TIME = "eventTime"
     PROCESSING_TIME = "processingTime"
@@ -114,7 +114,7 @@ def source(
 
 
 class WindowOptions(TypedDict, total=False):
-    """What both window stages may be told beside their windows and their pipeline.
+    """The options of both window stages beside their windows and their pipeline.
 
     Anything else is refused with IllegalArgumentError; None is as if left out.
     """

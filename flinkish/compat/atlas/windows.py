@@ -171,7 +171,7 @@ def _nearest_date(time: int) -> datetime:
 
 @dataclass(frozen=True)
 class WindowNote:
-    """What the documents of a window are told about it."""
+    """The metadata that the documents of a window get."""
 
     source: dict[str, Any]
     notBefore: int | None
@@ -189,7 +189,7 @@ class WindowNote:
 
 @dataclass
 class GroupDocuments(AggregateFunction[Any, "list[Any]", Document]):
-    """Folds what documents give to their group."""
+    """Folds what documents contribute to their group."""
 
     specification: Any
     path: str

@@ -1,4 +1,4 @@
-"""Bolts: what is called with each tuple, or each window, and the life cycle that both kinds have."""
+"""Bolts, which are called with each tuple or each window, and their life cycle."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Bolt(RichFunction, ABC, Generic[T, R]):
     def _set_on(
         self, streams: tuple[DataStream[T], ...], key: KeySelectorLike[T, Any] | None, tasks: int
     ) -> SingleOutputStreamOperator[R]:
-        """The stream of what the bolt emits when it reads ``streams``."""
+        """The stream that the bolt emits when it reads ``streams``."""
 
     def _run(
         self,

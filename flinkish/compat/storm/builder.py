@@ -1,4 +1,4 @@
-"""Topologies: spouts and bolts by name, and who reads whom."""
+"""Topologies: spouts and bolts by name, and the streams that they read."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Grouping:
 
 
 class _Declarer:
-    """What spouts and bolts can be told (Storm: ``ComponentConfigurationDeclarer``)."""
+    """The settings of spouts and bolts (Storm: ``ComponentConfigurationDeclarer``)."""
 
     def __init__(self) -> None:
         self._settings: dict[str, Any] = {}
@@ -176,7 +176,7 @@ class BoltDeclarer(_Declarer):
                 " returns."
             )
         by_fields = all(grouping.fields is not None for grouping in self._groupings)
-        # Which stream an element is of matters for the rest, so it must become a tuple that tells
+        # The other groupings depend on the stream of an element, so it becomes a tuple that knows its stream
         by_same_fields = len({grouping.fields for grouping in self._groupings}) == 1
         named = (by_fields and not by_same_fields) or isinstance(bolt, JoinBolt)
         streams = tuple(

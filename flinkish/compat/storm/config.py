@@ -89,7 +89,7 @@ _OF_BOLTS = [name for key, name in vars(Config).items() if key.startswith("TOPOL
 
 @dataclass(frozen=True)
 class WindowSettings:
-    """What settings by name say of windowed bolts; None where they say nothing."""
+    """The settings of windowed bolts among settings by name; None where a setting is missing."""
 
     length: Extent | None = None
     slide: Extent | None = None
@@ -132,7 +132,7 @@ class WindowSettings:
         )
 
     def complete(self, bolt: BaseWindowedBolt[Any, Any]) -> None:
-        """Set on ``bolt`` what it does not set itself."""
+        """Apply to ``bolt`` the settings that it does not set itself."""
         slide = self.slide if bolt._slide is None else bolt._slide
         if bolt._length is None and self.length is not None:
             bolt.withWindow(self.length, slide)

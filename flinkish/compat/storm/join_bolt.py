@@ -17,7 +17,7 @@ from flinkish.compat.storm.windows import PolicyWindow
 
 
 class Selector(Enum):
-    """What the names of a ``JoinBolt`` stand for (Storm: ``JoinBolt.Selector``)."""
+    """What the names in a ``JoinBolt`` refer to (Storm: ``JoinBolt.Selector``)."""
 
     STREAM = "STREAM"
     """The ids of streams."""

@@ -137,7 +137,7 @@ class PolicyWindowManager:
         return bool(elements)
 
     def expiresWithTime(self) -> bool:
-        """What the eviction policy says of itself."""
+        """The ``expiresWithTime`` of the eviction policy."""
         return self._eviction.expiresWithTime()
 
 

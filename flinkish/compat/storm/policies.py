@@ -73,10 +73,10 @@ class EvictionPolicy(ABC, Generic[T_contra]):
     """
 
     class Action(Enum):
-        """What becomes of an event."""
+        """What happens to an event."""
 
         EXPIRE = "EXPIRE"
-        """It leaves the queue for good."""
+        """It is removed from the queue."""
         PROCESS = "PROCESS"
         """It is in this window, and stays in the queue."""
         KEEP = "KEEP"
@@ -103,7 +103,7 @@ class EvictionPolicy(ABC, Generic[T_contra]):
         return None
 
     def expiresWithTime(self) -> bool:
-        """Whether each event expires in the end if only the reference time rises.
+        """Whether every event expires eventually if only the reference time advances.
 
         If not, windows that slide by time go on for ever, so at the end of the input they stop
         with the first that has the last event.
@@ -235,8 +235,8 @@ class TriggerPolicyContext(ABC):
 
     @abstractmethod
     def onTrigger(self, context: EvictionContext) -> bool:
-        """Fire a window (Storm: ``TriggerHandler.onTrigger``). False if it has no events: then
-        nobody is told of it."""
+        """Fire a window (Storm: ``TriggerHandler.onTrigger``). False if it has no events; then the bolt is not
+        called."""
 
     @abstractmethod
     def registerWatermarkTimer(self, time: int) -> None:
@@ -271,7 +271,7 @@ class TriggerPolicyContext(ABC):
 
     @abstractmethod
     def expiresWithTime(self) -> bool:
-        """What the eviction policy says of itself."""
+        """The ``expiresWithTime`` of the eviction policy."""
 
 
 class TriggerPolicy(ABC, Generic[T_contra]):

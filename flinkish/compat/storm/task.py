@@ -1,4 +1,4 @@
-"""What a bolt is given when it is prepared: where it emits to, what it knows of its task, and state.
+"""The objects that a bolt gets when it is prepared: its collector, the context of its task, and state.
 
 Objects of this module belong to a task. A bolt may keep them in its attributes; they are in no checkpoint.
 """
@@ -25,7 +25,7 @@ log = logging.getLogger("flinkish.storm")
 
 
 class OutputFieldsDeclarer:
-    """Where a bolt says which streams it has (Storm: the same name)."""
+    """Declares the streams of a bolt (Storm: ``OutputFieldsDeclarer``)."""
 
     def __init__(self) -> None:
         self.streams: dict[str, Fields] = {}
@@ -49,7 +49,7 @@ def _fields(fields: tuple[object, ...]) -> Fields:
 
 
 class OutputCollector(Generic[R]):
-    """Where a bolt puts its results (Storm: the same name). Spark does the anchoring and acks."""
+    """Collects the results of a bolt (Storm: ``OutputCollector``). Spark does the anchoring and acks."""
 
     def __init__(
         self, component: str, streams: Mapping[str, Fields], inTopology: bool = False
@@ -129,7 +129,7 @@ class OutputCollector(Generic[R]):
 
 
 class TopologyContext:
-    """What a bolt knows of its task (Storm: the same name)."""
+    """The context of a bolt's task (Storm: ``TopologyContext``)."""
 
     def __init__(self, component: str, streams: Mapping[str, Fields], context: RuntimeContext):
         self._component, self._streams, self._context = component, streams, context

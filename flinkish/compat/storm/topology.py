@@ -1,4 +1,4 @@
-"""Bolts with windows, and how they are set on streams."""
+"""Bolts with windows, and ``setBolt``, which sets bolts on streams."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The scalar functions of the query language.
 
-Each takes values and gives one. Unless it says otherwise its result is NULL where an argument is.
+Each takes values and returns one. Unless it says otherwise, the result is NULL if an argument is.
 """
 
 from __future__ import annotations

@@ -23,13 +23,13 @@ class Analytic:
     """A call of an analytic function."""
 
     name: str
-    """Under which its value is in the environment."""
+    """The name of its value in the environment."""
     partition: Evaluate
     partitionText: str
     value: Evaluate
-    """What is remembered of an event."""
+    """Computes what is remembered of an event."""
     result: Callable[[Sequence[tuple[int, Any]], bool, Environment], Any]
-    """Makes the value of what is remembered, whether the event counts, and the event."""
+    """Computes the value from what is remembered, whether the event counts, and the event."""
     duration: int | None
     """How far it looks back, in ms."""
     keep: int | None
@@ -39,7 +39,7 @@ class Analytic:
     when: Callable[[Environment], bool] | None
 
     def until(self, entry: tuple[int, Any]) -> int:
-        """When an event is no longer looked back at, in ms: of an interval, its end."""
+        """The time (ms) after which an event is no longer looked back at: for an interval, its end."""
         time, value = entry
         return int(value) if self.duration is None else time + self.duration
 

@@ -57,7 +57,7 @@ from flinkish.compat.stream_analytics.values import (
 )
 
 OUTPUT = "output"
-"""The name of what a SELECT without INTO gives."""
+"""The name of the output of a SELECT without INTO."""
 
 Inputs = Callable[[str, Timing | None, exp.Expression], DataStream[Record] | None]
 """The records of an input by its name and TIMESTAMP BY, None if there is no such input."""
@@ -71,7 +71,7 @@ _CLAUSES = frozenset(
 
 @dataclass(frozen=True)
 class _Rows:
-    """What the FROM of a SELECT gives so far."""
+    """The rows of the FROM of a SELECT, as planned so far."""
 
     stream: DataStream[Environment]
     sources: tuple[str, ...]
@@ -82,7 +82,7 @@ class _Rows:
 
 
 class Planner:
-    """Makes streams of the statements."""
+    """Plans the statements as streams."""
 
     def __init__(
         self,
@@ -550,7 +550,7 @@ def _key(parts: Sequence[Evaluate]) -> Callable[[Environment], tuple[Any, ...]]:
 
 
 def _join_key(parts: Sequence[Evaluate]) -> Callable[[Environment], tuple[Any, ...]]:
-    """A key that rows share which a condition ``=`` may find equal."""
+    """A key shared by all rows that a condition ``=`` may find equal."""
     return lambda row: tuple(join_key(part(row)) for part in parts)
 
 

@@ -204,8 +204,7 @@ class System:
 
 @dataclass(frozen=True)
 class Offset:
-    """By how much windows are moved: ``Offset("ms", -1)`` makes them take in their start and leave
-    out their end."""
+    """By how much windows are moved: with ``Offset("ms", -1)`` they include their start and exclude their end."""
 
     timeunit: TimeUnit
     offsetsize: int
@@ -309,7 +308,7 @@ class StreamAnalyticsMetrics:
 
     InputEvents: int
     EarlyInputEvents: int
-    """Events dropped as they came too early."""
+    """Events dropped because they came too early."""
     LateInputEvents: int
     """Events that came too late, dropped or adjusted."""
     OutOfOrderEvents: int

@@ -1,4 +1,4 @@
-"""What a SELECT list makes of a row, or of the rows of a group."""
+"""Computes a SELECT list from a row, or from the rows of a group."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Item:
 
 @dataclass(frozen=True)
 class GroupResults:
-    """What a SELECT with GROUP BY makes of the rows of a group."""
+    """Computes the result of a SELECT with GROUP BY for a group."""
 
     keys: list[Evaluate]
     aggregates: list[tuple[str, Aggregate]]
@@ -44,7 +44,7 @@ class GroupResults:
 
 
 def record_from(items: Sequence[Item], row: Environment) -> Record:
-    """The record that a SELECT list makes of a row."""
+    """The record that a SELECT list computes from a row."""
     record: Record = {}
     for item in items:
         value = item.value(row)

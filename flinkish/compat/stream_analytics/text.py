@@ -77,13 +77,13 @@ _AFTER_SOURCE = frozenset(
 
 @dataclass(frozen=True)
 class Place:
-    """Where in the text something stands."""
+    """A place in the text."""
 
     line: int
     column: int
 
     def error(self, message: str) -> IllegalArgumentError:
-        """The error that says so."""
+        """An error that names the place."""
         return IllegalArgumentError(f"query, line {self.line}, column {self.column}: {message}")
 
 
@@ -124,7 +124,7 @@ class Text:
         return self._at(self._offset(node))
 
     def error(self, node: exp.Expression, message: str) -> IllegalArgumentError:
-        """The error that says where ``node`` begins."""
+        """An error that says where ``node`` begins."""
         return self.place(node).error(message)
 
     def timing(self, table: exp.Expression) -> Timing | None:
@@ -135,7 +135,7 @@ class Text:
             return None
         first = min(found)
         between = self._dialect.tokenize(self._sql[begin:first])
-        # nothing but the name of the source and its alias may stand between
+        # only the name of the source and its alias may come between
         if any(token.text.upper() in _AFTER_SOURCE - {"AS"} for token in between):
             return None
         return self._timings[first]
@@ -255,7 +255,7 @@ def is_function(node: exp.Expression, *names: str) -> bool:
 
 
 def written(node: exp.Expression) -> str:
-    """The text of an expression without regard to case and place, by which two are the same."""
+    """The text of an expression, normalised so that two that differ only in case and place are equal."""
     copy = node.copy()
     for part in copy.walk():
         if isinstance(part, exp.Anonymous):

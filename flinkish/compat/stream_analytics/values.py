@@ -239,7 +239,7 @@ def pair(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 def frozen(value: Any) -> Any:
-    """A value by which equal ones are found: hashable, and of one type for what compares as equal."""
+    """A hashable form of a value, of one type for all values that compare as equal."""
     if isinstance(value, (dict, list)):
         return ("", json.dumps(value, default=text_of, sort_keys=True))
     if isinstance(value, bool):
@@ -252,7 +252,7 @@ def frozen(value: Any) -> Any:
 
 
 def join_key(value: Any) -> Any:
-    """A value that those which compare as equal share, though they are of several types."""
+    """A value shared by all values that compare as equal, even of different types."""
     if isinstance(value, str):
         try:
             return float(number_of(value))

@@ -1,6 +1,6 @@
 """Microsoft StreamInsight: events with lifetimes, and time by current-time increments (CTIs).
 
-Streams become streams of events with ``toPointStreamable`` and its kin, which also say how their
+Streams become streams of events with ``toPointStreamable`` and the like, which also say how their
 time advances:
 
 >>> from flinkish import Duration, StreamRecord

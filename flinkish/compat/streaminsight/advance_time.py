@@ -1,5 +1,5 @@
-"""Current-time increments: watermarks made of events, of time, or of another stream, and what becomes
-of events that come after one they should have come before.
+"""Current-time increments: watermarks generated from events, from time, or from another stream, and the policy for
+events that violate them.
 
 A current-time increment (CTI) at c promises that nothing before c will change any more: that is
 ``Watermark(c - 1)``. Names and rules are StreamInsight's.
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class AdvanceTimePolicy(Enum):
-    """What becomes of an event that begins before the last increment."""
+    """The policy for an event that begins before the last increment."""
 
     Drop = "Drop"
     """It is dropped."""
@@ -41,7 +41,7 @@ class AdvanceTimePolicy(Enum):
 
 
 class AdvanceTimeGenerationSettings:
-    """Increments made of the events of the stream itself.
+    """Increments generated from the events of the stream itself.
 
     ``frequency`` is a number of events, as an int, or a length of time, as a Duration or a
     timedelta: one increment every so many events, or as soon as an event starts so long after the
@@ -72,7 +72,7 @@ class AdvanceTimeGenerationSettings:
             bool,
             "Pass True or False.",
         )
-        """Whether the end of the stream is an increment at infinity, which makes all final."""
+        """Whether the end of the stream is an increment at infinity, which makes all events final."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def advanceTime(
     description = AdvanceTimeDescription(
         settings.generation, settings.policy, None if violations is None else violations.getId()
     )
-    # Time is that of the whole stream, not of a key.
+    # Time advances for the whole stream, not for a key.
     source = unkeyed(events.getTransformation())
     if settings.import_ is None:
         transformation: Transformation = OneInputTransformation(description, source)
@@ -212,5 +212,5 @@ class AdvanceTimeDescription(OperatorDescription):
 
     @property
     def stateful(self) -> bool:
-        """It counts over the whole stream."""
+        """It has state, as it counts over the whole stream."""
         return True

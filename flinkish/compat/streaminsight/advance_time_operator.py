@@ -1,4 +1,4 @@
-"""Makes current-time increments of events, and holds events against the last one."""
+"""Generates current-time increments from events, and compares events with the last one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from flinkish.compat.streaminsight.events import (
 )
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.two_input import TwoInputOperator
-from flinkish.runtime.operators.watermarks import WatermarkEmitter
+from flinkish.runtime.operators.watermark_assigner import WatermarkEmitter
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.registry import register_operator
 
@@ -41,7 +41,7 @@ class IncrementGeneration:
         return self._count, self._last
 
     def after(self, event: TemporalEvent[Any]) -> int | None:
-        """The increment that ``event`` makes, or None."""
+        """The increment that ``event`` causes, or None."""
         if isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
             return None
         due = self._count_due() if self._settings.duration is None else self._time_due(event)
@@ -61,9 +61,8 @@ class IncrementGeneration:
 
 
 class ViolationPolicy:
-    """Holds events against the last increment.
-
-    It remembers the start edges that it dropped or moved, until their ends come.
+    """Compares events with the last increment. It remembers the start edges that it dropped or moved until their end
+    edges come.
     """
 
     def __init__(self, policy: AdvanceTimePolicy, snapshot: Any) -> None:
@@ -163,7 +162,7 @@ class AdvanceTimeOperator(TwoInputOperator):
         self.output.flush()
 
     def processRecords2(self, records: Records) -> None:
-        """Of the imported stream only the time counts."""
+        """Ignores the events of the imported stream, of which only the time is used."""
 
     def processInputWatermark(self, index: int, timestamp: int) -> None:
         if index == 1:
@@ -174,7 +173,7 @@ class AdvanceTimeOperator(TwoInputOperator):
                 self._emitter.emitWatermark(Watermark.MAX_WATERMARK)
 
     def processInputWatermarkStatus(self, index: int, status: WatermarkStatus) -> None:
-        """A stream without events does not advance, idle or not: nobody is to wait for less."""
+        """Ignores idleness: a stream without events does not advance, whether it is idle or not."""
 
 
 register_operator(AdvanceTimeDescription, AdvanceTimeOperator)

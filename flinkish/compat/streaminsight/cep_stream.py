@@ -42,7 +42,7 @@ _SHAPES = {
 
 @dataclass(frozen=True)
 class AdapterAdvanceTimeSettings:
-    """How an adapter lets time advance (StreamInsight: the same name)."""
+    """How an adapter advances time (StreamInsight: ``AdapterAdvanceTimeSettings``)."""
 
     generation: AdvanceTimeGenerationSettings
     policy: AdvanceTimePolicy = AdvanceTimePolicy.Drop
@@ -56,7 +56,7 @@ class AdapterAdvanceTimeSettings:
 
 
 class AdapterFactory(ABC, Generic[C, T]):
-    """Makes a stream of events from a configuration (StreamInsight: ``ITypedInputAdapterFactory`` and
+    """Creates a stream of events from a configuration (StreamInsight: ``ITypedInputAdapterFactory`` and
     ``ITypedDeclareAdvanceTimeProperties``)."""
 
     @abstractmethod
@@ -79,7 +79,7 @@ AdapterLike = Union[
 
 
 class CepStream:
-    """Where queries get their streams (StreamInsight: ``CepStream<T>``)."""
+    """Creates the streams of queries (StreamInsight: ``CepStream<T>``)."""
 
     @staticmethod
     def create(
@@ -140,7 +140,7 @@ class CepStream:
 def _opened(
     source: Any, configInfo: Any, eventShape: EventShape
 ) -> tuple[DataStream[Any], AdvanceTimeSettings | None]:
-    """The stream of an adapter, and how it lets time advance."""
+    """The stream of an adapter, and how the adapter advances time."""
     fix = "Pass an AdapterFactory, a function f(configInfo, eventShape), or a stream."
     if isinstance(source, DataStream):
         if configInfo is not None:

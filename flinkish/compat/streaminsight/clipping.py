@@ -1,4 +1,4 @@
-"""What is left of events' lifetimes where events of another stream live or begin."""
+"""Cuts the lifetimes of events where events of another stream live or begin."""
 
 from __future__ import annotations
 
@@ -93,17 +93,17 @@ def _pieces(
 
 @stored_as("streaminsight.Remaining")
 class Remaining(NamedTuple):
-    """An event of the left stream and what has come out of it."""
+    """An event of the left stream, and the pieces of it emitted so far."""
 
     event: Any
     since: int | None
-    """The start of the piece whose end is still to come out."""
+    """The start of the piece whose end is not emitted yet."""
     until: int
-    """Up to there pieces have come out."""
+    """The time up to which pieces have been emitted."""
 
 
 class PiecesFunction(KeyedCoProcessFunction[Any, Any, Any, Any], ABC, Generic[T1, T2]):
-    """Hands out pieces of the left events. Whatever changes at a time is decided by the timer of that time."""
+    """Emits pieces of the left events. The timer of a time decides all that changes at that time."""
 
     title: ClassVar[str]
 
@@ -123,7 +123,7 @@ class PiecesFunction(KeyedCoProcessFunction[Any, Any, Any, Any], ABC, Generic[T1
         return right.endTime is None or right.endTime > time
 
     def isDone(self, remaining: Remaining) -> bool:
-        """Whether no further piece can come of an event that still lives."""
+        """Whether an event that still lives can yield no further piece."""
         return False
 
     def open(self, openContext: OpenContext) -> None:

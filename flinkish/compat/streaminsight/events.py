@@ -81,7 +81,7 @@ class IntervalEvent(Generic[T]):
 
 @stored_as("streaminsight.EdgeType")
 class EdgeType(Enum):
-    """Which end of a lifetime an edge event tells (StreamInsight: ``EdgeType``)."""
+    """Which end of a lifetime an edge event marks (StreamInsight: ``EdgeType``)."""
 
     Start = "Start"
     End = "End"
@@ -100,7 +100,7 @@ class EdgeEvent(Generic[T]):
     startTime: int
     payload: T
     endTime: int | None = None
-    """None at a start: it is not known yet."""
+    """None at a start, when the end is not known yet."""
 
     def __post_init__(self) -> None:
         fix = "Write EdgeEvent.createStart(start, payload) or EdgeEvent.createEnd(start, end, payload)."

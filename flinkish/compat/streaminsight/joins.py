@@ -76,7 +76,7 @@ def temporalJoin(
 
 
 class _Pair(NamedTuple, Generic[R]):
-    """Two events that go together from ``start`` on, by their numbers, and what they give."""
+    """Two events that match from ``start`` on, by their numbers, and their result."""
 
     left: int
     right: int
@@ -176,7 +176,7 @@ class TemporalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Any], Generic[T
     def _begin(self, pair: _Pair[R], out: Collector[Any]) -> None:
         ends = self._ends(pair)
         if ends is None:
-            return  # one of the two has ended before
+            return  # one of the two has ended already
         end = earliest(ends)
         if end is not None and end <= pair.start:
             return
@@ -188,7 +188,7 @@ class TemporalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Any], Generic[T
             self.begun.put((pair.left, pair.right), pair)
 
     def _finish(self, time: int, out: Collector[Any]) -> None:
-        """End the pairs of which one has ended at ``time``."""
+        """End the pairs in which one event has ended at ``time``."""
         for numbers, pair in list(self.begun.entries()):
             end = earliest(self._ends(pair) or ())
             if end == time:

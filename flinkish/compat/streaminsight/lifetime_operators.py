@@ -1,4 +1,4 @@
-"""Which windows over lifetimes a current-time increment closes, as plain functions of them."""
+"""Decides which windows over lifetimes a current-time increment closes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from flinkish.compat.streaminsight.windows import (
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
 from flinkish.runtime.operators.output import Output
-from flinkish.runtime.operators.watermarks import WatermarkEmitter
+from flinkish.runtime.operators.watermark_assigner import WatermarkEmitter
 from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.registry import register_operator
@@ -66,7 +66,7 @@ Members = tuple[TimeWindow, list[Lifetime]]
 
 
 class LifetimeWindowLogic(ABC):
-    """How the windows of one kind close. An *increment* at c says that nothing before c will
+    """Decides how the windows of one kind close. An *increment* at c says that nothing before c will
     change."""
 
     needsEnds: ClassVar[bool] = True
@@ -108,7 +108,7 @@ class HoppingLogic(LifetimeWindowLogic):
 
     def close(self, state: LifetimeState, increment: int) -> tuple[list[Members], LifetimeState]:
         ends: set[int] = set()
-        # Windows without number would hold what is open for ever
+        # An open lifetime would be in infinitely many windows
         horizon = self._last_change(state) if increment == MAX_TIMESTAMP else OPEN
         for lifetime in state.lifetimes:
             until = min(lifetime.end, horizon)
@@ -169,7 +169,7 @@ class SnapshotLogic(LifetimeWindowLogic):
 
 
 class CountByStartTimeLogic(LifetimeWindowLogic):
-    """Windows of so many starts."""
+    """Windows over a number of starts."""
 
     needsEnds = False
 
@@ -201,8 +201,8 @@ class CountByStartTimeLogic(LifetimeWindowLogic):
 
 
 def with_members(windows: Iterable[TimeWindow], lifetimes: list[Lifetime]) -> list[Members]:
-    """Each window that has some with the lifetimes that overlap it, in the order in which they came.
-    Of the windows neither starts nor ends may fall."""
+    """Each window that lifetimes overlap, with these, in the order in which they came.
+    Neither the starts nor the ends of the windows may decrease."""
     coming = deque(sorted(enumerate(lifetimes), key=lambda item: item[1].start))
     living: list[tuple[int, Lifetime]] = []
     found = []
@@ -216,7 +216,7 @@ def with_members(windows: Iterable[TimeWindow], lifetimes: list[Lifetime]) -> li
 
 
 def _left(lifetimes: list[Lifetime], closedUntil: int | None, increment: int) -> LifetimeState:
-    """After an increment at infinity nothing is left."""
+    """Keeps nothing after an increment at infinity."""
     return LifetimeState([] if increment == MAX_TIMESTAMP else lifetimes, closedUntil)
 
 
@@ -232,7 +232,7 @@ def lifetime_window_logic(windows: LifetimeWindows) -> LifetimeWindowLogic:
 
 
 class LifetimeChangeOperator(OneInputOperator):
-    """``shiftEventTime``, ``alterEventLifetime`` and ``alterEventDuration``. It keeps nothing."""
+    """``shiftEventTime``, ``alterEventLifetime`` and ``alterEventDuration``, without state."""
 
     def __init__(self, context: OperatorContext, description: LifetimeChangeDescription) -> None:
         super().__init__(context)
@@ -399,7 +399,7 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         self._keep(timer.key, left)
 
     def onProcessingTime(self, timer: Timer) -> None:
-        """There are no such timers."""
+        """Never called: this operator registers no processing-time timers."""
 
     def _register(self, lifetime: Lifetime, state: LifetimeState) -> None:
         """Set the timers for what ``lifetime`` closes."""
@@ -435,7 +435,7 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
 
 
 class ResultCollector(Collector[Any]):
-    """Makes an event of each result of ``window``."""
+    """Emits each result of ``window`` as an event."""
 
     __slots__ = ("_description", "_output", "window")
 

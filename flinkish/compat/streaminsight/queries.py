@@ -193,6 +193,6 @@ def countByStartTimeWindow(
 def union(
     stream: DataStream[TemporalEvent[T]], *streams: DataStream[TemporalEvent[T]]
 ) -> DataStream[TemporalEvent[T]]:
-    """The streams as one. Its increments are the older of theirs."""
+    """The streams as one, whose increment is the lowest of theirs."""
     instance("union", stream, DataStream, "Pass the streams, one after another.")
     return stream.union(*streams)

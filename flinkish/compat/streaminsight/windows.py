@@ -19,7 +19,7 @@ from flinkish.api.functions.functions import Collector
 from flinkish.api.functions.window import AllWindowFunction, WindowFunction
 from flinkish.api.output_tag import OutputTag, checked_tag
 from flinkish.api.plan.operators import OperatorDescription
-from flinkish.api.plan.windows import WindowCall, apply_all_call, apply_call
+from flinkish.api.plan.window_operator import WindowCall, apply_all_call, apply_call
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.windowed_stream import constant_key

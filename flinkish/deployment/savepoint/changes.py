@@ -27,14 +27,14 @@ JOB_NAME = "savepoint"
 
 
 class KeptStates:
-    """What is kept of an existing savepoint's rows; it can be pickled for a worker."""
+    """Selects and renames the rows of an existing savepoint that are kept; it can be pickled for a worker."""
 
     def __init__(self, changes: SavepointChanges) -> None:
         self._removed = changes.removed
         self._renamed = dict(changes.renamed)
 
     def kept(self, saved: SavedState) -> SavedState | None:
-        """A row as it is to be, None if it is dropped."""
+        """The row as the new savepoint has it, None if it is dropped."""
         if saved.operator in self._removed:
             return None
         uid = self._renamed.get(saved.operator)
@@ -119,7 +119,7 @@ class SavepointChange:
             }
         for uid in renamed.values():
             if uid in changed["nodes"]:
-                # It has a uid that was given, and is found by that alone
+                # Its uid was given by the user, so the uid alone identifies it
                 changed["nodes"][uid]["group"] = None
         return changed
 

@@ -97,7 +97,7 @@ class SavepointDirectory:
         return {_FILE: StateFile(rows, checksum)}
 
     def writeMetadata(self, metadata: SavepointMetadata) -> None:
-        """Write the metadata, after all else: a savepoint without it is none."""
+        """Write the metadata, after everything else: a directory without it is no savepoint."""
         self._files.create_dir(self._child(METADATA))
         content = metadata.asText().encode()
         if not isinstance(self._files, fs.LocalFileSystem):
@@ -115,7 +115,7 @@ class SavepointDirectory:
     # ------------------------------------------------------------------ reading
 
     def readMetadata(self) -> SavepointMetadata:
-        """The metadata, from one file or, if Spark wrote it to another file system, from what that left."""
+        """The metadata, from one file or, if Spark wrote it to another file system, from Spark's part files."""
         files = [
             file
             for file in self._children(self._child(METADATA))

@@ -1,4 +1,4 @@
-"""``SavepointMetadata``: what a savepoint says about the job that it is of, and about its own files.
+"""``SavepointMetadata``: what a savepoint says about its job, and about its own files.
 
 A savepoint is a directory with ``metadata/text``, which is this as JSON, and ``state/*.parquet``, the rows
 (``runtime.savepoint``). Neither has an absolute path in it, so the directory may be moved anywhere.
@@ -52,8 +52,7 @@ class StateFile:
 
 @dataclass(frozen=True)
 class SourcePosition:
-    """Where a source goes on: as JSON, or None if it cannot be said. ``offset`` is Spark's, of a source
-    that Spark reads."""
+    """Where a source continues: as JSON, or None if unknown. ``offset`` is Spark's, for a source that Spark reads."""
 
     type: str
     position: dict[str, Any] | None
@@ -116,7 +115,7 @@ class SavepointMetadata:
 
     @classmethod
     def ofText(cls, text: str | None, where: str) -> SavepointMetadata:
-        """What ``asText`` gave, read from the file ``where``.
+        """Decodes what ``asText`` returned, read from the file ``where``.
 
         Raises CorruptCheckpointError if it is not whole, IncompatibleCheckpointError if it is of another
         format.
@@ -153,7 +152,7 @@ class SavepointMetadata:
 
     @property
     def identities(self) -> Identities:
-        """What the sources and operators of the job were known by."""
+        """The identities of the job's sources and operators."""
         found = {uid: NodeIdentity.ofDict(node) for uid, node in self.fields["nodes"].items()}
         for uid, operator in self.fields["operators"].items():
             kind, layout = operator["layout"]
@@ -187,7 +186,7 @@ class SavepointMetadata:
 
     @property
     def positions(self) -> dict[str, dict[str, Any]]:
-        """Where the sources go on, by uid, as far as it is known."""
+        """Where the sources continue, by uid, as far as that is known."""
         return {
             uid: source["position"]
             for uid, source in self.fields["sources"].items()

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.savepoint.queries import Column, StateQuery, WindowStateQuery
 from flinkish.api.types.columns import columns_of
 from flinkish.api.types.row import row_of

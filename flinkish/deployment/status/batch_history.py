@@ -21,7 +21,7 @@ _EXCEPTION = "exception"
 
 
 class HistoryLog(Protocol):
-    """Where a history is kept, as lines. What it cannot read or write it leaves out, and raises nothing."""
+    """Where a history is kept, as lines. It skips what it cannot read or write, and raises nothing."""
 
     def read(self) -> Iterator[str]:
         """The lines that were kept, the oldest first; one may come twice."""
@@ -36,13 +36,13 @@ class HistoryLog(Protocol):
 class BatchHistory:
     """Batches and errors, a line of JSON each; ``log`` is None where they are not kept.
 
-    It is there to be looked at, and no job depends on it: what is damaged or cannot be written is left out.
+    It is only shown, and no job depends on it: lines that are damaged or cannot be written are left out.
     """
 
     def __init__(self, log: HistoryLog | None) -> None:
         self._log = log
         self._lock = threading.Lock()
-        # Apart, as whoever looks at the batches is not to wait for a write
+        # A lock of its own, so that readers of the batches do not wait for a write
         self._writing = threading.Lock()
         self._batches: dict[int, BatchDetails] = {}
         self._exceptions: deque[ExceptionDetails] = deque(maxlen=EXCEPTIONS_KEPT)

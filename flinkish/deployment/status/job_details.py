@@ -23,7 +23,7 @@ from flinkish.api.execution.details import (
     WatermarkHold,
 )
 from flinkish.api.plan.partitioning import Partitioning
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.deployment.source_lines import with_source_lines
 from flinkish.deployment.status.job_monitor import JobMonitor, clock
 from flinkish.deployment.status.operator_names import operator_names
@@ -83,7 +83,7 @@ class JobDetailsView:
             status=status,
             startTime=startTime,
             endTime=endTime,
-            # The runtime is of a monotonic clock, which can be ahead of the one that tells the time
+            # The runtime comes from a monotonic clock, which can be ahead of the wall clock
             now=max(clock(), endTime or startTime),
             parallelism=self._settings.parallelism,
             maxParallelism=self._settings.maxParallelism,
@@ -130,7 +130,7 @@ class JobDetailsView:
         )
 
     def _behind(self, last: BatchDetails) -> dict[int, float]:
-        """How long (ms) the stages behind each level and the sinks worked in a batch, by the level."""
+        """How long (ms) the stages behind each level, and the sinks, worked in a batch, by level."""
         worked = float(last.phases.get("sinks", 0))
         behind: dict[int, float] = {}
         for level in reversed(range(self._graph.levels)):

@@ -33,7 +33,7 @@ class JobMonitor:
         self.completed = 0
         """How many batches this run has finished."""
         self.readUpTo: dict[str, SourceDetails] = {}
-        """How far each source is, by the uid of its vertex."""
+        """The progress of each source, by the uid of its vertex."""
         self.stateBytes: int | None = None
         """How large the state is after the last batch, if the engine knows that exactly."""
         self.operatorBatches: dict[int, Mapping[str, OperatorBatch]] = {}

@@ -1,4 +1,4 @@
-"""Names by which to tell the operators of a job apart, where several have the same."""
+"""Distinguishes operators of a job that have the same name."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from flinkish.graph.stream_graph import StreamNode
 
 
 def operator_names(graph: JobGraph) -> dict[str, str]:
-    """The name of each operator by its uid. Of several with one name each has behind it, in brackets, what its vertex
-    begins with or reads; those that are the same even then, such as sources, are numbered from the second on."""
+    """The name of each operator by its uid. Where several have one name, each is followed, in brackets, by what its
+    vertex begins with or reads; those still alike, such as sources, are numbered from the second on."""
     # An operator behind a union is chained into several vertices
     nodes = {node.uid: node.name for vertex in graph.vertices for node in vertex.nodes}
     counts = Counter(nodes.values())

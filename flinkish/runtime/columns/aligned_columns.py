@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from flinkish.api.errors import ElementsNeededError, shown
 from flinkish.api.functions.tagged import JoinCall
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.aligned_contents import WindowsByKey, each_block
 from flinkish.runtime.columns.element_runs import (
@@ -98,7 +98,7 @@ class AlignedColumns(ColumnPath):
         if self._panes is not None:
             if not (self._operator.tracesFunctions and self._panes.fold.follows(values)):
                 return False
-            folded = self._panes.of(records)
+            folded = self._panes.partials(records)
             if folded is not None and self._all_take(folded):
                 self.processFolded(folded)
                 return True

@@ -10,7 +10,7 @@ from typing import Any
 
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.functions import AggregateFunction
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.panes import Positions
 from flinkish.runtime.operators.keyed import KeyedOperator

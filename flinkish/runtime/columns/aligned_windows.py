@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flinkish.api.errors import MissingTimestampError
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.durations import to_long
 from flinkish.api.time.elements import earliest
 from flinkish.api.windowing.windows import TimeWindow

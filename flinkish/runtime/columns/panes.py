@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.api.plan.windows import AlignedLayout, WindowOperatorDescription
+from flinkish.api.plan.window_operator import AlignedLayout, WindowOperatorDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
@@ -147,8 +147,8 @@ class PaneFold:
         windows = AlignedWindows.of(description)
         return cls(windows, ColumnFold(description.aggregation)) if windows.panes else None
 
-    def of(self, records: Records) -> Records | None:
-        """``records`` folded: an accumulator for each key and pane, with the start of the pane as timestamp
+    def partials(self, records: Records) -> Records | None:
+        """The partial aggregates of ``records``: an accumulator for each key and pane, with the start of the pane as timestamp
         and the number of its elements. None if the run cannot be vectorised, or if folding would save little.
         """
         windows = self._windows

@@ -23,7 +23,8 @@ from flinkish.runtime.state.table_states import TableValueState
 
 
 class RollingReduction:
-    """``reduce`` as the process function that it is."""
+    """A keyed reduction as a process function with one state. ``call`` may be the ``reduce`` of one of flinkish's own
+    aggregations, which the tracer knows."""
 
     state: ValueState[Any]
 
@@ -37,34 +38,12 @@ class RollingReduction:
         out.collect(reduced)
 
 
-class RollingAggregation:
-    """The same of an aggregation of ours, for which something stands that reads and sets its field."""
-
-    state: ValueState[Any]
-
-    def __init__(self, aggregator: FieldAggregator[Any]) -> None:
-        self._aggregator = aggregator
-
-    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
-        so_far = self.state.value()
-        reduced = value if so_far is None else self._aggregator.reduce(so_far, value)
-        self.state.update(reduced)
-        out.collect(reduced)
-
-
-def rolling(description: KeyedReduceDescription) -> RollingReduction | RollingAggregation:
-    """What ``description`` does with an element."""
-    if isinstance(description.function, FieldAggregator):
-        return RollingAggregation(description.function)
-    return RollingReduction(description.call)
-
-
 def rolling_refusal(description: KeyedReduceDescription) -> str | None:
     """Why the function is called for each element, None if it is not, as far as its input is known."""
     function = description.function
     if isinstance(function, FieldAggregator) and function.method not in ("sum", "min", "max"):
         return "gives the best element so far of each key"
-    return ProcessFold(rolling(description).processElement).reason
+    return ProcessFold(RollingReduction(description.call).processElement).reason
 
 
 class RollingPath(ColumnPath):
@@ -87,7 +66,7 @@ class ColumnGroupedReduce(WithColumns, StreamGroupedReduceOperator):
     def __init__(self, context: OperatorContext, description: KeyedReduceDescription) -> None:
         super().__init__(context, description)
         if self.tracesFunctions and not context.batch and may_be_traced(description.call):
-            function = rolling(description)
+            function = RollingReduction(description.call)
             function.state = TableValueState(self.states, ValueStateDescriptor(REDUCED))
             columns = ProcessColumns(
                 function.processElement,

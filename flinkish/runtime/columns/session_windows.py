@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.elements import earliest
 from flinkish.api.windowing.assigners import EventTimeSessionWindows
 from flinkish.runtime.columns.panes import Positions

@@ -23,7 +23,7 @@ from flinkish.runtime.operators.timestamps import (
 from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, integer_column
 from flinkish.runtime.time.clock import ProcessingTimeService
-from flinkish.runtime.time.watermarks import WatermarkGeneration
+from flinkish.runtime.time.watermark_generation import WatermarkGeneration
 
 _SMALLEST_SLICE = 16
 """Columns of fewer elements cost more than the elements as objects."""

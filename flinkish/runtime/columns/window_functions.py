@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.runtime.columns.tracing.column_function import may_be_traced
 from flinkish.runtime.columns.tracing.emissions import Emitted
 from flinkish.runtime.columns.tracing.emitting_function import WindowFunctionColumns

@@ -17,7 +17,7 @@ from flinkish.api.eventtime.arrival_time import (
 from flinkish.api.plan.operators import ArrivalTimeDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.operators.watermarks import WatermarkAssignerOperator
+from flinkish.runtime.operators.watermark_assigner import WatermarkAssignerOperator
 from flinkish.runtime.records.held_elements import HeldElements
 from flinkish.runtime.records.records import (
     Records,
@@ -25,7 +25,7 @@ from flinkish.runtime.records.records import (
     visible_timestamp,
 )
 from flinkish.runtime.reports import InputReport, split_name
-from flinkish.runtime.time.watermarks import JoinedSplits
+from flinkish.runtime.time.watermark_generation import JoinedSplits
 
 
 class SubstreamWatermarks:

@@ -46,7 +46,7 @@ from flinkish.runtime.records.user_code import emitted, mapped, user_code_of, us
 from flinkish.runtime.reports import InputReport
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
-from flinkish.runtime.time.watermarks import JoinedSplits
+from flinkish.runtime.time.watermark_generation import JoinedSplits
 
 if TYPE_CHECKING:
     from flinkish.runtime.operators.contexts import ElementContext

@@ -24,7 +24,7 @@ from flinkish.api.time.elements import (
 )
 from flinkish.api.types.fields import field_read
 from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.operators.watermarks import WatermarkAssignerOperator
+from flinkish.runtime.operators.watermark_assigner import WatermarkAssignerOperator
 from flinkish.runtime.records.copies import copied, keeps_nothing
 from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.records.records import Numbers, Records, Timestamps, timestamps_of
@@ -32,7 +32,7 @@ from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.reports import InputReport, split_name
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.seconds import warn_of_seconds
-from flinkish.runtime.time.watermarks import (
+from flinkish.runtime.time.watermark_generation import (
     DeferredOutput,
     ImmediateOutput,
     JoinedSplits,

@@ -13,7 +13,7 @@ from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.one_input import OnTimerOperator
 from flinkish.runtime.operators.output import Input, TimestampedCollector
 from flinkish.runtime.records.records import Records
-from flinkish.runtime.time.watermarks import IndexedCombinedWatermarkStatus
+from flinkish.runtime.time.watermark_generation import IndexedCombinedWatermarkStatus
 
 
 class TwoInputOperator(StreamOperator):

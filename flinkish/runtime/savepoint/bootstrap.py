@@ -1,4 +1,4 @@
-"""The functions of a bootstrap as functions of a job, which makes the state of a savepoint."""
+"""Turns the functions of a bootstrap into functions of a job that creates the state of a savepoint."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from flinkish.runtime.savepoint.saved_state import (
 from flinkish.runtime.state.broadcast_state import HeapBroadcastState
 
 _LIST = "flinkish.broadcast"
-"""The list of operator state that broadcast state is made in."""
+"""The name of the operator state list in which a bootstrap leaves broadcast state."""
 
 ProcessLike = KeyedProcessFunction[Any, Any, Any] | ProcessFunction[Any, Any]
 
@@ -46,8 +46,8 @@ def process_function(function: BootstrapFunction) -> ProcessLike:
 
 
 def bootstrapped(saved: SavedState) -> SavedState | None:
-    """State that a bootstrap has made, as a savepoint holds it: without the watermarks, which say nothing
-    without a job. None if that is all there was."""
+    """The state that a bootstrap created, as a savepoint holds it: without watermarks, which mean nothing without a
+    job. None if there was nothing else."""
     if saved.table in (GATES, VALVE):
         return None
     if saved.table != OPERATOR:

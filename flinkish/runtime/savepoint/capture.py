@@ -1,4 +1,4 @@
-"""Captures the state of a key group from its pages, without the operators that it is of."""
+"""Captures the state of a key group from its pages, without creating its operators."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from flinkish.runtime.state.page_store import TABLES, DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 
 ATTRIBUTES = "attributes"
-"""What the snapshot of an operator holds the attributes of its functions under."""
+"""The key of the functions' attributes in an operator's snapshot."""
 
 
 BROADCAST = "broadcast"
-"""What the snapshot of an operator holds broadcast state under."""
+"""The key of broadcast state in an operator's snapshot."""
 
 
 def captured(

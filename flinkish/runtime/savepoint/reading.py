@@ -57,7 +57,7 @@ _DOMAINS = {
 
 
 class StateReading(ABC):
-    """Reads the state of one operator; ``noted``: its states, as the savepoint notes them. ``now`` (ms) is
+    """Reads the state of one operator; ``noted``: its states, as the savepoint's metadata lists them. ``now`` (ms) is
     the time by which state with a time to live has expired."""
 
     grouped = False
@@ -72,7 +72,7 @@ class StateReading(ABC):
         self._now = now
 
     def wants(self, saved: SavedState) -> bool:
-        """Whether a row of the operator has something of the answer."""
+        """Whether a row of the operator is part of the answer."""
         return saved.operator == self.query.uid and self._wants(saved.table, saved.state)
 
     @abstractmethod
@@ -81,7 +81,7 @@ class StateReading(ABC):
 
     @abstractmethod
     def rows(self, states: Iterable[SavedState]) -> Iterator[Any]:
-        """The answer of those rows: tuples of the query's columns, or what its function emits."""
+        """The answer from these rows: tuples of the query's columns, or what its function emits."""
 
     def _operator(self) -> StateReadingOperator:
         backend = HeapKeyedStateBackend()

@@ -1,4 +1,4 @@
-"""Gives what a savepoint holds to the key groups of a new run, of which there may be more or fewer."""
+"""Redistributes the state of a savepoint over the key groups of a new run, which may be more or fewer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KeyGroups = NDArray[np.int64]
 def distributed(
     saved: SavedState, groups: Sequence[int], keyGroups: int
 ) -> Iterator[tuple[int, bytes]]:
-    """A part of keyed state as the contents for each of an operator's ``groups`` of ``keyGroups``."""
+    """Splits a part of keyed state: yields a content for each of the operator's ``groups``, out of ``keyGroups``."""
     if len(groups) == 1:
         yield groups[0], saved.content
         return

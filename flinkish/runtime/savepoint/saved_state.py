@@ -1,8 +1,8 @@
 """``SavedState``: a part of an operator's state in a savepoint, of at most some thousand entries.
 
-Its content is an envelope as that of a page (``page_codec``): a header in JSON, then a pickle each for keys,
-namespaces and values. So a tool lists the keys without the classes of the values, and another number of key
-groups reads no more than the keys where all of a part belong together.
+Its content is an envelope like that of a page (``page_codec``): a header in JSON, then one pickle each for keys,
+namespaces and values. So a tool can list the keys without the classes of the values, and redistribution reads only
+the keys of a part that goes to one key group as a whole.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ OPERATOR, VALVE, GATES = "operator", "valve", "gates"
 """What operators and inputs keep beside keyed state: watermarks, broadcast state, lists of functions."""
 
 TASK = "task"
-"""All of these for the operators of one task: not in a savepoint, but on the way from it to the task."""
+"""All of these for the operators of one task. It is not stored in a savepoint, but made on the way from it to the
+task."""
 
 SEPARATOR = "|"
-"""Between the columns of a row, in front of its content, where their checksum is taken."""
+"""Separates the columns of a row before its content when the checksum is computed."""
 
 KEYED = (VALUES, MAPS, WINDOWS, TIMERS, COLUMNS, ROWS)
 
@@ -65,7 +66,7 @@ class SavedState(NamedTuple):
 
     @property
     def checksum(self) -> int:
-        """The CRC 32 of all that the row says."""
+        """The CRC 32 of the whole row."""
         *names, content = self
         return zlib.crc32(content, zlib.crc32(SEPARATOR.join(map(str, names)).encode()))
 

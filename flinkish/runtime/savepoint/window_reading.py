@@ -1,4 +1,4 @@
-"""The open windows of a key group, from whatever its window operator keeps them in."""
+"""Reads the open windows of a key group, in whatever form its window operator keeps them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def saved_windows(
     backend: KeyedStateBackend, aggregation: Any, operator: str
 ) -> Iterator[SavedWindow]:
     """The open windows in ``backend``, whose operator folds elements with ``aggregation`` or keeps them
-    all. Raises IllegalArgumentError if it does the other of these."""
+    all. Raises IllegalArgumentError if the operator does the opposite."""
     contents = _Contents(aggregation, operator)
     actual = {
         (key, state_window): window
@@ -60,7 +60,7 @@ def saved_windows(
 
 
 class _Contents:
-    """Makes values of what is kept for a window."""
+    """Converts the kept contents of a window to values."""
 
     def __init__(self, aggregation: Any, operator: str) -> None:
         self._aggregation = aggregation

@@ -1,4 +1,4 @@
-"""``BatchWriter``: writes a sink's batches; exactly once, on the driver, it knows a batch that comes again."""
+"""``BatchWriter``: writes a sink's batches. With exactly-once delivery it recognises a batch that is run again."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from flinkish.runtime.records.records import Records
 
 
 class SendCounts(NamedTuple):
-    """What a sink has done with a batch, or with a part of it."""
+    """What a sink did with a batch, or with a part of it."""
 
     received: int
-    """How many elements came."""
+    """How many elements the sink got."""
     sent: int
-    """How many records were made of them and sent."""
+    """How many records it sent for them."""
     backPressuredMillis: int | None = None
     """How long it waited until brokers had taken records and more could be sent (ms), if it knows."""
 
@@ -34,12 +34,12 @@ class SendError(JobExecutionError):
 
 
 def total_counts(reports: Sequence[bytes]) -> SendCounts | None:
-    """The sum of what tasks told, each a pickled ``SendCounts``; None if no task wrote."""
+    """The sum of the tasks' counts, each a pickled ``SendCounts``; None if no task wrote."""
     return total([pickle.loads(report) for report in reports])
 
 
 def total(counts: Sequence[SendCounts]) -> SendCounts | None:
-    """The sum of ``counts``; None of none."""
+    """The sum of ``counts``; None if there are none."""
     if not counts:
         return None
     waited = [each.backPressuredMillis for each in counts if each.backPressuredMillis is not None]
@@ -55,8 +55,7 @@ class BatchWriter(ABC):
 
     @abstractmethod
     def write(self, runs: Iterable[Records], batchId: int) -> SendCounts:
-        """Write the elements of a batch, unless they are there from an earlier run. Returns how many that
-        were."""
+        """Write the elements of a batch, unless an earlier run has written them. Returns how many were written."""
 
     @abstractmethod
     def close(self) -> None:

@@ -17,7 +17,7 @@ from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.user_code import user_code_of
 
 BUCKET = "bucket"
-"""The column with the ids, and what the names of directories begin with."""
+"""The name of the column of bucket ids, and the prefix of the directories' names."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Buckets:
     assigner: BucketAssigner[Any]
 
     def added(self, records: Records, columns: RowColumns | None) -> Sequence[Any]:
-        """``columns`` with one more for the buckets; where the sink writes none, pairs of a bucket and an
+        """``columns`` with one more for the buckets; where the sink writes no columns, pairs of a bucket and an
         element."""
         buckets = self._of(records)
         if columns is None:
@@ -57,7 +57,7 @@ class Buckets:
 
 
 def by_bucket(runs: Sequence[Records]) -> dict[str, list[Records]]:
-    """Runs of which ``added`` made the values: those of each bucket, without it."""
+    """The values of each bucket, without it, from runs whose values ``added`` made."""
     found: dict[str, list[Records]] = {}
     for run in runs:
         parts: dict[str, Sequence[Any]]

@@ -83,7 +83,7 @@ class Database(ABC):
             cursor.executemany(sql, rows[start : start + size])
 
     def isTransient(self, error: BaseException) -> bool:
-        """Whether the same transaction may well succeed when it is tried again."""
+        """Whether the same transaction may succeed when it is tried again."""
         return False
 
     def roll_back(self) -> None:
@@ -118,7 +118,7 @@ class Postgresql(Database):
     """PostgreSQL, by psycopg. Rows go in by ``COPY`` where that gives the same rows as the statement."""
 
     FEWEST_COPIED: ClassVar[int] = 100
-    """For fewer rows it does not pay to ask for the columns of the table."""
+    """For fewer rows, looking up the columns of the table takes longer than it saves."""
 
     def __init__(self, options: JdbcConnectionOptions) -> None:
         try:
@@ -138,7 +138,7 @@ class Postgresql(Database):
         self.connection.execute("SET idle_in_transaction_session_timeout = '60s'")
 
     def begin(self) -> None:
-        # Whoever waits for a note of another transaction sees what that has committed
+        # A transaction that waits for the note of another one then sees what that has committed
         self.connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
 
     def claimed(self, sink: SinkId, writers: Sequence[str], batchId: int) -> set[str]:
@@ -161,7 +161,7 @@ class Postgresql(Database):
         return isinstance(error, self._transient)
 
     def _target(self, sql: str) -> CopyTarget | None:
-        """Where ``COPY`` does what ``sql`` does, None if it does not do just that."""
+        """The ``COPY`` that does what ``sql`` does; None if there is none."""
         found = _PLAIN_INSERT.fullmatch(sql)
         if found is None:
             return None
@@ -200,8 +200,8 @@ _COPIED: dict[int, frozenset[object]] = {
     )
     for oid in oids
 }
-"""By the type of the column, the kinds of values of which ``COPY`` and ``INSERT`` make the same, or refuse both. Others
-are cast by an ``INSERT``: it rounds 1.5 for an integer, which ``COPY`` refuses."""
+"""By the type of the column, the kinds of values that ``COPY`` and ``INSERT`` store alike, or both refuse. ``INSERT``
+casts others: it rounds 1.5 for an integer, which ``COPY`` refuses."""
 
 
 class CopyTarget(NamedTuple):

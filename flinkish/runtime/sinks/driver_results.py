@@ -1,4 +1,4 @@
-"""``DriverResults``: warns when the batches of a job bring too much to the driver."""
+"""``DriverResults``: warns when a job sends too many elements to the driver in a batch."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from flinkish.api.errors import DriverResultsWarning
 _LOG = logging.getLogger("flinkish")
 
 MOST_ELEMENTS = 1_000_000
-"""How many elements a batch may bring to the driver without a warning."""
+"""How many elements a batch may send to the driver without a warning."""
 
 
 class DriverResults:
-    """Counts the elements that a batch brings to the driver, and warns once a job."""
+    """Counts the elements that a batch sends to the driver, and warns once per job."""
 
     def __init__(self) -> None:
         self._elements = 0

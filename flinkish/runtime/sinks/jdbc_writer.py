@@ -1,4 +1,4 @@
-"""``JdbcWriter``: writes to a database what one task, or the driver, has of the batches of a ``JdbcSink``."""
+"""``JdbcWriter``: writes the batches of a ``JdbcSink``, or one task's part of them, to a database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ONLY_WRITER = ""
 """The writer of a batch that is written as a whole."""
 
 _PAUSE = 0.1
-"""Seconds before a transaction is tried again, and again so much more before each further try."""
+"""Seconds before a transaction is tried again; each further try waits that much longer."""
 
 Rows = list[list[Any]]
 
@@ -41,7 +41,7 @@ class JdbcWriter(BatchWriter):
         self._database = self._connected()
 
     def prepared(self) -> JdbcWriter:
-        """The writer, when what exactly once needs is in the database."""
+        """The writer, once the database has the table that exactly-once delivery needs."""
         if self._sink.exactlyOnce:
             try:
                 self._database.create()
@@ -55,8 +55,8 @@ class JdbcWriter(BatchWriter):
     def writeParts(
         self, parts: Iterable[tuple[str, Iterable[Records]]], batchId: int
     ) -> SendCounts:
-        """Write parts of a batch by their writers; each has the same elements in every run of the batch. Those that
-        are there from an earlier run are left alone."""
+        """Write parts of a batch by their writers; each has the same elements in every run of the batch. Parts that
+        an earlier run has written are left alone."""
         rows: dict[str, Rows] = {}
         for writer, runs in parts:
             rows.setdefault(writer, []).extend(self._rows(runs))
@@ -82,7 +82,7 @@ class JdbcWriter(BatchWriter):
         return self._sink.executionOptions.maxRetries
 
     def _written(self, rows: Mapping[str, Rows], batchId: int) -> int:
-        """Write in one transaction what is not there yet; returns how many elements that were."""
+        """Write in one transaction what is not there yet; returns how many elements were written."""
         database = self._begun()
         try:
             writers = list(rows)

@@ -1,4 +1,4 @@
-"""``LineWriter``: what a ``FileSink`` of lines writes of its elements, the same in both engines."""
+"""``LineWriter``: converts the elements of a ``FileSink`` to lines, the same way in both engines."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _NO_LINE = re.compile("\ufeff|.*?[\r\n]", re.DOTALL)
 
 @dataclass(frozen=True)
 class LineWriter:
-    """Writes elements as lines of ``format``: text, CSV or JSON. Where the columns are known elements come as
-    columns, with the names ``columns``. Times of others are of ``timeZone``."""
+    """Writes elements as lines of ``format``: text, CSV or JSON. Where the columns are known, elements come as
+    columns with the names ``columns``. Times in other elements are written in ``timeZone``."""
 
     sink: str
     """Its name, for errors."""
@@ -36,7 +36,7 @@ class LineWriter:
     separator: str = ","
     header: bool = False
     encoder: Encoder[Any] | None = None
-    """What writes the elements instead, of a format of text."""
+    """Encodes the elements instead, if the format is text."""
 
     @property
     def head(self) -> str | None:
@@ -103,7 +103,7 @@ class LineWriter:
         return stream.getvalue()
 
     def _lines_of_encoder(self, values: Sequence[Any]) -> str:
-        """What an encoder writes, where Spark writes lines: without the last line break, which Spark writes."""
+        """What an encoder writes, without the last line break: Spark, which writes lines here, adds that."""
         assert self.encoder is not None
         data = self._encoded(self.encoder, values)
         try:

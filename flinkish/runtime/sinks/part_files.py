@@ -23,7 +23,7 @@ _UNFINISHED = "_unfinished"
 
 @dataclass(frozen=True)
 class PartFiles:
-    """Where the tasks of a sink write, and what."""
+    """The directory that the tasks of a sink write to, and their writer."""
 
     directory: str
     ending: str
@@ -46,8 +46,7 @@ class PartFiles:
             raise self._unwritten(error) from None
 
     def publish(self, parts: Sequence[str], batchId: int) -> None:
-        """Let the files of those names be the result of a batch, in place of what it wrote before if it comes
-        again."""
+        """Make the files of those names the result of a batch, replacing what an earlier run of the batch wrote."""
         target = Path(self.directory, f"batch={batchId}")
         whole = self._unfinished / target.name
         try:

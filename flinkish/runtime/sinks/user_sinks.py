@@ -36,7 +36,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
 @dataclass(frozen=True)
 class BatchContext(WriterInitContext, CommitterInitContext):
-    """The batch that a writer or a committer is made for."""
+    """The batch that a writer or committer is created for."""
 
     taskInfo: TaskInfo
     batchId: int
@@ -56,12 +56,13 @@ class _ElementContext(SinkWriterContext):
 
 
 class Written(NamedTuple):
-    """What a subtask made of a batch."""
+    """The outcome of a batch in one subtask."""
 
     prepared: Collection[Any]
     """What is to be committed."""
     changes: Sequence[AttributeChange]
-    """What the writer changed beside itself, in its copy of the sink and of what that refers to."""
+    """The attributes that the writer changed outside itself, in its copy of the sink and in what the sink refers
+    to."""
 
 
 def write(name: str, sink: Sink[Any], runs: Iterable[Records], context: BatchContext) -> Written:

@@ -22,7 +22,7 @@ while it is idle."""
 
 @dataclass(frozen=True)
 class SourceAlignment:
-    """What a source keeps in step with: the ``members`` of its group, by uid, itself among them."""
+    """The group that a source is aligned with: its ``members`` by uid, the source among them."""
 
     uid: str
     members: tuple[str, ...]
@@ -30,7 +30,7 @@ class SourceAlignment:
     updateInterval: int
 
     def mayRead(self, watermarks: Watermarks) -> bool:
-        """Whether the source may read on. One that has no watermark yet may, as may the lowest."""
+        """Whether the source may read on. A source without a watermark may, and so may the one with the lowest."""
         own = watermarks.get(self.uid)
         if own is None:
             return True

@@ -1,4 +1,4 @@
-"""Numbers, and what a generator makes of them, as runs of records."""
+"""Numbers, and the elements that a generator makes from them, as runs of records."""
 
 from __future__ import annotations
 

@@ -76,10 +76,10 @@ class SourcePlanner(ABC):
         """The pieces of a step, cut and divided among tasks in order; always the same for a step."""
 
     def clear(self) -> None:
-        """Called now and then: remove what is kept of steps that no batch may run again."""
+        """Called from time to time: remove what is kept of steps that no batch will run again."""
 
     def freeze(self) -> None:
-        """From now on, plan only what exists now. Does nothing for bounded input, which all exists."""
+        """From now on, plan only what exists now. Does nothing for bounded input, all of which exists."""
 
     def descriptors(self, step: Step, firstPart: int) -> list[list[str]]:
         """The descriptors of a step, a list for each task: the number of the part, counted from
@@ -103,7 +103,7 @@ LARGEST_SPLIT = 128 << 20
 
 
 OPENING = 256 << 10
-"""A file costs as much as so many bytes more."""
+"""Opening a file costs as much as reading this many bytes."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +124,11 @@ LISTING_PAUSE = 5
 """The pause before a directory is listed again, as a multiple of the time that listing took."""
 
 FRESH_SECONDS = 60
-"""A file that was changed less than so long before it was planned is looked at for as long again: it may be
-one that is still being written."""
+"""A file that was modified less than this long before it was planned is checked for as long again, as it may still be
+being written."""
 
 GROWTH_PAUSE = 1.0
-"""The pause between two such looks, in seconds."""
+"""The pause between two such checks, in seconds."""
 
 
 class FilePlanner(SourcePlanner):
@@ -169,7 +169,7 @@ class FilePlanner(SourcePlanner):
         self._frozen = False
         self._next_look = 0.0
         self._fresh: list[tuple[float, FileToRead]] = []
-        """Files that may still be being written, each with the time until which it is looked at."""
+        """Files that may still be being written, each with the time until which it is checked."""
         self._next_growth_look = 0.0
 
     @classmethod
@@ -206,7 +206,7 @@ class FilePlanner(SourcePlanner):
         return Step([(file.changed, file.path, file.size) for file in files], self._ended)
 
     def _next_count(self) -> int:
-        """How many of the files that wait are in the next step."""
+        """How many of the waiting files go into the next step."""
         most = min(self._filesPerBatch or len(self._waiting), len(self._waiting))
         sizes = accumulate(file.size for file in self._waiting[:most])
         within = sum(1 for _ in takewhile(lambda size: size <= self._bytesPerBatch, sizes))
@@ -316,7 +316,7 @@ class FilePlanner(SourcePlanner):
         self._fresh += [(until, file) for file in files if file.changed > oldest]
 
     def _look_for_growth(self, now: float) -> None:
-        """Warn of files that are no longer as long as they were when they were planned."""
+        """Warn about files whose length has changed since they were planned."""
         if not self._fresh or now < self._next_growth_look:
             return
         self._next_growth_look = now + GROWTH_PAUSE
@@ -412,7 +412,7 @@ def _alternatives(pattern: str) -> list[str]:
 # ---- numbers -----------------------------------------------------------------------------------
 
 FEWEST_NUMBERS = 10_000
-"""The least numbers for a task, unless there are no more."""
+"""The fewest numbers that a task gets, unless there are no more."""
 
 
 class NumberPlanner(SourcePlanner):
@@ -453,7 +453,7 @@ class NumberPlanner(SourcePlanner):
         return {"next": self._next}
 
     def begin(self, position: Mapping[str, Any]) -> None:
-        # Of a source that has ended there is no more to say
+        # A source that has ended may have no position
         self._next = self._begun = position.get("next", self._next)
 
     def backlog(self) -> SourceBacklog:
@@ -525,7 +525,7 @@ class FramePlanner(SourcePlanner):
     def _read(self) -> list[dict[str, Any]]:
         if self._steps is None:
             with open(self._index, encoding="utf-8") as lines:
-                # Of an older checkpoint a line has the frames only
+                # In older checkpoints a line has only the frames
                 read = [json.loads(line) for line in lines]
             self._steps = [line if isinstance(line, dict) else {"frames": line} for line in read]
         return self._steps

@@ -1,4 +1,4 @@
-"""Runs a SourceFunction: what it emits to its context is read ahead, as the elements of other sources of a user's are."""
+"""Runs a SourceFunction: what it emits to its context is read ahead, like the elements of a user's other sources."""
 
 from __future__ import annotations
 

@@ -60,13 +60,13 @@ ELEMENTS_A_FRAME = 10_000
 _FRAMES = ".frames"
 
 _RETAINED = 200
-"""As many files of frames are kept as the plan log keeps steps."""
+"""This many files of frames are kept, as many as the plan log keeps steps."""
 
 
 @dataclass(frozen=True)
 class Portion:
-    """What a batch takes of a source: the records with the watermarks among them, the position after them, and
-    whether it has ended."""
+    """What a batch takes from a source: the records and the watermarks among them, the position after them, and
+    whether the source has ended."""
 
     records: Records
     watermarks: Marks
@@ -77,8 +77,8 @@ class Portion:
 class ReadAhead:
     """Runs the generator of ``source`` from ``position`` on in a thread, up to ``most`` elements ahead.
 
-    An unbounded source gives what has come; a bounded one ``most`` at a time, so that its batches do not
-    depend on how quick it is.
+    An unbounded source gives what has arrived; a bounded one ``most`` elements at a time, so that its batches do not
+    depend on its speed.
     """
 
     def __init__(self, name: str, source: Source[Any], position: Any, most: int) -> None:
@@ -94,7 +94,7 @@ class ReadAhead:
         self._room = threading.Event()
         self._room.set()
         self._closed = False
-        # Whether elements are hidden in errors is a variable of the context
+        # A context variable says whether elements are hidden in errors
         context = copy_context()
         threading.Thread(
             target=context.run, args=(self._run, source), name=f"read() of {name}", daemon=True
@@ -258,7 +258,7 @@ def _written(path: str, file: Any, frames: Iterable[bytes]) -> list[tuple[str, i
 
 
 class UserSourcePlanner(SourcePlanner):
-    """Plans what a user's source gives, and writes it to ``frames``.
+    """Plans what a user's source emits, and writes it to ``frames``.
 
     ``source`` is the pickled source. The first piece of a step is the number of the step and the position
     after it; each of the others is a file, and where a frame is in it.
@@ -333,7 +333,7 @@ class UserSourcePlanner(SourcePlanner):
         self._position, self._began_ended = position["position"], position["ended"]
 
     def freeze(self) -> None:
-        # A bounded source all exists
+        # All of a bounded source exists
         if not (self._ended or self._began_ended) and not self._reader().bounded:
             self._frozen = self._reader().waiting
 

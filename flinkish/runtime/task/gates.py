@@ -34,7 +34,7 @@ from flinkish.runtime.records.records import Records
 from flinkish.runtime.reports import InputReport
 from flinkish.runtime.task.key_order import in_key_order
 from flinkish.runtime.task.valve import StatusWatermarkValve
-from flinkish.runtime.time.watermarks import combined
+from flinkish.runtime.time.watermark_generation import combined
 
 
 @dataclass(frozen=True)

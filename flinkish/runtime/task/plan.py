@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from flinkish.api.environment.configuration import DEFAULT_COLUMN_CHECKS
 from flinkish.api.plan.operators import Splits
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.program_classes import ProgramClasses
 from flinkish.runtime.records.columns import ElementColumns
 from flinkish.runtime.records.keys import key_group_of, stable_hash

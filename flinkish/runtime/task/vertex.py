@@ -71,7 +71,7 @@ from flinkish.runtime.task.writer import (
 )
 from flinkish.runtime.task_logs import TaskLog
 from flinkish.runtime.time.clock import ProcessingTimeService
-from flinkish.runtime.time.watermarks import JoinedSplits
+from flinkish.runtime.time.watermark_generation import JoinedSplits
 from flinkish.runtime.windowing.window_contents import TABLE as WINDOW_CONTENTS
 
 T = TypeVar("T")

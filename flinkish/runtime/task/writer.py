@@ -41,7 +41,7 @@ from flinkish.runtime.sinks.buckets import Buckets
 from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.gates import CLOSING, FrameRow, Gate, Slice
 from flinkish.runtime.task.ticks import tick
-from flinkish.runtime.time.watermarks import JoinedSplits
+from flinkish.runtime.time.watermark_generation import JoinedSplits
 
 RECORDS_A_FRAME = 1 << 17
 """The number of records after which a writer cuts frames, to bound its memory."""
@@ -203,7 +203,9 @@ class KeyedRecordWriter(RecordWriter):
         if not self._folded or len(records):
             keys, hashes = self._keys.of(records.values)
             keyed = Records(records.values, records.timestamps, keys, hashes)
-            folded = self._fold.of(keyed) if self._fold and self._follow(marks, keyed) else None
+            folded = (
+                self._fold.partials(keyed) if self._fold and self._follow(marks, keyed) else None
+            )
             if folded is None:
                 self._write_folded()
                 self._distribute(self._encoded(keyed), marks)

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from flinkish.api.errors import MissingTimestampError, NotSupportedError
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.durations import fits_long
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flinkish.api.errors import MissingTimestampError
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.records.records import NO_TIMESTAMP

@@ -21,7 +21,7 @@ from flinkish.api.functions.state import (
     ReducingStateDescriptor,
     StateDescriptor,
 )
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.windowing.evictors import TimestampedValue
 from flinkish.runtime.records.copies import copied
 from flinkish.runtime.state.accumulation import added, merged, reduced

@@ -9,7 +9,7 @@ from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.runtime_context import KeyedStateStore
 from flinkish.api.functions.tagged import Sides
 from flinkish.api.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.records.copies import handed_out

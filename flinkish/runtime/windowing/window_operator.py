@@ -17,7 +17,7 @@ from flinkish.api.errors import (
     UnfitElementError,
     shown,
 )
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.durations import to_long
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing.assigners import TumblingWindows

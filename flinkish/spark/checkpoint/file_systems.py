@@ -30,7 +30,7 @@ def file_system(session: SparkSession, uri: str) -> tuple[fs.FileSystem, str]:
     """
     parsed = urlparse(uri)
     if not parsed.scheme:
-        # Spark's default file system, and not this machine's, or nobody would ask
+        # It is Spark's default file system; this is not called for one of this machine
         raise NotSupportedError(f"only Spark knows on which file system {uri} is: pass a URI")
     if parsed.scheme == "file":
         raise NotSupportedError(f"{uri} is on the machine of the server, and not on this one")
@@ -70,10 +70,10 @@ def _s3(session: SparkSession, bucket: str) -> fs.S3FileSystem:
         region=region or "us-east-1",
         scheme=scheme,
         endpoint_override=endpoint,
-        # The 1 and 3 s of pyarrow are short for a busy store
+        # pyarrow's timeouts of 1 and 3 s are short for a busy store
         connect_timeout=30,
         request_timeout=60,
-        # One request for a small object in place of three
+        # One request for a small object instead of three
         allow_delayed_open=True,
         force_virtual_addressing=endpoint is not None and setting("path.style.access") != "true",
     )

@@ -77,7 +77,7 @@ class CheckpointPlan:
 
     @property
     def keyGroups(self) -> int | None:
-        """How many parts its keyed state is in, None if it is new."""
+        """The number of key groups of its keyed state, None if it is new."""
         return None if self._fields is None else self._fields["keyGroups"]
 
     @cached_property
@@ -91,7 +91,7 @@ class CheckpointPlan:
 
     @property
     def identities(self) -> Identities:
-        """What its sources and operators are known by."""
+        """The identities of its sources and operators."""
         nodes = self._begun.get("nodes", {}) if self._fields is None else self._fields["nodes"]
         return {uid: NodeIdentity.ofDict(fields) for uid, fields in nodes.items()}
 
@@ -108,7 +108,7 @@ class CheckpointPlan:
 
     @property
     def firstBatch(self) -> int:
-        """What number the first batch has for the sinks: 0, or the next after that of a savepoint."""
+        """The number that the first batch has for the sinks: 0, or the one after the last batch of a savepoint."""
         return int(self._begun.get("firstBatch", 0))
 
     def beginFrom(self, savepoint: SavepointMetadata) -> None:
@@ -288,7 +288,8 @@ def _cut_off(file: Path | str, reason: object, remedy: str) -> CorruptCheckpoint
 
 
 def _check_file_sinks(session: SparkSession, graph: JobGraph, new: bool) -> None:
-    """A file sink owns its directory: what it writes in a batch replaces what is there of it."""
+    """Checks that each file sink has a directory of its own, and if the checkpoint is ``new`` one without output: what
+    it writes in a batch replaces what is there of the batch."""
     paths: set[str] = set()
     for vertex in graph.sinks:
         sink = vertex.head.content

@@ -52,7 +52,7 @@ class Directory:
         return f"{self.path}/{name}"
 
     def holds(self, pattern: str) -> bool:
-        """Whether there is anything of such a name in the directory."""
+        """Whether the directory has an entry that matches ``pattern``."""
         if self._local is not None:
             return any(self._local.glob(pattern))
         return self._driver.missing(self.child(pattern)) is None
@@ -96,12 +96,12 @@ class CheckpointStorage(Directory):
         return rows[0][0].splitlines() if rows else []
 
     def lastOffsets(self) -> list[str]:
-        """What Spark has noted last of where its sources are."""
+        """The last offsets of the sources that Spark has logged."""
         batch = self.lastBatch("query/offsets")
         return [] if batch is None else self.offsets(batch)
 
     def offsets(self, batch: int) -> list[str]:
-        """What Spark has noted of where its sources are after a batch."""
+        """The offsets of the sources that Spark has logged after a batch."""
         # A version and the settings come first
         return self.readLines(f"query/offsets/{batch}")[2:]
 

@@ -1,4 +1,4 @@
-"""Directories in the temporary folder: for their owner only, and gone with the job, also after a crash."""
+"""Directories in the temporary folder, readable by their owner only, and removed with the job, also after a crash."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _clear_left_behind(folder: Path) -> None:
 
 
 def _remove_unlocked(entry: os.DirEntry[str]) -> None:
-    # Others may write to the folder: nothing is followed, and nothing of theirs is touched.
+    # Others may write to the folder: no link is followed, and no other user's file is touched.
     if not entry.is_dir(follow_symlinks=False):
         return
     if entry.stat(follow_symlinks=False).st_uid != os.getuid():

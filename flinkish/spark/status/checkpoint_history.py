@@ -19,7 +19,7 @@ from flinkish.spark.session.quiet_logs import quiet_py4j
 _MOST_LINES = 2 * BATCHES_KEPT
 
 _SECONDS = 30.0
-"""The shortest time between two writings elsewhere."""
+"""The shortest time between two writes to another file system."""
 
 _PLACES = ("history/even", "history/odd")
 
@@ -63,7 +63,7 @@ class HistoryFile:
             self._lines += 1
 
     def flush(self, whole: Callable[[], list[str]]) -> None:
-        """All has been written."""
+        """Does nothing, as all lines have been written."""
 
 
 class StoredHistory:
@@ -79,7 +79,7 @@ class StoredHistory:
         """The lines of both texts, the one written first first."""
         texts: list[tuple[int, list[str]]] = []
         for place in _PLACES:
-            # Whatever is wrong with it, the job is not to fail for it
+            # Whatever is wrong with the history, the job must not fail because of it
             with quiet_py4j(), suppress(Exception):
                 first, *lines = (self._storage.readText(place) or "").split("\n")
                 texts.append((int(first), lines))
@@ -88,13 +88,13 @@ class StoredHistory:
             yield from lines
 
     def append(self, line: str, whole: Callable[[], list[str]]) -> None:
-        """Write all, unless that was done lately."""
+        """Write all lines, unless they were written recently."""
         self._changed = True
         if time.monotonic() >= self._next:
             self._write(whole())
 
     def flush(self, whole: Callable[[], list[str]]) -> None:
-        """Write what is not written."""
+        """Write the lines that are not written yet."""
         if self._changed:
             self._write(whole())
 

@@ -20,7 +20,7 @@ from flinkish import (
 )
 from flinkish.api.errors import MissingTimestampError, UserFunctionError
 from flinkish.api.functions.aggregations import ComparableAggregator, SumAggregator
-from flinkish.api.plan.windows import WindowOperatorDescription, apply_call, process_call
+from flinkish.api.plan.window_operator import WindowOperatorDescription, apply_call, process_call
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.records.records import Records

@@ -244,7 +244,7 @@ def test_these_are_never_called(kind: type[Noting], monkeypatch: pytest.MonkeyPa
     assert fold.reason is None
     calls: list[int] = []
     monkeypatch.setattr(
-        "flinkish.runtime.time.watermarks.WatermarkGeneration.onEvent",
+        "flinkish.runtime.time.watermark_generation.WatermarkGeneration.onEvent",
         lambda self, event, timestamp, output: calls.append(timestamp),
     )
     seen.run([(5, 0, "b"), (7, 1, "c")])

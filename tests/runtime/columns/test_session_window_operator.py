@@ -16,7 +16,7 @@ from flinkish import (
     OutputTag,
 )
 from flinkish.api.functions.aggregations import ComparableAggregator, SumAggregator
-from flinkish.api.plan.windows import WindowOperatorDescription, apply_call
+from flinkish.api.plan.window_operator import WindowOperatorDescription, apply_call
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.runtime.columns.session_windows import ColumnSessionWindows
 from flinkish.runtime.windowing.window_operator import WindowOperator

@@ -11,7 +11,7 @@ import pytest
 
 from flinkish import EventTimeTrigger, TumblingEventTimeWindows, WatermarkStatus
 from flinkish.api.functions.aggregations import SumAggregator
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.runtime.columns.panes import PaneFold
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.records.frames import Frame, decode_frame

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 import flinkish as fl
-from flinkish.runtime.time.watermarks import (
+from flinkish.runtime.time.watermark_generation import (
     DeferredOutput,
     ImmediateOutput,
     WatermarkOutputMultiplexer,

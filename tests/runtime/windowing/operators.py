@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from flinkish import OutputTag
 from flinkish.api.functions.runtime_context import TaskInfo
-from flinkish.api.plan.windows import WindowOperatorDescription
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.columns.panes import PaneFold
@@ -100,7 +100,7 @@ class WindowOperatorDriver:
         assert self._fold is not None
         half = len(records) // 2
         halves = records.slice(0, half), records.slice(half, len(records))
-        parts = [self._fold.of(part) for part in halves if len(part)]
+        parts = [self._fold.partials(part) for part in halves if len(part)]
         folded = [part for part in parts if part is not None]
         if not folded or len(folded) < len(parts):
             return None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from flinkish import AggregateFunction, ProcessWindowFunction, TimeWindow
 from flinkish.api.errors import FlinkishError
 from flinkish.api.functions.aggregations import ComparableAggregator
-from flinkish.api.plan.windows import apply_call, process_call
+from flinkish.api.plan.window_operator import apply_call, process_call
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from tests.runtime.windowing.operators import WindowOperatorDriver
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.functions.adapt import results_of
-from flinkish.api.plan.windows import WindowCall
+from flinkish.api.plan.window_operator import WindowCall
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
 from flinkish.runtime.columns.tracing.column_function import (

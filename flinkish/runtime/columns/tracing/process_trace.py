@@ -166,11 +166,11 @@ class _Situation:
             known = self.states[state] = _StandIn(self.trace, self._start_of(state))
         return known
 
-    def _stand_in(self, value: Any) -> _StandIn | _NotYet | _Aggregation | None:
+    def _stand_in(self, value: Any) -> _StandIn | _NotYet | Callable[..., Any] | None:
         if isinstance(value, RuntimeContext):
             raise self.trace.refusal("uses its runtime context")
-        if isinstance(value, FieldAggregator):
-            return _Aggregation(self.trace, value)
+        if isinstance(value, MethodType) and isinstance(value.__self__, FieldAggregator):
+            return _Aggregation(self.trace, value.__self__).reduce
         if self._default_of is None and isinstance(value, ValueState):
             return _not_yet(self.trace)
         return self.state(value) if isinstance(value, State) else None

@@ -10,7 +10,7 @@ from flinkish.api.eventtime.watermarks import WatermarkOutput
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.output import Output
-from flinkish.runtime.time.watermarks import JoinedSplits
+from flinkish.runtime.time.watermark_generation import JoinedSplits
 
 
 class HeldSignals:

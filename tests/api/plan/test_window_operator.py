@@ -3,7 +3,7 @@
 import pytest
 
 import flinkish as fl
-from flinkish.api.plan.windows import AlignedLayout
+from flinkish.api.plan.window_operator import AlignedLayout
 from flinkish.compat.stream_analytics import CappedSessionWindows
 from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.columns.session_windows import ColumnSessionWindows
