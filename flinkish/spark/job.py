@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from flinkish.api.errors import ElementsNeededError, IllegalStateError
+from flinkish.api.errors import ElementsNeededError, IllegalStateError, NotSupportedError
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
 from flinkish.api.execution.details import JobDetails
 from flinkish.deployment.restarts import RestartBackoff, is_recoverable
@@ -161,6 +161,11 @@ class SparkJobClient(JobClient):
 
     def profileBatch(self) -> None:
         self._check_runs("profileBatch")
+        if not self._driver.reachesWorkers:
+            raise NotSupportedError(
+                "profileBatch: over Spark Connect nothing tells the tasks of a batch to sample their stacks. Run the job"
+                " in local execution, or with a session that is not of Spark Connect."
+            )
         self._metrics.profiler.request()
 
     def _writer_of_savepoints(self, method: str) -> JobSavepoints:

@@ -29,7 +29,7 @@ from tests.benchmarks.inputs import INPUTS
 from tests.benchmarks.jobs import JOBS, Job, StreamReader, SumAndCount
 from tests.benchmarks.micro_batches import run_flinkish
 from tests.benchmarks.results import digest
-from tests.reliability.processes import tree_of
+from tests.reliability.processes import ROOT, tree_of
 
 SALTS = 16
 
@@ -135,6 +135,8 @@ def main(master: str, log: str, output: str, files: str, elements: str, *names: 
         .config("spark.driver.memory", "1g")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.ui.enabled", "false")
+        # The jobs are in modules of the tests, which nothing else brings there
+        .config("spark.executorEnv.PYTHONPATH", str(ROOT))
         # A process with a small part of a core answers late
         .config("spark.python.authenticate.socketTimeout", "300s")
         .config("spark.network.timeout", "600s")

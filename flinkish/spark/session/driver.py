@@ -30,7 +30,7 @@ class Driver(ABC):
     """The driver of ``session``: what it calls, and which files it sees."""
 
     reachesWorkers: ClassVar[bool]
-    """Whether a query of this process can be given to all workers of another."""
+    """Whether this process reaches the workers of a query: to close what they keep, and to have them sample a batch."""
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
