@@ -80,9 +80,10 @@ kills: $(READY)
 	$(BIN)/pytest -m kills tests/reliability
 
 # Kills a job from topic to topic a hundred times, or KILLS, with its broker; and looks what a consumer finds.
+# With DIRECTORY it goes on where the last time ended.
 kills-kafka: $(READY) maven
 	$(BIN)/python -m tests.maven bring broker
-	$(BIN)/python -m tests.kafka.kill_loop $(if $(KILLS),--kills $(KILLS))
+	$(BIN)/python -m tests.kafka.kill_loop $(if $(KILLS),--kills $(KILLS)) $(if $(DIRECTORY),--directory $(DIRECTORY))
 
 # Jobs over Spark Connect, on a server in a process of its own; no other session may be in the process of the tests.
 test-connect: $(READY)
@@ -125,7 +126,8 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks $(if $(JOBS),--jobs $(JOBS)) $(if $(ELEMENTS),--elements $(ELEMENTS)) $(BENCH)
 
-# A million messages through Kafka, beside Spark's own query with Spark's own connector; or ELEMENTS.
+# A million messages through Kafka, beside Spark's own query with Spark's own connector and Flink in Java
+# with its own; or ELEMENTS.
 bench-kafka: $(READY) maven
 	$(BIN)/python -m tests.maven bring broker connector flink
 	$(BIN)/python -m tests.kafka.benchmark $(if $(ELEMENTS),--messages $(ELEMENTS))
