@@ -44,9 +44,7 @@ def test_a_terminal_shows_the_phases_from_the_beginning(terminal):
         wait_for(lambda: "clicks by user: first batch, " in terminal(), seconds=20)
         client.told = details()
         wait_for(
-            lambda: (
-                "clicks by user: batch 40, files 12/40, files 12/40, about " in terminal()
-            ),
+            lambda: "clicks by user: batch 40, files 12/40, files 12/40, about " in terminal(),
             seconds=20,
         )
     assert terminal().endswith("\r\x1b[K")
