@@ -57,6 +57,7 @@ from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS, StageTask
 from flinkish.runtime.task.ticks import clock_ticks
 from flinkish.runtime.task.vertex import SourceTask
+from flinkish.runtime.task_logs import log_unhandled
 
 _LOG = logging.getLogger("flinkish")
 
@@ -391,6 +392,7 @@ class LocalJob:
                 if counts is not None:
                     batch.reports.append(sink_report(uid, self._sink_names[uid], counts))
                 batch.written.add(uid)
+        log_unhandled(record for report in batch.reports for record in report.logs)
         self.metrics.add(batch.reports)
         for store in self._stores.values():
             store.endBatch()

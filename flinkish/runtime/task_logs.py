@@ -94,7 +94,23 @@ def log_again(reports: Iterable[LogReport]) -> None:
             logger.handle(record)
 
 
+def log_unhandled(reports: Iterable[LogReport]) -> None:
+    """Print what tasks in this process have logged where the program has no handler: the handler of the task, which is
+    one, has kept Python from printing it."""
+    last = logging.lastResort
+    for report in reports:
+        if last is None or report.level < last.level:
+            continue
+        if not logging.getLogger(report.logger).hasHandlers():
+            record = logging.LogRecord(
+                report.logger, report.level, "(task)", 0, _named(report), (), None
+            )
+            last.handle(record)
+
+
 def _named(report: LogReport) -> str:
+    if report.message.startswith(f"{report.operator}: "):
+        return report.message
     return f"[{report.operator}] {report.message}"
 
 

@@ -136,7 +136,7 @@ class SparkPipelineExecutor:
                         config=config,
                         directory=given,
                         checkpointed=not batch,
-                        engineUI=spark_ui(),
+                        engineUI=spark_ui(session),
                     )
                     return SparkJobClient(
                         name=jobName,

@@ -1,6 +1,8 @@
 """How tasks learn that the stacks of their batch are sampled: by a local property of Spark's, which comes with each task.
 
-Properties are of the SparkContext, which some managed platforms do not hand out. Jobs run there too, without profiles.
+Properties are of the session's SparkContext. A session of Spark Connect has none, and some managed platforms do not hand it
+out: jobs run there too, without profiles. It is never asked for by ``SparkContext.getOrCreate()``, which would start a Spark
+here.
 """
 
 from __future__ import annotations
@@ -8,8 +10,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from pyspark import SparkContext, TaskContext
+from pyspark import TaskContext
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _PROFILED = "flinkish.profiled"
 
@@ -17,15 +23,15 @@ _LOG = logging.getLogger("flinkish")
 
 
 @contextmanager
-def profiled_jobs() -> Iterator[None]:
+def profiled_jobs(session: SparkSession) -> Iterator[None]:
     """The tasks of the Spark jobs that this thread starts inside the block are sampled. The JVM answers the thread of a
     sink in the one that runs the batch, and so its tasks have the property."""
     try:
-        context = SparkContext.getOrCreate()
+        context = session.sparkContext
         context.setLocalProperty(_PROFILED, "true")
     except Exception as error:
         context = None
-        _LOG.warning("no batch can be profiled, as this platform has no SparkContext: %s", error)
+        _LOG.warning("no batch can be profiled, as this session has no SparkContext: %s", error)
     try:
         yield
     finally:
@@ -39,9 +45,9 @@ def is_profiled() -> bool:
     return context is not None and context.getLocalProperty(_PROFILED) is not None
 
 
-def spark_ui() -> str | None:
+def spark_ui(session: SparkSession) -> str | None:
     """The address of Spark's own web page, None if it is off or not to be known."""
     try:
-        return SparkContext.getOrCreate().uiWebUrl
+        return session.sparkContext.uiWebUrl
     except Exception:
         return None

@@ -1,4 +1,4 @@
-"""What the web page costs: a job in pairs of runs, with the page that a browser looks at once a second, and without.
+"""What the web page and the metering behind it cost: processor time, in turns in one process.
 
 python -m tests.benchmarks.web_page
 """
@@ -7,58 +7,59 @@ from __future__ import annotations
 
 import json
 import statistics
-import subprocess
-import sys
+import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from urllib.request import urlopen
 
 import flinkish as fl
+from flinkish.runtime import reports
 
-PAIRS = 3
-ELEMENTS = 60_000
-BATCHES = 5
-
-_BROWSER = """
-import sys, time
-from urllib.request import urlopen
-jobs, address = 0, sys.argv[1]
-while True:
-    import json
-    (job, *_) = json.load(urlopen(address + "/api/jobs/overview"))["jobs"] or [None]
-    if job:
-        urlopen(f"{address}/api/jobs/{job['jid']}/details?batches=50").read()
-    time.sleep(1)
-"""
-"""What the page asks once a second, from another process, as a browser is."""
+TURNS = 4
+BATCHES = 200
+ELEMENTS_A_BATCH = 100
+"""Few, as the metering is by batch and key group."""
 
 
-def _seconds(environment: fl.StreamExecutionEnvironment) -> float:
-    """How long the batches of a job took, the first of which is left out."""
+def _milliseconds_a_batch(page: bool) -> float:
+    """The processor time of a batch of two keyed operators; ``page``: one is asked once a second."""
+    environment = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    environment.setParallelism(2).getConfig().setElementsPerBatch(ELEMENTS_A_BATCH)
     at = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda n, t: n)
-    environment.getConfig().setElementsPerBatch(ELEMENTS // BATCHES)
-    numbers = environment.fromSequence(0, ELEMENTS - 1).assignTimestampsAndWatermarks(at)
-    windows = numbers.keyBy(lambda n: n % 1000).window(fl.TumblingEventTimeWindows.of(200_000))
-    windows.reduce(lambda a, b: a + b).forEachBatch(lambda values, batch: None)
+    count = BATCHES * ELEMENTS_A_BATCH
+    numbers = environment.fromSequence(1, count).assignTimestampsAndWatermarks(at)
+    windows = numbers.keyBy(lambda n: n % 100).window(fl.TumblingEventTimeWindows.of(2_000))
+    sums = windows.reduce(lambda a, b: a + b)
+    sums.keyBy(lambda n: n % 10).reduce(max).forEachBatch(lambda values, batch: None)
+    web = environment.enableWebUI() if page else None
+    ended = threading.Event()
+    began = time.process_time()
     client = environment.executeAsync("measured")
+
+    def ask(address: str) -> None:
+        while not ended.wait(1):
+            urlopen(f"{address}/api/jobs/{client.getJobID()}/details?batches=50").read()
+
+    if web is not None:
+        asking = threading.Thread(target=ask, args=(web.url.partition("/#")[0],))
+        asking.start()
     client.getJobExecutionResult()
-    return sum(batch.duration for batch in client.getJobDetails().batches[1:]) / 1000
-
-
-def _with_page() -> float:
-    environment = fl.StreamExecutionEnvironment.getExecutionEnvironment().setParallelism(2)
-    web = environment.enableWebUI()
-    browser = subprocess.Popen([sys.executable, "-c", _BROWSER, web.url.partition("/#")[0]])
-    try:
-        time.sleep(0.5)
-        return _seconds(environment)
-    finally:
-        browser.kill()
-        browser.wait()
+    took = time.process_time() - began
+    ended.set()
+    if web is not None:
+        asking.join()
         web.close()
+    return 1000 * took / BATCHES
 
 
-def _without_page() -> float:
-    return _seconds(fl.StreamExecutionEnvironment.getExecutionEnvironment().setParallelism(2))
+def _reading_each_time() -> float:
+    """Without a page, where each task reads what its process needs."""
+    seconds, reports._WORKER_SECONDS = reports._WORKER_SECONDS, -1.0
+    try:
+        return _milliseconds_a_batch(page=False)
+    finally:
+        reports._WORKER_SECONDS = seconds
 
 
 def _milliseconds_a_call(calls: int = 200) -> tuple[float, float]:
@@ -84,15 +85,24 @@ def _milliseconds_a_call(calls: int = 200) -> tuple[float, float]:
 
 def main() -> None:
     """Print the figures."""
-    _without_page()
-    ratios = []
-    for pair in range(PAIRS):
+    sides: dict[str, Callable[[], float]] = {
+        "without a page": partial(_milliseconds_a_batch, page=False),
+        "with a page": partial(_milliseconds_a_batch, page=True),
+        "without, process read by each task": _reading_each_time,
+    }
+    first, *others = sides
+    sides[first]()
+    found: dict[str, list[float]] = {name: [] for name in sides}
+    for turn in range(TURNS):
         # By turns which is first, as the machine may slow down
-        order = (_with_page, _without_page) if pair % 2 else (_without_page, _with_page)
-        found = {run: run() for run in order}
-        ratios.append(found[_with_page] / found[_without_page])
-        print(f"with {found[_with_page]:.2f} s, without {found[_without_page]:.2f} s", flush=True)
-    print(f"ratio: median {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}")
+        for name in list(sides)[:: -1 if turn % 2 else 1]:
+            found[name].append(sides[name]())
+    for name, each in found.items():
+        print(f"{name}: {statistics.median(each):.2f} ms of processor time a batch")
+    for name in others:
+        ratios = [one / other for one, other in zip(found[name], found[first])]
+        spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+        print(f"{name}: {statistics.median(ratios):.2f} times as much, {spread}")
     processor, took = _milliseconds_a_call()
     print(f"a call: {took:.1f} ms, {processor:.1f} ms of processor time with the client's part")
 

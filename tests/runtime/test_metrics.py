@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import time
+from types import SimpleNamespace
+
 import pytest
 
 import flinkish as fl
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing.content_windows import ContentChangeWindows
 from flinkish.compat import storm, streaminsight
+from flinkish.runtime import reports
 from tests.conformance.families.keyed_process import Timers
 from tests.conformance.families.two_inputs import RULES, Meeting
 from tests.runtime.micro_batches import MicroBatches
@@ -149,3 +154,25 @@ def test_two_inputs(build):
     found = list(measured(lambda s: build(s.filter(lambda e: True), s.filter(lambda e: e[1] < 5))))
     assert [metrics.numRecordsIn for metrics in found] == [6, 11, 13, 13]
     assert [metrics.currentWatermark for metrics in found] == [1, 4, 4, MAX_TIMESTAMP]
+
+
+def test_the_numbers_of_a_process_are_read_once_a_second(monkeypatch):
+    now, process, reads = 100.0, 7, []
+
+    def status():
+        reads.append(now)
+        return "90 40 1"
+
+    monkeypatch.setattr(reports, "_read", None)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(os, "getpid", lambda: process)
+    monkeypatch.setattr(reports, "_STATUS", SimpleNamespace(read_text=status))
+    first = reports.this_worker()
+    now += 0.9
+    assert reports.this_worker() is first
+    now += 0.2
+    assert reports.this_worker() is not first
+    # A worker that was forked from one that has read its own
+    process = 8
+    assert (first.process, reports.this_worker().process) == (7, 8)
+    assert reads == [100.0, now, now]

@@ -35,6 +35,7 @@ PHASES: Sequence[tuple[str, tuple[str, ...]]] = (
 """The phases of a batch as they are shown, and their names in ``BatchDetails.phases``."""
 
 _RATE_MILLIS = 60_000
+_RECENT = 20
 
 JOB_STYLE = f"""{STYLE}
 .flinkish-phase-0 {{ --phase: #8593a6; fill: var(--phase); }}
@@ -101,9 +102,11 @@ def recent_rate(details: JobDetails) -> float:
 
 
 def read_so_far(details: JobDetails) -> str | None:
-    """How much of each source with an end is read, and how long (by what this run has read) the last one still takes; None
-    if no source knows that."""
-    ran = (details.endTime or details.now) - details.startTime
+    """How much of each source with an end is read, and how long the last one still takes, by what this run has read with a
+    batch and how long its last ones took; None if no source knows that."""
+    own = details.batches[max(len(details.batches) - details.completedBatches, 0) :]
+    # The first waits for Spark's workers
+    durations = sorted(batch.duration for batch in (own[1:] or own)[-_RECENT:])
     found: list[str] = []
     left: list[float] = []
     for vertex in details.vertices:
@@ -112,8 +115,9 @@ def read_so_far(details: JobDetails) -> str | None:
             continue
         found.append(f"{progress.unit} {progress.done:,}/{progress.total:,}")
         read, missing = progress.done - progress.before, progress.total - progress.done
-        if read > 0 and missing > 0:
-            left.append(ran * missing / read)
+        if read > 0 and missing > 0 and durations:
+            batches = missing * details.completedBatches / read
+            left.append(batches * durations[len(durations) // 2])
     if left and details.endTime is None:
         found.append(f"about {span(max(left))} left")
     return ", ".join(found) or None

@@ -9,6 +9,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.display.follower import follow
@@ -58,6 +60,21 @@ class ProgressBar:
             return f"{self._name}: {_phases[-1] if _phases else 'planning'}, {waited}"
         return progress_line(self.client.getJobDetails())
 
+    @contextmanager
+    def toldWhenInterrupted(self) -> Iterator[None]:
+        """An interrupt (Ctrl-C) inside the block that ends the program is told in one line, without a traceback of what
+        waited for the job. A hook of the program's own stays."""
+        try:
+            yield
+        except KeyboardInterrupt as interrupt:
+            if sys.excepthook is sys.__excepthook__:
+                told = f"{self._name}: interrupted before it ran."
+                if self.client is not None:
+                    batches = self.client.getJobDetails().completedBatches
+                    told = f"{self._name}: interrupted after {batches:,} batches, and cancelled."
+                sys.excepthook = partial(_tell, interrupt, told)
+            raise
+
 
 @contextmanager
 def progress_bar(jobName: str) -> Iterator[ProgressBar]:
@@ -74,6 +91,20 @@ def progress_bar(jobName: str) -> Iterator[ProgressBar]:
     finally:
         following.stop(2 * _SECONDS)
         view.close()
+
+
+def _tell(
+    interrupt: KeyboardInterrupt,
+    told: str,
+    kind: type[BaseException],
+    error: BaseException,
+    trace: TracebackType | None,
+) -> None:
+    """Show ``interrupt`` as ``told``, and any other error as ever."""
+    if error is interrupt:
+        print(told, file=sys.stderr)
+    else:
+        sys.__excepthook__(kind, error, trace)
 
 
 def progress_line(details: JobDetails) -> str:

@@ -358,9 +358,12 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         Raises ``UserFunctionError`` if a function raises, ``JobExecutionError`` if Spark fails, and
         others of ``flinkish.api.errors`` for what they say; a batch that failed is not committed.
         """
-        with progress_bar(
-            str(jobName or self.getConfiguration().get("pipeline.name", "job"))
-        ) as bar:
+        with (
+            progress_bar(
+                str(jobName or self.getConfiguration().get("pipeline.name", "job"))
+            ) as bar,
+            bar.toldWhenInterrupted(),
+        ):
             bar.client = client = self.executeAsync(jobName)
             try:
                 result = client.getJobExecutionResult()

@@ -296,7 +296,7 @@ class BatchSinks:
         """Run the batch, and return its rows."""
         if not self._metrics.profiler.begin():
             return rows.collect()
-        with profiled_jobs():
+        with profiled_jobs(rows.sparkSession):
             return rows.collect()
 
     def close(self) -> None:

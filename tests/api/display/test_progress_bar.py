@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -44,9 +47,7 @@ def test_a_terminal_shows_the_phases_from_the_beginning(terminal):
         wait_for(lambda: "clicks by user: first batch, " in terminal(), seconds=20)
         client.told = details()
         wait_for(
-            lambda: (
-                "clicks by user: batch 40, files 12/40, files 12/40, about " in terminal()
-            ),
+            lambda: "clicks by user: batch 40, files 12/40, files 12/40, about " in terminal(),
             seconds=20,
         )
     assert terminal().endswith("\r\x1b[K")
@@ -74,7 +75,7 @@ def test_a_line_is_no_longer_than_the_terminal(terminal, monkeypatch):
 
 
 def with_progress(*read):
-    """A job of 40 batches that runs for 100 s; its sources have read so much."""
+    """A job of 40 batches of half a second, after a first of 30 s; its sources have read so much."""
     job = details()
     found = iter(read)
     vertices = tuple(
@@ -87,13 +88,13 @@ def with_progress(*read):
 
 
 def test_the_line_says_how_much_is_read_and_is_left():
-    assert "batch 40, files 25/100, about 5 min 0 s left, 900" in with_progress(
+    assert "batch 40, files 25/100, about 58 s left, 900" in with_progress(
         ReadProgress(25, 100, "files")
     )
-    assert "files 50/100, files 1/5, about 6 min 40 s left" in with_progress(
+    assert "files 50/100, files 1/5, about 1 min 16 s left" in with_progress(
         ReadProgress(50, 100, "files"), ReadProgress(1, 5, "files")
     )
-    assert "records 60/100, about 1 min 20 s left" in with_progress(
+    assert "records 60/100, about 15 s left" in with_progress(
         ReadProgress(60, 100, "records", before=10)
     )
     assert "left" not in with_progress(ReadProgress(60, 100, "records", before=60))
@@ -156,3 +157,36 @@ def test_a_notebook_shows_the_same_line_in_place(monkeypatch):
         bar.client = Client(details())
         wait_for(lambda: any("batch 40" in line for line in shown), seconds=20)
     wait_for(lambda: shown[-1] == "", seconds=20)
+
+
+@pytest.mark.parametrize(("hook", "lines"), [("", 1), ("sys.excepthook = mine", 2)])
+def test_an_interrupted_program_says_so_in_one_line(tmp_path, hook, lines):
+    program = tmp_path / "job.py"
+    program.write_text(INTERRUPTED.format(hook=hook))
+    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
+    assert ran.returncode in (130, -signal.SIGINT)
+    told = "the program's hook\nKeyboardInterrupt" if hook else "clicks: interrupted "
+    assert ran.stderr.startswith(told), ran.stderr
+    assert len(ran.stderr.splitlines()) == lines
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+import flinkish as fl
+
+def mine(kind, error, trace):
+    print("the program's hook", kind.__name__, sep="\\n", file=sys.stderr)
+
+{hook}
+wrote = threading.Event()
+
+def interrupt():
+    wrote.wait(60)
+    os.kill(os.getpid(), signal.SIGINT)
+
+env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+numbers = fl.DataGeneratorSource(lambda n: n, elementsPerSecond=50)
+env.fromSource(numbers, None, "numbers").forEachBatch(lambda values, batch: wrote.set())
+threading.Thread(target=interrupt).start()
+env.execute("clicks")
+"""
