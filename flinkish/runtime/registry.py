@@ -52,6 +52,7 @@ from flinkish.runtime.columns.map_like import (
     KeyedColumnFlatMap,
     KeyedColumnMap,
 )
+from flinkish.runtime.columns.phase_columns import KeyedColumnCoProcess
 from flinkish.runtime.columns.process_columns import KeyedColumnProcess
 from flinkish.runtime.columns.rolling_reduce import ColumnGroupedReduce
 from flinkish.runtime.columns.session_windows import ColumnSessionWindows
@@ -70,7 +71,6 @@ from flinkish.runtime.operators.two_input import (
     CoProcessOperator,
     CoStreamFlatMap,
     CoStreamMap,
-    KeyedCoProcessOperator,
     KeyedCoStreamFlatMap,
     KeyedCoStreamMap,
 )
@@ -113,7 +113,7 @@ _OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {
     (CoFlatMapDescription, False): CoStreamFlatMap,
     (CoFlatMapDescription, True): KeyedCoStreamFlatMap,
     (CoProcessDescription, False): CoProcessOperator,
-    (CoProcessDescription, True): KeyedCoProcessOperator,
+    (CoProcessDescription, True): KeyedColumnCoProcess,
     (BroadcastProcessDescription, False): CoBroadcastWithNonKeyedOperator,
     (BroadcastProcessDescription, True): CoBroadcastWithKeyedOperator,
     (IntervalJoinDescription, True): ColumnIntervalJoin,

@@ -68,7 +68,7 @@ class ProcessColumns:
             self._fold.runs.note(False)
             return None
         assert isinstance(values, RowColumns)
-        column, groups, distinct = _by_first(values.encoded(keys.column))
+        column, groups, distinct = by_first(values.encoded(keys.column))
         run = KeyedRun(values, records.timestamps, column, groups, len(distinct))
 
         def stored(state: ValueState[Any]) -> list[Any]:
@@ -125,7 +125,7 @@ class KeyedColumnProcess(WithColumns, KeyedProcessOperator):
             self.path = KeyedProcessPath(columns, self.timers, self.output)
 
 
-def _by_first(
+def by_first(
     encoded: pa.DictionaryArray,
 ) -> tuple[pa.Array, NDArray[np.intp], Sequence[Any]]:
     """For each key its number, and the distinct ones, in the order in which they come first."""

@@ -58,6 +58,11 @@ class TableState(State):
     def clear(self) -> None:
         self._table.remove(self._backend.currentKey, self._owner.namespace)
 
+    def storedUnder(self, keys: Iterable[Any]) -> list[Any]:
+        """What is kept under each key, None where there is nothing."""
+        get, namespace = self._table.get, self._owner.namespace
+        return [get(key, namespace, None) for key in keys]
+
     def keysIn(self, namespace: Any) -> list[Any]:
         """The keys that have an entry in ``namespace``."""
         return [key for key, other, _ in self._table.entries() if other == namespace]
@@ -103,11 +108,6 @@ class TableValueState(TableState, ValueState[Any]):
                 block = blocks[key]
                 block[key] = value
                 block.touched[key] = None
-
-    def storedUnder(self, keys: Iterable[Any]) -> list[Any]:
-        """The value under each key, None where there is none."""
-        get, namespace = self._table.get, self._owner.namespace
-        return [get(key, namespace, None) for key in keys]
 
 
 class TableListState(TableState, ListState[Any]):
@@ -251,6 +251,11 @@ class TableMapState(MapState[Any, Any]):
 
     def clear(self) -> None:
         self._table.clear(self._backend.currentKey, self._owner.namespace)
+
+    def areEmpty(self, keys: Iterable[Any]) -> list[bool]:
+        """Whether there is nothing under each key."""
+        empty, namespace = self._table.isEmpty, self._owner.namespace
+        return [empty(key, namespace) for key in keys]
 
     def keysIn(self, namespace: Any) -> list[Any]:
         """The keys that have a map in ``namespace``."""

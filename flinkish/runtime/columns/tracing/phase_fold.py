@@ -1,0 +1,598 @@
+"""``PhaseFold``: a process function over the columns of a run whose keys have values in some of their states.
+
+Elements of a run are taken in phases. Keys in the same situation, with values in the same of their states, go together: up to
+the element that gives a key a value where it had none, or takes it away. What is behind that element is of the next phase.
+Keys in a situation that the function cannot be followed in are left: their elements are to be called, each in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from flinkish.api.functions.state import State
+from flinkish.runtime.columns.tracing.column_fold import (
+    column_of_values,
+    needs_accumulator,
+    recognised,
+    structure,
+    take_apart,
+)
+from flinkish.runtime.columns.tracing.column_function import (
+    Traces,
+    has_nulls,
+    refusal_of,
+    run_of,
+    symbolic_element,
+)
+from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
+from flinkish.runtime.columns.tracing.emissions import Emitted
+from flinkish.runtime.columns.tracing.expressions import Accumulated, Expression, folds, leaves
+from flinkish.runtime.columns.tracing.folding import (
+    ARROW_TYPES,
+    Folding,
+    first_positions,
+    folded_field,
+    normal,
+)
+from flinkish.runtime.columns.tracing.forms import Form
+from flinkish.runtime.columns.tracing.kernels import (
+    NOT_EXACT,
+    Inexact,
+    Mask,
+    Run,
+    kind_of,
+    to_arrow,
+)
+from flinkish.runtime.columns.tracing.phase_trace import (
+    Content,
+    Held,
+    NotListed,
+    Phase,
+    Situation,
+    StateKinds,
+    follow_phase,
+)
+from flinkish.runtime.columns.tracing.process_fold import (
+    Effects,
+    KeyedRun,
+    Positions,
+    Timers,
+)
+from flinkish.runtime.columns.tracing.process_trace import EXTRA
+from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
+from flinkish.runtime.columns.tracing.symbols import Refusal, Symbol, kind_of_constant
+from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.records.records import NO_TIMESTAMP
+from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.records.shapes import Shape
+
+_MOST_PHASES = 6
+"""What is left of a run then is called."""
+
+_MOST_SITUATIONS = 16
+"""Keys in further situations are called."""
+
+
+SOMETHING = object()
+"""Stands for what is in a list or map."""
+
+
+class KeyedStates(StateKinds, Protocol):
+    """The states of a function."""
+
+    def stored(self, state: State, distinct: Sequence[Any]) -> list[Any]:
+        """What is in a state under each of ``distinct`` keys, None where there is nothing; SOMETHING of a list
+        or map."""
+
+
+@dataclass
+class Write:
+    """What a run leaves in a state of a key."""
+
+    position: int
+    """Of the element that first updates it."""
+    state: State
+    group: int
+    value: Any
+    """None if the state is cleared."""
+
+
+@dataclass
+class Phased:
+    """What a run does, in the order in which its elements would."""
+
+    writes: list[Write]
+    timers: Timers
+    emitted: Emitted
+    called: Positions
+    """The elements that the function has to be called for, with the states as those before them leave them."""
+
+
+class PhaseFold:
+    """``processElement`` of a function with keyed states, over columns.
+
+    It may read, update and clear ValueStates, ask ListStates and MapStates in which the key has nothing, register
+    event-time timers, and emit. Where a run could give something else than its elements one by one, the answer is None,
+    and the caller calls it. Without ``states`` it can only say what it would refuse.
+    """
+
+    def __init__(self, function: Callable[..., Any], states: KeyedStates | None = None) -> None:
+        self.function = function
+        self._states = states
+        self.runs = ColumnRuns("PhaseFold", function)
+        self._used: list[State] = []
+        self._traces: dict[Situation, Traces] = {}
+        self._contents: dict[Any, Content] = {}
+        self._unlisted: State | None = None
+
+    @property
+    def reason(self) -> str | None:
+        """Why the function is called for each element, None if it is not, as far as its input is known."""
+        return self.runs.difference or refusal_of(self._explore)
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The states that it is known to use."""
+        return self._used
+
+    def processed(self, run: KeyedRun, watermark: int, distinct: Sequence[Any]) -> Phased | None:
+        """What the elements of ``run`` do, whose keys are ``distinct``."""
+        values = run.values
+        if values.mayDiffer or self.runs.difference is not None:
+            return None
+        batch = values.batch
+        extra = (
+            pa.array(run.timestamps, pa.int64()),
+            pa.array(np.full(len(values), watermark, dtype=np.int64)),
+            run.keys,
+        )
+        for name, column in zip(EXTRA, extra):
+            batch = batch.append_column(name, column)
+        elements = RowColumns(batch, values.shape)
+        while True:
+            try:
+                return self._in_phases(elements, run.groups, distinct)
+            except NotListed as found:
+                self._used.append(found.state)
+                self._traces.clear()
+
+    def _in_phases(
+        self, elements: RowColumns, groups: Positions, distinct: Sequence[Any]
+    ) -> Phased | None:
+        assert self._states is not None
+        count = len(distinct)
+        values = [self._states.stored(state, distinct) for state in self._used]
+        done = _Done(groups, self._used)
+        places = np.arange(len(groups))
+        for _ in range(_MOST_PHASES):
+            left: list[Positions] = []
+            of_places = groups[places]
+            for situation, members in self._by_situation(values, of_places, count):
+                among = places
+                if len(members) < count:
+                    inside = np.zeros(count, dtype=np.bool_)
+                    inside[members] = True
+                    among = places[inside[of_places]]
+                if not len(among):
+                    continue
+                plan = self._plan_for(situation, elements)
+                rest = None
+                if plan is not None and not done.emits_others(plan):
+                    rest = plan.process(elements.batch, groups, members, among, values, done)
+                if rest is None:
+                    done.called.append(among)
+                else:
+                    left.append(rest)
+            places = np.sort(np.concatenate(left)) if left else places[:0]
+            if not len(places) or done.tooMany(len(groups)):
+                break
+        done.called.append(places)
+        return done.phased()
+
+    def _by_situation(
+        self, values: list[list[Any]], groups: Positions, count: int
+    ) -> Iterator[tuple[Situation, Positions]]:
+        """The groups that have elements, by their situation."""
+        if not values:
+            yield (), np.arange(count)
+            return
+        present = np.zeros(count, dtype=np.bool_)
+        present[groups] = True
+        found: dict[Situation, list[int]] = {}
+        members = np.flatnonzero(present).tolist()
+        contents = zip(*(map(self._content, map(column.__getitem__, members)) for column in values))
+        for group, situation in zip(members, contents):
+            of_situation = found.get(situation)
+            if of_situation is None:
+                of_situation = found[situation] = []
+            of_situation.append(group)
+        for situation, its in found.items():
+            yield situation, np.array(its, dtype=np.intp)
+
+    def _content(self, value: Any) -> Content:
+        """What a state holds, found by the types in it."""
+        if value is None:
+            return "empty"
+        if value is SOMETHING:
+            return "other"
+        kind = type(value)
+        key: Any = tuple(map(type, value)) if kind is tuple else kind
+        known = self._contents.get(key)
+        if known is None:
+            known = _content_of(value)
+            if known != "other" and known.shape.flat and known.shape.kind in (None, tuple):
+                self._contents[key] = known
+        return known
+
+    def _plan_for(self, situation: Situation, elements: RowColumns) -> _Plan | None:
+        traces = self._traces.get(situation)
+        if traces is None:
+            if len(self._traces) >= _MOST_SITUATIONS:
+                return None
+            traces = self._traces[situation] = Traces(partial(self._plan, situation), self.runs)
+        plan: _Plan | None = traces.of(elements)
+        if self._unlisted is not None:
+            state, self._unlisted = self._unlisted, None
+            raise NotListed(state)
+        return plan
+
+    def _plan(self, situation: Situation, elements: RowColumns) -> _Plan:
+        schema = elements.batch.schema
+        width = len(schema) - len(EXTRA)
+        values = RowColumns(elements.batch.select(range(width)), elements.shape)
+
+        def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
+            extra = [
+                Symbol(trace, trace.expressions.column(number, kind_of(schema.types[number])))
+                for number in range(width, len(schema))
+            ]
+            return symbolic_element(trace, values), extra
+
+        places = len(schema)
+        try:
+            phase = follow_phase(
+                self.function, arguments, places, self._used, situation, self._states
+            )
+        except NotListed as found:
+            self._unlisted = found.state
+            raise
+        return _Plan(phase, situation, width)
+
+    def _explore(self) -> None:
+        """Raises Refusal if no run can be processed at once, whatever the elements are."""
+
+        def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
+            element, *extra = (
+                Symbol(trace, trace.expressions.column(number, "unknown"))
+                for number in range(1 + len(EXTRA))
+            )
+            return element, extra
+
+        follow_phase(self.function, arguments, 1 + len(EXTRA), (), (), None)
+
+
+def _content_of(value: Any) -> Any:
+    """What a value is made of, ``"other"`` if it is not made of numbers, texts and bools."""
+    parts: list[Any] = []
+    try:
+        shape = structure(value, parts)
+    except Refusal:
+        return "other"
+    kinds = tuple(map(kind_of_constant, parts))
+    return Held(shape, kinds) if set(kinds) <= set(ARROW_TYPES) else "other"
+
+
+class _Plan:
+    """What the elements of a phase do."""
+
+    def __init__(self, phase: Phase, situation: Situation, width: int) -> None:
+        self.phase = phase
+        self._held = situation
+        self._timestamp = width
+        fields = [e for folded in phase.folded for e in folded.fields]
+        if tuple(e.kind for e in fields) != phase.kinds:
+            raise Refusal("changes the type of a field of its state, or may do so")
+        self._forms: Sequence[Form] = recognised(phase.trace, fields)
+        for ending in phase.endings:
+            if not {e.kind for e in ending.fields} <= {*ARROW_TYPES, "unknown"}:
+                raise Refusal("keeps something in its state that is not a number, text or bool")
+        steps = [s.operation for s in phase.traced.steps if needs_accumulator(s.operation)]
+        asked = leaves(*phase.effects, *steps)
+        numbers = {leaf.number for leaf in asked if isinstance(leaf, Accumulated)}
+        self._running = bool(numbers)
+        if any(self._forms[number].way not in RUNNING for number in numbers):
+            raise Refusal("uses the best element so far of each key")
+        self._ends_by_state = any(folds(ending.condition) for ending in phase.endings)
+        self._ends_at_once = any(
+            getattr(ending.condition, "value", False) is True for ending in phase.endings
+        )
+
+    @property
+    def readsVariables(self) -> bool:
+        """Whether the function reads what a call of it could write."""
+        return self.phase.traced.readsVariables
+
+    def changed(self) -> bool:
+        """Whether something that the function reads from outside is another value now."""
+        return self.phase.traced.changed()
+
+    def process(
+        self,
+        batch: pa.RecordBatch,
+        groups: Positions,
+        members: Positions,
+        places: Positions,
+        values: list[list[Any]],
+        done: _Done,
+    ) -> Positions | None:
+        """Do what the elements at ``places`` do, which are of the groups ``members``, as long as these are in this
+        situation. The places of those behind; None, and nothing done, where elements one by one could do something else."""
+        try:
+            return self._processed(batch, groups, members, places, values, done)
+        except NOT_EXACT:
+            return None
+
+    def _processed(
+        self,
+        batch: pa.RecordBatch,
+        groups: Positions,
+        members: Positions,
+        places: Positions,
+        values: list[list[Any]],
+        done: _Done,
+    ) -> Positions:
+        part = _Part.of(batch, groups, members, places)
+        self._check_may_differ(part.batch)
+        start = self._fields((folded.state for folded in self.phase.folded), values, members)
+        constant = self._fields(self.phase.constant, values, members)
+        part = part.withColumns(constant)
+        rest = places[:0]
+        if self.phase.endings:
+            ends = self._ends(part, start)
+            behind = part.places > ends[part.groups]
+            rest = part.places[behind]
+            part = part.where(~behind)
+        run = run_of(part.batch)
+        met = self._meeting(run, part, start)
+        met.check(self.phase.traced.steps)
+        effects = Effects(groups)
+        effects.add(self.phase, met, part.batch, part.places)
+        writes = [*self._folded(run, part, start, values), *self._ended(met, part)]
+        done.add(self, effects, writes, values)
+        return rest
+
+    def _check_may_differ(self, batch: pa.RecordBatch) -> None:
+        """Raises Inexact if the function may take another way with some of ``batch`` than with symbols."""
+        traced = self.phase.traced
+        if traced.testsNone and has_nulls(batch):
+            raise Inexact
+        if self._timestamp in traced.reading:
+            timestamps = batch.column(self._timestamp).to_numpy()
+            if bool((timestamps == NO_TIMESTAMP).any()):
+                raise Inexact
+
+    def _fields(
+        self, states: Iterator[int] | Sequence[int], values: list[list[Any]], members: Positions
+    ) -> list[pa.Array]:
+        """The fields of states, by member."""
+        columns: list[pa.Array] = []
+        listed = members.tolist()
+        for state in states:
+            held = self._held[state]
+            assert isinstance(held, Held)
+            own = list(map(values[state].__getitem__, listed))
+            lists: Sequence[Any]
+            if held.shape.kind is None:
+                lists = [own]
+            elif held.shape.kind is tuple and held.shape.flat:
+                lists = list(map(list, zip(*own)))
+            else:
+                parts: list[Any] = []
+                for value in own:
+                    if not take_apart(held.shape, value, parts):
+                        raise Inexact
+                width = held.shape.width
+                lists = [parts[number::width] for number in range(width)]
+            columns += [
+                column_of_values(list(each), ARROW_TYPES[kind])
+                for each, kind in zip(lists, held.kinds)
+            ]
+        return columns
+
+    def _meeting(self, run: Run, part: _Part, start: list[pa.Array]) -> Run:
+        """``run`` with the states that its elements meet, where something asks for them."""
+        if not self._running:
+            return run
+        known = RunningFold(run, part.groups, _batch_of(start), self._forms, self.phase.kinds)
+        return run.accumulating(known.field)
+
+    def _ends(self, part: _Part, start: list[pa.Array]) -> Positions:
+        """For each member the place of the element that ends its phase, a place behind all if none does."""
+        ends = np.full(part.count, part.places[-1] + 1, dtype=np.intp)
+        if self._ends_at_once:
+            return part.places[first_positions(part.groups, part.count)]
+        run = run_of(part.batch)
+        if self._ends_by_state:
+            run = self._meeting(run, part, start)
+        found = np.zeros(len(part.places), dtype=np.bool_)
+        for ending in self.phase.endings:
+            found |= run.mask(ending.condition)
+        where = np.flatnonzero(found)
+        first = first_positions(part.groups[where], part.count)
+        ends[first >= 0] = part.places[where[first[first >= 0]]]
+        return ends
+
+    def _folded(
+        self, run: Run, part: _Part, start: list[pa.Array], values: list[list[Any]]
+    ) -> Iterator[tuple[int, Positions, Positions, list[Any]]]:
+        """What the states hold that fold: the number of the state, the places from which on they hold it, the groups
+        and the values."""
+        if not self.phase.folded:
+            return
+        folding = Folding(run, part.batch, part.groups, part.count, False)
+        folding.begin(_batch_of(start), None)
+        kinds, number = self.phase.kinds, 0
+        first = first_positions(part.groups, part.count)
+        for folded in self.phase.folded:
+            fields = []
+            changed = np.zeros(part.count, dtype=np.bool_)
+            for kind in folded.held.kinds:
+                made = to_arrow(folded_field(folding, self._forms, kinds, None, number))
+                fields.append(normal(made, ARROW_TYPES[kind]))
+                changed |= _differ(start[number], fields[-1])
+                number += 1
+            where = np.flatnonzero(changed & (first >= 0))
+            columns = [python_values(column.take(pa.array(where))) for column in fields]
+            yield (
+                folded.state,
+                part.places[first[where]],
+                part.members[where],
+                list(folded.held.shape.made(columns)),
+            )
+
+    def _ended(
+        self, met: Run, part: _Part
+    ) -> Iterator[tuple[int, Positions, Positions, list[Any]]]:
+        """What states hold since the element that has given them a value, or has cleared them."""
+        for ending in self.phase.endings:
+            mask = met.mask(ending.condition)
+            where = np.flatnonzero(mask)
+            groups = part.members[part.groups[where]]
+            if ending.shape is None:
+                yield ending.state, part.places[where], groups, [None] * len(where)
+            elif len(where):
+                run = met.where(mask)
+                columns = [_made(run, expression) for expression in ending.fields]
+                made = list(ending.shape.made(columns))
+                yield ending.state, part.places[where], groups, made
+
+
+def _made(run: Run, expression: Expression) -> list[Any]:
+    """The values of a field. Raises Inexact if they are no numbers, texts or bools."""
+    made = run.values(expression)
+    if made.kind not in ARROW_TYPES:
+        raise Inexact
+    return python_values(normal(to_arrow(made.array(run.count)), ARROW_TYPES[made.kind]))
+
+
+class _Part(NamedTuple):
+    """Some elements of a run."""
+
+    batch: pa.RecordBatch
+    places: Positions
+    """Their places in the run."""
+    groups: Positions
+    """For each the number of its group among ``members``."""
+    members: Positions
+    count: int
+
+    @staticmethod
+    def of(
+        batch: pa.RecordBatch, groups: Positions, members: Positions, places: Positions
+    ) -> _Part:
+        """The elements at ``places``, which are of ``members``."""
+        if len(places) < batch.num_rows:
+            batch = batch.take(pa.array(places))
+        own = groups[places]
+        numbers = np.zeros(int(members[-1]) + 1, dtype=np.intp)
+        numbers[members] = np.arange(len(members))
+        return _Part(batch, places, numbers[own], members, len(members))
+
+    def withColumns(self, columns: Sequence[pa.Array]) -> _Part:
+        """With columns by member behind those of the elements."""
+        batch = self.batch
+        for number, column in enumerate(columns):
+            batch = batch.append_column(f"state{number}", column.take(pa.array(self.groups)))
+        return self._replace(batch=batch)
+
+    def where(self, mask: Mask) -> _Part:
+        """The elements where ``mask`` is true."""
+        if mask.all():
+            return self
+        batch = self.batch.filter(pa.array(mask))
+        return self._replace(batch=batch, places=self.places[mask], groups=self.groups[mask])
+
+
+@dataclass
+class _Done:
+    """What the phases of a run have done so far."""
+
+    groups: Positions
+    states: Sequence[State]
+    called: list[Positions] = field(default_factory=list)
+    _effects: Effects | None = None
+    _writes: dict[tuple[int, int], Write] = field(default_factory=dict)
+    _earlier: list[Write] = field(default_factory=list)
+    """Those of states that were cleared, or set again, later."""
+    _emitted: Shape | None = None
+    _variables: bool = False
+
+    def emits_others(self, plan: _Plan) -> bool:
+        """Whether a plan emits something of another shape than those before."""
+        return None not in (self._emitted, plan.phase.emitted) and (
+            self._emitted != plan.phase.emitted
+        )
+
+    def add(
+        self,
+        plan: _Plan,
+        effects: Effects,
+        writes: list[tuple[int, Positions, Positions, list[Any]]],
+        values: list[list[Any]],
+    ) -> None:
+        """Add what a phase does."""
+        self._emitted = self._emitted or plan.phase.emitted
+        self._variables = self._variables or plan.readsVariables
+        self._effects = effects if self._effects is None else self._effects.joined(effects)
+        for state, places, groups, made in writes:
+            own = values[state]
+            for place, group, value in zip(places.tolist(), groups.tolist(), made):
+                own[group] = value
+                known = self._writes.get((state, group))
+                if known is not None and known.value is not None and value is not None:
+                    known.value = value
+                    continue
+                if known is not None:
+                    self._earlier.append(known)
+                self._writes[state, group] = Write(place, self.states[state], group, value)
+
+    def tooMany(self, count: int) -> bool:
+        """Whether so much has to be called that all may be."""
+        return 2 * sum(map(len, self.called)) > count
+
+    def phased(self) -> Phased | None:
+        """All that was done; None if too much has to be called, or a call could change what columns were computed of."""
+        called = np.sort(np.concatenate(self.called)) if self.called else np.zeros(0, np.intp)
+        if self.tooMany(len(self.groups)) or (len(called) and self._variables):
+            return None
+        effects = Effects(self.groups) if self._effects is None else self._effects
+        try:
+            emitted, timers = effects.emitted(), effects.timers()
+        except NOT_EXACT:
+            return None
+        writes = [*self._earlier, *self._writes.values()]
+        writes.sort(key=_position)
+        return Phased(writes, timers, emitted, called)
+
+
+def _position(write: Write) -> int:
+    return write.position
+
+
+def _batch_of(columns: Sequence[pa.Array]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(list(columns), [str(n) for n in range(len(columns))])
+
+
+def _differ(before: pa.Array, after: pa.Array) -> Mask:
+    """Where two columns without nulls hold something else; of floats each bit counts."""
+    if pa.types.is_floating(before.type):
+        before, after = (pa.array(column.to_numpy().view(np.int64)) for column in (before, after))
+    differ: Mask = pc.not_equal(before, after).to_numpy(zero_copy_only=False)
+    return differ
