@@ -3,7 +3,7 @@ once. Elements of keys that columns cannot tell about are called, each in its pl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from flinkish.runtime.columns.process_check import MOST_ELEMENTS, CalledContext
 from flinkish.runtime.columns.process_columns import LEAST_ELEMENTS, by_first
 from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
 from flinkish.runtime.columns.tracing.column_function import may_be_traced
-from flinkish.runtime.columns.tracing.phase_fold import SOMETHING, Phased, PhaseFold
+from flinkish.runtime.columns.tracing.phase_fold import SOMETHING, Phased, PhaseFold, Writes
 from flinkish.runtime.columns.tracing.process_fold import KeyedRun
 from flinkish.runtime.columns.tracing.symbols import Refusal
 from flinkish.runtime.operators.base import OperatorContext
@@ -159,36 +159,43 @@ class _Effects:
     """What a run does to states and timers, done up to one element after the other."""
 
     def __init__(self, phased: Phased, operator: OnTimerOperator, distinct: Sequence[Any]) -> None:
-        self._writes = iter(phased.writes)
-        self._write = next(self._writes, None)
-        self._timers = _timers(phased)
+        self._writes = [_StateWrites(writes, distinct) for writes in phased.writes]
+        self._timers = zip(*(column.tolist() for column in phased.timers))
         self._timer = next(self._timers, None)
         self._operator = operator
         self._distinct = distinct
 
     def until(self, place: int | None) -> None:
         """Do what the elements before ``place`` do that columns tell about; None: all."""
-        backend, distinct = self._operator.backend, self._distinct
-        write = self._write
-        while write is not None and (place is None or write.position < place):
-            backend.currentKey = distinct[write.group]
-            assert isinstance(write.state, TableValueState)
-            if write.value is None:
-                write.state.clear()
-            else:
-                write.state.update(write.value)
-            write = next(self._writes, None)
-        self._write = write
-        timer, register = self._timer, self._operator.timerService.registerEventTimeTimer
+        for writes in self._writes:
+            writes.until(place)
+        backend, register = self._operator.backend, self._operator.timers.registerEventTimeTimer
+        timer = self._timer
         while timer is not None and (place is None or timer[0] < place):
-            backend.currentKey = distinct[timer[1]]
-            register(timer[2])
+            backend.currentKey = self._distinct[timer[1]]
+            register(None, timer[2])
             timer = next(self._timers, None)
         self._timer = timer
 
 
-def _timers(phased: Phased) -> Iterator[tuple[int, int, int]]:
-    return zip(*(column.tolist() for column in phased.timers))
+class _StateWrites:
+    """What is left to be written to a state."""
+
+    def __init__(self, writes: Writes, distinct: Sequence[Any]) -> None:
+        self._writes = writes
+        self._keys = list(map(distinct.__getitem__, writes.groups.tolist()))
+        self._done = 0
+
+    def until(self, place: int | None) -> None:
+        """Write what the elements before ``place`` write; None: all."""
+        begin, values = self._done, self._writes.values
+        if begin == len(values):
+            return
+        end = len(values) if place is None else int(self._writes.positions.searchsorted(place))
+        if begin < end:
+            assert isinstance(self._writes.state, TableValueState)
+            self._writes.state.store(zip(self._keys[begin:end], values[begin:end]))
+            self._done = end
 
 
 class PhaseCheck:
@@ -219,11 +226,11 @@ class PhaseCheck:
         values = [s for s in self._fold.states if isinstance(s, TableValueState)]
         before = [state.storedUnder([key])[0] for state in values]
         after = list(before)
-        for write in phased.writes:
-            number = values.index(write.state)  # type: ignore[arg-type]
-            if write.value is None and before[number] is not None:
+        for writes in phased.writes:
+            number = values.index(writes.state)  # type: ignore[arg-type]
+            if None in writes.values and before[number] is not None:
                 return None  # to clear and set it again would change the order of its keys
-            after[number] = write.value
+            after[number] = writes.values[-1]
         results, emitting = phased.emitted
         rows = [] if results is None else results.rows()
         columns = (

@@ -60,7 +60,9 @@ class TableState(State):
 
     def storedUnder(self, keys: Iterable[Any]) -> list[Any]:
         """What is kept under each key, None where there is nothing."""
-        get, namespace = self._table.get, self._owner.namespace
+        get, namespace, blocks = self._table.get, self._owner.namespace, self._table.void
+        if blocks is not None and namespace is None:
+            return [blocks[key].get(key) for key in keys]
         return [get(key, namespace, None) for key in keys]
 
     def keysIn(self, namespace: Any) -> list[Any]:
@@ -104,6 +106,19 @@ class TableValueState(TableState, ValueState[Any]):
             key, blocks = self._backend.currentKey, self._blocks
             if blocks is None or self._owner.namespace is not None:
                 self._table.put(key, self._owner.namespace, value)
+            else:
+                block = blocks[key]
+                block[key] = value
+                block.touched[key] = None
+
+    def store(self, entries: Iterable[tuple[Any, Any]]) -> None:
+        """Put a value under each key, to which no other references exist; None: remove it."""
+        blocks, namespace = self._blocks, self._owner.namespace
+        for key, value in entries:
+            if value is None:
+                self._table.remove(key, namespace)
+            elif blocks is None or namespace is not None:
+                self._table.put(key, namespace, value)
             else:
                 block = blocks[key]
                 block[key] = value

@@ -8,7 +8,7 @@ Keys in a situation that the function cannot be followed in are left: their elem
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -33,7 +33,7 @@ from flinkish.runtime.columns.tracing.column_function import (
 )
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
 from flinkish.runtime.columns.tracing.emissions import Emitted
-from flinkish.runtime.columns.tracing.expressions import Accumulated, Expression, folds, leaves
+from flinkish.runtime.columns.tracing.expressions import Accumulated, Kind, folds, leaves
 from flinkish.runtime.columns.tracing.folding import (
     ARROW_TYPES,
     Folding,
@@ -47,6 +47,7 @@ from flinkish.runtime.columns.tracing.kernels import (
     Inexact,
     Mask,
     Run,
+    Values,
     kind_of,
     to_arrow,
 )
@@ -92,23 +93,22 @@ class KeyedStates(StateKinds, Protocol):
         or map."""
 
 
-@dataclass
-class Write:
-    """What a run leaves in a state of a key."""
+class Writes(NamedTuple):
+    """What a run leaves in a state, in the order in which its elements update it."""
 
-    position: int
-    """Of the element that first updates it."""
     state: State
-    group: int
-    value: Any
-    """None if the state is cleared."""
+    positions: Positions
+    """Of the elements that update it."""
+    groups: Positions
+    values: list[Any]
+    """None where it is cleared."""
 
 
 @dataclass
 class Phased:
     """What a run does, in the order in which its elements would."""
 
-    writes: list[Write]
+    writes: list[Writes]
     timers: Timers
     emitted: Emitted
     called: Positions
@@ -129,7 +129,8 @@ class PhaseFold:
         self.runs = ColumnRuns("PhaseFold", function)
         self._used: list[State] = []
         self._traces: dict[Situation, Traces] = {}
-        self._contents: dict[Any, Content] = {}
+        self._contents: list[Content] = ["empty", "other"]
+        self._codes: dict[Any, int] = {}
         self._unlisted: State | None = None
 
     @property
@@ -169,66 +170,80 @@ class PhaseFold:
         assert self._states is not None
         count = len(distinct)
         values = [self._states.stored(state, distinct) for state in self._used]
-        done = _Done(groups, self._used)
+        codes = [np.fromiter(map(self._code, column), np.intp, count) for column in values]
+        done = _Done(groups, self._used, values, codes, self._code_of)
         places = np.arange(len(groups))
         for _ in range(_MOST_PHASES):
             left: list[Positions] = []
-            of_places = groups[places]
-            for situation, members in self._by_situation(values, of_places, count):
-                among = places
-                if len(members) < count:
-                    inside = np.zeros(count, dtype=np.bool_)
-                    inside[members] = True
-                    among = places[inside[of_places]]
-                if not len(among):
-                    continue
+            for situation, members, among in self._by_situation(codes, groups, places, count):
                 plan = self._plan_for(situation, elements)
                 rest = None
-                if plan is not None and not done.emits_others(plan):
-                    rest = plan.process(elements.batch, groups, members, among, values, done)
+                if plan is not None and not done.emitsOthers(plan):
+                    rest = plan.process(elements.batch, members, among, done)
                 if rest is None:
                     done.called.append(among)
                 else:
                     left.append(rest)
             places = np.sort(np.concatenate(left)) if left else places[:0]
-            if not len(places) or done.tooMany(len(groups)):
+            if not len(places) or done.tooMany:
                 break
         done.called.append(places)
         return done.phased()
 
     def _by_situation(
-        self, values: list[list[Any]], groups: Positions, count: int
-    ) -> Iterator[tuple[Situation, Positions]]:
-        """The groups that have elements, by their situation."""
-        if not values:
-            yield (), np.arange(count)
-            return
-        present = np.zeros(count, dtype=np.bool_)
-        present[groups] = True
-        found: dict[Situation, list[int]] = {}
-        members = np.flatnonzero(present).tolist()
-        contents = zip(*(map(self._content, map(column.__getitem__, members)) for column in values))
-        for group, situation in zip(members, contents):
-            of_situation = found.get(situation)
-            if of_situation is None:
-                of_situation = found[situation] = []
-            of_situation.append(group)
-        for situation, its in found.items():
-            yield situation, np.array(its, dtype=np.intp)
+        self, codes: list[Positions], groups: Positions, places: Positions, count: int
+    ) -> Iterator[tuple[Situation, Positions, Positions]]:
+        """Each situation of groups that have elements at ``places``, with its groups and their places."""
+        of_places = groups[places]
+        members = np.arange(count)
+        if len(places) < len(groups):
+            present = np.zeros(count, dtype=np.bool_)
+            present[of_places] = True
+            members = np.flatnonzero(present)
+        combined = np.zeros(len(members), dtype=np.intp)
+        for column in codes:
+            combined = combined * len(self._contents) + column[members]
+        found, first, numbers = np.unique(combined, return_index=True, return_inverse=True)
+        for number in range(len(found)):
+            example = members[first[number]]
+            situation = tuple(self._contents[column[example]] for column in codes)
+            if len(found) == 1:
+                yield situation, members, places
+                continue
+            its = members[numbers == number]
+            inside = np.zeros(count, dtype=np.bool_)
+            inside[its] = True
+            yield situation, its, places[inside[of_places]]
 
-    def _content(self, value: Any) -> Content:
-        """What a state holds, found by the types in it."""
+    def _code(self, value: Any) -> int:
+        """The number of what a state holds, found by the types in it."""
         if value is None:
-            return "empty"
-        if value is SOMETHING:
-            return "other"
+            return 0
         kind = type(value)
         key: Any = tuple(map(type, value)) if kind is tuple else kind
-        known = self._contents.get(key)
+        known = self._codes.get(key)
         if known is None:
-            known = _content_of(value)
-            if known != "other" and known.shape.flat and known.shape.kind in (None, tuple):
-                self._contents[key] = known
+            if value is SOMETHING:
+                return 1
+            parts: list[Any] = []
+            try:
+                shape = structure(value, parts)
+            except Refusal:
+                return 1
+            known = self._code_of(shape, tuple(map(kind_of_constant, parts)))
+            if known > 1 and shape.flat and shape.kind in (None, tuple):
+                self._codes[key] = known
+        return known
+
+    def _code_of(self, shape: Shape, kinds: tuple[Kind | None, ...]) -> int:
+        """The number of what is made of such parts."""
+        known = self._codes.get((shape, kinds))
+        if known is None:
+            known = 1
+            if set(kinds) <= set(ARROW_TYPES):
+                known = len(self._contents)
+                self._contents.append(Held(shape, kinds))  # type: ignore[arg-type]
+            self._codes[shape, kinds] = known
         return known
 
     def _plan_for(self, situation: Situation, elements: RowColumns) -> _Plan | None:
@@ -278,17 +293,6 @@ class PhaseFold:
         follow_phase(self.function, arguments, 1 + len(EXTRA), (), (), None)
 
 
-def _content_of(value: Any) -> Any:
-    """What a value is made of, ``"other"`` if it is not made of numbers, texts and bools."""
-    parts: list[Any] = []
-    try:
-        shape = structure(value, parts)
-    except Refusal:
-        return "other"
-    kinds = tuple(map(kind_of_constant, parts))
-    return Held(shape, kinds) if set(kinds) <= set(ARROW_TYPES) else "other"
-
-
 class _Plan:
     """What the elements of a phase do."""
 
@@ -324,34 +328,22 @@ class _Plan:
         return self.phase.traced.changed()
 
     def process(
-        self,
-        batch: pa.RecordBatch,
-        groups: Positions,
-        members: Positions,
-        places: Positions,
-        values: list[list[Any]],
-        done: _Done,
+        self, batch: pa.RecordBatch, members: Positions, places: Positions, done: _Done
     ) -> Positions | None:
         """Do what the elements at ``places`` do, which are of the groups ``members``, as long as these are in this
         situation. The places of those behind; None, and nothing done, where elements one by one could do something else."""
         try:
-            return self._processed(batch, groups, members, places, values, done)
+            return self._processed(batch, members, places, done)
         except NOT_EXACT:
             return None
 
     def _processed(
-        self,
-        batch: pa.RecordBatch,
-        groups: Positions,
-        members: Positions,
-        places: Positions,
-        values: list[list[Any]],
-        done: _Done,
+        self, batch: pa.RecordBatch, members: Positions, places: Positions, done: _Done
     ) -> Positions:
-        part = _Part.of(batch, groups, members, places)
+        part = _Part.of(batch, done.groups, members, places)
         self._check_may_differ(part.batch)
-        start = self._fields((folded.state for folded in self.phase.folded), values, members)
-        constant = self._fields(self.phase.constant, values, members)
+        start = self._fields((f.state for f in self.phase.folded), done.values, members)
+        constant = self._fields(self.phase.constant, done.values, members)
         part = part.withColumns(constant)
         rest = places[:0]
         if self.phase.endings:
@@ -362,10 +354,9 @@ class _Plan:
         run = run_of(part.batch)
         met = self._meeting(run, part, start)
         met.check(self.phase.traced.steps)
-        effects = Effects(groups)
+        effects = Effects(done.groups)
         effects.add(self.phase, met, part.batch, part.places)
-        writes = [*self._folded(run, part, start, values), *self._ended(met, part)]
-        done.add(self, effects, writes, values)
+        done.add(self, effects, [*self._folded(run, part, start), *self._ended(met, part)])
         return rest
 
     def _check_may_differ(self, batch: pa.RecordBatch) -> None:
@@ -429,11 +420,8 @@ class _Plan:
         ends[first >= 0] = part.places[where[first[first >= 0]]]
         return ends
 
-    def _folded(
-        self, run: Run, part: _Part, start: list[pa.Array], values: list[list[Any]]
-    ) -> Iterator[tuple[int, Positions, Positions, list[Any]]]:
-        """What the states hold that fold: the number of the state, the places from which on they hold it, the groups
-        and the values."""
+    def _folded(self, run: Run, part: _Part, start: list[pa.Array]) -> Iterator[_Left]:
+        """What the states hold that fold."""
         if not self.phase.folded:
             return
         folding = Folding(run, part.batch, part.groups, part.count, False)
@@ -450,36 +438,43 @@ class _Plan:
                 number += 1
             where = np.flatnonzero(changed & (first >= 0))
             columns = [python_values(column.take(pa.array(where))) for column in fields]
-            yield (
-                folded.state,
-                part.places[first[where]],
-                part.members[where],
-                list(folded.held.shape.made(columns)),
-            )
+            made = list(folded.held.shape.made(columns))
+            yield _Left(folded.state, part.places[first[where]], part.members[where], made, None)
 
-    def _ended(
-        self, met: Run, part: _Part
-    ) -> Iterator[tuple[int, Positions, Positions, list[Any]]]:
+    def _ended(self, met: Run, part: _Part) -> Iterator[_Left]:
         """What states hold since the element that has given them a value, or has cleared them."""
         for ending in self.phase.endings:
             mask = met.mask(ending.condition)
             where = np.flatnonzero(mask)
-            groups = part.members[part.groups[where]]
+            if not len(where):
+                continue
+            places, groups = part.places[where], part.members[part.groups[where]]
             if ending.shape is None:
-                yield ending.state, part.places[where], groups, [None] * len(where)
-            elif len(where):
+                yield _Left(ending.state, places, groups, [None] * len(where), None)
+            else:
                 run = met.where(mask)
-                columns = [_made(run, expression) for expression in ending.fields]
-                made = list(ending.shape.made(columns))
-                yield ending.state, part.places[where], groups, made
+                fields = [run.values(expression) for expression in ending.fields]
+                held = Held(ending.shape, tuple(field.kind for field in fields))
+                columns = [_made(values, run.count) for values in fields]
+                yield _Left(ending.state, places, groups, list(ending.shape.made(columns)), held)
 
 
-def _made(run: Run, expression: Expression) -> list[Any]:
+class _Left(NamedTuple):
+    """What a phase leaves in a state."""
+
+    state: int
+    positions: Positions
+    groups: Positions
+    values: list[Any]
+    held: Held | None
+    """What it is made of, if the state had no value before."""
+
+
+def _made(values: Values, count: int) -> list[Any]:
     """The values of a field. Raises Inexact if they are no numbers, texts or bools."""
-    made = run.values(expression)
-    if made.kind not in ARROW_TYPES:
+    if values.kind not in ARROW_TYPES:
         raise Inexact
-    return python_values(normal(to_arrow(made.array(run.count)), ARROW_TYPES[made.kind]))
+    return python_values(normal(to_arrow(values.array(count)), ARROW_TYPES[values.kind]))
 
 
 class _Part(NamedTuple):
@@ -520,70 +515,103 @@ class _Part(NamedTuple):
         return self._replace(batch=batch, places=self.places[mask], groups=self.groups[mask])
 
 
-@dataclass
 class _Done:
     """What the phases of a run have done so far."""
 
-    groups: Positions
-    states: Sequence[State]
-    called: list[Positions] = field(default_factory=list)
-    _effects: Effects | None = None
-    _writes: dict[tuple[int, int], Write] = field(default_factory=dict)
-    _earlier: list[Write] = field(default_factory=list)
-    """Those of states that were cleared, or set again, later."""
-    _emitted: Shape | None = None
-    _variables: bool = False
-
-    def emits_others(self, plan: _Plan) -> bool:
-        """Whether a plan emits something of another shape than those before."""
-        return None not in (self._emitted, plan.phase.emitted) and (
-            self._emitted != plan.phase.emitted
-        )
-
-    def add(
+    def __init__(
         self,
-        plan: _Plan,
-        effects: Effects,
-        writes: list[tuple[int, Positions, Positions, list[Any]]],
+        groups: Positions,
+        states: Sequence[State],
         values: list[list[Any]],
+        codes: list[Positions],
+        code_of: Callable[[Shape, tuple[Kind | None, ...]], int],
     ) -> None:
+        self.groups = groups
+        self.values = values
+        """By state and group."""
+        self.called: list[Positions] = []
+        self._states = states
+        self._codes = codes
+        self._code_of = code_of
+        self._effects: Effects | None = None
+        self._writes = [_StateWrites(len(column)) for column in codes]
+        self._emitted: Shape | None = None
+        self._variables = False
+
+    def emitsOthers(self, plan: _Plan) -> bool:
+        """Whether a plan emits something of another shape than those before."""
+        emitted = plan.phase.emitted
+        return None not in (self._emitted, emitted) and self._emitted != emitted
+
+    def add(self, plan: _Plan, effects: Effects, left: Sequence[_Left]) -> None:
         """Add what a phase does."""
         self._emitted = self._emitted or plan.phase.emitted
         self._variables = self._variables or plan.readsVariables
         self._effects = effects if self._effects is None else self._effects.joined(effects)
-        for state, places, groups, made in writes:
-            own = values[state]
-            for place, group, value in zip(places.tolist(), groups.tolist(), made):
+        for of_state in left:
+            own = self.values[of_state.state]
+            for group, value in zip(of_state.groups.tolist(), of_state.values):
                 own[group] = value
-                known = self._writes.get((state, group))
-                if known is not None and known.value is not None and value is not None:
-                    known.value = value
-                    continue
-                if known is not None:
-                    self._earlier.append(known)
-                self._writes[state, group] = Write(place, self.states[state], group, value)
+            self._writes[of_state.state].add(of_state)
+            if of_state.held is not None:
+                code = self._code_of(of_state.held.shape, of_state.held.kinds)
+                self._codes[of_state.state][of_state.groups] = code
+            elif of_state.values[:1] == [None]:
+                self._codes[of_state.state][of_state.groups] = 0
 
-    def tooMany(self, count: int) -> bool:
+    @property
+    def tooMany(self) -> bool:
         """Whether so much has to be called that all may be."""
-        return 2 * sum(map(len, self.called)) > count
+        return 2 * sum(map(len, self.called)) > len(self.groups)
 
     def phased(self) -> Phased | None:
         """All that was done; None if too much has to be called, or a call could change what columns were computed of."""
-        called = np.sort(np.concatenate(self.called)) if self.called else np.zeros(0, np.intp)
-        if self.tooMany(len(self.groups)) or (len(called) and self._variables):
+        called = np.sort(np.concatenate(self.called))
+        if self.tooMany or (len(called) and self._variables):
             return None
         effects = Effects(self.groups) if self._effects is None else self._effects
         try:
             emitted, timers = effects.emitted(), effects.timers()
         except NOT_EXACT:
             return None
-        writes = [*self._earlier, *self._writes.values()]
-        writes.sort(key=_position)
+        writes = [w.inOrder(state) for w, state in zip(self._writes, self._states) if w.values]
         return Phased(writes, timers, emitted, called)
 
 
-def _position(write: Write) -> int:
-    return write.position
+class _StateWrites:
+    """What phases leave in a state of ``count`` groups. Only the last of values that follow each other counts, at the
+    place of the first."""
+
+    def __init__(self, count: int) -> None:
+        self.values: list[Any] = []
+        self._parts: list[tuple[Positions, Positions]] = []
+        self._latest = np.full(count, -1, dtype=np.intp)
+
+    def add(self, left: _Left) -> None:
+        """Add what a phase leaves."""
+        positions, groups, values = left.positions, left.groups, left.values
+        cleared = values[:1] == [None]
+        known = self._latest[groups] >= 0
+        if not cleared and known.any():
+            for number, place in zip(
+                np.flatnonzero(known).tolist(), self._latest[groups[known]].tolist()
+            ):
+                self.values[place] = values[number]
+            values = [values[number] for number in np.flatnonzero(~known).tolist()]
+            positions, groups = positions[~known], groups[~known]
+        if cleared:
+            self._latest[groups] = -1
+        else:
+            self._latest[groups] = np.arange(len(self.values), len(self.values) + len(values))
+        self.values += values
+        self._parts.append((positions, groups))
+
+    def inOrder(self, state: State) -> Writes:
+        """All of it, in the order of the elements."""
+        positions, groups = map(np.concatenate, zip(*self._parts))
+        order = np.argsort(positions, kind="stable")
+        values = list(map(self.values.__getitem__, order.tolist()))
+        return Writes(state, positions[order], groups[order], values)
 
 
 def _batch_of(columns: Sequence[pa.Array]) -> pa.RecordBatch:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import getattr_static
 from types import MethodType
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from flinkish.api.functions.runtime_context import RuntimeContext
 from flinkish.api.functions.state import ListState, MapState, State, ValueState
@@ -41,8 +41,9 @@ from flinkish.runtime.columns.tracing.trace import Outside, Trace, Traced
 from flinkish.runtime.records.shapes import Shape
 
 
-class Held(NamedTuple):
-    """What the values of a state are made of."""
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What the values of a state are made of. There is one object for each."""
 
     shape: Shape
     kinds: tuple[Kind, ...]
