@@ -8,7 +8,7 @@ Keys in a situation that the function cannot be followed in are left: their elem
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -477,7 +477,8 @@ def _made(values: Values, count: int) -> list[Any]:
     return python_values(normal(to_arrow(values.array(count)), ARROW_TYPES[values.kind]))
 
 
-class _Part(NamedTuple):
+@dataclass(frozen=True)
+class _Part:
     """Some elements of a run."""
 
     batch: pa.RecordBatch
@@ -505,14 +506,14 @@ class _Part(NamedTuple):
         batch = self.batch
         for number, column in enumerate(columns):
             batch = batch.append_column(f"state{number}", column.take(pa.array(self.groups)))
-        return self._replace(batch=batch)
+        return replace(self, batch=batch)
 
     def where(self, mask: Mask) -> _Part:
         """The elements where ``mask`` is true."""
         if mask.all():
             return self
         batch = self.batch.filter(pa.array(mask))
-        return self._replace(batch=batch, places=self.places[mask], groups=self.groups[mask])
+        return replace(self, batch=batch, places=self.places[mask], groups=self.groups[mask])
 
 
 class _Done:

@@ -148,6 +148,8 @@ class Symbol:
     def _traced_compared(self, name: str, other: Any) -> Any:
         """A comparison."""
         if isinstance(other, (tuple, Record)):
+            if self._traced_trace.exploring and self._traced_kind == "unknown":
+                raise CannotTell  # what is compared may be a tuple
             self._traced_refuse("compares a value with a tuple")
         value = self._traced_trace.expression(other)
         kinds = {self._traced_kind, value.kind}
