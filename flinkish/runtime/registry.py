@@ -42,6 +42,7 @@ from flinkish.api.plan.windows import (
 from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.columns.arrival_time import ColumnArrivalTime
 from flinkish.runtime.columns.interval_join import ColumnIntervalJoin
+from flinkish.runtime.columns.keyed_process import KeyedColumnCoProcess, KeyedColumnProcess
 from flinkish.runtime.columns.map_like import (
     ColumnFilter,
     ColumnFlatMap,
@@ -52,8 +53,6 @@ from flinkish.runtime.columns.map_like import (
     KeyedColumnFlatMap,
     KeyedColumnMap,
 )
-from flinkish.runtime.columns.phase_columns import KeyedColumnCoProcess
-from flinkish.runtime.columns.process_columns import KeyedColumnProcess
 from flinkish.runtime.columns.rolling_reduce import ColumnGroupedReduce
 from flinkish.runtime.columns.session_windows import ColumnSessionWindows
 from flinkish.runtime.columns.timestamps import (

@@ -314,7 +314,7 @@ def connected(stream):
         ),
         (
             lambda s: connected(s).process(BothSides()),
-            "Co-Keyed-Process: element by element, as it has two inputs",
+            "Co-Keyed-Process: input 1 over columns, if its states turn out to be ValueStates",
         ),
     ],
 )

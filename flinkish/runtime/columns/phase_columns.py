@@ -1,5 +1,4 @@
-"""The path of keyed process functions with two inputs: ``PhasePath`` takes a run of one of them through its function at
-once. Elements of keys that columns cannot tell about are called, each in its place among the others."""
+"""``PhasePath`` takes a run through a keyed process function at once, in phases. Elements of keys that columns cannot tell about are called, each in its place among the others."""
 
 from __future__ import annotations
 
@@ -10,18 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from flinkish.api.functions.state import State, ValueState
-from flinkish.api.plan.two_input import CoProcessDescription
 from flinkish.runtime.columns.path import ColumnPath
 from flinkish.runtime.columns.process_check import MOST_ELEMENTS, CalledContext
 from flinkish.runtime.columns.process_columns import LEAST_ELEMENTS, by_first
 from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
-from flinkish.runtime.columns.tracing.column_function import may_be_traced
 from flinkish.runtime.columns.tracing.phase_fold import SOMETHING, Phased, PhaseFold, Writes
 from flinkish.runtime.columns.tracing.process_fold import KeyedRun
 from flinkish.runtime.columns.tracing.symbols import Refusal
-from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.one_input import OnTimerOperator
-from flinkish.runtime.operators.two_input import KeyedCoProcessOperator
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns
@@ -266,33 +261,3 @@ class PhaseCheck:
             results += [(number, result) for result in out.results]
         after = [state.storedUnder([key])[0] for state in states]
         return after, results, list(dict.fromkeys(timers))
-
-
-class KeyedColumnCoProcess(KeyedCoProcessOperator):
-    """``KeyedCoProcessOperator`` with a path for each input."""
-
-    def __init__(self, context: OperatorContext, description: CoProcessDescription) -> None:
-        super().__init__(context, description)
-        function = description.function
-        self.paths: tuple[PhasePath | None, PhasePath | None] = (
-            self._path(function.processElement1),
-            self._path(function.processElement2),
-        )
-
-    def _path(self, function: Callable[..., Any]) -> PhasePath | None:
-        traced = self.tracesFunctions and may_be_traced(function)
-        return PhasePath(self, function) if traced else None
-
-    def processRecords1(self, records: Records) -> None:
-        if not self._taken(self.paths[0], records):
-            super().processRecords1(records)
-
-    def processRecords2(self, records: Records) -> None:
-        if not self._taken(self.paths[1], records):
-            super().processRecords2(records)
-
-    def _taken(self, path: PhasePath | None, records: Records) -> bool:
-        taken = path is not None and path.process(records)
-        if taken:
-            self.metrics.numRecordsIn += len(records)
-        return taken

@@ -11,17 +11,10 @@ from numpy.typing import NDArray
 
 from flinkish.api.functions.process import TimerService
 from flinkish.api.functions.state import ValueState
-from flinkish.api.plan.operators import KeyedProcessDescription
-from flinkish.runtime.columns.path import ColumnPath, WithColumns
 from flinkish.runtime.columns.process_check import ProcessCheck
-from flinkish.runtime.columns.tracing.column_function import may_be_traced
 from flinkish.runtime.columns.tracing.folding import first_positions
 from flinkish.runtime.columns.tracing.process_fold import KeyedRun, Processed, ProcessFold
 from flinkish.runtime.columns.tracing.symbols import Refusal
-from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.operators.one_input import KeyedProcessOperator
-from flinkish.runtime.operators.output import Output
-from flinkish.runtime.operators.timers import InternalTimerService
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns, python_values
@@ -46,6 +39,11 @@ class ProcessColumns:
         self._fold = ProcessFold(function, _default_of, named)
         self._backend = backend
         self._timers = timers
+
+    @property
+    def refused(self) -> bool:
+        """Whether the function cannot be followed as a fold of each key."""
+        return self._fold.refused
 
     def _checked(
         self, processed: Processed, run: KeyedRun, distinct: Sequence[Any]
@@ -94,35 +92,6 @@ class ProcessColumns:
         if processed.results is None:
             return Records([], no_timestamps(0))
         return Records(processed.results, records.timestamps[processed.emitting])
-
-
-class KeyedProcessPath(ColumnPath):
-    """``process`` of a keyed stream, as long as its input lasts: behind it, new timers fire at once."""
-
-    def __init__(
-        self, columns: ProcessColumns, timers: InternalTimerService, output: Output
-    ) -> None:
-        self.columns = columns
-        self._timers = timers
-        self._output = output
-
-    def process(self, records: Records) -> bool:
-        results = None if self._timers.inputEnded else self.columns.process(records)
-        if results is not None and len(results):
-            self._output.emitRecords(results)
-        return results is not None
-
-
-class KeyedColumnProcess(WithColumns, KeyedProcessOperator):
-    """``KeyedProcessOperator`` with its path."""
-
-    path: KeyedProcessPath | None
-
-    def __init__(self, context: OperatorContext, description: KeyedProcessDescription) -> None:
-        super().__init__(context, description)
-        if self.tracesFunctions and may_be_traced(description.call):
-            columns = ProcessColumns(description.call, self.backend, self.timerService)
-            self.path = KeyedProcessPath(columns, self.timers, self.output)
 
 
 def by_first(

@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 
 from examples.nexmark.queries import LocalItems, WinningBids
 from flinkish import (
-    Duration,
     KeyedCoProcessFunction,
     ListStateDescriptor,
     MapStateDescriptor,
     OutputTag,
     Row,
-    StateTtlConfig,
     ValueStateDescriptor,
 )
 from flinkish.api.errors import UserFunctionError
@@ -27,7 +25,7 @@ from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.plan.two_input import CoProcessDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.runtime.columns import phase_columns
-from flinkish.runtime.columns.phase_columns import KeyedColumnCoProcess
+from flinkish.runtime.columns.keyed_process import KeyedColumnCoProcess
 from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Output

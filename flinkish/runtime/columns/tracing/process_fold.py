@@ -130,6 +130,11 @@ class ProcessFold:
         """Why the function is called for each element, None if it is not, as far as its input is known."""
         return self._traces.reason or refusal_of(self._explore)
 
+    @property
+    def refused(self) -> bool:
+        """Whether the function cannot be followed, or has left the columns."""
+        return self._traces.reason is not None
+
     def processed(self, run: KeyedRun, watermark: int, stored: Stored) -> Processed | None:
         """What the elements of ``run`` do. ``stored`` gives the value of a state by group, None where there is
         none."""
