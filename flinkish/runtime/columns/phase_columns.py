@@ -13,7 +13,8 @@ from flinkish.runtime.columns.path import ColumnPath
 from flinkish.runtime.columns.process_check import MOST_ELEMENTS, CalledContext
 from flinkish.runtime.columns.process_columns import LEAST_ELEMENTS, by_first
 from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
-from flinkish.runtime.columns.tracing.phase_fold import SOMETHING, Phased, PhaseFold, Writes
+from flinkish.runtime.columns.tracing.folding import first_positions
+from flinkish.runtime.columns.tracing.phase_fold import SOMETHING, Keys, Phased, PhaseFold, Writes
 from flinkish.runtime.columns.tracing.process_fold import KeyedRun
 from flinkish.runtime.columns.tracing.symbols import Refusal
 from flinkish.runtime.operators.one_input import OnTimerOperator
@@ -36,12 +37,12 @@ class TableStates:
         assert isinstance(state, TableValueState)
         return state.default
 
-    def stored(self, state: State, distinct: Sequence[Any]) -> list[Any]:
+    def stored(self, state: State, keys: Keys) -> list[Any]:
         """What is under each key."""
         if isinstance(state, TableMapState):
-            return [None if empty else SOMETHING for empty in state.areEmpty(distinct)]
+            return [None if empty else SOMETHING for empty in state.areEmpty(keys.values)]
         assert isinstance(state, (TableValueState, TableListState))
-        stored = state.storedUnder(distinct)
+        stored = state.storedUnder(keys.values, keys.hashes)
         if isinstance(state, TableListState):
             return [None if kept is None else SOMETHING for kept in stored]
         return stored
@@ -72,7 +73,10 @@ class PhasePath(ColumnPath):
         watermark = self._operator.timerService.currentWatermark()
         runs = self.fold.runs
         with runs.working():
-            phased = self.fold.processed(run, watermark, distinct)
+            hashes = records.hashes
+            if hashes is not None:
+                hashes = hashes[first_positions(groups, len(distinct))]
+            phased = self.fold.processed(run, watermark, Keys(distinct, hashes))
         if phased is not None and len(phased.called) and self._operator.output.reusesObjects:
             return False
         if phased is not None and runs.due(values):
@@ -215,7 +219,7 @@ class PhaseCheck:
     def difference(self, operator: OnTimerOperator, distinct: Sequence[Any]) -> str | None:
         """What differs, None if nothing does, or if columns do not tell."""
         key, backend = distinct[self._group], operator.backend
-        phased = self._fold.processed(self._part, self._watermark, [key])
+        phased = self._fold.processed(self._part, self._watermark, Keys([key], None))
         if phased is None or len(phased.called):
             return None
         values = [s for s in self._fold.states if isinstance(s, TableValueState)]

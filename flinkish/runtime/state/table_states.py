@@ -6,7 +6,7 @@ What can change is copied on its way in and out (``runtime/records/copies.py``).
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, Protocol
 
 from flinkish.api.errors import IllegalArgumentError, shown
@@ -27,6 +27,7 @@ from flinkish.api.functions.state import (
 )
 from flinkish.runtime.records.copies import ATOMS, copied, handed_out
 from flinkish.runtime.records.keys import differs_from_itself
+from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.accumulation import added, reduced
 from flinkish.runtime.state.backend import KeyedStateBackend, MapStateTable, StateTable
 
@@ -58,12 +59,15 @@ class TableState(State):
     def clear(self) -> None:
         self._table.remove(self._backend.currentKey, self._owner.namespace)
 
-    def storedUnder(self, keys: Iterable[Any]) -> list[Any]:
-        """What is kept under each key, None where there is nothing."""
-        get, namespace, blocks = self._table.get, self._owner.namespace, self._table.void
-        if blocks is not None and namespace is None:
-            return [blocks[key].get(key) for key in keys]
-        return [get(key, namespace, None) for key in keys]
+    def storedUnder(self, keys: Sequence[Any], hashes: Hashes | None = None) -> list[Any]:
+        """What is kept under each key, None where there is nothing. ``hashes``: of the keys, if they are known."""
+        table, namespace = self._table, self._owner.namespace
+        blocks = table.void
+        if blocks is None or namespace is not None:
+            return [table.get(key, namespace, None) for key in keys]
+        if hashes is not None:
+            table.find(keys, hashes)
+        return [blocks[key].get(key) for key in keys]
 
     def keysIn(self, namespace: Any) -> list[Any]:
         """The keys that have an entry in ``namespace``."""

@@ -70,7 +70,7 @@ from flinkish.runtime.columns.tracing.process_trace import EXTRA
 from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
 from flinkish.runtime.columns.tracing.symbols import Refusal, Symbol, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import Trace
-from flinkish.runtime.records.records import NO_TIMESTAMP
+from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import Shape
 
@@ -85,11 +85,19 @@ SOMETHING = object()
 """Stands for what is in a list or map."""
 
 
+@dataclass(frozen=True)
+class Keys:
+    """Distinct keys, and their hashes, if they are known."""
+
+    values: Sequence[Any]
+    hashes: Hashes | None
+
+
 class KeyedStates(StateKinds, Protocol):
     """The states of a function."""
 
-    def stored(self, state: State, distinct: Sequence[Any]) -> list[Any]:
-        """What is in a state under each of ``distinct`` keys, None where there is nothing; SOMETHING of a list
+    def stored(self, state: State, keys: Keys) -> list[Any]:
+        """What is in a state under each of ``keys``, None where there is nothing; SOMETHING of a list
         or map."""
 
 
@@ -143,8 +151,8 @@ class PhaseFold:
         """The states that it is known to use."""
         return self._used
 
-    def processed(self, run: KeyedRun, watermark: int, distinct: Sequence[Any]) -> Phased | None:
-        """What the elements of ``run`` do, whose keys are ``distinct``."""
+    def processed(self, run: KeyedRun, watermark: int, keys: Keys) -> Phased | None:
+        """What the elements of ``run`` do, which has those ``keys``."""
         values = run.values
         if values.mayDiffer or self.runs.difference is not None:
             return None
@@ -159,17 +167,15 @@ class PhaseFold:
         elements = RowColumns(batch, values.shape)
         while True:
             try:
-                return self._in_phases(elements, run.groups, distinct)
+                return self._in_phases(elements, run.groups, keys)
             except NotListed as found:
                 self._used.append(found.state)
                 self._traces.clear()
 
-    def _in_phases(
-        self, elements: RowColumns, groups: Positions, distinct: Sequence[Any]
-    ) -> Phased | None:
+    def _in_phases(self, elements: RowColumns, groups: Positions, keys: Keys) -> Phased | None:
         assert self._states is not None
-        count = len(distinct)
-        values = [self._states.stored(state, distinct) for state in self._used]
+        count = len(keys.values)
+        values = [self._states.stored(state, keys) for state in self._used]
         codes = [np.fromiter(map(self._code, column), np.intp, count) for column in values]
         done = _Done(groups, self._used, values, codes, self._code_of)
         places = np.arange(len(groups))
