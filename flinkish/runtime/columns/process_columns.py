@@ -69,9 +69,13 @@ class ProcessColumns:
         column, groups, distinct = by_first(values.encoded(keys.column))
         run = KeyedRun(values, records.timestamps, column, groups, len(distinct))
 
+        hashes = records.hashes
+        if hashes is not None:
+            hashes = hashes[first_positions(groups, len(distinct))]
+
         def stored(state: ValueState[Any]) -> list[Any]:
             assert isinstance(state, TableValueState)
-            return state.storedUnder(distinct)
+            return state.storedUnder(distinct, hashes)
 
         with self._fold.runs.working():
             processed = self._fold.processed(run, self._timers.currentWatermark(), stored)
@@ -83,9 +87,8 @@ class ProcessColumns:
             return None
         backend = self._backend
         for new in processed.states:
-            for group, value in zip(new.groups, new.values):
-                backend.currentKey = distinct[group]
-                new.state.update(value)
+            assert isinstance(new.state, TableValueState)
+            new.state.store(zip(map(distinct.__getitem__, new.groups), new.values))
         for group, timestamp in processed.timers:
             backend.currentKey = distinct[group]
             self._timers.registerEventTimeTimer(timestamp)
