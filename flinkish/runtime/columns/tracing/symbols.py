@@ -197,6 +197,8 @@ class Symbol:
         if self._traced_kind == kind:
             self._traced_trace.noted(self._traced_expression)  # which None would not be
             return self  # the same object in Python too
+        if self._traced_kind == "str" and kind in ("int", "float"):
+            return self._traced_call(int if kind == "int" else float, kind)
         if self._traced_kind not in (*NUMBERS, "unknown"):
             self._traced_refuse(f"converts {_shown(self._traced_kind)} to {kind}")
         if kind == "str":
