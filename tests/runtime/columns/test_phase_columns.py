@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from examples.nexmark.queries import LocalItems, WinningBids
 from flinkish import (
+    Duration,
     KeyedCoProcessFunction,
     ListStateDescriptor,
     MapStateDescriptor,
     OutputTag,
     Row,
+    StateTtlConfig,
     ValueStateDescriptor,
 )
 from flinkish.api.errors import UserFunctionError
@@ -327,6 +329,98 @@ def test_the_functions_of_nexmark_are_followed(function: Callable[[], Any]) -> N
     made = function()
     assert PhaseFold(made.processElement1).reason is None
     assert PhaseFold(made.processElement2).reason is None
+
+
+class OneSide(WithStates):
+    def processElement2(self, value, ctx, out):
+        out.collect(value.value)
+
+
+class Buffers(OneSide):
+    def processElement1(self, value, ctx, out):
+        self.waiting.add(value.value)
+
+
+class Puts(OneSide):
+    def processElement1(self, value, ctx, out):
+        self.known.put(value.name, value.value)
+
+
+class Again(OneSide):
+    def processElement1(self, value, ctx, out):
+        self.one.clear()
+        self.one.update(value.value)
+
+
+class Undone(OneSide):
+    def processElement1(self, value, ctx, out):
+        self.one.update(value.value)
+        if value.mark:
+            self.one.clear()
+
+
+class Expires(OneSide):
+    def open(self, openContext):
+        super().open(openContext)
+        descriptor = ValueStateDescriptor("expires")
+        descriptor.enableTimeToLive(StateTtlConfig.newBuilder(Duration.ofMillis(4)).build())
+        self.expires = self.getRuntimeContext().getState(descriptor)
+
+    def processElement1(self, value, ctx, out):
+        self.expires.update(value.value)
+
+
+class HoldsList(OneSide):
+    def processElement1(self, value, ctx, out):
+        self.one.update([value.value])
+
+
+class AsksForAny(OneSide):
+    def processElement1(self, value, ctx, out):
+        out.collect(self.known.contains((value, value.name)) or self.waiting.addAll([]))
+
+
+REFUSED = {
+    Buffers: "uses add of its list (line",
+    Puts: "uses put of its map (line",
+    Again: "clears a state and updates it again (line",
+    Undone: "updates a state and clears it again (line",
+    Expires: "uses a state whose values expire, or which reduces",
+    HoldsList: "returns a list, which can change",
+    AsksForAny: "uses addAll of its list (line",
+}
+
+
+@pytest.mark.parametrize("function", REFUSED)
+def test_others_are_called_for_each_element(function: Any) -> None:
+    steps: list[Any] = [(0, some(40)), 30, (0, some(41))]
+    quick = Driver(function(), columns=True)
+    assert quick.run(steps) == Driver(function(), columns=False).run(steps)
+    path = quick.operator.paths[0]
+    assert path is not None
+    assert path.fold.runs.elements > 0
+    reasons = [traces.reason for traces in path.fold._traces.values() if traces.reason]
+    assert reasons[0].startswith(REFUSED[function])
+
+
+def test_few_elements_are_processed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(phase_columns, "LEAST_ELEMENTS", 21)
+    assert same(Switches, [(0, some(20)), (1, some(21))]) == 1
+
+
+def test_a_function_whose_calls_could_write_what_columns_read_is_called() -> None:
+    class Counting(Enriches):
+        seen = 0
+
+        def processElement2(self, value, ctx, out):
+            if self.one.value() is None:
+                self.seen = self.seen + 1
+                self.waiting.add(self.seen)
+            else:
+                out.collect((self.seen, value.value))
+
+    steps: list[Any] = [(0, some(12, "abcd")), (1, some(60)), (0, some(9)), (1, some(50))]
+    assert same(Counting, steps) == 0 or Counting.seen == 0
 
 
 # ---------------------------------------------------------------------- functions drawn at random

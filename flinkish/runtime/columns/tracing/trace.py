@@ -503,7 +503,7 @@ class _Container(Outside):
     def __getitem__(self, key: Any) -> Any:
         self._traced_needs_dict("takes an item of")
         if is_constant(key):
-            raise self._traced_trace.refusal(f"takes an item of {self._traced_name}")
+            return self._traced_trace._constant(self._traced_item(key))
         return self._traced_call(self._traced_item, self._traced_kind(), key)
 
     def __getattr__(self, attribute: str) -> Any:
@@ -514,6 +514,8 @@ class _Container(Outside):
     def _traced_get_default(self, key: Any, default: Any = None) -> Any:
         self._traced_needs_dict("looks into")
         trace = self._traced_trace
+        if is_constant(key) and is_constant(default):
+            return trace._constant(self._traced_get(key, default))
         if default is None:
             raise trace.refusal(f"gets None of {self._traced_name} for what is not there")
         kind = self._traced_kind(trace.expression(default).kind)
