@@ -23,7 +23,11 @@ from flinkish.api.plan.operators import (
     ProcessDescription,
     TimestampsAndWatermarksDescription,
 )
-from flinkish.api.plan.two_input import IntervalJoinDescription, TwoInputDescription
+from flinkish.api.plan.two_input import (
+    CoProcessDescription,
+    IntervalJoinDescription,
+    TwoInputDescription,
+)
 from flinkish.api.plan.window_operator import (
     CONTENT_LAYOUT,
     EVICTING_LAYOUT,
@@ -43,6 +47,7 @@ from flinkish.runtime.columns.tracing.emitting_function import (
 )
 from flinkish.runtime.columns.tracing.event_fold import EventFold
 from flinkish.runtime.columns.tracing.pair_function import PairFunction, PairMap
+from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
 from flinkish.runtime.columns.tracing.process_fold import ProcessFold
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
@@ -200,7 +205,28 @@ def _(description: ProcessDescription, elements: RowColumns | None) -> Iterator[
 @_functions_of.register
 def _(description: KeyedProcessDescription, elements: RowColumns | None) -> Iterator[_Explained]:
     call = description.call
-    yield _Explained("", lambda: ProcessFold(call).reason, call, condition=STATES)
+    yield _Explained("", lambda: _against_process(call), call, condition=STATES)
+
+
+def _against_process(call: Callable[..., Any]) -> str | None:
+    """Why a keyed process function is called for each element, None if it is not, as far as its states are known."""
+    return None if ProcessFold(call).reason is None else PhaseFold(call).reason
+
+
+@_functions_of.register
+def _(description: CoProcessDescription, elements: RowColumns | None) -> Iterator[_Explained]:
+    if not description.keyed:
+        yield _Explained("", lambda: "has two inputs and no keys")
+        return
+    for number in (1, 2):
+        call = getattr(description.function, f"processElement{number}")
+        reason = partial(_against_phases, call)
+        yield _Explained(f"input {number}", reason, call, condition=STATES)
+
+
+def _against_phases(call: Callable[..., Any]) -> str | None:
+    """Why one of two inputs is processed element by element, None if it is not, as far as its states are known."""
+    return PhaseFold(call).reason
 
 
 @_functions_of.register

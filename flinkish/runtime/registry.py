@@ -42,6 +42,7 @@ from flinkish.api.plan.window_operator import (
 from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.columns.arrival_time import ColumnArrivalTime
 from flinkish.runtime.columns.interval_join import ColumnIntervalJoin
+from flinkish.runtime.columns.keyed_process import KeyedColumnCoProcess, KeyedColumnProcess
 from flinkish.runtime.columns.map_like import (
     ColumnFilter,
     ColumnFlatMap,
@@ -52,7 +53,6 @@ from flinkish.runtime.columns.map_like import (
     KeyedColumnFlatMap,
     KeyedColumnMap,
 )
-from flinkish.runtime.columns.process_columns import KeyedColumnProcess
 from flinkish.runtime.columns.rolling_reduce import ColumnGroupedReduce
 from flinkish.runtime.columns.session_windows import ColumnSessionWindows
 from flinkish.runtime.columns.timestamps import (
@@ -70,7 +70,6 @@ from flinkish.runtime.operators.two_input import (
     CoProcessOperator,
     CoStreamFlatMap,
     CoStreamMap,
-    KeyedCoProcessOperator,
     KeyedCoStreamFlatMap,
     KeyedCoStreamMap,
 )
@@ -113,7 +112,7 @@ _OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {
     (CoFlatMapDescription, False): CoStreamFlatMap,
     (CoFlatMapDescription, True): KeyedCoStreamFlatMap,
     (CoProcessDescription, False): CoProcessOperator,
-    (CoProcessDescription, True): KeyedCoProcessOperator,
+    (CoProcessDescription, True): KeyedColumnCoProcess,
     (BroadcastProcessDescription, False): CoBroadcastWithNonKeyedOperator,
     (BroadcastProcessDescription, True): CoBroadcastWithKeyedOperator,
     (IntervalJoinDescription, True): ColumnIntervalJoin,

@@ -137,8 +137,8 @@ def test_a_keyed_process_function_has_a_line():
         "KeyedProcess: over columns, if its states turn out to be ValueStates with counts, sums, extremes and last values"
         in lines(Counts())
     )
-    (line,) = [line for line in lines(Clears()) if line.startswith("KeyedProcess: element")]
-    assert "element by element, as it clears its state (line" in line
+    (line,) = [line for line in lines(Deletes()) if line.startswith("KeyedProcess: element")]
+    assert "element by element, as it uses deleteEventTimeTimer of its timer service" in line
 
 
 class Counts(KeyedProcessFunction):
@@ -153,9 +153,10 @@ class Counts(KeyedProcessFunction):
             out.collect((ctx.getCurrentKey(), count))
 
 
-class Clears(Counts):
+class Deletes(Counts):
     def processElement(self, value, ctx, out):
         self.count.clear()
+        ctx.timerService().deleteEventTimeTimer(value.x)
 
 
 def test_the_function_of_an_interval_join_has_a_line():
@@ -314,7 +315,7 @@ def connected(stream):
         ),
         (
             lambda s: connected(s).process(BothSides()),
-            "Co-Keyed-Process: element by element, as it has two inputs",
+            "Co-Keyed-Process: input 1 over columns, if its states turn out to be ValueStates",
         ),
     ],
 )

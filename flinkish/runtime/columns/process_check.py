@@ -16,7 +16,8 @@ from flinkish.runtime.records.records import NO_TIMESTAMP
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.table_states import TableValueState
 
-_MOST_ELEMENTS = 16
+MOST_ELEMENTS = 16
+"""So many elements of a key are called."""
 
 
 class ProcessCheck:
@@ -31,8 +32,8 @@ class ProcessCheck:
         self._group = int(run.groups[special[seed % len(special)]])
         places = np.flatnonzero(run.groups == self._group)
         odd = special[run.groups[special] == self._group]
-        if len(places) > _MOST_ELEMENTS:
-            places = np.union1d(places[:_MOST_ELEMENTS], odd)
+        if len(places) > MOST_ELEMENTS:
+            places = np.union1d(places[:MOST_ELEMENTS], odd)
         groups = np.zeros(len(places), dtype=np.intp)
         keys = run.keys.take(pa.array(places))
         self._part = KeyedRun(run.values.take(places), run.timestamps[places], keys, groups, 1)
@@ -82,7 +83,7 @@ class ProcessCheck:
             zip(self._elements, self._part.timestamps.tolist())
         ):
             out = Collected()
-            context = _CalledContext(key, time, self._watermark, timers)
+            context = CalledContext(key, time, self._watermark, timers)
             returned = function(element, context, out)
             if returned is not None:
                 out.collectReturned(returned)
@@ -91,7 +92,7 @@ class ProcessCheck:
         return after, results, list(dict.fromkeys(timers))
 
 
-class _CalledContext:
+class CalledContext:
     """The context of an element whose function is called to check its columns, and its timer service."""
 
     def __init__(self, key: Any, timestamp: int, watermark: int, timers: list[int]) -> None:
@@ -106,7 +107,7 @@ class _CalledContext:
     def getCurrentKey(self) -> Any:
         return self._key
 
-    def timerService(self) -> _CalledContext:
+    def timerService(self) -> CalledContext:
         return self
 
     def currentWatermark(self) -> int:

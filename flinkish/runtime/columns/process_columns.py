@@ -11,17 +11,10 @@ from numpy.typing import NDArray
 
 from flinkish.api.functions.process import TimerService
 from flinkish.api.functions.state import ValueState
-from flinkish.api.plan.operators import KeyedProcessDescription
-from flinkish.runtime.columns.path import ColumnPath, WithColumns
 from flinkish.runtime.columns.process_check import ProcessCheck
-from flinkish.runtime.columns.tracing.column_function import may_be_traced
 from flinkish.runtime.columns.tracing.folding import first_positions
 from flinkish.runtime.columns.tracing.process_fold import KeyedRun, Processed, ProcessFold
 from flinkish.runtime.columns.tracing.symbols import Refusal
-from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.operators.one_input import KeyedProcessOperator
-from flinkish.runtime.operators.output import Output
-from flinkish.runtime.operators.timers import InternalTimerService
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns, python_values
@@ -47,6 +40,11 @@ class ProcessColumns:
         self._backend = backend
         self._timers = timers
 
+    @property
+    def refused(self) -> bool:
+        """Whether the function cannot be followed as a fold of each key."""
+        return self._fold.refused
+
     def _checked(
         self, processed: Processed, run: KeyedRun, distinct: Sequence[Any]
     ) -> Processed | None:
@@ -68,12 +66,16 @@ class ProcessColumns:
             self._fold.runs.note(False)
             return None
         assert isinstance(values, RowColumns)
-        column, groups, distinct = _by_first(values.encoded(keys.column))
+        column, groups, distinct = by_first(values.encoded(keys.column))
         run = KeyedRun(values, records.timestamps, column, groups, len(distinct))
+
+        hashes = records.hashes
+        if hashes is not None:
+            hashes = hashes[first_positions(groups, len(distinct))]
 
         def stored(state: ValueState[Any]) -> list[Any]:
             assert isinstance(state, TableValueState)
-            return state.storedUnder(distinct)
+            return state.storedUnder(distinct, hashes)
 
         with self._fold.runs.working():
             processed = self._fold.processed(run, self._timers.currentWatermark(), stored)
@@ -85,9 +87,8 @@ class ProcessColumns:
             return None
         backend = self._backend
         for new in processed.states:
-            for group, value in zip(new.groups, new.values):
-                backend.currentKey = distinct[group]
-                new.state.update(value)
+            assert isinstance(new.state, TableValueState)
+            new.state.store(zip(map(distinct.__getitem__, new.groups), new.values))
         for group, timestamp in processed.timers:
             backend.currentKey = distinct[group]
             self._timers.registerEventTimeTimer(timestamp)
@@ -96,36 +97,7 @@ class ProcessColumns:
         return Records(processed.results, records.timestamps[processed.emitting])
 
 
-class KeyedProcessPath(ColumnPath):
-    """``process`` of a keyed stream, as long as its input lasts: behind it, new timers fire at once."""
-
-    def __init__(
-        self, columns: ProcessColumns, timers: InternalTimerService, output: Output
-    ) -> None:
-        self.columns = columns
-        self._timers = timers
-        self._output = output
-
-    def process(self, records: Records) -> bool:
-        results = None if self._timers.inputEnded else self.columns.process(records)
-        if results is not None and len(results):
-            self._output.emitRecords(results)
-        return results is not None
-
-
-class KeyedColumnProcess(WithColumns, KeyedProcessOperator):
-    """``KeyedProcessOperator`` with its path."""
-
-    path: KeyedProcessPath | None
-
-    def __init__(self, context: OperatorContext, description: KeyedProcessDescription) -> None:
-        super().__init__(context, description)
-        if self.tracesFunctions and may_be_traced(description.call):
-            columns = ProcessColumns(description.call, self.backend, self.timerService)
-            self.path = KeyedProcessPath(columns, self.timers, self.output)
-
-
-def _by_first(
+def by_first(
     encoded: pa.DictionaryArray,
 ) -> tuple[pa.Array, NDArray[np.intp], Sequence[Any]]:
     """For each key its number, and the distinct ones, in the order in which they come first."""

@@ -169,6 +169,13 @@ class Output:
                 records = Records(values, timestamps_of(timestamps))
                 hand_on(records, self._side_inputs[tag], self.reusesObjects)
 
+    def taken(self) -> tuple[list[Any], list[int]]:
+        """The values that were collected since the last flush, with their timestamps; they are not handed on."""
+        taken = self._values, self._timestamps
+        if taken[0]:
+            self._values, self._timestamps = [], []
+        return taken
+
     def _all_inputs(self) -> Sequence[Input]:
         if not self._side_inputs:
             return self._inputs

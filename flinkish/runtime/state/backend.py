@@ -53,6 +53,9 @@ class StateTable(ABC):
         """The block of any key in the void namespace, for who cannot afford a call for each look-up; None if the
         table has no blocks."""
 
+    def find(self, keys: Sequence[Any], hashes: Hashes) -> None:
+        """Find the blocks of ``keys``, which have those hashes, at once, where there are blocks."""
+
     @abstractmethod
     def get(self, key: Any, namespace: Any, default: Any = None) -> Any:
         """The value, or ``default``."""

@@ -121,6 +121,28 @@ class HashedPages:
         block = page.opened.get(number)
         return page.block(number) if block is None else block
 
+    def readAll(self, hashes: Hashes) -> Iterator[StoredBlock]:
+        """The block of each hash."""
+        slots = self._slots or self._open()
+        mixed_hashes = mixed(hashes)
+        buckets = np.array(slots)[mixed_hashes & np.uint32(len(slots) - 1)]
+        used: list[int] = np.unique(buckets).tolist()
+        # The blocks of all used pages are numbered one after another
+        first, depth, mask = np.zeros((3, len(slots)), dtype=np.uint32)
+        end = 0
+        for bucket in used:
+            page = self._page(bucket)
+            first[bucket], depth[bucket], mask[bucket] = end, page.depth, page.mask
+            end += page.mask + 1
+        numbers = first[buckets] + (mixed_hashes >> depth[buckets] & mask[buckets])
+        distinct, places = np.unique(numbers, return_inverse=True)
+        begins = np.searchsorted(distinct, [*first[used], end]).tolist()
+        blocks: list[StoredBlock] = []
+        for bucket, begin, until in zip(used, begins, begins[1:]):
+            numbers_of_page = (distinct[begin:until] - first[bucket]).tolist()
+            blocks += map(self._pages[bucket].block, numbers_of_page)
+        return map(blocks.__getitem__, places.tolist())
+
     def write(self, keyHash: int, name: Any) -> StoredBlock:
         """The block of that hash, for changing the entry of that name."""
         block = self.read(keyHash)

@@ -6,7 +6,7 @@ leads over its hash, the page of the hash and the block in it, so the block is n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,13 @@ class NotedBlocks(dict[Any, StoredBlock]):
             self.clear()
         self[key] = block
         return block
+
+    def find(self, keys: Sequence[Any], hashes: Hashes) -> None:
+        """Find the blocks of ``keys``, which have those hashes, at once."""
+        if len(keys) <= MOST_NOTED:
+            if len(self) + len(keys) > MOST_NOTED:
+                self.clear()
+            self.update(zip(keys, self._pages.readAll(hashes)))
 
 
 def hashes_of(keys: Iterable[Any], number: int) -> Hashes:

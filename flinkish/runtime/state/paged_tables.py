@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from flinkish.runtime.records.keys import KeyHashes
+from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.backend import StateTable, StoredBlock
 from flinkish.runtime.state.keyed_pages import KeyedPages
 from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
@@ -40,6 +41,9 @@ class PagedStateTable(StateTable, Paged):
     @property
     def void(self) -> Mapping[Any, StoredBlock]:
         return self._void.blocks
+
+    def find(self, keys: Sequence[Any], hashes: Hashes) -> None:
+        self._void.blocks.find(keys, hashes)
 
     def get(self, key: Any, namespace: Any, default: Any = None) -> Any:
         if namespace is None:

@@ -6,7 +6,7 @@ What can change is copied on its way in and out (``runtime/records/copies.py``).
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, Protocol
 
 from flinkish.api.errors import IllegalArgumentError, shown
@@ -27,6 +27,7 @@ from flinkish.api.functions.state import (
 )
 from flinkish.runtime.records.copies import ATOMS, copied, handed_out
 from flinkish.runtime.records.keys import differs_from_itself
+from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.accumulation import added, reduced
 from flinkish.runtime.state.backend import KeyedStateBackend, MapStateTable, StateTable
 
@@ -57,6 +58,16 @@ class TableState(State):
 
     def clear(self) -> None:
         self._table.remove(self._backend.currentKey, self._owner.namespace)
+
+    def storedUnder(self, keys: Sequence[Any], hashes: Hashes | None = None) -> list[Any]:
+        """What is kept under each key, None where there is nothing. ``hashes``: of the keys, if they are known."""
+        table, namespace = self._table, self._owner.namespace
+        blocks = table.void
+        if blocks is None or namespace is not None:
+            return [table.get(key, namespace, None) for key in keys]
+        if hashes is not None:
+            table.find(keys, hashes)
+        return [blocks[key].get(key) for key in keys]
 
     def keysIn(self, namespace: Any) -> list[Any]:
         """The keys that have an entry in ``namespace``."""
@@ -104,10 +115,18 @@ class TableValueState(TableState, ValueState[Any]):
                 block[key] = value
                 block.touched[key] = None
 
-    def storedUnder(self, keys: Iterable[Any]) -> list[Any]:
-        """The value under each key, None where there is none."""
-        get, namespace = self._table.get, self._owner.namespace
-        return [get(key, namespace, None) for key in keys]
+    def store(self, entries: Iterable[tuple[Any, Any]]) -> None:
+        """Put a value under each key, to which no other references exist; None: remove it."""
+        blocks, namespace = self._blocks, self._owner.namespace
+        for key, value in entries:
+            if value is None:
+                self._table.remove(key, namespace)
+            elif blocks is None or namespace is not None:
+                self._table.put(key, namespace, value)
+            else:
+                block = blocks[key]
+                block[key] = value
+                block.touched[key] = None
 
 
 class TableListState(TableState, ListState[Any]):
@@ -251,6 +270,11 @@ class TableMapState(MapState[Any, Any]):
 
     def clear(self) -> None:
         self._table.clear(self._backend.currentKey, self._owner.namespace)
+
+    def areEmpty(self, keys: Iterable[Any]) -> list[bool]:
+        """Whether there is nothing under each key."""
+        empty, namespace = self._table.isEmpty, self._owner.namespace
+        return [empty(key, namespace) for key in keys]
 
     def keysIn(self, namespace: Any) -> list[Any]:
         """The keys that have a map in ``namespace``."""

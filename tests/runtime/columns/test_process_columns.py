@@ -24,8 +24,8 @@ from flinkish.api.errors import UserFunctionError
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.plan.operators import KeyedProcessDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP
-from flinkish.runtime.columns import process_columns
-from flinkish.runtime.columns.process_columns import KeyedColumnProcess
+from flinkish.runtime.columns import phase_columns, process_columns
+from flinkish.runtime.columns.keyed_process import KeyedColumnProcess
 from flinkish.runtime.columns.tracing.process_fold import ProcessFold
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Output
@@ -265,6 +265,7 @@ def same(function: Callable[[], Any], steps: list[Any]) -> int:
 @pytest.fixture(autouse=True)
 def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_columns, "LEAST_ELEMENTS", 1)
+    monkeypatch.setattr(phase_columns, "LEAST_ELEMENTS", 1)
 
 
 def elements(most: int) -> st.SearchStrategy[list[tuple[Any, ...]]]:
@@ -574,14 +575,28 @@ REFUSED = {
 }
 
 
+IN_PHASES = [Clears, MayStayEmpty, OnlyLater, ChangesType]
+"""Functions that are no fold of all elements of a key, but of some of them."""
+
+
+@pytest.mark.takes_columns("PhaseFold")
+@pytest.mark.parametrize("function", IN_PHASES)
+@given(steps=STEPS)
+@settings(deadline=None, max_examples=30)
+def test_phases_do_what_their_elements_do(function: Any, steps: list[Any]) -> None:
+    same(function, steps)
+
+
 @pytest.mark.parametrize("function", REFUSED)
 def test_others_are_called_for_each_element(function: Any) -> None:
     steps = [some(40), 30, some(41)]
     quick = Driver(function(), columns=True)
     assert quick.run(steps) == Driver(function(), columns=False).run(steps)
     assert quick.runs == 0
-    assert quick.operator.path is not None
-    assert quick.operator.path.columns._fold.reason.startswith(REFUSED[function])
+    path = quick.operator.path
+    assert path is not None
+    assert path.columns._fold.reason.startswith(REFUSED[function])
+    assert (path.phases.fold.runs.taken > 0) == (function in IN_PHASES)
 
 
 def test_states_of_another_kind_are_left_to_the_function() -> None:

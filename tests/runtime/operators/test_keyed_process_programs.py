@@ -28,7 +28,7 @@ from flinkish.api.errors import UserFunctionError
 from flinkish.api.functions.process import TimeDomain
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.plan.operators import KeyedProcessDescription
-from flinkish.runtime.columns.process_columns import KeyedColumnProcess
+from flinkish.runtime.columns.keyed_process import KeyedColumnProcess
 from flinkish.runtime.operators import timers
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Output

@@ -17,6 +17,7 @@ from flinkish import (
     ValueStateDescriptor,
 )
 from flinkish.api.errors import UnstableKeyError
+from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.state import hashed_pages, keyed_pages
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.hashed_pages import HashedPages
@@ -172,3 +173,27 @@ def test_a_key_without_a_stable_hash_is_not_noted():
         with pytest.raises(UnstableKeyError):
             paged.states.run(object(), None, "ask", 0)
     assert not paged.backend.table("value")._void.blocks
+
+
+@given(st.lists(st.lists(st.integers(0, 60), unique=True, min_size=1, max_size=30), max_size=5))
+def test_blocks_found_at_once_are_those_found_one_by_one(batches):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hashed_pages, "TARGET_ENTRIES", 4)
+        patch.setattr(hashed_pages, "MOST_ENTRIES", 6)
+        paged, expected = Paged(), {}
+        state = paged.states.owner.getState(ValueStateDescriptor("value"))
+        for number, keys in enumerate(batches):
+            hashes = KeyHashes().column(keys)
+            assert state.storedUnder(keys, hashes) == [expected.get(key) for key in keys]
+            blocks = paged.backend.table("value").void
+            one_by_one = paged.backend.table("value")._void
+            assert all(
+                blocks[key] is one_by_one.read(int(found)) for key, found in zip(keys, hashes)
+            )
+            changes = {key: None if (key + number) % 3 == 0 else key + number for key in keys}
+            state.store(changes.items())
+            expected.update(changes)
+            paged.cut()
+        assert {k: v for k, _, v in paged.backend.table("value").entries()} == {
+            key: value for key, value in expected.items() if value is not None
+        }

@@ -358,7 +358,7 @@ class ColumnFold:
 
     def _shape_of_value(self, value: Any) -> Shape | None:
         try:
-            return _structure(value, [])
+            return structure(value, [])
         except Refusal:
             return None
 
@@ -549,21 +549,21 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
 # ---------------------------------------------------------------------- values and columns
 
 
-def _structure(value: Any, parts: list[Any]) -> Shape:
+def structure(value: Any, parts: list[Any]) -> Shape:
     """The shape of a value of Python, whose parts are added to ``parts``. Raises Refusal."""
     kind = type(value)
     if kind is tuple and value:
-        return tuple_shape([_structure(part, parts) for part in value])
+        return tuple_shape([structure(part, parts) for part in value])
     if isinstance(value, Row) and len(value):
         names = value.getFieldNames()
-        return Shape(Row, names, tuple(_structure(part, parts) for part in tuple.__iter__(value)))
+        return Shape(Row, names, tuple(structure(part, parts) for part in tuple.__iter__(value)))
     if isinstance(value, tuple) or is_dataclass(kind):
         if not is_record_class(kind):
             raise Refusal(
                 f"has an accumulator of the class {kind.__name__}, which cannot be followed"
             )
         names = tuple(kind._fields if isinstance(value, tuple) else (f.name for f in fields(kind)))
-        inner = tuple(_structure(getattr(value, name), parts) for name in names)
+        inner = tuple(structure(getattr(value, name), parts) for name in names)
         return Shape(kind, names, inner)
     if isinstance(value, (list, dict, set, bytearray)):
         raise Refusal(f"has a {kind.__name__} as accumulator, which can change")

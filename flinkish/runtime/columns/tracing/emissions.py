@@ -128,6 +128,11 @@ class EmittedColumns:
             self._parts.append((positions if mask is None else positions[mask], made))
             self._shape = shape
 
+    def extend(self, other: EmittedColumns) -> None:
+        """Add what other elements emit, of the same shape."""
+        self._parts += other._parts
+        self._shape = self._shape or other._shape
+
     def joined(self) -> Emitted:
         """All that was added, in the order of the elements."""
         if not self._parts:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,12 @@ from flinkish.runtime.columns.tracing.column_function import (
     symbolic_element,
 )
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
-from flinkish.runtime.columns.tracing.emissions import EmittedColumns, elements_where
+from flinkish.runtime.columns.tracing.emissions import (
+    Emitted,
+    EmittedColumns,
+    Slot,
+    elements_where,
+)
 from flinkish.runtime.columns.tracing.expressions import Accumulated, folds, leaves
 from flinkish.runtime.columns.tracing.folding import (
     ARROW_TYPES,
@@ -53,6 +58,7 @@ from flinkish.runtime.columns.tracing.symbols import Refusal, Symbol
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.records.records import NO_TIMESTAMP
 from flinkish.runtime.records.rows import RowColumns, grouped, python_values
+from flinkish.runtime.records.shapes import Shape
 
 Positions: TypeAlias = NDArray[np.intp]
 Timestamps: TypeAlias = NDArray[np.int64]
@@ -123,6 +129,11 @@ class ProcessFold:
     def reason(self) -> str | None:
         """Why the function is called for each element, None if it is not, as far as its input is known."""
         return self._traces.reason or refusal_of(self._explore)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the function cannot be followed, or has left the columns."""
+        return self._traces.reason is not None
 
     def processed(self, run: KeyedRun, watermark: int, stored: Stored) -> Processed | None:
         """What the elements of ``run`` do. ``stored`` gives the value of a state by group, None where there is
@@ -234,7 +245,7 @@ class _Plan:
     ) -> Processed:
         """Raises one of ``NOT_EXACT`` where elements one by one could give something else."""
         first, later = self._first, self._later
-        effects = _Effects(groups)
+        effects = Effects(groups)
         everyone = np.arange(batch.num_rows)
         if later is None:
             effects.add(first, _checked(first, batch), batch, everyone)
@@ -271,7 +282,32 @@ class _Plan:
         return effects.processed(_new_states(first, fields, changed))
 
 
-class _Effects:
+class Timers(NamedTuple):
+    """Event-time timers in the order in which they are registered, each once."""
+
+    positions: Positions
+    """Of the elements that register them."""
+    groups: Positions
+    timestamps: Timestamps
+
+
+class EmittingCase(Protocol):
+    """What elements emit, and the timers that they register."""
+
+    @property
+    def emitted(self) -> Shape | None:
+        """What a result is made of."""
+
+    @property
+    def results(self) -> tuple[Slot, ...]:
+        """The results."""
+
+    @property
+    def timers(self) -> tuple[Slot, ...]:
+        """The timers."""
+
+
+class Effects:
     """What elements of ``groups`` emit, and the timers that they register."""
 
     def __init__(self, groups: Positions) -> None:
@@ -279,7 +315,9 @@ class _Effects:
         self._timers: list[tuple[Positions, Timestamps]] = []
         self._emitted = EmittedColumns()
 
-    def add(self, case: Case, run: Run, batch: pa.RecordBatch, positions: Positions) -> None:
+    def add(
+        self, case: EmittingCase, run: Run, batch: pa.RecordBatch, positions: Positions
+    ) -> None:
         """Add what ``case`` does to the elements at ``positions``, which are ``run`` and ``batch``."""
         for condition, timestamp in case.timers:
             part, mask = elements_where(run, condition)
@@ -293,21 +331,36 @@ class _Effects:
 
     def processed(self, states: list[NewState]) -> Processed:
         """What all of them do, in the order of the elements."""
-        return Processed(states, self._distinct_timers(), *self._emitted.joined())
+        timers = self.timers()
+        listed = list(zip(timers.groups.tolist(), timers.timestamps.tolist()))
+        return Processed(states, listed, *self._emitted.joined())
 
-    def _distinct_timers(self) -> list[tuple[int, int]]:
+    def joined(self, other: Effects) -> Effects:
+        """These, and those of other elements."""
+        self._timers += other._timers
+        self._emitted.extend(other._emitted)
+        return self
+
+    def emitted(self) -> Emitted:
+        """What all of them emit, in the order of the elements."""
+        return self._emitted.joined()
+
+    def timers(self) -> Timers:
+        """The timers of all of them, in the order of the elements."""
         if not self._timers:
-            return []
+            none = np.zeros(0, dtype=np.intp)
+            return Timers(none, none, none.astype(np.int64))
         positions, times = map(np.concatenate, zip(*self._timers))
         if len(self._timers) > 1:
             order = np.argsort(positions, kind="stable")
             positions, times = positions[order], times[order]
         codes, distinct = grouped(pa.array(times))
         timers = self._groups[positions].astype(np.int64) * len(distinct) + codes
-        _, registered = grouped(pa.array(timers))
+        codes, registered = grouped(pa.array(timers))
         registered = registered.to_numpy()
+        first = positions[first_positions(codes, len(registered))]
         timestamps = distinct.to_numpy()[registered % len(distinct)]
-        return list(zip((registered // len(distinct)).tolist(), timestamps.tolist()))
+        return Timers(first, registered // len(distinct), timestamps)
 
 
 def _checked(case: Case, batch: pa.RecordBatch) -> Run:

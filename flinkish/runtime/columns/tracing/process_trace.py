@@ -126,7 +126,7 @@ class _Situation:
         self.isFirst = before is None
         """Whether the states have no values."""
         self.states: dict[Any, _StandIn] = {}
-        self.context = _Context(self.trace, *extra)
+        self.context = ContextStandIn(self.trace, *extra)
         self.collector = Emitting(self.trace)
 
     def follow(self, function: Callable[..., Any], done: Callable[[_Situation], Any]) -> Traced:
@@ -166,13 +166,13 @@ class _Situation:
             known = self.states[state] = _StandIn(self.trace, self._start_of(state))
         return known
 
-    def _stand_in(self, value: Any) -> _StandIn | _NotYet | Callable[..., Any] | None:
+    def _stand_in(self, value: Any) -> _StandIn | NotYet | Callable[..., Any] | None:
         if isinstance(value, RuntimeContext):
             raise self.trace.refusal("uses its runtime context")
         if isinstance(value, MethodType) and isinstance(value.__self__, FieldAggregator):
             return _Aggregation(self.trace, value.__self__).reduce
         if self._default_of is None and isinstance(value, ValueState):
-            return _not_yet(self.trace)
+            return not_yet(self.trace)
         return self.state(value) if isinstance(value, State) else None
 
     def _start_of(self, state: State) -> Any:
@@ -297,7 +297,7 @@ class _Aggregation:
         return symbolic(trace, shape, parts)
 
 
-class _Context:
+class ContextStandIn:
     """Stands for the context and its timer service."""
 
     def __init__(self, trace: Trace, timestamp: Symbol, watermark: Symbol, key: Symbol) -> None:
@@ -347,11 +347,11 @@ class _Unopened(Outside):
 
     def __getattr__(self, attribute: str) -> Any:
         if getattr_static(self._traced_object, attribute, None) is None:
-            return _not_yet(self._traced_trace)
+            return not_yet(self._traced_trace)
         return super().__getattr__(attribute)
 
 
-class _NotYet(Symbol):
+class NotYet(Symbol):
     """Stands for what ``open`` gives to a function: a ``ValueState``, if it is used as one."""
 
     __slots__ = ()
@@ -367,5 +367,6 @@ class _NotYet(Symbol):
         raise self._traced_trace.refusal("clears its state")
 
 
-def _not_yet(trace: Trace) -> _NotYet:
-    return _NotYet(trace, trace.expressions.column(len(EXTRA) + 1, "unknown"))
+def not_yet(trace: Trace) -> NotYet:
+    """What stands for something that ``open`` gives to a function."""
+    return NotYet(trace, trace.expressions.column(len(EXTRA) + 1, "unknown"))

@@ -49,7 +49,26 @@ class ClassRead(NamedTuple):
         )
 
 
-AnyRead: TypeAlias = Read | ClassRead
+class ContentRead(NamedTuple):
+    """A set, list or dict that a function looks into, and what was in it."""
+
+    container: Any
+    content: tuple[Any, ...]
+
+    def changed(self) -> bool:
+        """Whether there is something else in it."""
+        now = content_of(self.container)
+        return len(now) != len(self.content) or any(map(operator.is_not, now, self.content))
+
+
+def content_of(container: Any) -> tuple[Any, ...]:
+    """All that is in a set, list or dict."""
+    if isinstance(container, dict):
+        return (*container.keys(), *container.values())
+    return tuple(container)
+
+
+AnyRead: TypeAlias = Read | ClassRead | ContentRead
 
 
 class Reads:
@@ -67,6 +86,12 @@ class Reads:
         value = get(owner, name, MISSING)
         self._noted.setdefault((get, id(owner), name), Read(get, owner, name, value))
         return value
+
+    def content(self, container: Any) -> tuple[Any, ...]:
+        """What is in a set, list or dict."""
+        content = content_of(container)
+        self._noted.setdefault((content_of, id(container)), ContentRead(container, content))
+        return content
 
     def class_of(self, value: Any) -> type[Any]:
         """The class of an object."""

@@ -148,6 +148,8 @@ class Symbol:
     def _traced_compared(self, name: str, other: Any) -> Any:
         """A comparison."""
         if isinstance(other, (tuple, Record)):
+            if self._traced_trace.exploring and self._traced_kind == "unknown":
+                raise CannotTell  # what is compared may be a tuple
             self._traced_refuse("compares a value with a tuple")
         value = self._traced_trace.expression(other)
         kinds = {self._traced_kind, value.kind}
@@ -195,6 +197,8 @@ class Symbol:
         if self._traced_kind == kind:
             self._traced_trace.noted(self._traced_expression)  # which None would not be
             return self  # the same object in Python too
+        if self._traced_kind == "str" and kind in ("int", "float"):
+            return self._traced_call(int if kind == "int" else float, kind)
         if self._traced_kind not in (*NUMBERS, "unknown"):
             self._traced_refuse(f"converts {_shown(self._traced_kind)} to {kind}")
         if kind == "str":

@@ -20,6 +20,7 @@ from flinkish.api.functions.functions import RichFunction
 from flinkish.api.types.row import Row
 from flinkish.runtime.columns.tracing.expressions import (
     NUMBERS,
+    PYTHON_TYPES,
     Expression,
     Expressions,
     Kind,
@@ -36,6 +37,7 @@ from flinkish.runtime.columns.tracing.purity import (
 from flinkish.runtime.columns.tracing.reads import (
     MISSING,
     AnyRead,
+    ContentRead,
     Read,
     Reads,
     cell_contents,
@@ -97,13 +99,17 @@ class Traced(NamedTuple):
     @property
     def readsValues(self) -> bool:
         """Whether it reads numbers, texts or the like from outside, which may be others later."""
-        return any(isinstance(read, Read) and is_constant(read.value) for read in self.reads)
+        return any(
+            isinstance(read, ContentRead) or (isinstance(read, Read) and is_constant(read.value))
+            for read in self.reads
+        )
 
     @property
     def readsVariables(self) -> bool:
         """Whether it reads such values of objects, modules or enclosing functions, which others may write."""
         return any(
-            isinstance(read, Read) and not read.ofCode and is_constant(read.value)
+            isinstance(read, ContentRead)
+            or (isinstance(read, Read) and not read.ofCode and is_constant(read.value))
             for read in self.reads
         )
 
@@ -130,6 +136,9 @@ class Trace:
         self._knows_texts = False
         """Whether a function has texts from outside as they are, which ask a symbol nothing if it formats them."""
         self._functions: dict[int, tuple[Any, Any]] = {}
+        self._containers: dict[int, _Container] = {}
+        self.asksTypes = False
+        """Whether a function asks for the type of a value, of which None would have another."""
         self.reads = Reads()
         self._decided: dict[int, bool] = {}
         self._path: list[tuple[Expression, bool]] = []
@@ -187,7 +196,7 @@ class Trace:
             self._knows_texts or any(map(has_texts, self._codes))
         ):
             raise Refusal("may format a text with %")
-        testing = any(map(tests_none, self._codes))
+        testing = self.asksTypes or any(map(tests_none, self._codes))
         steps = tuple(self._steps.values())
         return Traced(shape, tuple(columns), self.reads.all(), testing, steps)
 
@@ -349,6 +358,10 @@ class Trace:
         if isinstance(value, (Symbol, Record)):
             return value
         special = None if self._stand_in is None else self._stand_in(value)
+        if special is None and type(value) in (set, frozenset, list, dict):
+            special = self._containers.get(id(value))
+            if special is None:
+                special = self._containers[id(value)] = _Container(self, value, name)
         return Outside(self, value, name) if special is None else special
 
 
@@ -450,6 +463,86 @@ class Outside:
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _traced_refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _traced_refuse
     __format__ = __repr__ = __index__ = _traced_refuse
+
+
+class _Container(Outside):
+    """A set, list or dict that a function looks into: Python is asked for each element."""
+
+    __slots__ = ("_traced_found", "_traced_get", "_traced_item", "_traced_kinds")
+
+    def __init__(self, trace: Trace, value: Any, name: str) -> None:
+        super().__init__(trace, value, name)
+        self._traced_get: Any = None
+
+    def _traced_look(self) -> None:
+        """Note what is in it."""
+        if self._traced_get is not None:
+            return
+        trace, container = self._traced_trace, self._traced_object
+        if len(container) > MOST_CONTENT:
+            raise trace.refusal(
+                f"looks into {self._traced_name}, which has more than {MOST_CONTENT}"
+            )
+        content = trace.reads.content(container)
+        if not all(map(is_constant, content)):
+            raise trace.refusal(
+                f"looks into {self._traced_name}, which has more than numbers and texts"
+            )
+        copied = tuple(container) if isinstance(container, list) else type(container)(container)
+        self._traced_found = copied.__contains__
+        self._traced_item = copied.__getitem__ if isinstance(copied, dict) else None
+        self._traced_kinds = {kind_of_constant(each) for each in content[len(container) :]}
+        self._traced_get = getattr(copied, "get", len)
+
+    def __contains__(self, item: Any) -> bool:
+        self._traced_look()
+        if is_constant(item):
+            return bool(self._traced_found(item))
+        return bool(self._traced_call(self._traced_found, "bool", item))
+
+    def __getitem__(self, key: Any) -> Any:
+        self._traced_needs_dict("takes an item of")
+        if is_constant(key):
+            return self._traced_trace._constant(self._traced_item(key))
+        return self._traced_call(self._traced_item, self._traced_kind(), key)
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute != "get" or not isinstance(self._traced_object, dict):
+            return super().__getattr__(attribute)
+        return self._traced_get_default
+
+    def _traced_get_default(self, key: Any, default: Any = None) -> Any:
+        self._traced_needs_dict("looks into")
+        trace = self._traced_trace
+        if is_constant(key) and is_constant(default):
+            return trace._constant(self._traced_get(key, default))
+        if default is None:
+            raise trace.refusal(f"gets None of {self._traced_name} for what is not there")
+        kind = self._traced_kind(trace.expression(default).kind)
+        return self._traced_call(self._traced_get, kind, key, default)
+
+    def _traced_needs_dict(self, action: str) -> None:
+        if not isinstance(self._traced_object, dict):
+            raise self._traced_trace.refusal(f"{action} {self._traced_name}")
+        self._traced_look()
+
+    def _traced_kind(self, *kinds: Kind) -> Kind:
+        """The one kind of all that may be found."""
+        (kind, *others) = {*self._traced_kinds, *kinds} or {None}
+        if others or kind in (None, "none"):
+            raise self._traced_trace.refusal(
+                f"finds values of several types in {self._traced_name}"
+            )
+        return kind
+
+    def _traced_call(self, function: Any, kind: Kind, *arguments: Any) -> Symbol:
+        trace = self._traced_trace
+        expressions = [trace.expression(argument) for argument in arguments]
+        return trace.noted(trace.expressions.call(function, kind, *expressions))
+
+
+MOST_CONTENT = 1_000
+"""Whether something has changed in a larger container is not looked at for each run."""
 
 
 class Owner(Outside):
@@ -652,7 +745,7 @@ def _extreme(
 
 
 def _iterable(trace: Trace, name: str, values: Any) -> Any:
-    if not isinstance(values, (tuple, list, Record, Iterator)):
+    if not isinstance(values, (tuple, list, range, Record, Iterator)):
         raise trace.refusal(f"calls {name} of something that is not a tuple or list")
     return values
 
@@ -745,6 +838,37 @@ def _mathematical(function: Callable[..., Any], kind: Kind) -> Callable[..., Any
     return called
 
 
+def _is_instance(trace: Trace, value: Any, kinds: Any) -> bool:
+    classes = tuple(
+        kind._traced_object
+        for kind in (kinds if type(kinds) is tuple else (kinds,))
+        if isinstance(kind, Outside) and type(kind._traced_object) is type
+    )
+    if isinstance(value, Symbol):
+        own: Any = PYTHON_TYPES.get(value._traced_kind)
+        trace.asksTypes = True
+        if trace.exploring and value._traced_kind == "unknown":
+            raise CannotTell
+    elif isinstance(value, Record):
+        own = value._traced_kind
+    else:
+        own = None if isinstance(value, Outside) else type(value)
+    if own is None or len(classes) != (len(kinds) if type(kinds) is tuple else 1):
+        raise trace.refusal("calls isinstance")
+    return issubclass(own, classes)
+
+
+def _range(trace: Trace, *bounds: Any) -> range:
+    made: range = _native(trace, range, bounds)
+    if len(made) > MOST_PATHS:
+        raise trace.refusal(f"has a loop of more than {MOST_PATHS} rounds")
+    return made
+
+
+def _divided(trace: Trace, one: Any, other: Any) -> tuple[Any, Any]:
+    return one // other, one % other
+
+
 _MATH: dict[str, Kind] = {
     **dict.fromkeys(("sqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan", "atan"), "float"),
     **dict.fromkeys(("asin", "acos", "atan2", "hypot", "fabs", "radians", "degrees"), "float"),
@@ -767,6 +891,9 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     next: _next,
     tuple: _tuple,
     list: _list,
+    isinstance: _is_instance,
+    range: _range,
+    divmod: _divided,
     int: _converter("int", int),
     float: _converter("float", float),
     str: _converter("str", str),

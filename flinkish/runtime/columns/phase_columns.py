@@ -1,0 +1,267 @@
+"""``PhasePath`` takes a run through a keyed process function at once, in phases. Elements of keys that columns cannot tell about are called, each in its place among the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from flinkish.api.functions.state import State, ValueState
+from flinkish.runtime.columns.path import ColumnPath
+from flinkish.runtime.columns.process_check import MOST_ELEMENTS, CalledContext
+from flinkish.runtime.columns.process_columns import LEAST_ELEMENTS, by_first
+from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
+from flinkish.runtime.columns.tracing.folding import first_positions
+from flinkish.runtime.columns.tracing.phase_fold import SOMETHING, Keys, Phased, PhaseFold, Writes
+from flinkish.runtime.columns.tracing.process_fold import KeyedRun
+from flinkish.runtime.columns.tracing.symbols import Refusal
+from flinkish.runtime.operators.one_input import OnTimerOperator
+from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.records import Records, timestamps_of
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.state.table_states import TableListState, TableMapState, TableValueState
+
+
+class TableStates:
+    """The states of a function, in tables."""
+
+    def check(self, state: State) -> None:
+        """Raises Refusal if it is more than a value, a list or a map."""
+        if type(state) not in (TableValueState, TableListState, TableMapState):
+            raise Refusal("uses a state whose values expire, or which reduces")
+
+    def default(self, state: ValueState[Any]) -> Any:
+        """The default value."""
+        assert isinstance(state, TableValueState)
+        return state.default
+
+    def stored(self, state: State, keys: Keys) -> list[Any]:
+        """What is under each key."""
+        if isinstance(state, TableMapState):
+            return [None if empty else SOMETHING for empty in state.areEmpty(keys.values)]
+        assert isinstance(state, (TableValueState, TableListState))
+        stored = state.storedUnder(keys.values, keys.hashes)
+        if isinstance(state, TableListState):
+            return [None if kept is None else SOMETHING for kept in stored]
+        return stored
+
+
+class PhasePath(ColumnPath):
+    """One input of an operator, whose elements ``function`` processes."""
+
+    def __init__(self, operator: OnTimerOperator, function: Callable[..., Any]) -> None:
+        self.fold = PhaseFold(function, TableStates())
+        self._operator = operator
+
+    def process(self, records: Records) -> bool:
+        values, keys = records.values, records.keys
+        operator = self._operator
+        columns = isinstance(values, RowColumns) and len(values) >= LEAST_ELEMENTS
+        taken = columns and isinstance(keys, ColumnKeys) and not operator.timers.inputEnded
+        if taken:
+            assert isinstance(values, RowColumns)
+            assert isinstance(keys, ColumnKeys)
+            taken = self._processed(records, values, keys)
+        self.fold.runs.note(taken)
+        return taken
+
+    def _processed(self, records: Records, values: RowColumns, keys: ColumnKeys) -> bool:
+        column, groups, distinct = by_first(values.encoded(keys.column))
+        run = KeyedRun(values, records.timestamps, column, groups, len(distinct))
+        watermark = self._operator.timerService.currentWatermark()
+        runs = self.fold.runs
+        with runs.working():
+            hashes = records.hashes
+            if hashes is not None:
+                hashes = hashes[first_positions(groups, len(distinct))]
+            phased = self.fold.processed(run, watermark, Keys(distinct, hashes))
+        if phased is not None and len(phased.called) and self._operator.output.reusesObjects:
+            return False
+        if phased is not None and runs.due(values):
+            with runs.checking():
+                difference = PhaseCheck(self.fold, run, watermark).difference(
+                    self._operator, distinct
+                )
+            if difference is not None:
+                runs.leave(difference)
+                return False
+        if phased is None:
+            return False
+        self._apply(phased, records, values, distinct)
+        return True
+
+    def _apply(
+        self, phased: Phased, records: Records, values: RowColumns, distinct: Sequence[Any]
+    ) -> None:
+        output = self._operator.output
+        effects = _Effects(phased, self._operator, distinct)
+        if not len(phased.called):
+            effects.until(None)
+            results, emitting = phased.emitted
+            if results is not None:
+                output.emitRecords(Records(results, records.timestamps[emitting]))
+            return
+        output.flush()
+        positions, called, times = self._called(phased, records, values, effects)
+        effects.until(None)
+        columns, emitting = phased.emitted
+        if columns is not None and called:
+            order = np.argsort(np.concatenate([emitting, positions]), kind="stable")
+            merged = [*columns.rows(), *called]
+            timestamps = np.concatenate([records.timestamps[emitting], timestamps_of(times)])
+            output.emitRecords(
+                Records(list(map(merged.__getitem__, order.tolist())), timestamps[order])
+            )
+        elif columns is not None:
+            output.emitRecords(Records(columns, records.timestamps[emitting]))
+        elif called:
+            output.emitRecords(Records(called, timestamps_of(times)))
+        output.flush()
+
+    def _called(
+        self, phased: Phased, records: Records, values: RowColumns, effects: _Effects
+    ) -> tuple[list[int], list[Any], list[int]]:
+        """Call the function for the elements that columns cannot tell about: the positions of those that emit
+        something, what they emit, and its timestamps."""
+        operator, function = self._operator, self.fold.function
+        backend, context, collector = operator.backend, operator.context, operator.collector
+        keys = records.keys
+        assert keys is not None
+        positions: list[int] = []
+        emitted: list[Any] = []
+        times: list[int] = []
+        context.domain = None
+        element: Any = None
+        places = phased.called
+        elements = zip(
+            places.tolist(), values.take(places).rows(), records.timestamps[places].tolist()
+        )
+        with operator.userCodeOf(lambda: element):
+            for place, element, timestamp in elements:
+                effects.until(place)
+                backend.currentKey = keys[place]
+                context.elementTimestamp = collector.timestamp = timestamp
+                returned = function(element, context, collector)
+                if returned is not None:
+                    collector.collectReturned(returned)
+                made, stamps = operator.output.taken()
+                if made:
+                    positions += [place] * len(made)
+                    emitted += made
+                    times += stamps
+        return positions, emitted, times
+
+
+class _Effects:
+    """What a run does to states and timers, done up to one element after the other."""
+
+    def __init__(self, phased: Phased, operator: OnTimerOperator, distinct: Sequence[Any]) -> None:
+        self._writes = [_StateWrites(writes, distinct) for writes in phased.writes]
+        self._timers = zip(*(column.tolist() for column in phased.timers))
+        self._timer = next(self._timers, None)
+        self._operator = operator
+        self._distinct = distinct
+
+    def until(self, place: int | None) -> None:
+        """Do what the elements before ``place`` do that columns tell about; None: all."""
+        for writes in self._writes:
+            writes.until(place)
+        backend, register = self._operator.backend, self._operator.timers.registerEventTimeTimer
+        timer = self._timer
+        while timer is not None and (place is None or timer[0] < place):
+            backend.currentKey = self._distinct[timer[1]]
+            register(None, timer[2])
+            timer = next(self._timers, None)
+        self._timer = timer
+
+
+class _StateWrites:
+    """What is left to be written to a state."""
+
+    def __init__(self, writes: Writes, distinct: Sequence[Any]) -> None:
+        self._writes = writes
+        self._keys = list(map(distinct.__getitem__, writes.groups.tolist()))
+        self._done = 0
+
+    def until(self, place: int | None) -> None:
+        """Write what the elements before ``place`` write; None: all."""
+        begin, values = self._done, self._writes.values
+        if begin == len(values):
+            return
+        end = len(values) if place is None else int(self._writes.positions.searchsorted(place))
+        if begin < end:
+            assert isinstance(self._writes.state, TableValueState)
+            self._writes.state.store(zip(self._keys[begin:end], values[begin:end]))
+            self._done = end
+
+
+class PhaseCheck:
+    """Calls a function for some elements of one key, and compares what it does with what its columns do. The states of the
+    key are as before when the check is done."""
+
+    def __init__(self, fold: PhaseFold, run: KeyedRun, watermark: int) -> None:
+        self._fold = fold
+        self._watermark = watermark
+        seed = fold.runs.seed
+        special = chosen(run.values, fold.runs.checks, seed)
+        self._group = int(run.groups[special[seed % len(special)]])
+        places = np.flatnonzero(run.groups == self._group)
+        odd = special[run.groups[special] == self._group]
+        if len(places) > MOST_ELEMENTS:
+            places = np.union1d(places[:MOST_ELEMENTS], odd)
+        groups = np.zeros(len(places), dtype=np.intp)
+        keys = run.keys.take(pa.array(places))
+        self._part = KeyedRun(run.values.take(places), run.timestamps[places], keys, groups, 1)
+        self._elements = elements_at(run.values, places)
+
+    def difference(self, operator: OnTimerOperator, distinct: Sequence[Any]) -> str | None:
+        """What differs, None if nothing does, or if columns do not tell."""
+        key, backend = distinct[self._group], operator.backend
+        phased = self._fold.processed(self._part, self._watermark, Keys([key], None))
+        if phased is None or len(phased.called):
+            return None
+        values = [s for s in self._fold.states if isinstance(s, TableValueState)]
+        before = [state.storedUnder([key])[0] for state in values]
+        after = list(before)
+        for writes in phased.writes:
+            number = values.index(writes.state)  # type: ignore[arg-type]
+            if None in writes.values and before[number] is not None:
+                return None  # to clear and set it again would change the order of its keys
+            after[number] = writes.values[-1]
+        results, emitting = phased.emitted
+        rows = [] if results is None else results.rows()
+        columns = (
+            after,
+            list(zip(emitting.tolist(), rows)),
+            phased.timers.timestamps.tolist(),
+        )
+
+        def called(_: int) -> Any:
+            backend.currentKey = key
+            try:
+                return self._called(key, values)
+            finally:
+                backend.currentKey = key
+                for state, value in zip(values, before):
+                    state.clear() if value is None else state.update(value)
+
+        def elements(_: int) -> Any:
+            return key, self._elements
+
+        return difference_of(np.zeros(1, np.intp), elements, lambda _: columns, called)
+
+    def _called(self, key: Any, states: Sequence[TableValueState]) -> Any:
+        timers: list[int] = []
+        results: list[tuple[int, Any]] = []
+        times = self._part.timestamps.tolist()
+        for number, (element, time) in enumerate(zip(self._elements, times)):
+            out = Collected()
+            context = CalledContext(key, time, self._watermark, timers)
+            returned = self._fold.function(element, context, out)
+            if returned is not None:
+                out.collectReturned(returned)
+            results += [(number, result) for result in out.results]
+        after = [state.storedUnder([key])[0] for state in states]
+        return after, results, list(dict.fromkeys(timers))

@@ -1,0 +1,633 @@
+"""``PhaseFold``: a process function over the columns of a run whose keys have values in some of their states.
+
+Elements of a run are taken in phases. Keys in the same situation, with values in the same of their states, go together: up to
+the element that gives a key a value where it had none, or takes it away. What is behind that element is of the next phase.
+Keys in a situation that the function cannot be followed in are left: their elements are to be called, each in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from flinkish.api.functions.state import State
+from flinkish.runtime.columns.tracing.column_fold import (
+    column_of_values,
+    needs_accumulator,
+    recognised,
+    structure,
+    take_apart,
+)
+from flinkish.runtime.columns.tracing.column_function import (
+    Traces,
+    has_nulls,
+    refusal_of,
+    run_of,
+    symbolic_element,
+)
+from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
+from flinkish.runtime.columns.tracing.emissions import Emitted
+from flinkish.runtime.columns.tracing.expressions import Accumulated, Kind, folds, leaves
+from flinkish.runtime.columns.tracing.folding import (
+    ARROW_TYPES,
+    Folding,
+    first_positions,
+    folded_field,
+    normal,
+)
+from flinkish.runtime.columns.tracing.forms import Form
+from flinkish.runtime.columns.tracing.kernels import (
+    NOT_EXACT,
+    Inexact,
+    Mask,
+    Run,
+    Values,
+    kind_of,
+    to_arrow,
+)
+from flinkish.runtime.columns.tracing.phase_trace import (
+    Content,
+    Held,
+    NotListed,
+    Phase,
+    Situation,
+    StateKinds,
+    follow_phase,
+)
+from flinkish.runtime.columns.tracing.process_fold import (
+    Effects,
+    KeyedRun,
+    Positions,
+    Timers,
+)
+from flinkish.runtime.columns.tracing.process_trace import EXTRA
+from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
+from flinkish.runtime.columns.tracing.symbols import Refusal, Symbol, kind_of_constant
+from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes
+from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.records.shapes import Shape
+
+_MOST_PHASES = 6
+"""What is left of a run then is called."""
+
+_MOST_SITUATIONS = 16
+"""Keys in further situations are called."""
+
+
+SOMETHING = object()
+"""Stands for what is in a list or map."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Distinct keys, and their hashes, if they are known."""
+
+    values: Sequence[Any]
+    hashes: Hashes | None
+
+
+class KeyedStates(StateKinds, Protocol):
+    """The states of a function."""
+
+    def stored(self, state: State, keys: Keys) -> list[Any]:
+        """What is in a state under each of ``keys``, None where there is nothing; SOMETHING of a list
+        or map."""
+
+
+class Writes(NamedTuple):
+    """What a run leaves in a state, in the order in which its elements update it."""
+
+    state: State
+    positions: Positions
+    """Of the elements that update it."""
+    groups: Positions
+    values: list[Any]
+    """None where it is cleared."""
+
+
+@dataclass
+class Phased:
+    """What a run does, in the order in which its elements would."""
+
+    writes: list[Writes]
+    timers: Timers
+    emitted: Emitted
+    called: Positions
+    """The elements that the function has to be called for, with the states as those before them leave them."""
+
+
+class PhaseFold:
+    """``processElement`` of a function with keyed states, over columns.
+
+    It may read, update and clear ValueStates, ask ListStates and MapStates in which the key has nothing, register
+    event-time timers, and emit. Where a run could give something else than its elements one by one, the answer is None,
+    and the caller calls it. Without ``states`` it can only say what it would refuse.
+    """
+
+    def __init__(self, function: Callable[..., Any], states: KeyedStates | None = None) -> None:
+        self.function = function
+        self._states = states
+        self.runs = ColumnRuns("PhaseFold", function)
+        self._used: list[State] = []
+        self._traces: dict[Situation, Traces] = {}
+        self._contents: list[Content] = ["empty", "other"]
+        self._codes: dict[Any, int] = {}
+        self._unlisted: State | None = None
+
+    @property
+    def reason(self) -> str | None:
+        """Why the function is called for each element, None if it is not, as far as its input is known."""
+        return self.runs.difference or refusal_of(self._explore)
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The states that it is known to use."""
+        return self._used
+
+    def processed(self, run: KeyedRun, watermark: int, keys: Keys) -> Phased | None:
+        """What the elements of ``run`` do, which has those ``keys``."""
+        values = run.values
+        if values.mayDiffer or self.runs.difference is not None:
+            return None
+        batch = values.batch
+        extra = (
+            pa.array(run.timestamps, pa.int64()),
+            pa.array(np.full(len(values), watermark, dtype=np.int64)),
+            run.keys,
+        )
+        for name, column in zip(EXTRA, extra):
+            batch = batch.append_column(name, column)
+        elements = RowColumns(batch, values.shape)
+        while True:
+            try:
+                return self._in_phases(elements, run.groups, keys)
+            except NotListed as found:
+                self._used.append(found.state)
+                self._traces.clear()
+
+    def _in_phases(self, elements: RowColumns, groups: Positions, keys: Keys) -> Phased | None:
+        assert self._states is not None
+        count = len(keys.values)
+        values = [self._states.stored(state, keys) for state in self._used]
+        codes = [np.fromiter(map(self._code, column), np.intp, count) for column in values]
+        done = _Done(groups, self._used, values, codes, self._code_of)
+        places = np.arange(len(groups))
+        for _ in range(_MOST_PHASES):
+            left: list[Positions] = []
+            for situation, members, among in self._by_situation(codes, groups, places, count):
+                plan = self._plan_for(situation, elements)
+                rest = None
+                if plan is not None and not done.emitsOthers(plan):
+                    rest = plan.process(elements.batch, members, among, done)
+                if rest is None:
+                    done.called.append(among)
+                else:
+                    left.append(rest)
+            places = np.sort(np.concatenate(left)) if left else places[:0]
+            if not len(places) or done.tooMany:
+                break
+        done.called.append(places)
+        return done.phased()
+
+    def _by_situation(
+        self, codes: list[Positions], groups: Positions, places: Positions, count: int
+    ) -> Iterator[tuple[Situation, Positions, Positions]]:
+        """Each situation of groups that have elements at ``places``, with its groups and their places."""
+        of_places = groups[places]
+        members = np.arange(count)
+        if len(places) < len(groups):
+            present = np.zeros(count, dtype=np.bool_)
+            present[of_places] = True
+            members = np.flatnonzero(present)
+        combined = np.zeros(len(members), dtype=np.intp)
+        for column in codes:
+            combined = combined * len(self._contents) + column[members]
+        found, first, numbers = np.unique(combined, return_index=True, return_inverse=True)
+        for number in range(len(found)):
+            example = members[first[number]]
+            situation = tuple(self._contents[column[example]] for column in codes)
+            if len(found) == 1:
+                yield situation, members, places
+                continue
+            its = members[numbers == number]
+            inside = np.zeros(count, dtype=np.bool_)
+            inside[its] = True
+            yield situation, its, places[inside[of_places]]
+
+    def _code(self, value: Any) -> int:
+        """The number of what a state holds, found by the types in it."""
+        if value is None:
+            return 0
+        kind = type(value)
+        key: Any = tuple(map(type, value)) if kind is tuple else kind
+        known = self._codes.get(key)
+        if known is None:
+            if value is SOMETHING:
+                return 1
+            parts: list[Any] = []
+            try:
+                shape = structure(value, parts)
+            except Refusal:
+                return 1
+            known = self._code_of(shape, tuple(map(kind_of_constant, parts)))
+            if known > 1 and shape.flat and shape.kind in (None, tuple):
+                self._codes[key] = known
+        return known
+
+    def _code_of(self, shape: Shape, kinds: tuple[Kind | None, ...]) -> int:
+        """The number of what is made of such parts."""
+        known = self._codes.get((shape, kinds))
+        if known is None:
+            known = 1
+            if set(kinds) <= set(ARROW_TYPES):
+                known = len(self._contents)
+                self._contents.append(Held(shape, kinds))  # type: ignore[arg-type]
+            self._codes[shape, kinds] = known
+        return known
+
+    def _plan_for(self, situation: Situation, elements: RowColumns) -> _Plan | None:
+        traces = self._traces.get(situation)
+        if traces is None:
+            if len(self._traces) >= _MOST_SITUATIONS:
+                return None
+            traces = self._traces[situation] = Traces(partial(self._plan, situation), self.runs)
+        plan: _Plan | None = traces.of(elements)
+        if self._unlisted is not None:
+            state, self._unlisted = self._unlisted, None
+            raise NotListed(state)
+        return plan
+
+    def _plan(self, situation: Situation, elements: RowColumns) -> _Plan:
+        schema = elements.batch.schema
+        width = len(schema) - len(EXTRA)
+        values = RowColumns(elements.batch.select(range(width)), elements.shape)
+
+        def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
+            extra = [
+                Symbol(trace, trace.expressions.column(number, kind_of(schema.types[number])))
+                for number in range(width, len(schema))
+            ]
+            return symbolic_element(trace, values), extra
+
+        places = len(schema)
+        try:
+            phase = follow_phase(
+                self.function, arguments, places, self._used, situation, self._states
+            )
+        except NotListed as found:
+            self._unlisted = found.state
+            raise
+        return _Plan(phase, situation, width)
+
+    def _explore(self) -> None:
+        """Raises Refusal if no run can be processed at once, whatever the elements are."""
+
+        def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
+            element, *extra = (
+                Symbol(trace, trace.expressions.column(number, "unknown"))
+                for number in range(1 + len(EXTRA))
+            )
+            return element, extra
+
+        follow_phase(self.function, arguments, 1 + len(EXTRA), (), (), None)
+
+
+class _Plan:
+    """What the elements of a phase do."""
+
+    def __init__(self, phase: Phase, situation: Situation, width: int) -> None:
+        self.phase = phase
+        self._held = situation
+        self._timestamp = width
+        fields = [e for folded in phase.folded for e in folded.fields]
+        if tuple(e.kind for e in fields) != phase.kinds:
+            raise Refusal("changes the type of a field of its state, or may do so")
+        self._forms: Sequence[Form] = recognised(phase.trace, fields)
+        for ending in phase.endings:
+            if not {e.kind for e in ending.fields} <= {*ARROW_TYPES, "unknown"}:
+                raise Refusal("keeps something in its state that is not a number, text or bool")
+        steps = [s.operation for s in phase.traced.steps if needs_accumulator(s.operation)]
+        asked = leaves(*phase.effects, *steps)
+        numbers = {leaf.number for leaf in asked if isinstance(leaf, Accumulated)}
+        self._running = bool(numbers)
+        if any(self._forms[number].way not in RUNNING for number in numbers):
+            raise Refusal("uses the best element so far of each key")
+        self._ends_by_state = any(folds(ending.condition) for ending in phase.endings)
+        self._ends_at_once = any(
+            getattr(ending.condition, "value", False) is True for ending in phase.endings
+        )
+
+    @property
+    def readsVariables(self) -> bool:
+        """Whether the function reads what a call of it could write."""
+        return self.phase.traced.readsVariables
+
+    def changed(self) -> bool:
+        """Whether something that the function reads from outside is another value now."""
+        return self.phase.traced.changed()
+
+    def process(
+        self, batch: pa.RecordBatch, members: Positions, places: Positions, done: _Done
+    ) -> Positions | None:
+        """Do what the elements at ``places`` do, which are of the groups ``members``, as long as these are in this
+        situation. The places of those behind; None, and nothing done, where elements one by one could do something else."""
+        try:
+            return self._processed(batch, members, places, done)
+        except NOT_EXACT:
+            return None
+
+    def _processed(
+        self, batch: pa.RecordBatch, members: Positions, places: Positions, done: _Done
+    ) -> Positions:
+        part = _Part.of(batch, done.groups, members, places)
+        self._check_may_differ(part.batch)
+        start = self._fields((f.state for f in self.phase.folded), done.values, members)
+        constant = self._fields(self.phase.constant, done.values, members)
+        part = part.withColumns(constant)
+        rest = places[:0]
+        if self.phase.endings:
+            ends = self._ends(part, start)
+            behind = part.places > ends[part.groups]
+            rest = part.places[behind]
+            part = part.where(~behind)
+        run = run_of(part.batch)
+        met = self._meeting(run, part, start)
+        met.check(self.phase.traced.steps)
+        effects = Effects(done.groups)
+        effects.add(self.phase, met, part.batch, part.places)
+        done.add(self, effects, [*self._folded(run, part, start), *self._ended(met, part)])
+        return rest
+
+    def _check_may_differ(self, batch: pa.RecordBatch) -> None:
+        """Raises Inexact if the function may take another way with some of ``batch`` than with symbols."""
+        traced = self.phase.traced
+        if traced.testsNone and has_nulls(batch):
+            raise Inexact
+        if self._timestamp in traced.reading:
+            timestamps = batch.column(self._timestamp).to_numpy()
+            if bool((timestamps == NO_TIMESTAMP).any()):
+                raise Inexact
+
+    def _fields(
+        self, states: Iterator[int] | Sequence[int], values: list[list[Any]], members: Positions
+    ) -> list[pa.Array]:
+        """The fields of states, by member."""
+        columns: list[pa.Array] = []
+        listed = members.tolist()
+        for state in states:
+            held = self._held[state]
+            assert isinstance(held, Held)
+            own = list(map(values[state].__getitem__, listed))
+            lists: Sequence[Any]
+            if held.shape.kind is None:
+                lists = [own]
+            elif held.shape.kind is tuple and held.shape.flat:
+                lists = list(map(list, zip(*own)))
+            else:
+                parts: list[Any] = []
+                for value in own:
+                    if not take_apart(held.shape, value, parts):
+                        raise Inexact
+                width = held.shape.width
+                lists = [parts[number::width] for number in range(width)]
+            columns += [
+                column_of_values(list(each), ARROW_TYPES[kind])
+                for each, kind in zip(lists, held.kinds)
+            ]
+        return columns
+
+    def _meeting(self, run: Run, part: _Part, start: list[pa.Array]) -> Run:
+        """``run`` with the states that its elements meet, where something asks for them."""
+        if not self._running:
+            return run
+        known = RunningFold(run, part.groups, _batch_of(start), self._forms, self.phase.kinds)
+        return run.accumulating(known.field)
+
+    def _ends(self, part: _Part, start: list[pa.Array]) -> Positions:
+        """For each member the place of the element that ends its phase, a place behind all if none does."""
+        ends = np.full(part.count, part.places[-1] + 1, dtype=np.intp)
+        if self._ends_at_once:
+            return part.places[first_positions(part.groups, part.count)]
+        run = run_of(part.batch)
+        if self._ends_by_state:
+            run = self._meeting(run, part, start)
+        found = np.zeros(len(part.places), dtype=np.bool_)
+        for ending in self.phase.endings:
+            found |= run.mask(ending.condition)
+        where = np.flatnonzero(found)
+        first = first_positions(part.groups[where], part.count)
+        ends[first >= 0] = part.places[where[first[first >= 0]]]
+        return ends
+
+    def _folded(self, run: Run, part: _Part, start: list[pa.Array]) -> Iterator[_Left]:
+        """What the states hold that fold."""
+        if not self.phase.folded:
+            return
+        folding = Folding(run, part.batch, part.groups, part.count, False)
+        folding.begin(_batch_of(start), None)
+        kinds, number = self.phase.kinds, 0
+        first = first_positions(part.groups, part.count)
+        for folded in self.phase.folded:
+            fields = []
+            changed = np.zeros(part.count, dtype=np.bool_)
+            for kind in folded.held.kinds:
+                made = to_arrow(folded_field(folding, self._forms, kinds, None, number))
+                fields.append(normal(made, ARROW_TYPES[kind]))
+                changed |= _differ(start[number], fields[-1])
+                number += 1
+            where = np.flatnonzero(changed & (first >= 0))
+            columns = [python_values(column.take(pa.array(where))) for column in fields]
+            made = list(folded.held.shape.made(columns))
+            yield _Left(folded.state, part.places[first[where]], part.members[where], made, None)
+
+    def _ended(self, met: Run, part: _Part) -> Iterator[_Left]:
+        """What states hold since the element that has given them a value, or has cleared them."""
+        for ending in self.phase.endings:
+            mask = met.mask(ending.condition)
+            where = np.flatnonzero(mask)
+            if not len(where):
+                continue
+            places, groups = part.places[where], part.members[part.groups[where]]
+            if ending.shape is None:
+                yield _Left(ending.state, places, groups, [None] * len(where), None)
+            else:
+                run = met.where(mask)
+                fields = [run.values(expression) for expression in ending.fields]
+                held = Held(ending.shape, tuple(field.kind for field in fields))
+                columns = [_made(values, run.count) for values in fields]
+                yield _Left(ending.state, places, groups, list(ending.shape.made(columns)), held)
+
+
+class _Left(NamedTuple):
+    """What a phase leaves in a state."""
+
+    state: int
+    positions: Positions
+    groups: Positions
+    values: list[Any]
+    held: Held | None
+    """What it is made of, if the state had no value before."""
+
+
+def _made(values: Values, count: int) -> list[Any]:
+    """The values of a field. Raises Inexact if they are no numbers, texts or bools."""
+    if values.kind not in ARROW_TYPES:
+        raise Inexact
+    return python_values(normal(to_arrow(values.array(count)), ARROW_TYPES[values.kind]))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some elements of a run."""
+
+    batch: pa.RecordBatch
+    places: Positions
+    """Their places in the run."""
+    groups: Positions
+    """For each the number of its group among ``members``."""
+    members: Positions
+    count: int
+
+    @staticmethod
+    def of(
+        batch: pa.RecordBatch, groups: Positions, members: Positions, places: Positions
+    ) -> _Part:
+        """The elements at ``places``, which are of ``members``."""
+        if len(places) < batch.num_rows:
+            batch = batch.take(pa.array(places))
+        own = groups[places]
+        numbers = np.zeros(int(members[-1]) + 1, dtype=np.intp)
+        numbers[members] = np.arange(len(members))
+        return _Part(batch, places, numbers[own], members, len(members))
+
+    def withColumns(self, columns: Sequence[pa.Array]) -> _Part:
+        """With columns by member behind those of the elements."""
+        batch = self.batch
+        for number, column in enumerate(columns):
+            batch = batch.append_column(f"state{number}", column.take(pa.array(self.groups)))
+        return replace(self, batch=batch)
+
+    def where(self, mask: Mask) -> _Part:
+        """The elements where ``mask`` is true."""
+        if mask.all():
+            return self
+        batch = self.batch.filter(pa.array(mask))
+        return replace(self, batch=batch, places=self.places[mask], groups=self.groups[mask])
+
+
+class _Done:
+    """What the phases of a run have done so far."""
+
+    def __init__(
+        self,
+        groups: Positions,
+        states: Sequence[State],
+        values: list[list[Any]],
+        codes: list[Positions],
+        code_of: Callable[[Shape, tuple[Kind | None, ...]], int],
+    ) -> None:
+        self.groups = groups
+        self.values = values
+        """By state and group."""
+        self.called: list[Positions] = []
+        self._states = states
+        self._codes = codes
+        self._code_of = code_of
+        self._effects: Effects | None = None
+        self._writes = [_StateWrites(len(column)) for column in codes]
+        self._emitted: Shape | None = None
+        self._variables = False
+
+    def emitsOthers(self, plan: _Plan) -> bool:
+        """Whether a plan emits something of another shape than those before."""
+        emitted = plan.phase.emitted
+        return None not in (self._emitted, emitted) and self._emitted != emitted
+
+    def add(self, plan: _Plan, effects: Effects, left: Sequence[_Left]) -> None:
+        """Add what a phase does."""
+        self._emitted = self._emitted or plan.phase.emitted
+        self._variables = self._variables or plan.readsVariables
+        self._effects = effects if self._effects is None else self._effects.joined(effects)
+        for of_state in left:
+            own = self.values[of_state.state]
+            for group, value in zip(of_state.groups.tolist(), of_state.values):
+                own[group] = value
+            self._writes[of_state.state].add(of_state)
+            if of_state.held is not None:
+                code = self._code_of(of_state.held.shape, of_state.held.kinds)
+                self._codes[of_state.state][of_state.groups] = code
+            elif of_state.values[:1] == [None]:
+                self._codes[of_state.state][of_state.groups] = 0
+
+    @property
+    def tooMany(self) -> bool:
+        """Whether so much has to be called that all may be."""
+        return 2 * sum(map(len, self.called)) > len(self.groups)
+
+    def phased(self) -> Phased | None:
+        """All that was done; None if too much has to be called, or a call could change what columns were computed of."""
+        called = np.sort(np.concatenate(self.called))
+        if self.tooMany or (len(called) and self._variables):
+            return None
+        effects = Effects(self.groups) if self._effects is None else self._effects
+        try:
+            emitted, timers = effects.emitted(), effects.timers()
+        except NOT_EXACT:
+            return None
+        writes = [w.inOrder(state) for w, state in zip(self._writes, self._states) if w.values]
+        return Phased(writes, timers, emitted, called)
+
+
+class _StateWrites:
+    """What phases leave in a state of ``count`` groups. Only the last of values that follow each other counts, at the
+    place of the first."""
+
+    def __init__(self, count: int) -> None:
+        self.values: list[Any] = []
+        self._parts: list[tuple[Positions, Positions]] = []
+        self._latest = np.full(count, -1, dtype=np.intp)
+
+    def add(self, left: _Left) -> None:
+        """Add what a phase leaves."""
+        positions, groups, values = left.positions, left.groups, left.values
+        cleared = values[:1] == [None]
+        known = self._latest[groups] >= 0
+        if not cleared and known.any():
+            for number, place in zip(
+                np.flatnonzero(known).tolist(), self._latest[groups[known]].tolist()
+            ):
+                self.values[place] = values[number]
+            values = [values[number] for number in np.flatnonzero(~known).tolist()]
+            positions, groups = positions[~known], groups[~known]
+        if cleared:
+            self._latest[groups] = -1
+        else:
+            self._latest[groups] = np.arange(len(self.values), len(self.values) + len(values))
+        self.values += values
+        self._parts.append((positions, groups))
+
+    def inOrder(self, state: State) -> Writes:
+        """All of it, in the order of the elements."""
+        positions, groups = map(np.concatenate, zip(*self._parts))
+        order = np.argsort(positions, kind="stable")
+        values = list(map(self.values.__getitem__, order.tolist()))
+        return Writes(state, positions[order], groups[order], values)
+
+
+def _batch_of(columns: Sequence[pa.Array]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(list(columns), [str(n) for n in range(len(columns))])
+
+
+def _differ(before: pa.Array, after: pa.Array) -> Mask:
+    """Where two columns without nulls hold something else; of floats each bit counts."""
+    if pa.types.is_floating(before.type):
+        before, after = (pa.array(column.to_numpy().view(np.int64)) for column in (before, after))
+    differ: Mask = pc.not_equal(before, after).to_numpy(zero_copy_only=False)
+    return differ

@@ -1,0 +1,420 @@
+"""``follow_phase``: follows a process function for elements whose keys have values in the same of its states.
+
+A state that the function never changes then is as a column of the element. One that it changes folds, as an accumulator
+does. Where it gives a value to a state that has none, or clears one, the next element of the key meets other states: the
+phase of the key ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import getattr_static
+from types import MethodType
+from typing import Any, Literal, Protocol, TypeAlias
+
+from flinkish.api.functions.runtime_context import RuntimeContext
+from flinkish.api.functions.state import ListState, MapState, State, ValueState
+from flinkish.runtime.columns.tracing.emissions import (
+    MOST_EFFECTS,
+    Emissions,
+    Emitting,
+    Slot,
+    parts_of_value,
+)
+from flinkish.runtime.columns.tracing.expressions import Constant, Expression, Kind
+from flinkish.runtime.columns.tracing.process_trace import (
+    Arguments,
+    ContextStandIn,
+    NotYet,
+    not_yet,
+)
+from flinkish.runtime.columns.tracing.symbols import (
+    CannotTell,
+    Refusal,
+    Symbol,
+    is_constant,
+    symbolic,
+    taken_apart,
+)
+from flinkish.runtime.columns.tracing.trace import Outside, Trace, Traced
+from flinkish.runtime.records.shapes import Shape
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What the values of a state are made of. There is one object for each."""
+
+    shape: Shape
+    kinds: tuple[Kind, ...]
+
+
+Content: TypeAlias = Held | Literal["empty", "other"]
+"""What a key has in a state. ``"other"``: something that is no columns."""
+Situation: TypeAlias = tuple[Content, ...]
+"""What a key has in each state."""
+
+
+class StateKinds(Protocol):
+    """What a function may know of a state before it reads it."""
+
+    def check(self, state: State) -> None:
+        """Raises Refusal if it is more than a value, a list or a map of a table."""
+
+    def default(self, state: ValueState[Any]) -> Any:
+        """The default value."""
+
+
+class NotListed(CannotTell):
+    """The function uses a state that the situation does not tell."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+
+@dataclass(frozen=True)
+class Folded:
+    """A state with a value, which elements change. Its fields are ``held`` before and after each."""
+
+    state: int
+    """Its number in the situation."""
+    held: Held
+    fields: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What ends the phase of a key: where ``condition`` is true, a state gets a value, or loses it."""
+
+    state: int
+    condition: Expression
+    shape: Shape | None
+    """None if it is cleared."""
+    fields: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What elements do whose keys are in one situation."""
+
+    trace: Trace
+    traced: Traced
+    constant: tuple[int, ...]
+    """The numbers of the states that are columns behind those of the element."""
+    folded: tuple[Folded, ...]
+    endings: tuple[Ending, ...]
+    emitted: Shape | None
+    results: tuple[Slot, ...]
+    timers: tuple[Slot, ...]
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of the fields that fold."""
+        return tuple(kind for folded in self.folded for kind in folded.held.kinds)
+
+    @property
+    def effects(self) -> list[Expression]:
+        """What is asked of single elements."""
+        slots = [expression for slot in (*self.results, *self.timers) for expression in slot]
+        endings = [e for ending in self.endings for e in (ending.condition, *ending.fields)]
+        return slots + endings
+
+
+def follow_phase(
+    function: Callable[..., Any],
+    arguments: Arguments,
+    width: int,
+    states: Sequence[State],
+    situation: Situation,
+    kinds: StateKinds | None,
+) -> Phase:
+    """What ``function`` does with an element. ``arguments`` gives the element and a symbol for each of ``EXTRA``, which
+    take ``width`` columns. Without ``kinds`` the function has not been opened. Raises Refusal, and NotListed for a state
+    that is not among ``states``."""
+    known = dict(zip(states, situation))
+    seen = _Seen(known)
+    _Look(arguments, width, kinds, known, frozenset()).follow(function, seen.note)
+    constant = frozenset(
+        state
+        for state in known
+        if isinstance(known[state], Held) and state not in seen.set and state in seen.used
+    )
+    look = _Look(arguments, width, kinds, known, constant)
+    traced = look.follow(function, seen.all)
+    columns = iter(traced.columns[1:])
+    folded, endings = [], []
+    for number, state in enumerate(states):
+        content = known[state]
+        shape = seen.set.get(state)
+        if shape is not None:
+            condition = next(columns)
+            fields = tuple(next(columns) for _ in range(shape.width))
+            if isinstance(content, Held):
+                folded.append(Folded(number, content, fields))
+            else:
+                endings.append(Ending(number, condition, shape, fields))
+        if state in seen.cleared:
+            endings.append(Ending(number, next(columns), None))
+    results = seen.emissions.slots(columns)
+    timers = tuple(tuple(next(columns) for _ in range(2)) for _ in range(seen.timers))
+    return Phase(
+        trace=look.trace,
+        traced=traced,
+        constant=tuple(number for number, state in enumerate(states) if state in constant),
+        folded=tuple(folded),
+        endings=tuple(e for e in endings if not _is_false(e.condition)),
+        emitted=seen.emissions.shape,
+        results=results,
+        timers=timers,
+    )
+
+
+def _is_false(condition: Expression) -> bool:
+    return isinstance(condition, Constant) and condition.value is False
+
+
+class _Look:
+    """One look at a function, with what stands for its states, its context and its collector."""
+
+    def __init__(
+        self,
+        arguments: Arguments,
+        width: int,
+        kinds: StateKinds | None,
+        known: Mapping[State, Content],
+        constant: frozenset[State],
+    ) -> None:
+        self.trace = Trace(exploring=kinds is None, standIn=self._stand_in)
+        self._element, extra = arguments(self.trace)
+        self._kinds = kinds
+        self._known = known
+        self.states: dict[State, _ValueStandIn | _EmptyStandIn] = {}
+        self.context = ContextStandIn(self.trace, *extra)
+        self.collector = Emitting(self.trace)
+        self._values = self._symbols(constant, width)
+
+    def follow(self, function: Callable[..., Any], done: Callable[[_Look], Any]) -> Traced:
+        """What ``done`` gives after each way through the function."""
+        if self._kinds is None and isinstance(function, MethodType):
+            owner = _Unopened(self.trace, function.__self__, "self")
+            called = self.trace.bound(function.__func__, owner)
+        else:
+            called = self.trace.callable_of(function)
+
+        def call() -> Any:
+            for state in self.states.values():
+                state.begin()
+            self.context.timers.clear()
+            self.collector.results.clear()
+            self.collector.collectReturned(called(self._element, self.context, self.collector))
+            return done(self)
+
+        return self.trace.follow_all(call)
+
+    def _symbols(self, constant: frozenset[State], width: int) -> dict[State, Any]:
+        """What each state holds."""
+        make = self.trace.expressions
+        values: dict[State, Any] = {}
+        folding = 0
+        for state, content in self._known.items():
+            if isinstance(content, Held):
+                parts = []
+                for kind in content.kinds:
+                    if state in constant:
+                        parts.append(Symbol(self.trace, make.column(width, kind)))
+                        width += 1
+                    else:
+                        parts.append(Symbol(self.trace, make.accumulated(folding, kind)))
+                        folding += 1
+                values[state] = symbolic(self.trace, content.shape, parts)
+        return values
+
+    def _stand_in(self, value: Any) -> Any:
+        if isinstance(value, RuntimeContext):
+            raise self.trace.refusal("uses its runtime context")
+        if not isinstance(value, State):
+            return None
+        if self._kinds is None:
+            return _NotYet(self.trace, not_yet(self.trace)._traced_expression)
+        known = self.states.get(value)
+        if known is None:
+            known = self.states[value] = self._made(value, self._kinds)
+        return known
+
+    def _made(self, state: State, kinds: StateKinds) -> _ValueStandIn | _EmptyStandIn:
+        kinds.check(state)
+        content = self._known.get(state)
+        if content is None:
+            raise NotListed(state)
+        if content == "other":
+            raise self.trace.refusal("uses a state that holds more than numbers, texts and bools")
+        if not isinstance(state, ValueState):
+            return _EmptyStandIn(self.trace, state)
+        return _ValueStandIn(self.trace, self._values.get(state), kinds.default(state))
+
+
+class _Seen:
+    """What a function does on any way through its branches."""
+
+    def __init__(self, known: Mapping[State, Content]) -> None:
+        self._known = known
+        self.used: set[State] = set()
+        self.set: dict[State, Shape] = {}
+        """What is kept in each state that is updated."""
+        self.cleared: set[State] = set()
+        self.emissions = Emissions()
+        self.timers = 0
+
+    def note(self, look: _Look) -> int:
+        """Note what was done on the way just followed."""
+        for state, stand_in in look.states.items():
+            self.used.add(state)
+            if isinstance(stand_in, _EmptyStandIn):
+                continue
+            if stand_in.done == "set":
+                shape, _ = taken_apart(look.trace, stand_in.current)
+                content = self._known[state]
+                held = content.shape if isinstance(content, Held) else shape
+                if self.set.setdefault(state, held) != shape:
+                    raise Refusal("keeps values of different shapes in its state")
+            elif stand_in.done == "cleared":
+                self.cleared.add(state)
+        self.emissions.note(look.trace, look.collector.results)
+        self.timers = max(self.timers, len(look.context.timers))
+        if self.timers > MOST_EFFECTS:
+            raise Refusal(f"registers more than {MOST_EFFECTS} timers")
+        return 0
+
+    def all(self, look: _Look) -> tuple[Any, ...]:
+        """What was done on the way just followed, with nothing where only another way does something."""
+        done: list[Any] = [0]
+        for state in self._known:
+            stand_in = look.states.get(state)
+            assert not isinstance(stand_in, _EmptyStandIn) or state not in self.set
+            if state in self.set:
+                done.extend(self._kept(look, state))
+            if state in self.cleared:
+                done.append(isinstance(stand_in, _ValueStandIn) and stand_in.done == "cleared")
+        done.extend(self.emissions.filled(look.trace, look.collector.results))
+        for number in range(self.timers):
+            registers = number < len(look.context.timers)
+            done.append(registers)
+            done.append(look.context.timers[number] if registers else 0)
+        return tuple(done)
+
+    def _kept(self, look: _Look, state: State) -> Iterator[Any]:
+        """Whether the state is updated, and its fields then."""
+        stand_in = look._stand_in(state)
+        updated = stand_in.done == "set"
+        yield updated
+        current = stand_in.current if updated else stand_in.start
+        yield from parts_of_value(look.trace, self.set[state], current)
+
+
+class _ValueStandIn:
+    """Stands for a ``ValueState``, which has the value ``start``, or none if that is None."""
+
+    def __init__(self, trace: Trace, start: Any, default: Any) -> None:
+        self._trace = trace
+        self.start = start
+        self._default = default
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin another way."""
+        self.current = self.start
+        self.done: Literal["", "set", "cleared"] = ""
+
+    def value(self) -> Any:
+        if self.current is None and not is_constant(self._default):
+            raise self._trace.refusal("uses a state whose default value can change")
+        return self._default if self.current is None else self.current
+
+    def update(self, value: Any) -> None:
+        if value is None:
+            self.clear()
+            return
+        if self.done == "cleared":
+            raise self._trace.refusal("clears a state and updates it again")
+        self.current = value
+        self.done = "set"
+
+    def clear(self) -> None:
+        if self.done == "set":
+            raise self._trace.refusal("updates a state and clears it again")
+        if self.start is not None:
+            self.current = None
+            self.done = "cleared"
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise self._trace.refusal(f"uses {attribute} of its state")
+
+
+class _EmptyStandIn:
+    """Stands for a ``ListState`` or ``MapState`` that has nothing under the key, and gets nothing."""
+
+    def __init__(self, trace: Trace, state: State) -> None:
+        if not isinstance(state, (ListState, MapState)):
+            raise trace.refusal("uses a state that is no ValueState, ListState or MapState")
+        self._trace = trace
+        self._is_map = isinstance(state, MapState)
+
+    def begin(self) -> None:
+        """Begin another way."""
+
+    def get(self, *keys: Any) -> Any:
+        return None if self._found_in_map(*keys) else []
+
+    def clear(self) -> None:
+        pass
+
+    def contains(self, *keys: Any) -> bool:
+        if not self._found_in_map(*keys):
+            raise self._trace.refusal("uses contains of a ListState")
+        return False
+
+    def _found_in_map(self, *keys: Any) -> bool:
+        """Whether it is a map, which is asked for a key. Raises Refusal for a key that may not be one."""
+        if len(keys) != self._is_map:
+            raise self._trace.refusal("calls a method of its state with other arguments")
+        for key in keys:
+            if {e.kind for e in taken_apart(self._trace, key)[1]} - _KEYS:
+                raise self._trace.refusal("asks a map for something that may not be its key")
+        return self._is_map
+
+    def __getattr__(self, attribute: str) -> Any:
+        if self._is_map and attribute == "isEmpty":
+            return lambda: True
+        if self._is_map and attribute in ("keys", "values", "entries"):
+            return lambda: iter(())
+        raise self._trace.refusal(f"uses {attribute} of its {'map' if self._is_map else 'list'}")
+
+
+_KEYS = {"int", "float", "bool", "str", "none"}
+"""The kinds of what can be looked up in a map."""
+
+
+class _Unopened(Outside):
+    """Stands for a function before ``open``."""
+
+    __slots__ = ()
+
+    def __getattr__(self, attribute: str) -> Any:
+        if getattr_static(self._traced_object, attribute, None) is None:
+            trace = self._traced_trace
+            return _NotYet(trace, not_yet(trace)._traced_expression)
+        return super().__getattr__(attribute)
+
+
+class _NotYet(NotYet):
+    """Stands for what ``open`` gives to a function: nothing tells yet what a state holds."""
+
+    __slots__ = ()
+
+    def clear(self) -> None:
+        pass
+
+    def get(self, *keys: Any) -> Any:
+        raise CannotTell
+
+    add = addAll = put = putAll = contains = remove = isEmpty = keys = values = entries = get

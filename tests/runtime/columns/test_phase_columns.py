@@ -1,0 +1,528 @@
+"""Functions with two inputs over columns do what they do element by element: to states, timers and results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from examples.nexmark.queries import LocalItems, WinningBids
+from flinkish import (
+    Duration,
+    KeyedCoProcessFunction,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    OutputTag,
+    Row,
+    StateTtlConfig,
+    ValueStateDescriptor,
+)
+from flinkish.api.errors import UserFunctionError
+from flinkish.api.functions.runtime_context import TaskInfo
+from flinkish.api.plan.two_input import CoProcessDescription
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.runtime.columns import phase_columns
+from flinkish.runtime.columns.keyed_process import KeyedColumnCoProcess
+from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
+from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.operators.output import Output
+from flinkish.runtime.records.keys import ColumnKeys, KeyHashes
+from flinkish.runtime.records.records import Records, timestamps_of
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.state.page_store import DictPageStore
+from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
+from flinkish.runtime.time.clock import ProcessingTimeService
+from tests.runtime.windowing.operators import Recorder
+
+NAMES = ("key", "at", "value", "real", "mark", "name")
+SIDE = OutputTag[Any]("side")
+
+
+class WithStates(KeyedCoProcessFunction[Any, Any, Any, Any]):
+    """Has states, and shows them when a timer fires."""
+
+    def open(self, openContext):
+        context = self.getRuntimeContext()
+        self.one = context.getState(ValueStateDescriptor("one"))
+        self.two = context.getState(ValueStateDescriptor("two"))
+        self.count = context.getState(ValueStateDescriptor("count", default=0))
+        self.waiting = context.getListState(ListStateDescriptor("waiting"))
+        self.known = context.getMapState(MapStateDescriptor("known"))
+
+    def onTimer(self, timestamp, ctx, out):
+        states = self.one.value(), self.two.value(), self.count.value()
+        out.collect((ctx.getCurrentKey(), timestamp, *states, tuple(self.waiting.get())))
+        if timestamp % 3 == 0:
+            self.one.clear()
+            self.waiting.clear()
+
+
+class Enriches(WithStates):
+    """The last of one side is joined to each of the other; what comes before it waits in a list."""
+
+    def processElement1(self, value, ctx, out):
+        self.one.update((value.name, value.value))
+        for waiting in self.waiting.get():
+            out.collect((value.name, value.value, waiting))
+        self.waiting.clear()
+
+    def processElement2(self, value, ctx, out):
+        one = self.one.value()
+        if one is None:
+            self.waiting.add(value.value)
+            ctx.timerService().registerEventTimeTimer(value.at + 10)
+        else:
+            out.collect((*one, value.value))
+
+
+class Best(WithStates):
+    """The best of one side within the bounds of the other."""
+
+    def processElement1(self, value, ctx, out):
+        self.one.update((value.at, value.at + 30))
+        ctx.timerService().registerEventTimeTimer(value.at + 30)
+
+    def processElement2(self, value, ctx, out):
+        bounds = self.one.value()
+        rank = (value.value, -value.at)
+        if bounds is not None and bounds[0] <= value.at <= bounds[1]:
+            best = self.two.value()
+            if best is None or rank > best:
+                self.two.update(rank)
+
+
+class Switches(WithStates):
+    """One side turns the other on and off."""
+
+    def processElement1(self, value, ctx, out):
+        if value.mark:
+            self.one.update(value.name)
+        else:
+            self.one.clear()
+
+    def processElement2(self, value, ctx, out):
+        if self.one.value() is not None:
+            self.count.update(self.count.value() + 1)
+            out.collect((ctx.getCurrentKey(), self.one.value(), self.count.value()))
+
+
+class MeetsBoth(WithStates):
+    """A result when a key has been seen on both sides, which then begins anew."""
+
+    def processElement1(self, value, ctx, out):
+        self.meet(self.one, self.two, value, ctx, out)
+
+    def processElement2(self, value, ctx, out):
+        self.meet(self.two, self.one, value, ctx, out)
+
+    def meet(self, own, other, value, ctx, out):
+        met = other.value()
+        if met is None:
+            own.update(Row(value=value.value, name=value.name))
+            ctx.timerService().registerEventTimeTimer(value.at + 5)
+        else:
+            out.collect((value.name, met.name, met.value - value.value))
+            other.clear()
+
+
+class Threshold(WithStates):
+    """A state that begins when a sum has reached something, and what is counted since."""
+
+    def processElement1(self, value, ctx, out):
+        self.count.update(self.count.value() + abs(value.value))
+        if self.count.value() > 12 and self.one.value() is None:
+            self.one.update(value.at)
+            out.collect(("reached", value.at, value.name))
+
+    def processElement2(self, value, ctx, out):
+        since = self.one.value()
+        if since is not None and value.at >= since:
+            total = self.two.value()
+            self.two.update(value.real if total is None else total + value.real)
+
+
+class Divides(WithStates):
+    """Raises at times."""
+
+    def processElement1(self, value, ctx, out):
+        self.count.update(value.value)
+
+    def processElement2(self, value, ctx, out):
+        if self.count.value() != 7:
+            out.collect(value.value // self.count.value())
+
+
+class Sides(WithStates):
+    """What columns cannot do, for keys that have something on the other side."""
+
+    def processElement1(self, value, ctx, out):
+        self.known.put(value.name, value.value)
+
+    def processElement2(self, value, ctx, out):
+        if self.known.isEmpty():
+            self.count.update(self.count.value() + 1)
+            out.collect((value.name, self.count.value()))
+        else:
+            ctx.output(SIDE, value.name)
+            out.collect((value.name, -(self.known.get(value.name) or 0)))
+
+
+class Yields(WithStates):
+    """A generator, and timers by the state."""
+
+    def processElement1(self, value, ctx, out):
+        self.one.update((value.at, value.name))
+        yield value.name, 0
+
+    def processElement2(self, value, ctx, out):
+        if self.known.contains(value.name) or self.known.get(value.value) is not None:
+            return
+        one = self.one.value()
+        if one is not None:
+            ctx.timerService().registerEventTimeTimer(max(one[0], value.at))
+            yield value.name, one[0]
+
+
+FOLLOWED = [Enriches, Best, Switches, MeetsBoth, Threshold, Divides, Sides, Yields]
+
+
+class Driver:
+    """The operator by itself, with functions over columns or without."""
+
+    def __init__(self, function: Any, columns: bool) -> None:
+        self.output: list[Any] = []
+        self.runs = 0
+        self.backend = PagedKeyedStateBackend("it")
+        self.store = DictPageStore()
+        output = Output()
+        output.connect(Recorder("main", self.output))
+        output.connect(Recorder("side", self.output), SIDE.id)
+        context = OperatorContext(
+            "it",
+            "It",
+            self.backend,
+            ProcessingTimeService(),
+            output,
+            TaskInfo("It"),
+            tracesFunctions=columns,
+        )
+        self.operator = KeyedColumnCoProcess(context, CoProcessDescription(function))
+        self.operator.open()
+        self.backend.load(self.store, None)
+        self.operator.restore(None)
+        self.watermark = -1
+
+    def restart(self) -> None:
+        snapshot = self.operator.snapshot()
+        directory = self.backend.flush()
+        self.backend.load(self.store, directory)
+        self.operator.restore(snapshot)
+
+    def elements(self, side: int, elements: list[tuple[Any, ...]]) -> None:
+        kinds = (pa.string(), *[pa.int64()] * 2, pa.float64(), pa.bool_(), pa.string())
+        columns = [pa.array(list(c), kind) for c, kind in zip(zip(*elements), kinds)]
+        values = RowColumns(pa.RecordBatch.from_arrays(columns, names=NAMES))
+        hashes = KeyHashes().column([element[0] for element in elements])
+        timestamps = timestamps_of([e[1] for e in elements])
+        records = Records(values, timestamps, ColumnKeys(values, 0), hashes)
+        self.operator.inputs[side].processRecords(records)
+
+    def advance(self, watermark: int) -> None:
+        if watermark > self.watermark:
+            self.watermark = watermark
+            for one in self.operator.inputs:
+                one.processWatermark(watermark)
+
+    def run(self, steps: list[Any]) -> str:
+        """What came out, and what is in the states then, in its order; as text, which tells 1 from True."""
+        for step in steps:
+            if step == "restart":
+                self.restart()
+            elif isinstance(step, int):
+                self.advance(step)
+            else:
+                try:
+                    self.elements(*step)
+                    self.runs = sum(path.fold.runs.taken for path in self.operator.paths if path)
+                except UserFunctionError as error:
+                    return f"{self.output} {error}"
+        tables = [
+            list(self.backend.table(name).entries()) for name in ("one", "two", "count", "waiting")
+        ]
+        self.restart()
+        self.advance(MAX_TIMESTAMP)
+        return f"{self.output} {tables}"
+
+
+def same(function: Callable[[], Any], steps: list[Any]) -> int:
+    """The runs that were processed as columns; fails unless all is as element by element."""
+    quick = Driver(function(), columns=True)
+    assert quick.run(steps) == Driver(function(), columns=False).run(steps)
+    return quick.runs
+
+
+@pytest.fixture(autouse=True)
+def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(phase_columns, "LEAST_ELEMENTS", 1)
+
+
+def elements(most: int) -> st.SearchStrategy[tuple[int, list[tuple[Any, ...]]]]:
+    number = st.one_of(st.integers(-20, 20), st.sampled_from([2**62, -(2**63), 2**63 - 1]))
+    real = st.one_of(st.integers(-9, 9).map(lambda n: n / 3), st.sampled_from([-0.0, 1e300]))
+    element = st.tuples(
+        st.sampled_from("abcdefgh"),
+        st.integers(0, 100),
+        st.one_of(st.integers(-20, 20), number),
+        st.one_of(real, st.just(float("nan"))),
+        st.booleans(),
+        st.sampled_from(["", "a", "b", "ab"]),
+    )
+    return st.tuples(st.integers(0, 1), st.lists(element, min_size=1, max_size=most))
+
+
+STEPS = st.lists(
+    st.one_of(elements(30), elements(30), st.integers(0, 120), st.just("restart")), max_size=8
+)
+
+
+@pytest.mark.takes_columns("PhaseFold")
+@pytest.mark.parametrize("function", FOLLOWED)
+@given(steps=STEPS)
+@settings(deadline=None, max_examples=40)
+def test_runs_do_what_their_elements_do(function: Callable[[], Any], steps: list[Any]) -> None:
+    same(function, steps)
+
+
+def some(count: int, keys: str = "abcdefgh", seed: int = 0) -> list[tuple[Any, ...]]:
+    random = Random(count * 1000 + seed)
+    return [
+        (
+            random.choice(keys),
+            random.randrange(100),
+            random.randrange(1, 20),
+            random.random(),
+            random.random() < 0.5,
+            random.choice("xyz"),
+        )
+        for _ in range(count)
+    ]
+
+
+@pytest.mark.parametrize("function", FOLLOWED)
+def test_functions_are_followed(function: Callable[[], Any]) -> None:
+    steps: list[Any] = [(0, some(8)), (1, some(100)), 30, (0, some(9)), "restart", (1, some(102))]
+    assert same(function, steps) >= 1
+    explained = function()
+    reasons = [
+        PhaseFold(call).reason for call in (explained.processElement1, explained.processElement2)
+    ]
+    assert None in reasons
+
+
+@pytest.mark.parametrize("function", [LocalItems, WinningBids])
+def test_the_functions_of_nexmark_are_followed(function: Callable[[], Any]) -> None:
+    made = function()
+    assert PhaseFold(made.processElement1).reason is None
+    assert PhaseFold(made.processElement2).reason is None
+
+
+class OneSide(WithStates):
+    def processElement2(self, value, ctx, out):
+        out.collect(value.value)
+
+
+class Buffers(OneSide):
+    def processElement1(self, value, ctx, out):
+        self.waiting.add(value.value)
+
+
+class Puts(OneSide):
+    def processElement1(self, value, ctx, out):
+        self.known.put(value.name, value.value)
+
+
+class Again(OneSide):
+    def processElement1(self, value, ctx, out):
+        self.one.clear()
+        self.one.update(value.value)
+
+
+class Undone(OneSide):
+    def processElement1(self, value, ctx, out):
+        self.one.update(value.value)
+        if value.mark:
+            self.one.clear()
+
+
+class Expires(OneSide):
+    def open(self, openContext):
+        super().open(openContext)
+        descriptor = ValueStateDescriptor("expires")
+        descriptor.enableTimeToLive(StateTtlConfig.newBuilder(Duration.ofMillis(4)).build())
+        self.expires = self.getRuntimeContext().getState(descriptor)
+
+    def processElement1(self, value, ctx, out):
+        self.expires.update(value.value)
+
+
+class HoldsList(OneSide):
+    def processElement1(self, value, ctx, out):
+        self.one.update([value.value])
+
+
+class AsksForAny(OneSide):
+    def processElement1(self, value, ctx, out):
+        out.collect(self.known.contains((value, value.name)) or self.waiting.addAll([]))
+
+
+REFUSED = {
+    Buffers: "uses add of its list (line",
+    Puts: "uses put of its map (line",
+    Again: "clears a state and updates it again (line",
+    Undone: "updates a state and clears it again (line",
+    Expires: "uses a state whose values expire, or which reduces",
+    HoldsList: "returns a list, which can change",
+    AsksForAny: "uses addAll of its list (line",
+}
+
+
+@pytest.mark.parametrize("function", REFUSED)
+def test_others_are_called_for_each_element(function: Any) -> None:
+    steps: list[Any] = [(0, some(40)), 30, (0, some(41))]
+    quick = Driver(function(), columns=True)
+    assert quick.run(steps) == Driver(function(), columns=False).run(steps)
+    path = quick.operator.paths[0]
+    assert path is not None
+    assert path.fold.runs.elements > 0
+    reasons = [traces.reason for traces in path.fold._traces.values() if traces.reason]
+    assert reasons[0].startswith(REFUSED[function])
+
+
+def test_few_elements_are_processed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(phase_columns, "LEAST_ELEMENTS", 21)
+    assert same(Switches, [(0, some(20)), (1, some(21))]) == 1
+
+
+def test_a_function_whose_calls_could_write_what_columns_read_is_called() -> None:
+    class Counting(Enriches):
+        seen = 0
+
+        def processElement2(self, value, ctx, out):
+            if self.one.value() is None:
+                self.seen = self.seen + 1
+                self.waiting.add(self.seen)
+            else:
+                out.collect((self.seen, value.value))
+
+    steps: list[Any] = [(0, some(12, "abcd")), (1, some(60)), (0, some(9)), (1, some(50))]
+    assert same(Counting, steps) == 0 or Counting.seen == 0
+
+
+# ---------------------------------------------------------------------- functions drawn at random
+
+NUMBERS = ["value.value", "value.at", "3", "-1"]
+HELD = {"one": ["one[0]"], "two": ["two"], "count": ["count"]}
+"""The numbers in a state that has a value."""
+
+
+class Drawing:
+    """Draws the source of a method that does what it can with three states."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+
+    def method(self, name: str) -> str:
+        lines = [f"def {name}(self, value, ctx, out):"]
+        lines += [f"    {state} = self.{state}.value()" for state in HELD]
+        return "\n".join([*lines, *self.indented(self.block(3, {"count"}))])
+
+    def indented(self, lines: list[str]) -> list[str]:
+        return [f"    {line}" for line in lines]
+
+    def number(self, present: set[str]) -> str:
+        held = [number for state in sorted(present) for number in HELD[state]]
+        return self.random.choice(NUMBERS + held * 2)
+
+    def computed(self, present: set[str]) -> str:
+        sign = self.random.choice(["+", "-", "*", "//"])
+        return f"{self.number(present)} {sign} {self.number(present)}"
+
+    def block(self, depth: int, present: set[str]) -> list[str]:
+        kind = self.random.choice(["state", "state", "condition", "act"]) if depth else "act"
+        unknown = [state for state in HELD if state not in present]
+        if kind == "state" and unknown:
+            state = self.random.choice(unknown)
+            absent, there = (self.block(depth - 1, known) for known in (present, present | {state}))
+            return [
+                *(f"if {state} is None:", *self.indented(absent)),
+                *("else:", *self.indented(there)),
+            ]
+        if kind != "act":
+            sign = self.random.choice(["<", ">=", "==", ">"])
+            condition = f"{self.number(present)} {sign} {self.number(present)}"
+            lines = [f"if {condition}:", *self.indented(self.block(depth - 1, present))]
+            if self.random.random() < 0.5:
+                lines += ["else:", *self.indented(self.block(depth - 1, present))]
+            return lines
+        return [self.act(present) for _ in range(self.random.randint(1, 2))]
+
+    def act(self, present: set[str]) -> str:
+        what, number = self.random.random(), self.computed(present)
+        if what < 0.25:
+            return f"out.collect((value.name, {number}))"
+        if what < 0.35:
+            return f"ctx.timerService().registerEventTimeTimer(value.at + abs({number}) % 40)"
+        if what < 0.45:
+            return f"self.{self.random.choice([*HELD])}.clear()"
+        if what < 0.5:
+            return "self.waiting.add(value.value)"
+        if what < 0.65:
+            name = "max(one[1], value.name)" if "one" in present else "value.name"
+            return f"self.one.update(({number}, {name}))"
+        if what < 0.8:
+            total = f"min(two, {number})" if "two" in present else number
+            return f"self.two.update({total})"
+        return f"self.count.update(count + {self.random.choice(NUMBERS)})"
+
+
+def drawn(random: Random) -> tuple[str, Callable[[], Any]]:
+    """The source of a function, and its class."""
+    drawing = Drawing(random)
+    names: dict[str, Any] = {}
+    methods = ("processElement1", "processElement2")
+    source = "\n".join(map(drawing.method, methods))
+    exec(source, names)  # of our own making
+    return source, type("Drawn", (WithStates,), {name: names[name] for name in methods})
+
+
+def check_random_functions(count: int, seed: int) -> None:
+    """``count`` random functions do with a run what they do with its elements, and many of them at once."""
+    random = Random(seed)
+    runs = 0
+    for number in range(count):
+        source, function = drawn(random)
+        steps: list[Any] = []
+        for step in range(random.randint(2, 7)):
+            steps.append((random.randint(0, 1), some(random.randint(1, 60), seed=number + step)))
+            if random.random() < 0.4:
+                steps.append(random.choice(["restart", random.randint(0, 120)]))
+        try:
+            runs += same(function, steps) > 0
+        except AssertionError as error:
+            raise AssertionError(f"{source}\n{steps}") from error
+    assert runs > count / 2
+
+
+def test_random_functions_do_what_they_do_with_each_element() -> None:
+    check_random_functions(150, 7)
+
+
+@pytest.mark.slow("thousands of functions, each on a few runs")
+@pytest.mark.thorough("thousands of functions")
+def test_thousands_of_random_functions() -> None:
+    check_random_functions(4_000, 11)

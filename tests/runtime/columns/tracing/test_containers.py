@@ -1,0 +1,144 @@
+"""Look-ups in sets, lists and dicts from outside, and what else Python is asked for each element of a column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from flinkish import Row
+from flinkish.runtime.columns.tracing.checks import same
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction
+from flinkish.runtime.records.rows import RowColumns
+
+NEAR = {"OR", "ID", 3, 2.0, None}
+LISTED = [1, 2.5, True, "7"]
+PRICES = {"a": 3, "b": -1, 5: 0}
+NAMES = {1: "one", 2: "two"}
+LIMITS = {"most": 4, "word": "x"}
+
+FOLLOWED: list[Callable[[Any], Any]] = [
+    lambda row: row.name in NEAR,
+    lambda row: (row.number in LISTED, row.real in LISTED, row.name not in LISTED),
+    lambda row: row.number if row.number in NAMES else -row.number,
+    lambda row: PRICES.get(row.name, 7) * 2,
+    lambda row: NAMES.get(row.number, row.name),
+    lambda row: row.number > LIMITS["most"] or LIMITS.get("word", "y") == row.name,
+    lambda row: "a" in PRICES and row.number in PRICES,
+    lambda row: (
+        isinstance(row.number, int),
+        isinstance(row.real, (int, str)),
+        isinstance(row, Row),
+    ),
+    lambda row: isinstance(row.flag, int) and not isinstance(row.name, float),
+    lambda row: sum(row.number * i for i in range(1, 4)),
+    lambda row: divmod(row.number, 3) + divmod(row.real, -0.5),
+]
+RAISING: list[Callable[[Any], Any]] = [
+    lambda row: int(row.name) + 1,
+    lambda row: float(row.name),
+    lambda row: NAMES[row.number],
+    lambda row: divmod(7, row.number),
+]
+"""Functions that raise for some elements, and then are called."""
+
+
+def columns(elements: list[tuple[Any, ...]]) -> RowColumns:
+    kinds = {"number": pa.int64(), "real": pa.float64(), "name": pa.string(), "flag": pa.bool_()}
+    arrays = [pa.array(list(c), k) for c, k in zip(zip(*elements), kinds.values())]
+    return RowColumns(pa.RecordBatch.from_arrays(arrays, names=list(kinds)))
+
+
+ELEMENTS = st.lists(
+    st.tuples(
+        st.integers(-4, 8),
+        st.sampled_from([0.0, -0.0, 1.0, 2.0, 2.5, -7.25]),
+        st.sampled_from(["OR", "a", "b", "7", " 12 ", "1_0", "1e3", "x", ""]),
+        st.booleans(),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@pytest.mark.takes_columns("ColumnFunction")
+@pytest.mark.parametrize("number", range(len(FOLLOWED)))
+@given(elements=ELEMENTS)
+@settings(deadline=None, max_examples=30)
+def test_columns_give_what_python_gives(number: int, elements: list[tuple[Any, ...]]) -> None:
+    values = columns(elements)
+    results = ColumnFunction(FOLLOWED[number]).results(values)
+    assert results is not None
+    assert same(results.rows(), list(map(FOLLOWED[number], values.rows())))
+
+
+@pytest.mark.takes_columns("ColumnFunction")
+@pytest.mark.parametrize("number", range(len(RAISING)))
+@given(elements=ELEMENTS)
+@example(elements=[(1, 1.0, "7", True), (2, 2.0, " 12 ", False)])
+@settings(deadline=None, max_examples=30)
+def test_what_raises_is_called(number: int, elements: list[tuple[Any, ...]]) -> None:
+    values = columns(elements)
+    results = ColumnFunction(RAISING[number]).results(values)
+    try:
+        expected = list(map(RAISING[number], values.rows()))
+    except (ValueError, KeyError, ZeroDivisionError):
+        assert results is None
+    else:
+        assert results is not None
+        assert same(results.rows(), expected)
+
+
+def test_nulls_are_called() -> None:
+    values = columns([(1, 1.0, None, True), (2, 2.0, "OR", False)])
+    assert ColumnFunction(lambda row: isinstance(row.name, str)).results(values) is None
+    assert ColumnFunction(lambda row: row.name in NEAR).results(values) is None
+
+
+def test_a_changed_container_is_seen() -> None:
+    known = {1}
+    rates = {1: 2}
+    values = columns([(1, 0.0, "", True), (2, 0.0, "", True)])
+    function = ColumnFunction(lambda row: (row.number in known, rates.get(row.number, 0)))
+    for change in (lambda: known.add(2), lambda: rates.update({1: 5}), lambda: known.remove(1)):
+        results = function.results(values)
+        assert results is not None
+        assert results.rows() == [(n in known, rates.get(n, 0)) for n in (1, 2)]
+        assert function.readsVariables(values)
+        change()
+    results = function.results(values)
+    assert results is not None
+    assert results.rows() == [(False, 5), (True, 0)]
+
+
+class Same(set[Any]):
+    def __contains__(self, item: object) -> bool:
+        return True
+
+
+OWN = Same()
+LARGE = set(range(1_001))
+NESTED = {1: [2]}
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda row: row.number in OWN, "uses OWN, a Same (line"),
+        (lambda row: row.number in LARGE, "looks into LARGE, which has more than 1000 (line"),
+        (lambda row: row.number in NESTED, "looks into NESTED, which has more than numbers and"),
+        (lambda row: NAMES.get(row.number), "gets None of NAMES for what is not there (line"),
+        (lambda row: NAMES.get(row.number, 0), "finds values of several types in NAMES (line"),
+        (lambda row: [n for n in NAMES], "uses NAMES, a dict (line"),  # noqa: C416
+        (lambda row: sum(row.number for _ in range(99)), "has a loop of more than 32 rounds (line"),
+        (lambda row: sum(1 for _ in range(row.number)), "calls range (line"),
+    ],
+)
+def test_others_have_a_reason(function: Callable[[Any], Any], reason: str) -> None:
+    traced = ColumnFunction(function)
+    assert traced.results(columns([(1, 1.0, "", True)])) is None
+    assert reason in str(traced.reason)
