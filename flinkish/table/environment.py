@@ -75,14 +75,14 @@ class Table:
         return self._environment.toDataStream(self).executeAndCollect()
 
     def __getattr__(self, name: str) -> Any:
-        fix = _TABLE_METHODS.get(name)
+        fix = TABLE_METHODS.get(name)
         if fix is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         raise NotSupportedError(f"Table.{name} is not supported. {fix}")
 
 
 _EXPRESSIONS = "Write a query: createTemporaryView(name, table) and sqlQuery('SELECT ... FROM name')."
-_TABLE_METHODS = {
+TABLE_METHODS = {
     **dict.fromkeys(
         ("select", "where", "filter", "addColumns", "addOrReplaceColumns", "renameColumns", "dropColumns", "map", "unionAll", "as_", "alias"),
         _EXPRESSIONS,
@@ -388,14 +388,14 @@ class StreamTableEnvironment:
         return self._environment.fromCollection(rows).returns(_row_type(names, types))
 
     def __getattr__(self, name: str) -> Any:
-        fix = _ENVIRONMENT_METHODS.get(name)
+        fix = ENVIRONMENT_METHODS.get(name)
         if fix is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         raise NotSupportedError(f"StreamTableEnvironment.{name} is not supported. {fix}")
 
 
 _CHANGES = "Rows here do not change: write toDataStream(table), or keyBy(...).process(...) on streams."
-_ENVIRONMENT_METHODS = {
+ENVIRONMENT_METHODS = {
     **dict.fromkeys(("toChangelogStream", "fromChangelogStream", "toRetractStream"), _CHANGES),
     "toAppendStream": "Write toDataStream(table).",
     **dict.fromkeys(("createTable", "createTemporaryTable", "executePlan", "loadPlan", "compilePlanSql"), refusals.DDL),
