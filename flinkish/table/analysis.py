@@ -122,6 +122,12 @@ def comparable(one: DataType, other: DataType) -> bool:
     )
 
 
+def _widest(kind: DataType, values: Sequence[Expression]) -> DataType:
+    """DOUBLE where it is the type of one of ``values``; operators take that of the first, as in Calcite."""
+    double = kind.name == "FLOAT" and any(value.type.name == "DOUBLE" for value in values)
+    return DOUBLE.nullableIf(kind.nullable) if double else kind
+
+
 class Analyser:
     """Makes an expression of a node of a query."""
 
@@ -333,8 +339,11 @@ class Analyser:
             self._text.fail(node, f"{one.type} and {other.type} cannot be compared. Write a CAST.")
         if one.type.isTimestamp != other.type.isTimestamp:
             self._text.fail(node, f"{one.type} and {other.type} cannot be compared. Write a CAST.")
-        nullable = one.type.nullable or other.type.nullable
-        return self._call(node, name, BOOLEAN.nullableIf(nullable), _Comparison(name), one, other)
+        kind = BOOLEAN.nullableIf(one.type.nullable or other.type.nullable)
+        if isinstance(one, ColumnRead) and one == other:
+            # Calcite knows the result without looking, also for NaN
+            return self._call(node, name, kind, _SameColumn(name in _OF_EQUALS), one)
+        return self._call(node, name, kind, _Comparison(name), one, other)
 
     def connection(self, node: exp.Connector) -> Expression:
         """AND and OR."""
@@ -540,7 +549,8 @@ class Analyser:
         values = [self.expression(part) for part in parts]
         if not values:
             self._text.fail(node, "COALESCE takes values.")
-        kind = self._common(node, values).nullableIf(all(value.type.nullable for value in values))
+        kind = _widest(self._common(node, values), values)
+        kind = kind.nullableIf(all(value.type.nullable for value in values))
         return Coalesce(kind, tuple(self.converted(node, value, kind) for value in values))
 
     def nullif(self, node: Node, parts: Sequence[Node]) -> Expression:
@@ -836,14 +846,32 @@ class _Comparison:
 
     def __call__(self, call: Call, one: Values, other: Values) -> Values:
         types = [argument.type for argument in call.arguments]
-        return getattr(pc, self.name)(*_of_one_type(types, one, other))
+        equality = self.name in ("equal", "not_equal")
+        return getattr(pc, self.name)(*_of_one_type(types, one, other, equality))
 
 
-def _of_one_type(types: Sequence[DataType], one: Values, other: Values) -> tuple[Values, Values]:
+_OF_EQUALS = ("equal", "less_equal", "greater_equal")
+
+
+@dataclass(frozen=True)
+class _SameColumn:
+    """The kernel of a comparison of a column with itself."""
+
+    truth: bool
+
+    def __call__(self, call: Call, values: Values) -> Values:
+        return pc.if_else(pc.is_valid(values), self.truth, pa.scalar(None, pa.bool_()))
+
+
+def _of_one_type(
+    types: Sequence[DataType], one: Values, other: Values, equality: bool = True
+) -> tuple[Values, Values]:
     if one.type == other.type:
         return one, other
     if types[0].isNumeric and types[1].isNumeric:
         common = common_number(*types)
+        if not equality and "DOUBLE" in (types[0].name, types[1].name):
+            common = DOUBLE  # for = and <> it is the type of the first, as for +
         if not common.isDecimal:
             return to_number(one, types[0], common), to_number(other, types[1], common)
         wide = pa.decimal256(76, common.scale)
