@@ -399,11 +399,16 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ),
     # ------------------------------------------------------------------ tables and data sets
     (
-        "StreamTableEnvironment TableEnvironment Table TableResult EnvironmentSettings TableConfig Schema TableSchema TableDescriptor"
-        " DataTypes StatementSet AsyncDynamicTableSinkFactory AsyncSinkConnectorOptions ConfigurationValidator"
+        "StreamTableEnvironment Table TableResult Schema DataTypes ResolvedSchema",
+        "Import it from flinkish.table, which runs queries that need no state.",
+    ),
+    (
+        "TableEnvironment EnvironmentSettings TableConfig TableSchema TableDescriptor"
+        " StatementSet AsyncDynamicTableSinkFactory AsyncSinkConnectorOptions ConfigurationValidator"
         " TableOptionsUtils AsyncDynamicTableSink AsyncDynamicTableSinkBuilder AsyncSinkConfigurationValidator"
         " ConfigurationValidatorUtil",
-        "For SQL go on in Spark: stream.toDataFrame(), or stream.forEachBatchDataFrame(function) for what Spark refuses on"
+        "Queries without state run with flinkish.table.StreamTableEnvironment. For other SQL go on in Spark:"
+        " stream.toDataFrame(), or stream.forEachBatchDataFrame(function) for what Spark refuses on"
         " a stream, and back with env.fromDataFrame(df).",
     ),
     (

@@ -1,0 +1,37 @@
+"""``QueryDescription``: a query over one stream, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from flinkish.api.plan.operators import OperatorDescription
+from flinkish.table.cells import InputColumns
+from flinkish.table.data_types import DataType
+from flinkish.table.steps import Step
+
+
+@dataclass(frozen=True)
+class QueryDescription(OperatorDescription):
+    """Reads ``input`` of the elements, takes ``steps``, and emits Rows of ``names`` and ``types``.
+
+    ``rowtime``: the column that is the timestamp of the results. Without one they have no timestamp, as in Flink; if there
+    are no ``steps`` they keep that of their elements.
+    """
+
+    kind: ClassVar[str] = "Query"
+
+    input: InputColumns
+    steps: tuple[Step, ...]
+    names: tuple[str, ...]
+    types: tuple[DataType, ...]
+    rowtime: int | None
+    text: str = ""
+
+    @property
+    def name(self) -> str:
+        return "Query"
+
+    @property
+    def drawing(self) -> tuple[str, ...]:
+        return tuple(line.strip() for line in self.text.splitlines())

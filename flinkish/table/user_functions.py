@@ -1,0 +1,35 @@
+"""Scalar functions of the user's, which queries call by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from flinkish.runtime.records.user_code import user_code_of
+from flinkish.table.data_types import DataType
+from flinkish.table.expressions import Kernel, RowByRow
+
+
+@dataclass(frozen=True)
+class UserFunction:
+    """A Python function with the type of its results, and those of its arguments if they are known. With ``pandas`` it gets and
+    gives series of pandas, one run of rows at a time."""
+
+    call: Callable[..., Any]
+    resultType: DataType
+    inputTypes: tuple[DataType, ...] | None = None
+
+    def kernel(self, name: str) -> Kernel:
+        """The kernel that calls it, row by row."""
+        return RowByRow(_Called(name, self.call), nulls=True)
+
+
+@dataclass(frozen=True)
+class _Called:
+    name: str
+    call: Callable[..., Any]
+
+    def __call__(self, *arguments: Any) -> Any:
+        with user_code_of(self.name, lambda: arguments):
+            return self.call(*arguments)
