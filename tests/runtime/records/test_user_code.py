@@ -305,7 +305,7 @@ def test_a_gauge_that_raises_is_named():
 
 def test_a_verdict_that_is_neither_true_nor_false_names_the_element():
     with pytest.raises(UserFunctionError, match=r"Filter: .*ValueError.*on the element 1"):
-        on_harness(lambda s: s.filter(lambda v: np.array([v, v])), VALUES)
+        on_harness(lambda s: s.filter(lambda v: np.array([v, v])), VALUES)  # type: ignore[return-value]
 
 
 def test_what_comes_before_the_exception_was_called_once():
