@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from flinkish.api.display.follower import follow
 from flinkish.api.display.job_drawing import span, watermark
-from flinkish.api.execution.client import JobStatus
 from flinkish.api.time.elements import MAX_TIMESTAMP
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ class _Silence:
 
 def _tell_failure(client: JobClient) -> None:
     details = client.getJobDetails()
-    if details.status is JobStatus.FAILED and not client.isAwaited and details.exceptions:
+    if details.status.value == "FAILED" and not client.isAwaited and details.exceptions:
         error = details.exceptions[0]
         _LOG.error("%s has failed: %s: %s", details.name, error.type, error.message)
 
