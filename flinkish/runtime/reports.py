@@ -165,6 +165,8 @@ class OperatorReport(NamedTuple):
     """The calls in which its vertex was seen, and for how long (ms), if the batch is profiled."""
     worker: WorkerReport | None = None
     """The process that its vertex ran in, if that begins with it."""
+    keys: tuple[tuple[str, int], ...] = ()
+    """The keys of its key group with the most records, and how many, if the batch is profiled and it has keys."""
 
 
 RECORDS_SEND = "numRecordsSend"
