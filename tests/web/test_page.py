@@ -169,6 +169,8 @@ def test_a_flame_graph_on_demand(page, server):
     text = page.text()
     assert "Slow.reduce (jobs/clicks.py:12)" in text
     assert "90 ms" in text
+    assert "Keys with the most records in the batch" in text
+    assert "'ada'" in text
     assert page.evaluate("document.querySelectorAll('main script, main img').length") == 0
     page.screenshot(PICTURES / "flame-graph.png")
 
