@@ -548,6 +548,7 @@ class LocalJobClient(JobClient):
         return directory
 
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
+        self.isAwaited = True
         with self.cancelledOnInterrupt():
             if not self._ended.wait(timeout):
                 raise TimeoutError(f"the job {self._name!r} still runs after {timeout} seconds.")

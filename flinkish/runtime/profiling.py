@@ -10,16 +10,21 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Self
 
-from flinkish.api.execution.details import BatchProfile, ProfiledStack
+from flinkish.api.errors import elements_hidden, shown
+from flinkish.api.execution.details import BatchProfile, ProfiledKey, ProfiledStack
 from flinkish.runtime.reports import OperatorReport
 
 INTERVAL_MILLIS = 2
 
 _PACKAGE = Path(__file__).parents[1]
+
+_KEYS = 50
+"""How many keys a key group reports, and a profile has."""
 
 _BATCHES = 20
 """A request is dropped if in this many batches no task worked long enough to be sampled."""
@@ -69,6 +74,13 @@ class StackSampler:
             last = now
 
 
+def largest_keys(keys: Iterable[Hashable]) -> tuple[tuple[str, int], ...]:
+    """The most frequent ones as text, and how often each is there; none if elements are hidden."""
+    if elements_hidden():
+        return ()
+    return tuple((shown(key), count) for key, count in Counter(keys).most_common(_KEYS))
+
+
 def _named(code: CodeType) -> str:
     """A function by name, file and line; those of flinkish by their path in it."""
     file = Path(code.co_filename)
@@ -86,6 +98,7 @@ class Profiler:
         self._left = 0
         self._sampling = False
         self._stacks: Counter[tuple[str, tuple[str, ...]]] = Counter()
+        self._keys: Counter[tuple[str, int, str]] = Counter()
         self.last: BatchProfile | None = None
 
     @property
@@ -101,12 +114,15 @@ class Profiler:
         """Called before a batch; returns whether its tasks are to be sampled."""
         self._sampling = self._left > 0
         self._stacks.clear()
+        self._keys.clear()
         return self._sampling
 
     def add(self, report: OperatorReport) -> None:
         """Add the samples of a task."""
         for stack, count in report.stacks:
             self._stacks[report.vertex, stack] += count
+        for key, records in report.keys:
+            self._keys[report.vertex, report.keyGroup, key] += records
 
     def endBatch(self, number: int) -> None:
         """Called when all tasks of a batch have reported."""
@@ -116,4 +132,6 @@ class Profiler:
         if self._stacks:
             self._left = 0
             stacks = tuple(ProfiledStack(v, s, n) for (v, s), n in self._stacks.most_common())
-            self.last = BatchProfile(number, round(time.time() * 1000), INTERVAL_MILLIS, stacks)
+            keys = tuple(ProfiledKey(*k, n) for k, n in self._keys.most_common(_KEYS))
+            now = round(time.time() * 1000)
+            self.last = BatchProfile(number, now, INTERVAL_MILLIS, stacks, keys)

@@ -165,6 +165,8 @@ class OperatorReport(NamedTuple):
     """The stacks sampled in its vertex, and the time (ms) in each, if the batch is profiled."""
     worker: WorkerReport | None = None
     """The process that its vertex ran in, if the vertex begins with it."""
+    keys: tuple[tuple[str, int], ...] = ()
+    """The keys of its key group with the most records, and how many, if the batch is profiled and it has keys."""
 
 
 RECORDS_SEND = "numRecordsSend"

@@ -184,6 +184,7 @@ class SparkJobClient(JobClient):
             )
 
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
+        self.isAwaited = True
         with self.cancelledOnInterrupt():
             if not self._ended.wait(timeout):
                 raise TimeoutError(f"the job {self._name!r} still runs after {timeout} seconds.")

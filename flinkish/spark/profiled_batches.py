@@ -1,8 +1,7 @@
 """How tasks learn that the stacks of their batch are sampled: by a local property of Spark's, which comes with each task.
 
-Properties are of the session's SparkContext. A session of Spark Connect has none, and some managed platforms do not hand it
-out: jobs run there too, without profiles. It is never asked for by ``SparkContext.getOrCreate()``, which would start a Spark
-here.
+Properties are of the SparkContext. A session of Spark Connect has none, and some managed platforms do not hand it out: jobs
+run there too, without profiles.
 """
 
 from __future__ import annotations
@@ -10,12 +9,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from pyspark import TaskContext
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from pyspark import SparkContext, TaskContext
+from pyspark.sql import SparkSession
 
 _PROFILED = "flinkish.profiled"
 
@@ -26,12 +22,11 @@ _LOG = logging.getLogger("flinkish")
 def profiled_jobs(session: SparkSession) -> Iterator[None]:
     """The tasks of the Spark jobs that this thread starts inside the block are sampled. The JVM answers the thread of a
     sink in the one that runs the batch, and so its tasks have the property."""
-    try:
-        context = session.sparkContext
+    context = _context_of(session)
+    if context is None:
+        _LOG.warning("no batch can be profiled, as this session has no SparkContext")
+    else:
         context.setLocalProperty(_PROFILED, "true")
-    except Exception as error:
-        context = None
-        _LOG.warning("no batch can be profiled, as this session has no SparkContext: %s", error)
     try:
         yield
     finally:
@@ -47,7 +42,15 @@ def is_profiled() -> bool:
 
 def spark_ui(session: SparkSession) -> str | None:
     """The address of Spark's own web page, None if it is off or not to be known."""
+    context = _context_of(session)
+    return None if context is None else context.uiWebUrl
+
+
+def _context_of(session: SparkSession) -> SparkContext | None:
+    if not isinstance(session, SparkSession):
+        # One of Spark Connect, beside which getOrCreate() would start a Spark in this process
+        return None
     try:
-        return session.sparkContext.uiWebUrl
+        return SparkContext.getOrCreate()
     except Exception:
         return None

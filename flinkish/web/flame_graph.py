@@ -19,6 +19,7 @@ def profile(details: JobDetails) -> dict[str, Any]:
         "timestamp": None if found is None else found.timestamp,
         "interval": None if found is None else found.interval,
         "functions": [] if found is None else _functions(found),
+        "keys": [] if found is None else [vars(key) for key in found.keys],
         "vertices": []
         if found is None
         else [

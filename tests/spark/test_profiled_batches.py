@@ -4,14 +4,11 @@ class, and not connected."""
 from __future__ import annotations
 
 import logging
-import threading
 
 import pytest
 from pyspark import SparkContext
 
 from flinkish.spark.profiled_batches import profiled_jobs, spark_ui
-from flinkish.spark.session.quiet_logs import _without_bars
-from tests.spark.waiting import wait_for
 
 connect = pytest.importorskip("pyspark.sql.connect.session", reason="the extra connect is missing")
 
@@ -33,12 +30,3 @@ def test_over_connect_there_is_no_page_of_sparks_and_no_profile(remote, caplog):
         ran.append("the batch")
     assert ran == ["the batch"]
     assert "no batch can be profiled, as this session has no SparkContext" in caplog.text
-
-
-def test_over_connect_no_bars_of_stages_are_held_back(remote, monkeypatch):
-    errors = []
-    monkeypatch.setattr(threading, "excepthook", errors.append)
-    ended = _without_bars(remote)
-    # Before anything has set the event
-    wait_for(lambda: "flinkish bars" not in {t.name for t in threading.enumerate()}, seconds=20)
-    assert (ended.is_set(), errors) == (False, [])

@@ -18,6 +18,7 @@ from flinkish.api.execution.details import (
     KeyGroupState,
     OperatorBatch,
     OperatorDetails,
+    ProfiledKey,
     ProfiledStack,
     SourceDetails,
     VertexDetails,
@@ -160,6 +161,7 @@ PROFILE = BatchProfile(
         ProfiledStack("w", (_TASK,), 10),
         ProfiledStack("s0", (_TASK, "parsed (jobs/clicks.py:3)"), 5),
     ),
+    (ProfiledKey("w", 3, MARKUP, 700), ProfiledKey("w", 1, "'ada'", 20)),
 )
 
 

@@ -83,6 +83,7 @@ def test_all_jobs_and_then_one_as_flink_shows_it(page, server):
         "HASH",
         "FORWARD · late",
         "Cancel job",
+        "files 12/40, files 12/40, about ",
     ):
         assert shown in text, shown
     page.click("td button", "windows -> Map")
@@ -91,6 +92,13 @@ def test_all_jobs_and_then_one_as_flink_shows_it(page, server):
     for shown in ("holds the others back", "idle", "Late records dropped", "2.50", "34 in 5 pages"):
         assert shown in text, shown
     page.screenshot(PICTURES / "job.png")
+    page.click("td button", "Source: ")
+    page.wait_for("/Pending records/.test(document.body.innerText)")
+    text = page.text()
+    for shown in ("12 of 40 files", "3.0 MiB"):
+        assert shown in text, shown
+    page.click("td button", "windows -> Map")
+    page.wait_for("/Records by key group/.test(document.body.innerText)")
     page.prefer("dark")
     page.screenshot(PICTURES / "job-dark.png")
 
@@ -161,6 +169,8 @@ def test_a_flame_graph_on_demand(page, server):
     text = page.text()
     assert "Slow.reduce (jobs/clicks.py:12)" in text
     assert "90 ms" in text
+    assert "Keys with the most records in the batch" in text
+    assert "'ada'" in text
     assert page.evaluate("document.querySelectorAll('main script, main img').length") == 0
     page.screenshot(PICTURES / "flame-graph.png")
 

@@ -65,7 +65,8 @@ def _patience(details: JobDetails, stuckMillis: int) -> int:
 
 
 def warn_of_silence(client: JobClient) -> None:
-    """Log once what event time waits for, when nothing has come out of a job for ten seconds."""
+    """Log once what event time waits for, when nothing has come out of a job for ten seconds, and the error of a job that
+    has failed while nobody waits for it."""
     follow(_Silence(client).look, _POLL_SECONDS)
 
 
@@ -80,6 +81,7 @@ class _Silence:
     def look(self) -> bool:
         """Whether the job is to be looked at again."""
         if self._client.getJobStatus().isGloballyTerminalState():
+            _tell_failure(self._client)
             return False
         details = self._client.getJobDetails()
         if (written := _written(details)) != self._written:
@@ -95,6 +97,13 @@ class _Silence:
             waiting,
         )
         return False
+
+
+def _tell_failure(client: JobClient) -> None:
+    details = client.getJobDetails()
+    if details.status.value == "FAILED" and not client.isAwaited and details.exceptions:
+        error = details.exceptions[0]
+        _LOG.error("%s has failed: %s: %s", details.name, error.type, error.message)
 
 
 def _has_timers(details: JobDetails) -> bool:

@@ -149,6 +149,9 @@ def accumulator_results(metrics: Mapping[str, OperatorMetrics]) -> dict[str, Any
 class JobClient(AbsentMethods, ABC):
     """The handle of a running job (Flink: ``JobClient``)."""
 
+    isAwaited: bool = False
+    """Whether ``getJobExecutionResult`` has been called, which raises the error of a job that failed."""
+
     @abstractmethod
     def getJobID(self) -> str:
         """The id of the job."""

@@ -188,8 +188,20 @@ class ProfiledStack:
 
 
 @dataclass(frozen=True)
+class ProfiledKey:
+    """A key of a vertex with many records."""
+
+    vertex: str
+    keyGroup: int
+    key: str
+    """As text, shortened."""
+    records: int
+    """As they came over the shuffle: what was folded before it counts once."""
+
+
+@dataclass(frozen=True)
 class BatchProfile:
-    """What the tasks of one batch did, by samples of their stacks."""
+    """What the tasks of one batch did, by samples of their stacks, and the keys that they had most of."""
 
     batch: int
     timestamp: int
@@ -197,6 +209,8 @@ class BatchProfile:
     interval: int
     """How often (ms) a stack was looked at."""
     stacks: tuple[ProfiledStack, ...]
+    keys: tuple[ProfiledKey, ...] = ()
+    """Those with the most records first; none if elements are hidden."""
 
 
 @dataclass(frozen=True)

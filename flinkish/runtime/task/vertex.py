@@ -31,8 +31,8 @@ from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.columns.tracing.column_runs import ColumnScope
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
-from flinkish.runtime.profiling import StackSampler
-from flinkish.runtime.records.frames import SplitMark
+from flinkish.runtime.profiling import StackSampler, largest_keys
+from flinkish.runtime.records.frames import SplitMark, decode_frame
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.user_code import naming_internal_errors, user_method_of
 from flinkish.runtime.reports import (
@@ -509,6 +509,12 @@ class KeyGroupTask(VertexTask):
         reports = self._reports(key_group, self._backend, metered.touched)
         if self._tells_splits:
             reports = self._of_splits(key_group, reports)
+        if self.profiled:
+            # Once more, so that what is not profiled counts nothing
+            frames = (decode_frame(row.frame).records for row in rows if row.gate >= 0)
+            keys = largest_keys(key for records in frames for key in records.keys or ())
+            head = self.plan.uid
+            reports = [r._replace(keys=keys) if r.uid == head else r for r in reports]
         return written, directory, reports
 
     def _chain_of(self, snapshot: dict[str, Any]) -> Any:

@@ -90,7 +90,7 @@ class QuietLoggers:
             self._jobs += 1
             self._begun += 1
             if self._bars is None:
-                self._bars = _without_bars(session)
+                self._bars = _without_bars()
             if not self._before:
                 self._before = _silenced(session)
 
@@ -144,17 +144,19 @@ def _asked(session: SparkSession, calls: list[str]) -> list[str]:
     return [str(value) for value in row]
 
 
-def _without_bars(session: SparkSession) -> threading.Event:
+def _without_bars() -> threading.Event:
     """Keep Spark from drawing its bars of stages (``spark.ui.showConsoleProgress``), until the event is set.
 
     A bar that is stopped cannot be started again, so it is told again and again that all stages have ended.
     """
+    from pyspark import SparkContext
+
     ended = threading.Event()
 
     def hold_back() -> None:
         # The bar has no public name. Without it, or without the JVM, nothing draws
         with quiet_py4j(), suppress(Exception):
-            bar = session.sparkContext._jsc.sc().progressBar()
+            bar = SparkContext.getOrCreate()._jsc.sc().progressBar()
             while bar.isDefined() and not ended.wait(_BAR_SECONDS):
                 bar.get().finishAll()
 

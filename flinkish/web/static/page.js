@@ -513,6 +513,8 @@ Object.assign(PANELS, {
         : `Batch ${found.batch}, ${date(found.timestamp)}: the stack of each task, looked at every ${found.interval} ms.`), asks),
       found.functions.length ? card("Time by user function", table(["Function", "Vertex", "#Time"], found.functions.map((each) => [
         each.function, job.vertices.find((vertex) => vertex.id === each.vertex)?.name ?? "", duration(each.millis)]))) : null,
+      found.keys.length ? card("Keys with the most records in the batch", table(["Key", "Vertex", "#Key group", "#Records"], found.keys.map((each) => [
+        each.key, job.vertices.find((vertex) => vertex.id === each.vertex)?.name ?? "", each.keyGroup, number(each.records)]))) : null,
       ...found.vertices.map(({ name, data }) => card(name, flames(data))),
     ].filter(Boolean);
   },

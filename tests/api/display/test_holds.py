@@ -15,6 +15,7 @@ from flinkish import JobStatus
 from flinkish.api.display import holds
 from flinkish.api.display.holds import waits_for
 from flinkish.api.display.notebook import facts, job_html
+from tests.spark.waiting import wait_for
 from tests.web.jobs import Client, details
 
 WAITS = "Source: slow, whose watermark ("
@@ -187,6 +188,30 @@ def test_a_silent_job_logs_it_once(logged, strategy, fix):
     assert message.startswith("quiet: nothing has come out for")
     assert "Event time waits for Source: slow, whose watermark (" in message
     assert message.endswith(fix)
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_an_error_that_nobody_waits_for_is_logged(caplog, monkeypatch, awaited):
+    polled = threading.Event()
+
+    def follow_later(look, seconds):
+        threading.Thread(target=lambda: (polled.wait(20), look())).start()
+
+    monkeypatch.setattr(holds, "follow", follow_later)
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    windows(env, fl.WatermarkStrategy.noWatermarks()).map(lambda e: 1 // 0).print()
+    env.fromData("x").map(int).name("numbers").print()
+    client = env.executeAsync("broken")
+    wait_for(lambda: client.getJobStatus().isGloballyTerminalState(), seconds=20)
+    if awaited:
+        with pytest.raises(fl.UserFunctionError):
+            client.getJobExecutionResult()
+    with caplog.at_level(logging.ERROR, "flinkish"):
+        polled.set()
+        wait_for(lambda: awaited or caplog.messages, seconds=20)
+    assert [
+        m.startswith("broken has failed: UserFunctionError: numbers: ") for m in caplog.messages
+    ] == ([] if awaited else [True])
 
 
 def following(jobs):

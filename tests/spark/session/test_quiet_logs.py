@@ -52,7 +52,7 @@ def test_bars_of_stages_are_held_back_until_the_last_job_has_ended(spark, monkey
     monkeypatch.setattr(quiet_logs, "_AFTERWARDS_SECONDS", 0.1)
     held = []
 
-    def without_bars(session):
+    def without_bars():
         held.append(Event())
         return held[-1]
 
