@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 from urllib.error import URLError
+from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, build_opener
 
 _SECONDS = 3.0
@@ -13,7 +14,8 @@ _open = build_opener(ProxyHandler({})).open
 
 
 def executors(engineUI: str | None) -> dict[str, Any]:
-    """Host, memory, tasks and garbage collection of each executor; ``error`` says why there are none."""
+    """Host, memory, tasks, garbage collection and logs of each executor; ``error`` says why there are none. Logs are pages
+    of the cluster's, by name (stdout, stderr)."""
     if engineUI is None:
         return {
             "executors": [],
@@ -47,4 +49,9 @@ def _shown(executor: dict[str, Any]) -> dict[str, Any]:
         "peakHeap": peak.get("JVMHeapMemory", 0),
         "taskMillis": executor["totalDuration"],
         "gcMillis": executor["totalGCTime"],
+        "logs": {
+            name: url
+            for name, url in (executor.get("executorLogs") or {}).items()
+            if urlsplit(url).scheme in ("http", "https")
+        },
     }

@@ -150,6 +150,23 @@ def test_a_batch_is_profiled_on_demand():
             client.profileBatch()
 
 
+def test_the_logs_of_executors_are_linked_where_the_cluster_serves_them(monkeypatch):
+    ui, logs = "http://127.0.0.1:4040", {"stderr": "http://worker:8081/log", "x": "javascript:x"}
+    found = {
+        **dict.fromkeys(("totalCores", "activeTasks", "failedTasks", "memoryUsed"), 1),
+        **dict.fromkeys(("maxMemory", "totalDuration", "totalGCTime"), 1),
+        **{"id": "0", "hostPort": "worker:1", "isActive": True},
+    }
+    answers = {
+        f"{ui}/api/v1/applications": [{"id": "app-1"}],
+        f"{ui}/api/v1/applications/app-1/allexecutors": [{**found, "executorLogs": logs}, found],
+    }
+    monkeypatch.setattr(executors, "_read", answers.__getitem__)
+    first, second = executors.executors(ui)["executors"]
+    assert first["logs"] == {"stderr": "http://worker:8081/log"}
+    assert second["logs"] == {}
+
+
 def test_executors_that_spark_does_not_tell_of(monkeypatch):
     assert "spark.ui.enabled" in executors.executors(None)["error"]
     assert "does not say" in executors.executors("http://127.0.0.1:9")["error"]

@@ -523,9 +523,10 @@ Object.assign(PANELS, {
     if (!found) return [gone()];
     return [
       card("Executors of Spark", found.error ? element("p", { class: "quiet" }, found.error) : null, found.executors.length ? table(
-        ["Executor", "Address", "#Cores", "#Active tasks", "#Failed tasks", "#Storage memory", "#Peak heap", "#Time in tasks", "#Garbage collection"],
+        ["Executor", "Address", "#Cores", "#Active tasks", "#Failed tasks", "#Storage memory", "#Peak heap", "#Time in tasks", "#Garbage collection", "Logs"],
         found.executors.map((each) => [each.active ? each.id : `${each.id} (gone)`, each.address, each.cores, each.activeTasks, each.failedTasks,
-          `${bytes(each.memoryUsed)} of ${bytes(each.maxMemory)}`, each.peakHeap ? bytes(each.peakHeap) : "–", duration(each.taskMillis), duration(each.gcMillis)])) : null),
+          `${bytes(each.memoryUsed)} of ${bytes(each.maxMemory)}`, each.peakHeap ? bytes(each.peakHeap) : "–", duration(each.taskMillis), duration(each.gcMillis),
+          element("span", {}, ...Object.entries(each.logs).flatMap(([name, url]) => [element("a", { href: url }, name), " "]))])) : null),
       card("Python workers", table(["Process", "#Memory", "#At most", "#Processor time", "#Collections", "#Last batch"], found.workers.map((each) => [
         `${each.process} on ${each.host}`, bytes(each.residentBytes), bytes(each.peakBytes), duration(1000 * each.processorSeconds), number(each.collections), each.lastBatch]), "No task has run yet.")),
     ];
@@ -535,7 +536,7 @@ Object.assign(PANELS, {
     const found = job.status === LOST ? { lines: [] } : await json(`logs?after=${last ? last.number : 0}`).catch((error) => { if (error.lost) return { lines: [] }; throw error; });
     view.logs = [...view.logs, ...found.lines.filter((line) => !last || line.number > last.number)].slice(-2000);
     return [card("What the program logs, and its functions in workers", element("p", { class: "quiet" }, "The last 2,000 records of Python's loggers, at the levels that the program has set; those of functions begin with the name of their operator. ",
-      job.engineUI ? "What workers print is in the standard error of Spark's executors, on its own page." : "What workers print goes to the standard error of the program or of Spark's executors."),
+      job.engineUI ? "What workers print is in the standard error of Spark's executors: the tab Executors links to it where the cluster serves it." : "What workers print goes to the standard error of the program or of Spark's executors."),
     view.logs.length ? element("div", { class: "logs" }, ...[...view.logs].reverse().slice(0, 500).map((line) => element("div", { class: `line ${line.level}` },
       element("span", { class: "quiet moment" }, date(line.timestamp)), " ", element("strong", {}, line.level), " ", element("span", { class: "quiet" }, line.logger), " ", element("span", { class: "message" }, line.message))))
       : element("p", { class: "quiet" }, "Nothing has been logged yet."))];
