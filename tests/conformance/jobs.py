@@ -5,12 +5,23 @@ Watermarks are items too, and a generator emits them between the elements, as th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from flinkish import DataStream, ProcessFunction, Watermark, WatermarkGenerator, WatermarkStrategy
+from flinkish import (
+    DataStream,
+    ProcessFunction,
+    StreamExecutionEnvironment,
+    Watermark,
+    WatermarkGenerator,
+    WatermarkStrategy,
+)
 from tests.conformance.cases import Case
 from tests.conformance.comparison import Item
+from tests.conformance.families import family_of
 from tests.conformance.family import Family
 from tests.conformance.replay import recorded
 
@@ -48,6 +59,40 @@ def results_of(family: Family, case: Case, items: DataStream[InputItem]) -> Data
     for label, tag in family.sides(case).items():
         outputs.append(result.getSideOutput(tag).process(AsRecorded(label)))
     return outputs[0].union(*outputs[1:]) if len(outputs) > 1 else outputs[0]
+
+
+def outputs_of_one_job(
+    env: StreamExecutionEnvironment, cases: Sequence[Case], batches: int
+) -> dict[int, list[Item]]:
+    """What ``cases`` put out in one job, by their numbers. Each has its own operators; the elements of all come in turn,
+    each case's in order."""
+    numbered = [
+        [(number, item) for item in input_items(family_of(case), case)]
+        for number, case in enumerate(cases)
+    ]
+    in_turn = [item for row in itertools.zip_longest(*numbered) for item in row if item is not None]
+    env.setParallelism(1).setMaxParallelism(2)
+    env.getConfig().setElementsPerBatch(len(in_turn) // batches)
+    source = env.fromCollection(in_turn)
+    outputs = [
+        results_of(family_of(case), case, source.filter(_of(number)).map(itemgetter(1))).map(
+            _numbered_with(number)
+        )
+        for number, case in enumerate(cases)
+    ]
+    found: dict[int, list[Item]] = defaultdict(list)
+    with outputs[0].union(*outputs[1:]).executeAndCollect() as rows:
+        for number, item in rows:
+            found[number].append(item)
+    return found
+
+
+def _of(number):
+    return lambda pair: pair[0] == number
+
+
+def _numbered_with(number):
+    return lambda item: (number, item)
 
 
 class AsRecorded(ProcessFunction[Any, Item]):

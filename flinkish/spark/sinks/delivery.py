@@ -123,12 +123,16 @@ class StoredBatches(Delivery):
         return frames.writeStream.foreachBatch(StoreBatch(self._storage.path))
 
     def started(self, start: Callable[[], StreamingQuery]) -> StreamingQuery:
-        query = _started(start)
+        threading.Thread(target=self._watch, name="flinkish server", daemon=True).start()
+        try:
+            query = _started(start)
+        except BaseException:
+            self._ended.set()
+            raise
         self._thread = threading.Thread(
             target=self._follow, args=(query,), name="flinkish sinks", daemon=True
         )
         self._thread.start()
-        threading.Thread(target=self._watch, name="flinkish server", daemon=True).start()
         return query
 
     def stopAfterBatch(self, query: StreamingQuery, stopped: Callable[[], bool]) -> None:

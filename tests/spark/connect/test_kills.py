@@ -9,7 +9,7 @@ from tests.reliability.processes import kill, launched, tree_of
 from tests.spark.connect.client_job import build, written
 from tests.spark.waiting import wait_for
 
-pytestmark = pytest.mark.connect
+pytestmark = [pytest.mark.connect, pytest.mark.timeout(600)]
 
 
 def check_goes_on(env, directory):
@@ -18,7 +18,7 @@ def check_goes_on(env, directory):
     assert before
     build(env, directory)
     client = env.executeAsync("counts")
-    wait_for(lambda: len(written(directory)) > before + 50)
+    wait_for(lambda: len(written(directory)) > before + 50, 240)
     client.stopWithSavepoint()
     found = written(directory)
     assert found == [(number, number // 2 + 1) for number in range(len(found))]
@@ -46,7 +46,7 @@ def test_another_client_goes_on_where_the_first_was_killed(env, server, there, m
 def test_a_job_goes_on_after_its_server_was_killed(env, server, sessions, there):
     build(env, there)
     client = env.executeAsync("counts")
-    wait_for(lambda: len(written(there)) > 20)
+    wait_for(lambda: len(written(there)) > 20, 240)
     server.kill()
     with pytest.raises(fl.JobExecutionError, match="the server of Spark Connect is gone"):
         client.getJobExecutionResult()
