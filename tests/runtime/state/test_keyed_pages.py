@@ -25,6 +25,7 @@ from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
+from flinkish.runtime.state.table_states import TableValueState
 
 
 class States:
@@ -182,6 +183,7 @@ def test_blocks_found_at_once_are_those_found_one_by_one(batches):
         patch.setattr(hashed_pages, "MOST_ENTRIES", 6)
         paged, expected = Paged(), {}
         state = paged.states.owner.getState(ValueStateDescriptor("value"))
+        assert isinstance(state, TableValueState)
         for number, keys in enumerate(batches):
             hashes = KeyHashes().column(keys)
             assert state.storedUnder(keys, hashes) == [expected.get(key) for key in keys]

@@ -473,6 +473,7 @@ class _Container(Outside):
     def __init__(self, trace: Trace, value: Any, name: str) -> None:
         super().__init__(trace, value, name)
         self._traced_get: Any = None
+        self._traced_item: Any = None
 
     def _traced_look(self) -> None:
         """Note what is in it."""
