@@ -574,7 +574,7 @@ class Analyser:
     def extreme(self, node: Node, parts: Sequence[Node]) -> Expression:
         """``GREATEST`` and ``LEAST``."""
         values = [self.expression(part) for part in parts]
-        kind = self._common(node, values)
+        kind = _widest(self._common(node, values), values)
         if kind.children:
             return self._unsupported(node, node.name.upper())
         arguments = (self.converted(node, value, kind) for value in values)

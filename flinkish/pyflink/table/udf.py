@@ -49,10 +49,14 @@ class _Evaluated:
     def __getstate__(self) -> dict[str, Any]:
         return {"_function": self._function, "_opened": False}
 
-    def __call__(self, *arguments: Any) -> Any:
+    def openOnce(self) -> None:
+        """Call ``open``, unless that was done."""
         if not self._opened:
             self._function.open(FunctionContext())
             self._opened = True
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.openOnce()
         return self._function.eval(*arguments)
 
 
