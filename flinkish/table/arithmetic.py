@@ -22,7 +22,9 @@ _DIVISION = decimal.Context(prec=MAX_PRECISION, rounding=decimal.ROUND_HALF_UP)
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 _LEAST_SCALE = 6
 
-DIVISION_BY_ZERO = "division by zero. Test the divisor in a WHERE or CASE, or write NULLIF(divisor, 0)"
+DIVISION_BY_ZERO = (
+    "division by zero. Test the divisor in a WHERE or CASE, or write NULLIF(divisor, 0)"
+)
 
 
 # ---------------------------------------------------------------------- types

@@ -415,6 +415,3 @@ class Tried:
 def tried(kernel: Any) -> Any:
     """The kernel of TRY_CAST for that of CAST."""
     return RowByRow(Tried(kernel.function)) if isinstance(kernel, RowByRow) else kernel
-
-
-

@@ -178,14 +178,18 @@ FUNCTIONS: dict[str, Function] = {
     "URL_DECODE": _rows(TEXT, STRING, text.url_decode),
     "PARSE_URL": _rows((TEXT, TEXT, TEXT), STRING, text.parse_url, least=2, nullable=True),
     "REGEXP": _rows((TEXT, TEXT), BOOLEAN, text.regexp, fails=True),
-    "REGEXP_REPLACE": _rows((TEXT, TEXT, TEXT), STRING, text.regexp_replace, nullable=True, fails=True),
+    "REGEXP_REPLACE": _rows(
+        (TEXT, TEXT, TEXT), STRING, text.regexp_replace, nullable=True, fails=True
+    ),
     "REGEXP_EXTRACT": _rows(
         (TEXT, TEXT, INTEGER), STRING, text.regexp_extract, least=2, nullable=True, fails=True
     ),
     "IS_DECIMAL": _of(TEXT, BOOLEAN, RowByRow(text.is_decimal, nulls=True), nullable=False),
     "IS_DIGIT": _of(TEXT, BOOLEAN, RowByRow(text.is_digit, nulls=True), nullable=False),
     "IS_ALPHA": _of(TEXT, BOOLEAN, RowByRow(text.is_alpha, nulls=True), nullable=False),
-    "STR_TO_MAP": _rows((TEXT, TEXT, TEXT), DataTypes.MAP(STRING, STRING), collection.str_to_map, least=1),
+    "STR_TO_MAP": _rows(
+        (TEXT, TEXT, TEXT), DataTypes.MAP(STRING, STRING), collection.str_to_map, least=1
+    ),
     "SPLIT": _rows((TEXT, TEXT), STRINGS, collection.split),
     # Numbers
     "ABS": _of(NUMBER, _first, number.ABS),
@@ -215,7 +219,11 @@ FUNCTIONS: dict[str, Function] = {
         (TEXT, TEXT), DataTypes.TIMESTAMP(3), times.to_timestamp, least=1, nullable=True
     ),
     "TO_TIMESTAMP_LTZ": _rows(
-        (INTEGER, INTEGER), DataTypes.TIMESTAMP_LTZ(3), times.to_timestamp_ltz, least=1, nullable=True
+        (INTEGER, INTEGER),
+        DataTypes.TIMESTAMP_LTZ(3),
+        times.to_timestamp_ltz,
+        least=1,
+        nullable=True,
     ),
     "FROM_UNIXTIME": _rows((INTEGER, TEXT), STRING, times.from_unixtime, least=1),
     "UNIX_TIMESTAMP": _rows((TEXT, TEXT), BIGINT, times.unix_timestamp, least=1),

@@ -72,7 +72,13 @@ def _part(value: Any, step: str | int | None) -> Any:
 
 def _parts(value: Any, step: str | int | None) -> list[Any]:
     if step is None:
-        return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+        return (
+            list(value.values())
+            if isinstance(value, dict)
+            else value
+            if isinstance(value, list)
+            else []
+        )
     try:
         return [_part(value, step)]
     except _Absent:
@@ -147,7 +153,9 @@ def _returned(value: Any, kind: DataType) -> Any:
         return _scalar_text(value)
     fits = {
         "INT": isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31,
-        "BIGINT": isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63,
+        "BIGINT": isinstance(value, int)
+        and not isinstance(value, bool)
+        and -(2**63) <= value < 2**63,
         "DOUBLE": isinstance(value, (int, float)) and not isinstance(value, bool),
         "BOOLEAN": isinstance(value, bool),
     }
@@ -293,5 +301,3 @@ class JsonArray:
 
     def __call__(self, *values: Any) -> str:
         return written([v for v in values if v is not None or not self.absentOnNull])
-
-

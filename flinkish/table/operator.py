@@ -64,7 +64,9 @@ class QueryOperator(OneInputOperator):
     def _failed(self, error: EvaluationError, records: Records) -> FlinkishError:
         where = "" if error.place is None else f"{error.place}, at {error.place.text!r}: "
         element = shown(records.values[error.position])
-        return UnfitElementError(f"{where}{error.message}. The element was {element}.").at(self.name)
+        return UnfitElementError(f"{where}{error.message}. The element was {element}.").at(
+            self.name
+        )
 
 
 register_operator(QueryDescription, QueryOperator)

@@ -104,7 +104,9 @@ class StaticJoin(Step):
                 right.append(partner)
         lefts, rights = np.array(left, np.intp), np.array(right, np.intp)
         if self.condition is not None and len(left):
-            kept = truth_values(self.condition.evaluate(self._paired(rows, lefts, rights)), len(left))
+            kept = truth_values(
+                self.condition.evaluate(self._paired(rows, lefts, rights)), len(left)
+            )
             lefts, rights = lefts[kept], rights[kept]
         if self.outer:
             alone = np.setdiff1d(np.arange(rows.count), lefts)

@@ -201,7 +201,9 @@ def _by_case(values: Values, plain: Callable[[Any], Any], full: Callable[[str], 
     if pc.all(pc.string_is_ascii(values)).as_py() is not False:
         return plain(values)
     # Arrow maps each character to one, Java some to several
-    return pa.array([None if text is None else full(text) for text in values.to_pylist()], pa.string())
+    return pa.array(
+        [None if text is None else full(text) for text in values.to_pylist()], pa.string()
+    )
 
 
 def char_length(call: Call, values: Values) -> Values:

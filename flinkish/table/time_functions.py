@@ -72,7 +72,11 @@ def _epoch(value: Any) -> int:
 
 
 def _millisecond(value: Any) -> int:
-    return int(value.microsecond // 1000) if not isinstance(value, date) or isinstance(value, datetime) else 0
+    return (
+        int(value.microsecond // 1000)
+        if not isinstance(value, date) or isinstance(value, datetime)
+        else 0
+    )
 
 
 def _century(value: Any) -> int:
@@ -99,12 +103,16 @@ def plus_months(value: Any, months: int) -> Any:
     count = value.year * 12 + value.month - 1 + months
     year, month = divmod(count, 12)
     _check_year(year)
-    return value.replace(year=year, month=month + 1, day=min(value.day, monthrange(year, month + 1)[1]))
+    return value.replace(
+        year=year, month=month + 1, day=min(value.day, monthrange(year, month + 1)[1])
+    )
 
 
 def _check_year(year: int) -> None:
     if not 1 <= year <= 9999:
-        raise Missing(f"the year {year} is none of Python's, which are 1 to 9999. Filter such times before")
+        raise Missing(
+            f"the year {year} is none of Python's, which are 1 to 9999. Filter such times before"
+        )
 
 
 def plus_millis(value: Any, millis: int) -> Any:
@@ -121,7 +129,9 @@ def _later(value: Any, delta: timedelta) -> Any:
     try:
         return value + delta
     except OverflowError:
-        raise Missing("the result is outside the years 1 to 9999. Filter such times before") from None
+        raise Missing(
+            "the result is outside the years 1 to 9999. Filter such times before"
+        ) from None
 
 
 def minus_months(value: Any, months: int) -> Any:
@@ -268,9 +278,9 @@ def _write(letter: str, width: int, value: datetime) -> str:
 
 
 _MONTHS = (
-    "January February March April May June July August September October November December".split()
+    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
 )
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 _LETTERS = "yuMLEaSdHhmsD"
 
 
@@ -372,7 +382,9 @@ def to_timestamp(text: str, pattern: str | None = None) -> datetime | None:
 
 def to_timestamp_ltz(number: int, precision: int = 3) -> datetime | None:
     if precision not in (0, 3):
-        raise Missing("TO_TIMESTAMP_LTZ: the second argument is 0 for seconds or 3 for milliseconds")
+        raise Missing(
+            "TO_TIMESTAMP_LTZ: the second argument is 0 for seconds or 3 for milliseconds"
+        )
     millis = number * 1000 if precision == 0 else number
     try:
         return (EPOCH + timedelta(milliseconds=millis)).replace(tzinfo=UTC)

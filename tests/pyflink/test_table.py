@@ -122,5 +122,5 @@ def test_expressions_of_the_table_api_say_to_write_a_query(environment, tables):
 
 
 def test_a_name_of_the_module_that_is_not_there_says_so():
-    with pytest.raises(AbsentNameError, match="has no TableDescriptor.*create_temporary_view"):
+    with pytest.raises(AbsentNameError, match=r"has no TableDescriptor.*create_temporary_view"):
         exec("from flinkish.pyflink.table import TableDescriptor", {})

@@ -20,7 +20,21 @@ AT_ONCE = 60
 """So many expressions are one query."""
 
 
-MAY_FAIL = ("CAST('", "5 / 0", "5 / i", "c / 0", "c / j", "MOD(i, j)", "i % j", "i / j", "l / m", "t / t", "a[", "JSON_", "ELEMENT")
+MAY_FAIL = (
+    "CAST('",
+    "5 / 0",
+    "5 / i",
+    "c / 0",
+    "c / j",
+    "MOD(i, j)",
+    "i % j",
+    "i / j",
+    "l / m",
+    "t / t",
+    "a[",
+    "JSON_",
+    "ELEMENT",
+)
 """How expressions begin that are asked about alone, as they may fail for some row."""
 
 
@@ -46,9 +60,10 @@ def text_of(value: Any, gateway: Any) -> str | None:
 
 def cause(error: Any) -> str:
     """The innermost message of an error of Java."""
-    java = getattr(error, "java_exception", None)
+    given = (error, error.__cause__, error.__context__)
+    java = next((found.java_exception for found in given if hasattr(found, "java_exception")), None)
     if java is None:
-        return str(error).splitlines()[0]
+        return (str(error) or repr(error)).splitlines()[0][:300]
     while java.getCause() is not None:
         java = java.getCause()
     return f"{java.getClass().getName()}: {java.getMessage()}".splitlines()[0][:300]
@@ -92,7 +107,9 @@ class Recorder:
         columns = ", ".join(f"{text} AS v{number}" for number, text in enumerate(asked))
         try:
             rows = []
-            result = self.environment._j_tenv.executeSql(f"SELECT id, {columns} FROM awkward").collect()
+            result = self.environment._j_tenv.executeSql(
+                f"SELECT id, {columns} FROM awkward"
+            ).collect()
             while result.hasNext():
                 row = result.next()
                 texts = self.gateway.jvm.org.apache.flink.util.StringUtils

@@ -30,7 +30,9 @@ def same(one: str | None, other: str | None, kind: DataType) -> bool:
     if one == other or one is None or other is None or not kind.isApproximate:
         return one == other
     numbers = [float(text) for text in (one, other)]
-    return numbers[0] == pytest.approx(numbers[1], rel=2e-15 if kind.name == "DOUBLE" else 1e-7, abs=0)
+    return numbers[0] == pytest.approx(
+        numbers[1], rel=2e-15 if kind.name == "DOUBLE" else 1e-7, abs=0
+    )
 
 
 def answer(expression: str) -> tuple[str, Any]:
@@ -74,7 +76,11 @@ def test_an_expression_gives_what_flink_has_given(expression: str) -> None:
 
 
 def test_what_is_refused_is_listed() -> None:
-    refused = {e for e in expressions() if "refused" not in RECORDED[e] and answer(e)[0] in ("wrong", "not supported")}
+    refused = {
+        e
+        for e in expressions()
+        if "refused" not in RECORDED[e] and answer(e)[0] in ("wrong", "not supported")
+    }
     assert refused == NOT_SUPPORTED
 
 
