@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flinkish.table.casts import read_date, read_time, read_timestamp
+from flinkish.table.casts import read_date, read_time, read_timestamp, towards_epoch
 from flinkish.table.expressions import Call, Missing, RowByRow, Values
 
 EPOCH = datetime(1970, 1, 1)
@@ -47,7 +47,22 @@ class _ArrowPart:
         self._name = name
 
     def __call__(self, call: Call, values: Values) -> Values:
+        kind = call.arguments[0].type
+        if kind.isTimestamp and (pc.min(pc.year(values)).as_py() or 1970) < 1970:
+            return RowByRow(self._of_row)(call, values)
         return getattr(pc, self._name)(values).cast(pa.int64())
+
+    def _of_row(self, value: datetime) -> int:
+        """Before 1970 Flink counts from the epoch backwards, and rounds towards it."""
+        if self._name in _CLOCK_UNITS:
+            unit, size = _CLOCK_UNITS[self._name]
+            whole = _truncated(millis_of(value), unit)
+            return whole - _truncated(whole, size) * size
+        found: int = getattr(pc, self._name)(pa.scalar(towards_epoch(value, 86_400_000_000))).as_py()
+        return found
+
+
+_CLOCK_UNITS = {"hour": (3_600_000, 24), "minute": (60_000, 60), "second": (1000, 60)}
 
 
 def _day_of_week(call: Call, values: Values) -> Values:
@@ -231,6 +246,8 @@ class _Rounding:
     def _floor(self, value: Any) -> Any:
         unit = self._unit
         if unit in UNIT_MONTHS:
+            if isinstance(value, datetime):
+                value = towards_epoch(value, 86_400_000_000)
             month = {"YEAR": 1, "QUARTER": (value.month - 1) // 3 * 3 + 1}.get(unit, value.month)
             return self._midnight(value).replace(month=month, day=1)
         if unit == "WEEK":
