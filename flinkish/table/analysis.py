@@ -411,7 +411,7 @@ class Analyser:
             kind = str(what.this or "VALUE").upper()
             kind = "VALUE" if kind in ("FALSE", "NONE") else kind
             return self._call(
-                node, "IS JSON", BOOLEAN.nullableIf(value.type.nullable), jsons.is_json(kind), value
+                node, "IS JSON", BOOLEAN.notNull(), jsons.is_json(kind), value
             )
         return self._unsupported(node, "this kind of IS")
 
@@ -877,7 +877,7 @@ class Analyser:
             found = jsons.path_of(path.value)
         except Exception as error:
             return self._unsupported(node, f"{error}:")
-        if found.several and node.name.upper() == "JSON_VALUE":
+        if found.several:
             return self._unsupported(node, "a path with *")
         return text, path, parts[2].name.strip()
 
