@@ -410,9 +410,7 @@ class Analyser:
         if isinstance(what, exp.JSON) and value.type.isText:
             kind = str(what.this or "VALUE").upper()
             kind = "VALUE" if kind in ("FALSE", "NONE") else kind
-            return self._call(
-                node, "IS JSON", BOOLEAN.notNull(), jsons.is_json(kind), value
-            )
+            return self._call(node, "IS JSON", BOOLEAN.notNull(), jsons.is_json(kind), value)
         return self._unsupported(node, "this kind of IS")
 
     def distinct_from(self, node: exp.Binary) -> Expression:
@@ -722,7 +720,8 @@ class Analyser:
         if to is None:
             return self._of_values(node, "CEIL" if up else "FLOOR", [value])
         kernel = times.rounding_kernel(to.name.upper(), up)
-        if kernel is None or not accepts("date or timestamp", value.type):
+        months = up and value.type.isTimestamp and to.name.upper() in times.UNIT_MONTHS
+        if kernel is None or months or not accepts("date or timestamp", value.type):
             return self._unsupported(
                 node, f"{'CEIL' if up else 'FLOOR'} of {value.type} to {to.name}"
             )
@@ -747,7 +746,7 @@ class Analyser:
     def timestamp_diff(self, node: Node, parts: Sequence[Node]) -> Expression:
         """``TIMESTAMPDIFF(unit, from, to)``."""
         unit = parts[0].name.upper() if len(parts) == 3 else ""
-        if unit not in (*times.UNIT_MILLIS, *times.UNIT_MONTHS):
+        if unit == "WEEK" or unit not in (*times.UNIT_MILLIS, *times.UNIT_MONTHS):
             self._text.fail(node, "TIMESTAMPDIFF takes a unit such as DAY and two times.")
         begin, end = (self.expression(part) for part in parts[1:])
         if begin.type.name != end.type.name or not accepts("date or timestamp", begin.type):

@@ -254,7 +254,7 @@ def rounded_down(value: Any, precision: int) -> Any:
 
 def _to_date(given: DataType, wanted: DataType) -> Converter | None:
     if given.isTimestamp:
-        return _date_of
+        return _date_of if given.name == "TIMESTAMP" else datetime.date
     return partial(_read, read_date, wanted) if given.isText else None
 
 
@@ -290,7 +290,12 @@ def _to_time(given: DataType, wanted: DataType) -> Converter | None:
 
 
 def _time_of(precision: int, value: Any) -> time:
-    if isinstance(value, datetime) and value.year < 1970 and value.time() != time():
+    if (
+        isinstance(value, datetime)
+        and value.tzinfo is None
+        and value.year < 1970
+        and value.time() != time()
+    ):
         raise Missing(f"the time of day of {value} is before 1970, where Flink has none")
     clock = value.time() if isinstance(value, datetime) else value
     found: time = rounded_down(clock, precision)

@@ -8,7 +8,6 @@ from typing import Any
 
 from flinkish.table import arithmetic as number
 from flinkish.table import collection_functions as collection
-from flinkish.table import json_functions as jsons
 from flinkish.table import text_functions as text
 from flinkish.table import time_functions as times
 from flinkish.table.data_types import (
@@ -94,10 +93,7 @@ def _varying(arguments: Sequence[DataType]) -> DataType:
 
 def _rounded(arguments: Sequence[DataType]) -> DataType:
     first = arguments[0]
-    if first.isDecimal:
-        whole = first.precision - first.scale + (first.scale > 0)
-        return DataType("DECIMAL", min(38, whole), 0, first.nullable)
-    return first
+    return DataType("DECIMAL", first.precision, 0, first.nullable) if first.isDecimal else first
 
 
 def _element(arguments: Sequence[DataType]) -> DataType:
@@ -222,14 +218,12 @@ FUNCTIONS: dict[str, Function] = {
         least=1,
         nullable=True,
     ),
-    "FROM_UNIXTIME": _rows((INTEGER, TEXT), STRING, times.from_unixtime, least=1),
+    "FROM_UNIXTIME": _rows((INTEGER, TEXT), STRING, times.from_unixtime, least=1, nullable=True),
     "UNIX_TIMESTAMP": _rows((TEXT, TEXT), BIGINT, times.unix_timestamp, least=1),
     "CONVERT_TZ": _rows((TEXT, TEXT, TEXT), STRING, times.convert_tz, nullable=True),
-    # JSON
-    "JSON_STRING": _of(ANY, STRING, RowByRow(jsons.json_string, nulls=True)),
     # Arrays and maps
     "CARDINALITY": _rows(COLLECTION, INT, collection.cardinality),
-    "ELEMENT": _rows(ARRAY, _element, collection.only_element, nullable=True, fails=True),
+    "ELEMENT": _rows(ARRAY, _element, collection.only_element, fails=True),
     "ARRAY_CONTAINS": _of((ARRAY, ANY), BOOLEAN, RowByRow(collection.array_contains, nulls=True)),
     "ARRAY_JOIN": _rows((ARRAY, TEXT, TEXT), STRING, collection.array_join, least=2),
     "ARRAY_DISTINCT": _rows(ARRAY, _first, collection.array_distinct),

@@ -162,7 +162,9 @@ def _returned(value: Any, kind: DataType) -> Any:
         "BOOLEAN": isinstance(value, bool),
     }
     if not fits[kind.name]:
-        raise Missing(f"JSON_VALUE: {value!r} is no {kind}. Leave RETURNING out, and write TRY_CAST")
+        raise Missing(
+            f"JSON_VALUE: {value!r} is no {kind}. Leave RETURNING out, and write TRY_CAST"
+        )
     return float(value) if kind.name == "DOUBLE" else value
 
 
@@ -222,7 +224,11 @@ class JsonQuery:
             return written(value)
         except _Absent:
             strict = path_of(path).strict
-            return self._other("ERROR", self.on.error) if strict else self._other("EMPTY", self.on.empty)
+            return (
+                self._other("ERROR", self.on.error)
+                if strict
+                else self._other("EMPTY", self.on.empty)
+            )
         except NoJson:
             return self._other("ERROR", self.on.error)
 
@@ -276,7 +282,10 @@ def written(value: Any) -> str:
     if isinstance(value, list):
         return f"[{','.join(map(written, value))}]"
     if isinstance(value, dict):
-        parts = (f"{json.dumps(str(k), ensure_ascii=False)}:{written(v)}" for k, v in sorted(value.items()))
+        parts = (
+            f"{json.dumps(str(k), ensure_ascii=False)}:{written(v)}"
+            for k, v in sorted(value.items())
+        )
         return f"{{{','.join(parts)}}}"
     raise Missing(f"{value!r} cannot be written as JSON. Cast it to STRING")
 

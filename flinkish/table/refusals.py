@@ -29,10 +29,65 @@ VALUE_OF_CLOCK = "Results have to be the same when a batch runs again. Write pro
 STATEMENT = "Only queries are run here: SELECT ... UNION ALL ...; views are made with createTemporaryView(name, table)."
 
 AGGREGATES = frozenset(
-    ["COUNT", "SUM", "AVG", "MIN", "MAX", "STDDEV_POP", "STDDEV_SAMP", "VAR_POP", "VAR_SAMP", "COLLECT", "LISTAGG", "FIRST_VALUE", "LAST_VALUE", "RANK", "DENSE_RANK", "ROW_NUMBER", "LEAD", "LAG", "NTILE", "CUME_DIST", "PERCENT_RANK", "APPROX_COUNT_DISTINCT", "JSON_OBJECTAGG", "JSON_ARRAYAGG", "ARRAY_AGG", "GROUPING", "GROUP_ID", "GROUPING_ID", "PERCENTILE", "TUMBLE", "HOP", "SESSION", "TUMBLE_START", "TUMBLE_END", "HOP_START", "HOP_END", "SESSION_START", "SESSION_END", "TUMBLE_ROWTIME", "HOP_ROWTIME", "SESSION_ROWTIME"]
+    [
+        "COUNT",
+        "SUM",
+        "AVG",
+        "MIN",
+        "MAX",
+        "STDDEV_POP",
+        "STDDEV_SAMP",
+        "VAR_POP",
+        "VAR_SAMP",
+        "COLLECT",
+        "LISTAGG",
+        "FIRST_VALUE",
+        "LAST_VALUE",
+        "RANK",
+        "DENSE_RANK",
+        "ROW_NUMBER",
+        "LEAD",
+        "LAG",
+        "NTILE",
+        "CUME_DIST",
+        "PERCENT_RANK",
+        "APPROX_COUNT_DISTINCT",
+        "JSON_OBJECTAGG",
+        "JSON_ARRAYAGG",
+        "ARRAY_AGG",
+        "GROUPING",
+        "GROUP_ID",
+        "GROUPING_ID",
+        "PERCENTILE",
+        "TUMBLE",
+        "HOP",
+        "SESSION",
+        "TUMBLE_START",
+        "TUMBLE_END",
+        "HOP_START",
+        "HOP_END",
+        "SESSION_START",
+        "SESSION_END",
+        "TUMBLE_ROWTIME",
+        "HOP_ROWTIME",
+        "SESSION_ROWTIME",
+    ]
 )
 CLOCK = frozenset(
-    ["CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIME", "LOCALTIMESTAMP", "NOW", "CURRENT_ROW_TIMESTAMP", "PROCTIME", "RAND", "RAND_INTEGER", "UUID", "CURRENT_WATERMARK"]
+    [
+        "CURRENT_TIMESTAMP",
+        "CURRENT_DATE",
+        "CURRENT_TIME",
+        "LOCALTIME",
+        "LOCALTIMESTAMP",
+        "NOW",
+        "CURRENT_ROW_TIMESTAMP",
+        "PROCTIME",
+        "RAND",
+        "RAND_INTEGER",
+        "UUID",
+        "CURRENT_WATERMARK",
+    ]
 )
 
 

@@ -58,7 +58,9 @@ class _ArrowPart:
             unit, size = _CLOCK_UNITS[self._name]
             whole = _truncated(millis_of(value), unit)
             return whole - _truncated(whole, size) * size
-        found: int = getattr(pc, self._name)(pa.scalar(towards_epoch(value, 86_400_000_000))).as_py()
+        found: int = getattr(pc, self._name)(
+            pa.scalar(towards_epoch(value, 86_400_000_000))
+        ).as_py()
         return found
 
 
@@ -83,15 +85,7 @@ def millis_of(value: Any) -> int:
 
 
 def _epoch(value: Any) -> int:
-    return millis_of(value) // 1000
-
-
-def _millisecond(value: Any) -> int:
-    return (
-        int(value.microsecond // 1000)
-        if not isinstance(value, date) or isinstance(value, datetime)
-        else 0
-    )
+    return _truncated(millis_of(value), 1000)
 
 
 def _century(value: Any) -> int:
@@ -102,7 +96,6 @@ _PARTS: dict[str, Any] = {
     "DOW": _day_of_week,
     "ISODOW": _iso_day_of_week,
     "EPOCH": RowByRow(_epoch),
-    "MILLISECOND": RowByRow(_millisecond),
     "CENTURY": RowByRow(_century),
 }
 
@@ -206,7 +199,8 @@ class _Difference:
     def __call__(self, begin: Any, end: Any) -> int:
         if self._unit in UNIT_MONTHS:
             return _truncated(_months_between(begin, end), UNIT_MONTHS[self._unit])
-        return _truncated(millis_of(end) - millis_of(begin), UNIT_MILLIS[self._unit])
+        count = _truncated(millis_of(end) - millis_of(begin), UNIT_MILLIS[self._unit])
+        return (count + 2**31) % 2**32 - 2**31
 
 
 def _truncated(number: int, unit: int) -> int:
@@ -294,9 +288,20 @@ def _write(letter: str, width: int, value: datetime) -> str:
     return f"{number:0{width}}"
 
 
-_MONTHS = (
-    ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"]
-)
+_MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 _DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 _LETTERS = "yuMLEaSdHhmsD"
 
