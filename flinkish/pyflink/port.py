@@ -38,8 +38,8 @@ _MODULES = (
 
 _ADVICE = {
     "pyflink.table": (
-        "There is no Table API: go on in Spark with stream.core.toDataFrame(), and come back with"
-        " env.from_data_frame(df)."
+        "StreamTableEnvironment of flinkish.pyflink.table runs queries without state; for others call key_by(...) on"
+        " the stream, or go on in Spark with stream.core.toDataFrame()."
     ),
     "pyflink.ml": "Use Spark's MLlib, or a model in a MapFunction.",
     "pyflink.java_gateway": "There is no JVM of Flink's.",
@@ -143,8 +143,6 @@ class _ImportRewriter(cst.CSTTransformer):
 
     def _is_there(self, module: str, node: cst.CSTNode) -> bool:
         try:
-            if _is_of(module, "pyflink.table"):  # which is there to say what to write
-                raise ModuleNotFoundError
             importlib.import_module(_renamed(module))
         except ModuleNotFoundError:
             advice = next(

@@ -53,7 +53,6 @@ from flinkish.table.expressions import (
     Expression,
     Kernel,
     Literal,
-    Place,
     RowByRow,
     Values,
 )
@@ -162,7 +161,13 @@ class Analyser:
         )
 
     def _call(
-        self, node: Node, name: str, kind: DataType, kernel: Kernel, *arguments: Expression, fails: bool = False
+        self,
+        node: Node,
+        name: str,
+        kind: DataType,
+        kernel: Kernel,
+        *arguments: Expression,
+        fails: bool = False,
     ) -> Expression:
         return Call(kind, name, arguments, kernel, self._text.place(node), fails)
 
@@ -171,7 +176,11 @@ class Analyser:
     def column(self, node: exp.Column) -> Expression:
         """A column by its name, or a field of a row."""
         parts = [part.name for part in node.parts]
-        if len(parts) == 1 and parts[0].upper() in refusals.CLOCK and not node.this.args.get("quoted"):
+        if (
+            len(parts) == 1
+            and parts[0].upper() in refusals.CLOCK
+            and not node.this.args.get("quoted")
+        ):
             self._text.refuse(node, parts[0].upper(), refusals.VALUE_OF_CLOCK)
         for qualified in (True, False):
             if qualified and len(parts) == 1:
@@ -182,7 +191,9 @@ class Analyser:
                     found = self._field(node, found, name)
                 return found
         there = ", ".join(column.name for column in self._scope.columns)
-        return self._text.fail(node, f"there is no column {'.'.join(parts)!r}. The columns are {there}.")
+        return self._text.fail(
+            node, f"there is no column {'.'.join(parts)!r}. The columns are {there}."
+        )
 
     def _named(self, node: Node, table: str | None, name: str) -> Expression | None:
         found = [
@@ -191,7 +202,9 @@ class Analyser:
             if column.name == name and table in (None, column.table)
         ]
         if len(found) > 1:
-            self._text.fail(node, f"the column {name!r} is ambiguous. Write the name of its table before it.")
+            self._text.fail(
+                node, f"the column {name!r} is ambiguous. Write the name of its table before it."
+            )
         return ColumnRead(found[0][1].type, found[0][0]) if found else None
 
     def _field(self, node: Node, value: Expression, name: str) -> Expression:
@@ -219,7 +232,9 @@ class Analyser:
             return Literal(DataType("DECIMAL", digits, scale, nullable=False), value)
         number = int(text)
         if number >= 2**63:
-            self._text.fail(node, "the number is larger than a BIGINT. Write it with a decimal point.")
+            self._text.fail(
+                node, "the number is larger than a BIGINT. Write it with a decimal point."
+            )
         return Literal((INT if number < 2**31 else BIGINT).notNull(), number)
 
     def boolean(self, node: exp.Boolean) -> Expression:
@@ -235,7 +250,10 @@ class Analyser:
         kind = node.to.sql().upper()
         value = times.read_literal(kind, node.this.this) if node.this.is_string else None
         if value is None:
-            self._text.fail(node, f"this is no {kind}. Write it as in DATE '2024-02-29' or TIMESTAMP '2024-02-29 12:34:56'.")
+            self._text.fail(
+                node,
+                f"this is no {kind}. Write it as in DATE '2024-02-29' or TIMESTAMP '2024-02-29 12:34:56'.",
+            )
         fraction = len(node.this.this.partition(".")[2])
         return Literal(DataType(kind, 0 if kind == "DATE" else fraction, nullable=False), value)
 
@@ -252,12 +270,17 @@ class Analyser:
             return self._moved(node, operator)
         one, other = self.expression(node.this), self.expression(node.expression)
         if not (one.type.isNumeric and other.type.isNumeric):
-            self._text.fail(node, f"{operator} takes two numbers, and these are {one.type} and {other.type}. Write a CAST.")
+            self._text.fail(
+                node,
+                f"{operator} takes two numbers, and these are {one.type} and {other.type}. Write a CAST.",
+            )
         if operator == "%" and (one.type.isApproximate or other.type.isApproximate):
             self._text.fail(node, "% takes exact numbers. Cast them to DECIMAL.")
         return self._arithmetic(node, operator, one, other)
 
-    def _arithmetic(self, node: Node, operator: str, one: Expression, other: Expression) -> Expression:
+    def _arithmetic(
+        self, node: Node, operator: str, one: Expression, other: Expression
+    ) -> Expression:
         kind = arithmetic_type(operator, one.type, other.type)
         fails = operator in "/%" and not kind.isApproximate and not _not_zero(other)
         return self._call(node, operator, kind, Arithmetic(operator), one, other, fails=fails)
@@ -286,11 +309,18 @@ class Analyser:
         if isinstance(value, exp.Neg):
             value, sign = value.this, -1
         span = isinstance(unit, exp.IntervalSpan)
-        names = (unit.this.name, unit.expression.name) if span else (unit.name if unit else "", None)
+        names = (
+            (unit.this.name, unit.expression.name) if span else (unit.name if unit else "", None)
+        )
         begin, end = (name.upper() if name else None for name in names)
-        found = times.interval(value.name, begin or "", end) if isinstance(value, exp.Literal) else None
+        found = (
+            times.interval(value.name, begin or "", end) if isinstance(value, exp.Literal) else None
+        )
         if found is None:
-            self._text.fail(node, "the interval cannot be read. Write one such as INTERVAL '90' MINUTE, or '1 02:03:04' DAY TO SECOND.")
+            self._text.fail(
+                node,
+                "the interval cannot be read. Write one such as INTERVAL '90' MINUTE, or '1 02:03:04' DAY TO SECOND.",
+            )
         months, length = found
         return Literal((MONTHS if months else MILLISECONDS).notNull(), sign * length)
 
@@ -311,7 +341,10 @@ class Analyser:
         """``||``."""
         parts = [self.expression(part) for part in node.flatten()]
         if not all(part.type.isText for part in parts):
-            self._text.fail(node, f"|| takes texts, and these are {', '.join(str(part.type) for part in parts)}. Write a CAST.")
+            self._text.fail(
+                node,
+                f"|| takes texts, and these are {', '.join(str(part.type) for part in parts)}. Write a CAST.",
+            )
         return reduce(lambda one, other: self._joined(node, one, other), parts)
 
     def _joined(self, node: Node, one: Expression, other: Expression) -> Expression:
@@ -326,7 +359,12 @@ class Analyser:
         """``= <> < <= > >=``."""
         if isinstance(node, exp.NEQ) and "!=" in self._between(node):
             self._text.fail(node, "write <> for !=, which Flink's SQL does not have.")
-        return self.compared(node, _COMPARISONS[type(node)], self.expression(node.this), self.expression(node.expression))
+        return self.compared(
+            node,
+            _COMPARISONS[type(node)],
+            self.expression(node.this),
+            self.expression(node.expression),
+        )
 
     def _between(self, node: exp.Binary) -> str:
         left = [part.meta["end"] for part in node.this.walk() if "end" in part.meta]
@@ -366,11 +404,13 @@ class Analyser:
             return self._call(node, "IS NULL", BOOLEAN.notNull(), _is_null, value)
         if isinstance(what, exp.Boolean):
             truth = bool(what.this)
-            return self._call(node, "IS TRUE", BOOLEAN.notNull(), _is_true if truth else _is_false, value)
+            return self._call(
+                node, "IS TRUE", BOOLEAN.notNull(), _is_true if truth else _is_false, value
+            )
         if isinstance(what, exp.JSON) and value.type.isText:
             kind = str(what.this or "VALUE").upper()
             kind = "VALUE" if kind in ("FALSE", "NONE") else kind
-            return self._call(node, "IS JSON", BOOLEAN.nullableIf(value.type.nullable), jsons.is_json(kind), value)
+            return self._call(node, "IS JSON", BOOLEAN.notNull(), jsons.is_json(kind), value)
         return self._unsupported(node, "this kind of IS")
 
     def distinct_from(self, node: exp.Binary) -> Expression:
@@ -396,7 +436,8 @@ class Analyser:
             self._text.refuse(node, "IN with a query", refusals.SUBQUERY)
         value = self.expression(node.this)
         tests = [
-            self.compared(node, "equal", value, self.expression(option)) for option in node.expressions
+            self.compared(node, "equal", value, self.expression(option))
+            for option in node.expressions
         ]
         return reduce(
             lambda one, other: Connection(
@@ -433,7 +474,9 @@ class Analyser:
                 conditions.append(self.condition(branch.this))
             else:
                 value = self.expression(subject)
-                conditions.append(self.compared(branch, "equal", value, self.expression(branch.this)))
+                conditions.append(
+                    self.compared(branch, "equal", value, self.expression(branch.this))
+                )
             results.append(self.expression(branch.args["true"]))
         default = node.args.get("default")
         results.append(Literal(NULL, None) if default is None else self.expression(default))
@@ -501,7 +544,8 @@ class Analyser:
             takes = function.takes[min(number, len(function.takes) - 1)]
             if not accepts(takes, argument.type):
                 self._text.fail(
-                    node, f"argument {number + 1} of {name} has to be a {takes}, and is {argument.type}. Write a CAST."
+                    node,
+                    f"argument {number + 1} of {name} has to be a {takes}, and is {argument.type}. Write a CAST.",
                 )
         types = [argument.type for argument in arguments]
         nullable = function.nullable
@@ -517,10 +561,14 @@ class Analyser:
             self._text.fail(node, f"{node.name} takes {len(types)} arguments.")
         for argument, kind in zip(arguments, types or ()):
             if common_type([argument.type, kind]) is None:
-                self._text.fail(node, f"{node.name} takes a {kind}, and this is {argument.type}. Write a CAST.")
+                self._text.fail(
+                    node, f"{node.name} takes a {kind}, and this is {argument.type}. Write a CAST."
+                )
         kinds = types or [argument.type for argument in arguments]
         converted = [self.converted(node, value, kind) for value, kind in zip(arguments, kinds)]
-        return self._call(node, node.name, function.resultType, function.kernel(node.name), *converted, fails=True)
+        return self._call(
+            node, node.name, function.resultType, function.kernel(node.name), *converted, fails=True
+        )
 
     def cast(self, node: Node, parts: Sequence[Node], trying: bool = False) -> Expression:
         """``CAST`` and ``TRY_CAST``."""
@@ -533,7 +581,11 @@ class Analyser:
             return self._unsupported(node, "TRY_CAST of a text to TIMESTAMP_LTZ")
         found = cast_kernel(value.type, wanted)
         if found is None:
-            self._text.refuse(node, f"a cast of {value.type} to {wanted}", "Cast in two steps, or write a map(...).")
+            self._text.refuse(
+                node,
+                f"a cast of {value.type} to {wanted}",
+                "Cast in two steps, or write a map(...).",
+            )
         kernel, fails = found
         kind = wanted.nullableIf(value.type.nullable or trying)
         if trying:
@@ -574,7 +626,7 @@ class Analyser:
     def extreme(self, node: Node, parts: Sequence[Node]) -> Expression:
         """``GREATEST`` and ``LEAST``."""
         values = [self.expression(part) for part in parts]
-        kind = self._common(node, values)
+        kind = _widest(self._common(node, values), values)
         if kind.children:
             return self._unsupported(node, node.name.upper())
         arguments = (self.converted(node, value, kind) for value in values)
@@ -585,11 +637,16 @@ class Analyser:
         """``ROUND`` and ``TRUNCATE``."""
         values = [self.expression(part) for part in parts]
         if not 1 <= len(values) <= 2 or not values[0].type.isNumeric:
-            self._text.fail(node, f"{node.name.upper()} takes a number and, if you like, how many digits to keep.")
+            self._text.fail(
+                node,
+                f"{node.name.upper()} takes a number and, if you like, how many digits to keep.",
+            )
         kind, digits = values[0].type, values[1] if len(values) == 2 else Literal(INT.notNull(), 0)
         if kind.isDecimal:
             if not isinstance(digits, Literal):
-                return self._unsupported(node, f"{node.name.upper()} of a DECIMAL to digits that are no constant")
+                return self._unsupported(
+                    node, f"{node.name.upper()} of a DECIMAL to digits that are no constant"
+                )
             kind = _rounded_decimal(kind, digits.value)
         kind = kind.nullableIf(kind.nullable or digits.type.nullable)
         kernel = ROUND if node.name.upper() == "ROUND" else TRUNCATE
@@ -609,11 +666,15 @@ class Analyser:
     def substring(self, node: exp.Substring) -> Expression:
         """``SUBSTRING(text FROM start FOR length)``."""
         given = [node.this, node.args.get("start"), node.args.get("length")]
-        return self._of_values(node, "SUBSTRING", [self.expression(part) for part in given if part is not None])
+        return self._of_values(
+            node, "SUBSTRING", [self.expression(part) for part in given if part is not None]
+        )
 
     def trim(self, node: exp.Trim) -> Expression:
         """``TRIM(BOTH characters FROM text)``."""
-        where = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(str(node.args.get("position") or "").upper(), "BTRIM")
+        where = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(
+            str(node.args.get("position") or "").upper(), "BTRIM"
+        )
         given = [node.this, node.args.get("expression")]
         arguments = [self.expression(part) for part in given if part is not None]
         found = self._of_values(node, where, arguments)
@@ -622,7 +683,9 @@ class Analyser:
 
     def position(self, node: exp.StrPosition) -> Expression:
         """``POSITION(part IN text)``."""
-        return self._of_values(node, "LOCATE", [self.expression(node.args["substr"]), self.expression(node.this)])
+        return self._of_values(
+            node, "LOCATE", [self.expression(node.args["substr"]), self.expression(node.this)]
+        )
 
     def overlay(self, node: exp.Overlay) -> Expression:
         """``OVERLAY(text PLACING other FROM start FOR length)``."""
@@ -657,8 +720,11 @@ class Analyser:
         if to is None:
             return self._of_values(node, "CEIL" if up else "FLOOR", [value])
         kernel = times.rounding_kernel(to.name.upper(), up)
-        if kernel is None or not accepts("date or timestamp", value.type):
-            return self._unsupported(node, f"{'CEIL' if up else 'FLOOR'} of {value.type} to {to.name}")
+        months = up and value.type.isTimestamp and to.name.upper() in times.UNIT_MONTHS
+        if kernel is None or months or not accepts("date or timestamp", value.type):
+            return self._unsupported(
+                node, f"{'CEIL' if up else 'FLOOR'} of {value.type} to {to.name}"
+            )
         return self._call(node, "CEIL" if up else "FLOOR", value.type, kernel, value, fails=up)
 
     def timestamp_add(self, node: Node, parts: Sequence[Node]) -> Expression:
@@ -680,11 +746,14 @@ class Analyser:
     def timestamp_diff(self, node: Node, parts: Sequence[Node]) -> Expression:
         """``TIMESTAMPDIFF(unit, from, to)``."""
         unit = parts[0].name.upper() if len(parts) == 3 else ""
-        if unit not in (*times.UNIT_MILLIS, *times.UNIT_MONTHS):
+        if unit == "WEEK" or unit not in (*times.UNIT_MILLIS, *times.UNIT_MONTHS):
             self._text.fail(node, "TIMESTAMPDIFF takes a unit such as DAY and two times.")
         begin, end = (self.expression(part) for part in parts[1:])
         if begin.type.name != end.type.name or not accepts("date or timestamp", begin.type):
-            self._text.fail(node, f"TIMESTAMPDIFF takes two dates or timestamps of one kind, and these are {begin.type} and {end.type}.")
+            self._text.fail(
+                node,
+                f"TIMESTAMPDIFF takes two dates or timestamps of one kind, and these are {begin.type} and {end.type}.",
+            )
         kind = INT.nullableIf(begin.type.nullable or end.type.nullable)
         return self._call(node, "TIMESTAMPDIFF", kind, times.timestamp_diff(unit), begin, end)
 
@@ -694,14 +763,30 @@ class Analyser:
         """``array[position]``, ``map[key]`` and ``MAP[key, value]``."""
         if isinstance(node.this, exp.Column) and node.this.sql().upper() == "MAP":
             return self._map(node, [self.expression(part) for part in node.expressions])
-        value, keys = self.expression(node.this), [self.expression(part) for part in node.expressions]
+        value, keys = (
+            self.expression(node.this),
+            [self.expression(part) for part in node.expressions],
+        )
         kind = value.type
         if kind.name == "ARRAY" and len(keys) == 1 and keys[0].type.isInteger:
             return self._call(
-                node, "ITEM", kind.children[0].nullableIf(True), RowByRow(collection.element_at), value, *keys, fails=True
+                node,
+                "ITEM",
+                kind.children[0].nullableIf(True),
+                RowByRow(collection.element_at),
+                value,
+                *keys,
+                fails=True,
             )
         if kind.name == "MAP" and len(keys) == 1 and comparable(kind.children[0], keys[0].type):
-            return self._call(node, "ITEM", kind.children[1].nullableIf(True), RowByRow(collection.value_at), value, *keys)
+            return self._call(
+                node,
+                "ITEM",
+                kind.children[1].nullableIf(True),
+                RowByRow(collection.value_at),
+                value,
+                *keys,
+            )
         return self._text.fail(node, f"{kind} has no such element.")
 
     def array(self, node: exp.Array) -> Expression:
@@ -758,7 +843,16 @@ class Analyser:
         on = jsons.OnMissing(modes["EMPTY"], modes["ERROR"])
         others = [defaults.get(why, Literal(returning, None)) for why in ("EMPTY", "ERROR")]
         kernel = RowByRow(jsons.JsonValue(on, returning), nulls=True)
-        return self._call(node, "JSON_VALUE", returning, kernel, text, path, *others, fails=jsons.ERROR in modes.values())
+        return self._call(
+            node,
+            "JSON_VALUE",
+            returning,
+            kernel,
+            text,
+            path,
+            *others,
+            fails=jsons.ERROR in modes.values(),
+        )
 
     def _constant(self, node: Node, text: str) -> Expression:
         if text.startswith("'"):
@@ -782,7 +876,7 @@ class Analyser:
             found = jsons.path_of(path.value)
         except Exception as error:
             return self._unsupported(node, f"{error}:")
-        if found.several and node.name.upper() == "JSON_VALUE":
+        if found.several:
             return self._unsupported(node, "a path with *")
         return text, path, parts[2].name.strip()
 
@@ -800,19 +894,31 @@ class Analyser:
         """``JSON_QUERY(text, path WITH WRAPPER)``."""
         text, path, clauses = self._json(node, parts)
         wrapper, rest = "WITHOUT", clauses
-        found = re.match(r"(WITHOUT|WITH)(?:\s+(CONDITIONAL|UNCONDITIONAL))?(?:\s+ARRAY)?\s+WRAPPER\s*", rest, re.I)
+        found = re.match(
+            r"(WITHOUT|WITH)(?:\s+(CONDITIONAL|UNCONDITIONAL))?(?:\s+ARRAY)?\s+WRAPPER\s*",
+            rest,
+            re.I,
+        )
         if found:
-            wrapper = "WITHOUT" if found[1].upper() == "WITHOUT" else (found[2] or "UNCONDITIONAL").upper()
+            wrapper = (
+                "WITHOUT"
+                if found[1].upper() == "WITHOUT"
+                else (found[2] or "UNCONDITIONAL").upper()
+            )
             rest = rest[found.end() :]
         modes = {"EMPTY": jsons.NULL, "ERROR": jsons.NULL}
-        while found := re.match(r"(NULL|ERROR|EMPTY ARRAY|EMPTY OBJECT)\s+ON\s+(EMPTY|ERROR)\s*", rest, re.I):
+        while found := re.match(
+            r"(NULL|ERROR|EMPTY ARRAY|EMPTY OBJECT)\s+ON\s+(EMPTY|ERROR)\s*", rest, re.I
+        ):
             modes[found[2].upper()] = found[1].upper()
             rest = rest[found.end() :]
         if rest.strip():
             return self._unsupported(node, f"JSON_QUERY with {rest.strip()}")
         on = jsons.OnMissing(modes["EMPTY"], modes["ERROR"])
         kernel = RowByRow(jsons.JsonQuery(wrapper, on), nulls=True)
-        return self._call(node, "JSON_QUERY", STRING, kernel, text, path, fails=jsons.ERROR in modes.values())
+        return self._call(
+            node, "JSON_QUERY", STRING, kernel, text, path, fails=jsons.ERROR in modes.values()
+        )
 
     def json_object(self, node: Node, parts: Sequence[Node]) -> Expression:
         """``JSON_OBJECT(key VALUE value)``."""
@@ -829,7 +935,9 @@ class Analyser:
 
     def _as_json(self, node: Node, kernel: Kernel, values: list[Expression]) -> Expression:
         for value in values:
-            plain = value.type.isNumeric or value.type.isText or value.type.name in ("BOOLEAN", "NULL")
+            plain = (
+                value.type.isNumeric or value.type.isText or value.type.name in ("BOOLEAN", "NULL")
+            )
             if not plain or (isinstance(value, Call) and value.name.startswith("JSON_")):
                 return self._unsupported(node, f"{node.name.upper()} of {value.type} or of JSON")
         return self._call(node, node.name.upper(), STRING.notNull(), kernel, *values)
@@ -1016,5 +1124,7 @@ _SPECIAL: dict[str, Callable[[Analyser, Node, Sequence[Node]], Expression]] = {
 }
 """Functions with types, units or clauses among their arguments."""
 
-SUPPORTED = frozenset({*FUNCTIONS, *_SPECIAL, "SUBSTRING", "TRIM", "POSITION", "OVERLAY", "EXTRACT", "IF"})
+SUPPORTED = frozenset(
+    {*FUNCTIONS, *_SPECIAL, "SUBSTRING", "TRIM", "POSITION", "OVERLAY", "EXTRACT", "IF"}
+)
 """The names of all functions."""

@@ -22,7 +22,9 @@ _DIVISION = decimal.Context(prec=MAX_PRECISION, rounding=decimal.ROUND_HALF_UP)
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 _LEAST_SCALE = 6
 
-DIVISION_BY_ZERO = "division by zero. Test the divisor in a WHERE or CASE, or write NULLIF(divisor, 0)"
+DIVISION_BY_ZERO = (
+    "division by zero. Test the divisor in a WHERE or CASE, or write NULLIF(divisor, 0)"
+)
 
 
 # ---------------------------------------------------------------------- types
@@ -250,11 +252,15 @@ def _absolute(call: Call, values: Values) -> Values:
 
 
 def _rounded_up(call: Call, values: Values) -> Values:
-    return values if call.type.isInteger else pc.ceil(values).cast(call.type.arrow)
+    if call.type.isDecimal:
+        return _CEILING(call, values)
+    return values if call.type.isInteger else pc.ceil(values)
 
 
 def _rounded_down(call: Call, values: Values) -> Values:
-    return values if call.type.isInteger else pc.floor(values).cast(call.type.arrow)
+    if call.type.isDecimal:
+        return _BOTTOM(call, values)
+    return values if call.type.isInteger else pc.floor(values)
 
 
 def _to(call: Call, value: Any, digits: int, rounding: str) -> Any:
@@ -262,7 +268,7 @@ def _to(call: Call, value: Any, digits: int, rounding: str) -> Any:
     kind = call.type
     if isinstance(value, float):
         if not math.isfinite(value):
-            return value
+            raise Missing(f"{value} cannot be rounded. Filter such values before")
         exact = Decimal(repr(value)) if kind.name == "DOUBLE" else Decimal(str(np.float32(value)))
         return float(exact.quantize(Decimal(1).scaleb(-digits), rounding, EXACT))
     exact = exactly(value)
@@ -327,6 +333,10 @@ def _log(one: Any, other: Any = None) -> Any:
     return np.log(one) if other is None else np.log(other) / np.log(one)
 
 
+def _square_root(value: Any) -> Any:
+    return np.where(np.isneginf(value), np.inf, np.sqrt(value))
+
+
 def _cotangent(value: Any) -> Any:
     return 1.0 / np.tan(value)
 
@@ -341,7 +351,7 @@ def _radians(value: Any) -> Any:
 
 _OF_DOUBLES: dict[str, Callable[..., Any]] = {
     "POWER": np.power,
-    "SQRT": np.sqrt,
+    "SQRT": _square_root,
     "LN": np.log,
     "LOG": _log,
     "LOG10": np.log10,
@@ -362,6 +372,17 @@ _OF_DOUBLES: dict[str, Callable[..., Any]] = {
     "RADIANS": _radians,
 }
 OF_DOUBLES = frozenset(_OF_DOUBLES)
+
+
+def _ceiling(call: Call, value: Decimal) -> Any:
+    return _to(call, value, 0, decimal.ROUND_CEILING)
+
+
+def _bottom(call: Call, value: Decimal) -> Any:
+    return _to(call, value, 0, decimal.ROUND_FLOOR)
+
+
+_CEILING, _BOTTOM = RowByRow(_ceiling, typed=True), RowByRow(_bottom, typed=True)
 
 ABS, NEGATE = _absolute, negated
 CEIL, FLOOR = _rounded_up, _rounded_down

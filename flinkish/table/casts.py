@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any
@@ -36,7 +36,7 @@ def cast_kernel(given: DataType, wanted: DataType) -> tuple[Any, bool] | None:
     converter = _converter(given, wanted)
     if converter is None:
         return None
-    fails = given.isText or (given.isApproximate and wanted.isDecimal)
+    fails = given.isText or wanted.name == "TIME" or (given.isApproximate and wanted.isDecimal)
     return RowByRow(converter), fails
 
 
@@ -240,6 +240,8 @@ def read_time(text: str) -> time | None:
 def read_timestamp(text: str) -> datetime | None:
     """A date and a time of day with a space or a T between, None if it is none."""
     day, _, clock = text.strip().replace("T", " ").partition(" ")
+    if day.count("-") != 2:
+        return None
     on, at = read_date(day), read_time(clock) if clock else time()
     return None if on is None or at is None else datetime.combine(on, at)
 
@@ -252,8 +254,26 @@ def rounded_down(value: Any, precision: int) -> Any:
 
 def _to_date(given: DataType, wanted: DataType) -> Converter | None:
     if given.isTimestamp:
-        return datetime.date
+        return _date_of if given.name == "TIMESTAMP" else datetime.date
     return partial(_read, read_date, wanted) if given.isText else None
+
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+def _micros(value: datetime) -> int:
+    return (value.replace(tzinfo=None) - _EPOCH) // timedelta(microseconds=1)
+
+
+def towards_epoch(value: datetime, unit: int) -> datetime:
+    """The time in whole units of so many microseconds; before 1970 Flink rounds up."""
+    micros = _micros(value)
+    whole = micros // unit if micros >= 0 else -(-micros // unit)
+    return (_EPOCH + timedelta(microseconds=whole * unit)).replace(tzinfo=value.tzinfo)
+
+
+def _date_of(value: datetime) -> date:
+    return towards_epoch(value, 86_400_000_000).date()
 
 
 def _read(read: Converter, wanted: DataType, text: str) -> Any:
@@ -270,6 +290,13 @@ def _to_time(given: DataType, wanted: DataType) -> Converter | None:
 
 
 def _time_of(precision: int, value: Any) -> time:
+    if (
+        isinstance(value, datetime)
+        and value.tzinfo is None
+        and value.year < 1970
+        and value.time() != time()
+    ):
+        raise Missing(f"the time of day of {value} is before 1970, where Flink has none")
     clock = value.time() if isinstance(value, datetime) else value
     found: time = rounded_down(clock, precision)
     return found
@@ -289,7 +316,7 @@ def _read_in(zone: Any, wanted: DataType, text: str) -> Any:
 
 
 def _moved(zone: Any, precision: int, value: datetime) -> Any:
-    return rounded_down(value.replace(tzinfo=zone), precision)
+    return towards_epoch(value.replace(tzinfo=zone), 10 ** (6 - precision))
 
 
 def _midnight(zone: Any, value: date) -> datetime:
@@ -322,6 +349,8 @@ def text_of(given: DataType) -> Converter | None:
         return partial(timestamp_text, given.precision)
     if name in ("BINARY", "VARBINARY"):
         return _bytes_text
+    if name == "MAP":
+        return None  # Flink writes the keys in the order of their hashes
     children = [text_of(child) for child in given.children]
     if not children or None in children:
         return None
@@ -379,16 +408,11 @@ def _array_text(writers: tuple[Converter, ...], values: list[Any]) -> str:
     return f"[{', '.join(map(writers[0], values))}]"
 
 
-def _map_text(writers: tuple[Converter, ...], values: dict[Any, Any]) -> str:
-    key, item = writers
-    return f"{{{', '.join(f'{key(k)}={item(v)}' for k, v in values.items())}}}"
-
-
 def _row_text(writers: tuple[Converter, ...], values: tuple[Any, ...]) -> str:
     return f"({', '.join(write(value) for write, value in zip(writers, values))})"
 
 
-_COMPOSITE = {"ARRAY": _array_text, "MAP": _map_text, "ROW": _row_text}
+_COMPOSITE = {"ARRAY": _array_text, "ROW": _row_text}
 
 
 def _sized(write: Converter, name: str, length: int, value: Any) -> str:
@@ -415,6 +439,3 @@ class Tried:
 def tried(kernel: Any) -> Any:
     """The kernel of TRY_CAST for that of CAST."""
     return RowByRow(Tried(kernel.function)) if isinstance(kernel, RowByRow) else kernel
-
-
-

@@ -115,7 +115,11 @@ def field_of(element: Any, name: str, position: int) -> Any:
         return element[position]
     if dataclasses.is_dataclass(element):
         return getattr(element, name)
-    if hasattr(element, "__getitem__") and hasattr(element, "__len__") and not isinstance(element, (str, bytes)):
+    if (
+        hasattr(element, "__getitem__")
+        and hasattr(element, "__len__")
+        and not isinstance(element, (str, bytes))
+    ):
         return element[position]
     return field_getter(name)(element)
 
@@ -137,7 +141,9 @@ def _decimal(value: Any, kind: DataType) -> Decimal | None:
 def _moment(value: Any) -> datetime:
     if hasattr(value, "to_epoch_milli"):  # PyFlink's Instant
         nanos = value.seconds * 1_000_000_000 + value.nanos
-        return datetime.fromtimestamp(nanos // 1_000_000_000, UTC).replace(microsecond=nanos % 1_000_000_000 // 1000)
+        return datetime.fromtimestamp(nanos // 1_000_000_000, UTC).replace(
+            microsecond=nanos % 1_000_000_000 // 1000
+        )
     if isinstance(value, datetime):
         return value
     if isinstance(value, date):

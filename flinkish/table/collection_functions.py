@@ -8,9 +8,7 @@ from flinkish.table.expressions import Call, Missing
 
 
 def element_at(values: list[Any], position: int) -> Any:
-    if position < 1:
-        raise Missing(f"the position {position} of an array is below 1, the first")
-    return values[position - 1] if position <= len(values) else None
+    return values[position - 1] if 1 <= position <= len(values) else None
 
 
 def value_at(values: dict[Any, Any], key: Any) -> Any:

@@ -304,7 +304,12 @@ def _checked(method: str, kind: DataType) -> DataType:
     return instance(f"DataTypes.{method}", kind, DataType, "Pass one, such as DataTypes.INT().")
 
 
-INT, BIGINT, DOUBLE, FLOAT = DataType("INT"), DataType("BIGINT"), DataType("DOUBLE"), DataType("FLOAT")
+INT, BIGINT, DOUBLE, FLOAT = (
+    DataType("INT"),
+    DataType("BIGINT"),
+    DataType("DOUBLE"),
+    DataType("FLOAT"),
+)
 BOOLEAN, STRING, DATE = DataType("BOOLEAN"), DataType("VARCHAR", UNBOUNDED), DataType("DATE")
 NULL = DataType("NULL")
 MONTHS, MILLISECONDS = DataType("INTERVAL MONTH"), DataType("INTERVAL SECOND")
@@ -358,7 +363,11 @@ class _TypeReader:
                 for part in ("LOCAL", "TIME", "ZONE"):
                     self._expect(part)
                 name = "TIMESTAMP_LTZ"
-            return DataTypes.TIMESTAMP(*numbers) if name == "TIMESTAMP" else DataTypes.TIMESTAMP_LTZ(*numbers)
+            return (
+                DataTypes.TIMESTAMP(*numbers)
+                if name == "TIMESTAMP"
+                else DataTypes.TIMESTAMP_LTZ(*numbers)
+            )
         if name == "TIME":
             return DataTypes.TIME(*numbers)
         if name in ("CHAR", "VARCHAR"):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from flinkish.api.plan.operators import OperatorDescription
 from flinkish.table.cells import InputColumns
 from flinkish.table.data_types import DataType
 from flinkish.table.steps import Step
+from flinkish.table.user_functions import user_functions
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,10 @@ class QueryDescription(OperatorDescription):
     @property
     def name(self) -> str:
         return "Query"
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return tuple(user_functions(part for step in self.steps for part in step.expressions))
 
     @property
     def drawing(self) -> tuple[str, ...]:

@@ -81,14 +81,30 @@ class Table:
         raise NotSupportedError(f"Table.{name} is not supported. {fix}")
 
 
-_EXPRESSIONS = "Write a query: createTemporaryView(name, table) and sqlQuery('SELECT ... FROM name')."
+_EXPRESSIONS = (
+    "Write a query: createTemporaryView(name, table) and sqlQuery('SELECT ... FROM name')."
+)
 TABLE_METHODS = {
     **dict.fromkeys(
-        ("select", "where", "filter", "addColumns", "addOrReplaceColumns", "renameColumns", "dropColumns", "map", "unionAll", "as_", "alias"),
+        (
+            "select",
+            "where",
+            "filter",
+            "addColumns",
+            "addOrReplaceColumns",
+            "renameColumns",
+            "dropColumns",
+            "map",
+            "unionAll",
+            "as_",
+            "alias",
+        ),
         _EXPRESSIONS,
     ),
     **dict.fromkeys(("groupBy", "window", "aggregate", "flatAggregate"), refusals.GROUP),
-    **dict.fromkeys(("distinct", "intersect", "intersectAll", "minus", "minusAll", "union"), refusals.DISTINCT),
+    **dict.fromkeys(
+        ("distinct", "intersect", "intersectAll", "minus", "minusAll", "union"), refusals.DISTINCT
+    ),
     **dict.fromkeys(("join", "leftOuterJoin", "rightOuterJoin", "fullOuterJoin"), refusals.JOIN),
     **dict.fromkeys(("joinLateral", "leftOuterJoinLateral", "flatMap"), refusals.FUNCTION_TABLE),
     **dict.fromkeys(("orderBy", "fetch", "limit", "offset"), refusals.ORDER),
@@ -141,7 +157,11 @@ class StreamTableEnvironment:
     def _physical(
         self, elements: TypeInformation[Any], schema: Schema, method: str
     ) -> Sequence[tuple[str, DataType]]:
-        given = {column.name: column.type for column in schema.columns if column.type and not column.metadata}
+        given = {
+            column.name: column.type
+            for column in schema.columns
+            if column.type and not column.metadata
+        }
         names = list(elements.getFieldNames()) if elements.isComposite() else []
         if not given:
             return columns_of_elements(elements, method)
@@ -172,7 +192,9 @@ class StreamTableEnvironment:
                 column = relation.columns[known[part.name]]
                 reads.append(ColumnRead(column.type, known[part.name]))
             else:
-                expression = self._expression(part.expression, relation.columns, f"columnByExpression({part.name!r})")
+                expression = self._expression(
+                    part.expression, relation.columns, f"columnByExpression({part.name!r})"
+                )
                 reads.append(expression)
                 column = Column(part.name, expression.type)
             columns_.append(column)
@@ -188,7 +210,9 @@ class StreamTableEnvironment:
         [branch] = relation.branches
         if schema.watermarkColumn is None:
             quiet = stream.assignTimestampsAndWatermarks(WatermarkStrategy.noWatermarks())
-            return replace(relation, branches=(replace(branch, stream=quiet.name("Stream To Table")),))
+            return replace(
+                relation, branches=(replace(branch, stream=quiet.name("Stream To Table")),)
+            )
         names = [column.name for column in relation.columns]
         if schema.watermarkColumn not in names:
             raise InvalidProgramError(
@@ -201,13 +225,16 @@ class StreamTableEnvironment:
                 " or TIMESTAMP_LTZ(3). Write columnByExpression('rowtime', 'TO_TIMESTAMP_LTZ(millis, 3)')."
             )
         columns = tuple(
-            replace(column, rowtime=number == index) for number, column in enumerate(relation.columns)
+            replace(column, rowtime=number == index)
+            for number, column in enumerate(relation.columns)
         )
         relation = replace(relation, columns=columns)
         written = schema.watermark or ""
         if re.sub(r"\s", "", written).upper() == SOURCE_WATERMARK:
             return relation
-        strategy = WatermarkStrategy.forBoundedOutOfOrderness(_delay(written, schema.watermarkColumn))
+        strategy = WatermarkStrategy.forBoundedOutOfOrderness(
+            _delay(written, schema.watermarkColumn)
+        )
         timed = self._stream(relation, "").assignTimestampsAndWatermarks(strategy)
         read = InputColumns(tuple(names), tuple(column.type for column in columns))
         return replace(relation, branches=(Branch(timed, read),))
@@ -223,7 +250,9 @@ class StreamTableEnvironment:
         """A static table of rows (PyFlink: ``from_elements``). ``schema``: names of columns, or a ROW type."""
         rows = list(elements)
         if isinstance(schema, Schema):
-            fields = [(column.name, column.type) for column in schema.columns if column.type is not None]
+            fields = [
+                (column.name, column.type) for column in schema.columns if column.type is not None
+            ]
         elif isinstance(schema, DataType):
             fields = list(zip(schema.fields, schema.children))
         else:
@@ -242,15 +271,21 @@ class StreamTableEnvironment:
                 fields = [(name, kind) for name, (_, kind) in zip(schema, fields)]
         columns = []
         for number, (name, kind) in enumerate(fields):
-            cells = [cell(field_of(row, name, number) if _has_fields(row) else row, kind) for row in rows]
+            cells = [
+                cell(field_of(row, name, number) if _has_fields(row) else row, kind) for row in rows
+            ]
             try:
                 columns.append(pa.array(cells, kind.arrow))
             except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-                raise IllegalArgumentError(f"fromValues: the column {name!r} is {kind}: {error}.") from None
+                raise IllegalArgumentError(
+                    f"fromValues: the column {name!r} is {kind}: {error}."
+                ) from None
         there = tuple(Column(name, kind) for name, kind in fields)
         return Table(self, Relation(there, rows=StaticRows(tuple(columns), len(rows))), "")
 
-    def fromPandas(self, frame: pd.DataFrame, schema: Sequence[str] | DataType | None = None) -> Table:
+    def fromPandas(
+        self, frame: pd.DataFrame, schema: Sequence[str] | DataType | None = None
+    ) -> Table:
         """A static table of a DataFrame of pandas (PyFlink: ``from_pandas``)."""
         table = pa.Table.from_pandas(frame, preserve_index=False)
         if isinstance(schema, DataType):
@@ -264,8 +299,14 @@ class StreamTableEnvironment:
         for name, column in zip(table.column_names, table.columns):
             kind = _of_arrow(column.type, name)
             columns.append(Column(name, kind))
-            arrays.append(pa.concat_arrays(column.cast(kind.arrow).chunks) if column.num_chunks else pa.nulls(0, kind.arrow))
-        return Table(self, Relation(tuple(columns), rows=StaticRows(tuple(arrays), table.num_rows)), "")
+            arrays.append(
+                pa.concat_arrays(column.cast(kind.arrow).chunks)
+                if column.num_chunks
+                else pa.nulls(0, kind.arrow)
+            )
+        return Table(
+            self, Relation(tuple(columns), rows=StaticRows(tuple(arrays), table.num_rows)), ""
+        )
 
     # ------------------------------------------------------------------ views and queries
 
@@ -296,7 +337,9 @@ class StreamTableEnvironment:
         """The table of a view (Flink: ``from``)."""
         found = self._views.get(path.strip("`"))
         if found is None:
-            raise InvalidProgramError(f"from_: there is no view {path!r}. Call createTemporaryView({path!r}, table).")
+            raise InvalidProgramError(
+                f"from_: there is no view {path!r}. Call createTemporaryView({path!r}, table)."
+            )
         return found
 
     def createTemporaryFunction(
@@ -316,7 +359,9 @@ class StreamTableEnvironment:
                     "createTemporaryFunction: pass a function and the type of its results, such as 'STRING'."
                 )
             function = UserFunction(
-                function, _type(resultType), None if inputTypes is None else tuple(map(_type, inputTypes))
+                function,
+                _type(resultType),
+                None if inputTypes is None else tuple(map(_type, inputTypes)),
             )
         self._functions[text("createTemporaryFunction", path).lower()] = function
 
@@ -394,13 +439,21 @@ class StreamTableEnvironment:
         raise NotSupportedError(f"StreamTableEnvironment.{name} is not supported. {fix}")
 
 
-_CHANGES = "Rows here do not change: write toDataStream(table), or keyBy(...).process(...) on streams."
+_CHANGES = (
+    "Rows here do not change: write toDataStream(table), or keyBy(...).process(...) on streams."
+)
 ENVIRONMENT_METHODS = {
     **dict.fromkeys(("toChangelogStream", "fromChangelogStream", "toRetractStream"), _CHANGES),
     "toAppendStream": "Write toDataStream(table).",
-    **dict.fromkeys(("createTable", "createTemporaryTable", "executePlan", "loadPlan", "compilePlanSql"), refusals.DDL),
+    **dict.fromkeys(
+        ("createTable", "createTemporaryTable", "executePlan", "loadPlan", "compilePlanSql"),
+        refusals.DDL,
+    ),
     **dict.fromkeys(("createStatementSet", "insertInto", "executeInsert"), refusals.INSERT),
-    **dict.fromkeys(("useCatalog", "useDatabase", "registerCatalog", "createCatalog", "getCatalog"), "Leave it out: views have no catalogue."),
+    **dict.fromkeys(
+        ("useCatalog", "useDatabase", "registerCatalog", "createCatalog", "getCatalog"),
+        "Leave it out: views have no catalogue.",
+    ),
     "explainSql": "Call env.explain().",
     "getConfig": "Set options of the StreamExecutionEnvironment; times of queries are in UTC.",
 }
@@ -419,14 +472,22 @@ def _is_one_value(elements: TypeInformation[Any]) -> bool:
 
 
 def _has_fields(row: Any) -> bool:
-    return isinstance(row, (tuple, list, dict)) or hasattr(row, "__dataclass_fields__") or hasattr(row, "_fields")
+    return (
+        isinstance(row, (tuple, list, dict))
+        or hasattr(row, "__dataclass_fields__")
+        or hasattr(row, "_fields")
+    )
 
 
 def _delay(written: str, column: str) -> timedelta:
     """How long before the highest time the watermark is; a strategy of streams puts it one millisecond lower."""
     found = Text(f"SELECT {written}", "watermark").query.expressions[0]
     names = [part.name for part in found.find_all(exp.Column)]
-    if isinstance(found, exp.Sub) and isinstance(found.expression, exp.Interval) and names == [column]:
+    if (
+        isinstance(found, exp.Sub)
+        and isinstance(found.expression, exp.Interval)
+        and names == [column]
+    ):
         length = Analyser(Scope(Text("SELECT 1", "watermark"), ())).interval(found.expression)
         if length.type.name == "INTERVAL SECOND" and length.value > 0:
             return timedelta(milliseconds=length.value - 1)

@@ -307,7 +307,7 @@ class RowByRow:
             function = _bound(function, call)
         position = 0
         try:
-            for position, arguments in enumerate(rows):
+            for position, arguments in enumerate(rows):  # noqa: B007  # the error names it
                 if not nulls and None in arguments:
                     yield None
                 else:

@@ -8,7 +8,6 @@ from typing import Any
 
 from flinkish.table import arithmetic as number
 from flinkish.table import collection_functions as collection
-from flinkish.table import json_functions as jsons
 from flinkish.table import text_functions as text
 from flinkish.table import time_functions as times
 from flinkish.table.data_types import (
@@ -94,10 +93,7 @@ def _varying(arguments: Sequence[DataType]) -> DataType:
 
 def _rounded(arguments: Sequence[DataType]) -> DataType:
     first = arguments[0]
-    if first.isDecimal:
-        whole = first.precision - first.scale + (first.scale > 0)
-        return DataType("DECIMAL", min(38, whole), 0, first.nullable)
-    return first
+    return DataType("DECIMAL", first.precision, 0, first.nullable) if first.isDecimal else first
 
 
 def _element(arguments: Sequence[DataType]) -> DataType:
@@ -154,13 +150,13 @@ FUNCTIONS: dict[str, Function] = {
     "LEFT": _rows((TEXT, INTEGER), STRING, text.left),
     "RIGHT": _rows((TEXT, INTEGER), STRING, text.right),
     "REPLACE": _rows((TEXT, TEXT, TEXT), STRING, text.replace),
-    "REVERSE": _rows(TEXT, STRING, text.reverse),
+    "REVERSE": _rows(TEXT, STRING, text.reverse, nullable=True),
     "REPEAT": _rows((TEXT, INTEGER), STRING, text.repeat),
     "LPAD": _rows((TEXT, INTEGER, TEXT), STRING, text.lpad, nullable=True),
     "RPAD": _rows((TEXT, INTEGER, TEXT), STRING, text.rpad, nullable=True),
     "INITCAP": _rows(TEXT, _first, text.initcap),
     "ASCII": _rows(TEXT, INT, text.ascii_code),
-    "CHR": _rows(INTEGER, STRING, text.character),
+    "CHR": _rows(INTEGER, STRING, text.character, nullable=True),
     "CONCAT": _of(TEXT, STRING, text.concat, repeats=True),
     "CONCAT_WS": _of((TEXT, TEXT), STRING, RowByRow(text.concat_ws, nulls=True), repeats=True),
     "SPLIT_INDEX": _rows((TEXT, TEXT, INTEGER), STRING, text.split_index, nullable=True),
@@ -168,24 +164,25 @@ FUNCTIONS: dict[str, Function] = {
     "ENDSWITH": _rows((TEXT, TEXT), BOOLEAN, text.ends_with),
     "TO_BASE64": _rows(TEXT, STRING, text.to_base64),
     "FROM_BASE64": _rows(TEXT, STRING, text.from_base64, fails=True),
-    "MD5": _rows(TEXT, STRING, text.md5),
-    "SHA1": _rows(TEXT, STRING, text.sha1),
-    "SHA224": _rows(TEXT, STRING, text.sha224),
-    "SHA256": _rows(TEXT, STRING, text.sha256),
-    "SHA384": _rows(TEXT, STRING, text.sha384),
-    "SHA512": _rows(TEXT, STRING, text.sha512),
+    "MD5": _rows(TEXT, DataTypes.CHAR(32), text.md5),
+    "SHA1": _rows(TEXT, DataTypes.CHAR(40), text.sha1),
+    "SHA224": _rows(TEXT, DataTypes.CHAR(56), text.sha224),
+    "SHA256": _rows(TEXT, DataTypes.CHAR(64), text.sha256),
+    "SHA384": _rows(TEXT, DataTypes.CHAR(96), text.sha384),
+    "SHA512": _rows(TEXT, DataTypes.CHAR(128), text.sha512),
     "URL_ENCODE": _rows(TEXT, STRING, text.url_encode),
-    "URL_DECODE": _rows(TEXT, STRING, text.url_decode),
+    "URL_DECODE": _rows(TEXT, STRING, text.url_decode, nullable=True),
     "PARSE_URL": _rows((TEXT, TEXT, TEXT), STRING, text.parse_url, least=2, nullable=True),
     "REGEXP": _rows((TEXT, TEXT), BOOLEAN, text.regexp, fails=True),
-    "REGEXP_REPLACE": _rows((TEXT, TEXT, TEXT), STRING, text.regexp_replace, nullable=True, fails=True),
+    "REGEXP_REPLACE": _rows(
+        (TEXT, TEXT, TEXT), STRING, text.regexp_replace, nullable=True, fails=True
+    ),
     "REGEXP_EXTRACT": _rows(
         (TEXT, TEXT, INTEGER), STRING, text.regexp_extract, least=2, nullable=True, fails=True
     ),
     "IS_DECIMAL": _of(TEXT, BOOLEAN, RowByRow(text.is_decimal, nulls=True), nullable=False),
     "IS_DIGIT": _of(TEXT, BOOLEAN, RowByRow(text.is_digit, nulls=True), nullable=False),
     "IS_ALPHA": _of(TEXT, BOOLEAN, RowByRow(text.is_alpha, nulls=True), nullable=False),
-    "STR_TO_MAP": _rows((TEXT, TEXT, TEXT), DataTypes.MAP(STRING, STRING), collection.str_to_map, least=1),
     "SPLIT": _rows((TEXT, TEXT), STRINGS, collection.split),
     # Numbers
     "ABS": _of(NUMBER, _first, number.ABS),
@@ -215,16 +212,18 @@ FUNCTIONS: dict[str, Function] = {
         (TEXT, TEXT), DataTypes.TIMESTAMP(3), times.to_timestamp, least=1, nullable=True
     ),
     "TO_TIMESTAMP_LTZ": _rows(
-        (INTEGER, INTEGER), DataTypes.TIMESTAMP_LTZ(3), times.to_timestamp_ltz, least=1, nullable=True
+        (INTEGER, INTEGER),
+        DataTypes.TIMESTAMP_LTZ(3),
+        times.to_timestamp_ltz,
+        least=1,
+        nullable=True,
     ),
-    "FROM_UNIXTIME": _rows((INTEGER, TEXT), STRING, times.from_unixtime, least=1),
+    "FROM_UNIXTIME": _rows((INTEGER, TEXT), STRING, times.from_unixtime, least=1, nullable=True),
     "UNIX_TIMESTAMP": _rows((TEXT, TEXT), BIGINT, times.unix_timestamp, least=1),
     "CONVERT_TZ": _rows((TEXT, TEXT, TEXT), STRING, times.convert_tz, nullable=True),
-    # JSON
-    "JSON_STRING": _of(ANY, STRING, RowByRow(jsons.json_string, nulls=True)),
     # Arrays and maps
     "CARDINALITY": _rows(COLLECTION, INT, collection.cardinality),
-    "ELEMENT": _rows(ARRAY, _element, collection.only_element, nullable=True, fails=True),
+    "ELEMENT": _rows(ARRAY, _element, collection.only_element, fails=True),
     "ARRAY_CONTAINS": _of((ARRAY, ANY), BOOLEAN, RowByRow(collection.array_contains, nulls=True)),
     "ARRAY_JOIN": _rows((ARRAY, TEXT, TEXT), STRING, collection.array_join, least=2),
     "ARRAY_DISTINCT": _rows(ARRAY, _first, collection.array_distinct),

@@ -29,7 +29,7 @@ def _no_constant(name: str) -> Any:
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, parse_float=Decimal)
     except (ValueError, RecursionError):
         raise NoJson from None
 
@@ -72,7 +72,13 @@ def _part(value: Any, step: str | int | None) -> Any:
 
 def _parts(value: Any, step: str | int | None) -> list[Any]:
     if step is None:
-        return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+        return (
+            list(value.values())
+            if isinstance(value, dict)
+            else value
+            if isinstance(value, list)
+            else []
+        )
     try:
         return [_part(value, step)]
     except _Absent:
@@ -130,6 +136,8 @@ class JsonValue:
                 return _returned(value, self.returning)
             return self._other("EMPTY", self.on.empty, empty)
         except _Absent:
+            if path_of(path).strict:
+                return self._other("ERROR", self.on.error, error)
             return self._other("EMPTY", self.on.empty, empty)
         except NoJson:
             return self._other("ERROR", self.on.error, error)
@@ -147,22 +155,26 @@ def _returned(value: Any, kind: DataType) -> Any:
         return _scalar_text(value)
     fits = {
         "INT": isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31,
-        "BIGINT": isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63,
-        "DOUBLE": isinstance(value, (int, float)) and not isinstance(value, bool),
+        "BIGINT": isinstance(value, int)
+        and not isinstance(value, bool)
+        and -(2**63) <= value < 2**63,
+        "DOUBLE": isinstance(value, Decimal),
         "BOOLEAN": isinstance(value, bool),
     }
     if not fits[kind.name]:
-        raise NoJson
+        raise Missing(
+            f"JSON_VALUE: {value!r} is no {kind}. Leave RETURNING out, and write TRY_CAST"
+        )
     return float(value) if kind.name == "DOUBLE" else value
 
 
-RETURNING = ("INT", "BIGINT", "DOUBLE", "BOOLEAN")
+RETURNING = ("INT", "DOUBLE", "BOOLEAN")
 
 
 def _scalar_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return java_double(value) if isinstance(value, float) else str(value)
+    return str(value)
 
 
 @dataclass(frozen=True)
@@ -211,7 +223,12 @@ class JsonQuery:
                 raise NoJson
             return written(value)
         except _Absent:
-            return self._other("EMPTY", self.on.empty)
+            strict = path_of(path).strict
+            return (
+                self._other("ERROR", self.on.error)
+                if strict
+                else self._other("EMPTY", self.on.empty)
+            )
         except NoJson:
             return self._other("ERROR", self.on.error)
 
@@ -232,7 +249,7 @@ class _IsJson:
 
     def __call__(self, text: str | None) -> bool | None:
         if text is None:
-            return None
+            return False
         try:
             value = _parsed(text)
         except NoJson:
@@ -257,7 +274,7 @@ def written(value: Any) -> str:
         text = java_double(value)
         return text if text[-1].isdigit() else f'"{text}"'
     if isinstance(value, Decimal):
-        return format(value, "f")
+        return str(value)
     if isinstance(value, int):
         return str(value)
     if isinstance(value, str):
@@ -265,7 +282,10 @@ def written(value: Any) -> str:
     if isinstance(value, list):
         return f"[{','.join(map(written, value))}]"
     if isinstance(value, dict):
-        parts = (f"{json.dumps(str(k), ensure_ascii=False)}:{written(v)}" for k, v in value.items())
+        parts = (
+            f"{json.dumps(str(k), ensure_ascii=False)}:{written(v)}"
+            for k, v in sorted(value.items())
+        )
         return f"{{{','.join(parts)}}}"
     raise Missing(f"{value!r} cannot be written as JSON. Cast it to STRING")
 
@@ -293,5 +313,3 @@ class JsonArray:
 
     def __call__(self, *values: Any) -> str:
         return written([v for v in values if v is not None or not self.absentOnNull])
-
-

@@ -10,6 +10,7 @@ from flinkish.api.errors import FlinkishError, UnfitElementError, shown
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.records.records import Records, Timestamps, no_timestamps
 from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.registry import register_operator
 from flinkish.table.description import QueryDescription
 from flinkish.table.expressions import EvaluationError, Rows
@@ -24,6 +25,12 @@ class QueryOperator(OneInputOperator):
         self._query = description
         fields = [(name, kind.arrow) for name, kind in zip(description.names, description.types)]
         self._schema = pa.schema(fields)
+
+    def open(self) -> None:
+        for function in self._query.userFunctions:
+            if hasattr(function, "openOnce"):
+                with user_method_of(self.name, "open()"):
+                    function.openOnce()
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
@@ -57,7 +64,9 @@ class QueryOperator(OneInputOperator):
     def _failed(self, error: EvaluationError, records: Records) -> FlinkishError:
         where = "" if error.place is None else f"{error.place}, at {error.place.text!r}: "
         element = shown(records.values[error.position])
-        return UnfitElementError(f"{where}{error.message}. The element was {element}.").at(self.name)
+        return UnfitElementError(f"{where}{error.message}. The element was {element}.").at(
+            self.name
+        )
 
 
 register_operator(QueryDescription, QueryOperator)

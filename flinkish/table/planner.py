@@ -40,7 +40,16 @@ _NOT_ON_STREAMS = {
     "windows": ("WINDOW", refusals.OVER),
     "qualify": ("QUALIFY", refusals.OVER),
 }
-_IGNORED = {"expressions", "from_", "joins", "where", "with_", "kind", "operation_modifiers", "hint"}
+_IGNORED = {
+    "expressions",
+    "from_",
+    "joins",
+    "where",
+    "with_",
+    "kind",
+    "operation_modifiers",
+    "hint",
+}
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,9 @@ class Planner:
         if with_ is not None:
             known = dict(steps)
             for part in with_.expressions:
-                known[part.alias] = _renamed(self._query(part.this, known), part.args["alias"], self._text)
+                known[part.alias] = _renamed(
+                    self._query(part.this, known), part.args["alias"], self._text
+                )
             steps = known
         if isinstance(node, exp.Union):
             return self._union(node, steps)
@@ -92,21 +103,34 @@ class Planner:
         self._check_clauses(node, {"this", "expression", "with_", "distinct"})
         one, other = self._query(node.this, steps), self._query(node.expression, steps)
         if len(one.columns) != len(other.columns):
-            self._text.fail(node, f"UNION ALL takes tables of as many columns; these have {len(one.columns)} and {len(other.columns)}.")
+            self._text.fail(
+                node,
+                f"UNION ALL takes tables of as many columns; these have {len(one.columns)} and {len(other.columns)}.",
+            )
         columns = []
         for first, second in zip(one.columns, other.columns):
             kind = common_type([first.type, second.type])
             if kind is None:
-                self._text.fail(node, f"the column {first.name!r} is {first.type} in one table and {second.type} in the other. Write a CAST.")
+                self._text.fail(
+                    node,
+                    f"the column {first.name!r} is {first.type} in one table and {second.type} in the other. Write a CAST.",
+                )
             columns.append(Column(first.name, kind, None, first.rowtime and second.rowtime))
         one, other = (_cast_columns(part, columns) for part in (one, other))
         if one.rows is not None and other.rows is not None:
             both = [
-                pa.concat_arrays([a, b.cast(a.type)]) for a, b in zip(one.rows.columns, other.rows.columns)
+                pa.concat_arrays([a, b.cast(a.type)])
+                for a, b in zip(one.rows.columns, other.rows.columns)
             ]
-            return Relation(tuple(columns), rows=StaticRows(tuple(both), one.rows.count + other.rows.count))
+            return Relation(
+                tuple(columns), rows=StaticRows(tuple(both), one.rows.count + other.rows.count)
+            )
         if one.isStatic or other.isStatic:
-            self._text.refuse(node, "UNION ALL of a stream and a static table", "Write fromDataStream(env.fromCollection(rows)) for the static one.")
+            self._text.refuse(
+                node,
+                "UNION ALL of a stream and a static table",
+                "Write fromDataStream(env.fromCollection(rows)) for the static one.",
+            )
         return Relation(tuple(columns), one.branches + other.branches)
 
     # ------------------------------------------------------------------ SELECT
@@ -136,7 +160,9 @@ class Planner:
             if found and name not in known and name not in _NOT_ON_STREAMS:
                 self._text.refuse(node, name.strip("_").upper(), refusals.STATEMENT)
 
-    def _select_list(self, node: exp.Select, relation: Relation) -> tuple[list[Expression], list[Column]]:
+    def _select_list(
+        self, node: exp.Select, relation: Relation
+    ) -> tuple[list[Expression], list[Column]]:
         analyser = self._analyser(relation.columns)
         expressions: list[Expression] = []
         columns: list[Column] = []
@@ -184,14 +210,27 @@ class Planner:
             found = steps.get(path[-1]) if len(path) == 1 else None
             found = found or self._catalogue.table(path[-1])
             if found is None:
-                self._text.fail(node, f"there is no table {'.'.join(path)!r}. Call createTemporaryView({path[-1]!r}, table).")
+                self._text.fail(
+                    node,
+                    f"there is no table {'.'.join(path)!r}. Call createTemporaryView({path[-1]!r}, table).",
+                )
             return _renamed(found.named(node.alias or path[-1]), node.args.get("alias"), self._text)
         if isinstance(node, exp.Subquery):
-            return _renamed(self._query(node.this, steps).named(node.alias or None), node.args.get("alias"), self._text)
+            return _renamed(
+                self._query(node.this, steps).named(node.alias or None),
+                node.args.get("alias"),
+                self._text,
+            )
         if isinstance(node, exp.Values):
-            return _renamed(self._values(node).named(node.alias or None), node.args.get("alias"), self._text)
+            return _renamed(
+                self._values(node).named(node.alias or None), node.args.get("alias"), self._text
+            )
         if isinstance(node, exp.Unnest):
-            return self._text.refuse(node, "UNNEST without a table before it", "Write FROM table CROSS JOIN UNNEST(column).")
+            return self._text.refuse(
+                node,
+                "UNNEST without a table before it",
+                "Write FROM table CROSS JOIN UNNEST(column).",
+            )
         return self._text.refuse(node, "this kind of table", refusals.FUNCTION_TABLE)
 
     def _join(self, join: exp.Join, left: Relation, steps: Mapping[str, Relation]) -> Relation:
@@ -219,12 +258,15 @@ class Planner:
             self._text.refuse(join, "RIGHT JOIN of a stream with a static table", refusals.JOIN)
         return self._static_join(join, left, right, outer=side == "LEFT")
 
-    def _static_join(self, join: exp.Join, left: Relation, right: Relation, outer: bool) -> Relation:
+    def _static_join(
+        self, join: exp.Join, left: Relation, right: Relation, outer: bool
+    ) -> Relation:
         assert right.rows is not None
         # A time attribute is a plain time behind a join, as in Flink
         columns = [replace(column, rowtime=False) for column in left.columns]
         there = [
-            replace(c, type=c.type.nullableIf(c.type.nullable or outer), rowtime=False) for c in right.columns
+            replace(c, type=c.type.nullableIf(c.type.nullable or outer), rowtime=False)
+            for c in right.columns
         ]
         on = join.args.get("on")
         if on is None and join.kind.upper() != "CROSS" and (outer or join.args.get("side")):
@@ -283,7 +325,10 @@ class Planner:
             columns.append(Column(f"EXPR${number}", kind))
         one = Rows([], 1)
         cells_of = [
-            [one.column(analyser.converted(node, cell, c.type).evaluate(one), c.type) for cell in cells]
+            [
+                one.column(analyser.converted(node, cell, c.type).evaluate(one), c.type)
+                for cell in cells
+            ]
             for c, cells in zip(columns, zip(*rows))
         ]
         arrays = tuple(pa.concat_arrays(cells) for cells in cells_of)
@@ -312,7 +357,9 @@ def _renamed(relation: Relation, alias: Any, text: Text) -> Relation:
     if not names:
         return relation
     if len(names) != len(relation.columns):
-        text.fail(alias, f"the table has {len(relation.columns)} columns, and {len(names)} names came.")
+        text.fail(
+            alias, f"the table has {len(relation.columns)} columns, and {len(names)} names came."
+        )
     return replace(
         relation, columns=tuple(replace(c, name=name) for c, name in zip(relation.columns, names))
     )
@@ -363,8 +410,15 @@ def _pair(part: Expression, width: int) -> tuple[Expression, Expression] | None:
     if not (isinstance(part, Call) and part.name == "equal"):
         return None
     one, other = part.arguments
-    plain = one.type.nullableIf(True) == other.type.nullableIf(True) or (one.type.isText and other.type.isText)
-    if not plain or one.type.isApproximate or one.type.children or not comparable(one.type, other.type):
+    plain = one.type.nullableIf(True) == other.type.nullableIf(True) or (
+        one.type.isText and other.type.isText
+    )
+    if (
+        not plain
+        or one.type.isApproximate
+        or one.type.children
+        or not comparable(one.type, other.type)
+    ):
         return None
     if not (_plain(one) and _plain(other)):
         return None

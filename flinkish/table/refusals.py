@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-
 _WINDOW = "Write toDataStream(table), keyBy(...), and window(...) with aggregate(...), reduce(...) or process(...)."
 GROUP = (
-    "A result for each group changes with every row, and needs state. " + _WINDOW + " For results that change, write"
+    "A result for each group changes with every row, and needs state. "
+    + _WINDOW
+    + " For results that change, write"
     " keyBy(...).reduce(...), or process(...) with state."
 )
 DISTINCT = "It has to remember all rows. Write keyBy(...).process(...) with a ValueState that says whether a key was seen."
@@ -28,14 +29,65 @@ VALUE_OF_CLOCK = "Results have to be the same when a batch runs again. Write pro
 STATEMENT = "Only queries are run here: SELECT ... UNION ALL ...; views are made with createTemporaryView(name, table)."
 
 AGGREGATES = frozenset(
-    "COUNT SUM AVG MIN MAX STDDEV_POP STDDEV_SAMP VAR_POP VAR_SAMP COLLECT LISTAGG FIRST_VALUE LAST_VALUE RANK"
-    " DENSE_RANK ROW_NUMBER LEAD LAG NTILE CUME_DIST PERCENT_RANK APPROX_COUNT_DISTINCT JSON_OBJECTAGG JSON_ARRAYAGG"
-    " ARRAY_AGG GROUPING GROUP_ID GROUPING_ID PERCENTILE TUMBLE HOP SESSION TUMBLE_START TUMBLE_END HOP_START HOP_END"
-    " SESSION_START SESSION_END TUMBLE_ROWTIME HOP_ROWTIME SESSION_ROWTIME".split()
+    [
+        "COUNT",
+        "SUM",
+        "AVG",
+        "MIN",
+        "MAX",
+        "STDDEV_POP",
+        "STDDEV_SAMP",
+        "VAR_POP",
+        "VAR_SAMP",
+        "COLLECT",
+        "LISTAGG",
+        "FIRST_VALUE",
+        "LAST_VALUE",
+        "RANK",
+        "DENSE_RANK",
+        "ROW_NUMBER",
+        "LEAD",
+        "LAG",
+        "NTILE",
+        "CUME_DIST",
+        "PERCENT_RANK",
+        "APPROX_COUNT_DISTINCT",
+        "JSON_OBJECTAGG",
+        "JSON_ARRAYAGG",
+        "ARRAY_AGG",
+        "GROUPING",
+        "GROUP_ID",
+        "GROUPING_ID",
+        "PERCENTILE",
+        "TUMBLE",
+        "HOP",
+        "SESSION",
+        "TUMBLE_START",
+        "TUMBLE_END",
+        "HOP_START",
+        "HOP_END",
+        "SESSION_START",
+        "SESSION_END",
+        "TUMBLE_ROWTIME",
+        "HOP_ROWTIME",
+        "SESSION_ROWTIME",
+    ]
 )
 CLOCK = frozenset(
-    "CURRENT_TIMESTAMP CURRENT_DATE CURRENT_TIME LOCALTIME LOCALTIMESTAMP NOW CURRENT_ROW_TIMESTAMP PROCTIME RAND"
-    " RAND_INTEGER UUID CURRENT_WATERMARK".split()
+    [
+        "CURRENT_TIMESTAMP",
+        "CURRENT_DATE",
+        "CURRENT_TIME",
+        "LOCALTIME",
+        "LOCALTIMESTAMP",
+        "NOW",
+        "CURRENT_ROW_TIMESTAMP",
+        "PROCTIME",
+        "RAND",
+        "RAND_INTEGER",
+        "UUID",
+        "CURRENT_WATERMARK",
+    ]
 )
 
 
@@ -50,12 +102,19 @@ class Refusal:
 
 _BY_TEXT = (
     (re.compile(r"\bMATCH_RECOGNIZE\b", re.I), "MATCH_RECOGNIZE", PATTERN),
-    (re.compile(r"\bTABLE\s*\(\s*(TUMBLE|HOP|CUMULATE|SESSION)\b", re.I), "a window function over a table", _WINDOW),
+    (
+        re.compile(r"\bTABLE\s*\(\s*(TUMBLE|HOP|CUMULATE|SESSION)\b", re.I),
+        "a window function over a table",
+        _WINDOW,
+    ),
     (re.compile(r"^\s*(CREATE|DROP|ALTER)\b", re.I), "DDL", DDL),
     (re.compile(r"^\s*INSERT\b", re.I), "INSERT INTO", INSERT),
     (re.compile(r"^\s*EXECUTE\s+STATEMENT\b", re.I), "EXECUTE STATEMENT SET", INSERT),
     (
-        re.compile(r"^\s*(SHOW|DESCRIBE|DESC|EXPLAIN|USE|LOAD|UNLOAD|SET|RESET|DELETE|UPDATE|TRUNCATE|CALL|ANALYZE|ADD|REMOVE)\b", re.I),
+        re.compile(
+            r"^\s*(SHOW|DESCRIBE|DESC|EXPLAIN|USE|LOAD|UNLOAD|SET|RESET|DELETE|UPDATE|TRUNCATE|CALL|ANALYZE|ADD|REMOVE)\b",
+            re.I,
+        ),
         "a statement that is no query",
         STATEMENT,
     ),

@@ -51,5 +51,3 @@ class Relation:
         """The same with the columns in another order."""
         reads = tuple(ColumnRead(self.columns[number].type, number) for number in order)
         return self.then(Projection(reads), [self.columns[number] for number in order])
-
-

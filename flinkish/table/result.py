@@ -20,9 +20,7 @@ _INSERT = "+I"
 class TableResult:
     """The result of a query (Flink: ``TableResult``). The job runs when its rows are asked for, the first time."""
 
-    def __init__(
-        self, schema: ResolvedSchema, run: Callable[[], CloseableIterator[Row]]
-    ) -> None:
+    def __init__(self, schema: ResolvedSchema, run: Callable[[], CloseableIterator[Row]]) -> None:
         self._schema = schema
         self._run = run
         self._rows: CloseableIterator[Row] | None = None

@@ -59,7 +59,11 @@ class SchemaBuilder:
         return self
 
     def columnByMetadata(
-        self, columnName: str, dataType: DataType | str, metadataKey: str | None = None, isVirtual: bool = False
+        self,
+        columnName: str,
+        dataType: DataType | str,
+        metadataKey: str | None = None,
+        isVirtual: bool = False,
     ) -> Self:
         """The timestamp of the elements as a column; the only key is ``rowtime``, and the type ``TIMESTAMP_LTZ(3)``."""
         key = metadataKey or columnName
@@ -93,14 +97,18 @@ class SchemaBuilder:
 
     def _add(self, column: SchemaColumn) -> None:
         if any(known.name == column.name for known in self._columns):
-            raise IllegalArgumentError(f"Schema: there are two columns {column.name!r}. Name each once.")
+            raise IllegalArgumentError(
+                f"Schema: there are two columns {column.name!r}. Name each once."
+            )
         self._columns.append(column)
 
 
 def _type(method: str, kind: DataType | str) -> DataType:
     if isinstance(kind, str):
         return DataTypes.of(kind)
-    return instance(method, kind, DataType, "Pass one such as DataTypes.STRING(), or its name in SQL.")
+    return instance(
+        method, kind, DataType, "Pass one such as DataTypes.STRING(), or its name in SQL."
+    )
 
 
 @dataclass(frozen=True)
@@ -129,5 +137,3 @@ class ResolvedSchema:
             for name, kind, rowtime in zip(self.names, self.types, self.rowtimes)
         )
         return "(\n" + ",\n".join(lines) + "\n)"
-
-

@@ -19,6 +19,11 @@ from flinkish.table.expressions import Expression, Rows, truth_values
 class Step(ABC):
     """One step of a query."""
 
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The expressions in it."""
+        return ()
+
     @abstractmethod
     def run(self, rows: Rows) -> Rows:
         """The rows behind the step, which know where in the run they come from."""
@@ -35,10 +40,14 @@ def run_steps(steps: Sequence[Step], rows: Rows) -> Rows:
 class Projection(Step):
     """Computes columns."""
 
-    expressions: tuple[Expression, ...]
+    computed: tuple[Expression, ...]
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return self.computed
 
     def run(self, rows: Rows) -> Rows:
-        columns = [rows.column(found.evaluate(rows), found.type) for found in self.expressions]
+        columns = [rows.column(found.evaluate(rows), found.type) for found in self.computed]
         return Rows(columns, rows.count, rows.positions)
 
 
@@ -47,6 +56,10 @@ class Selection(Step):
     """Keeps the rows for which a condition is true."""
 
     condition: Expression
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return (self.condition,)
 
     def run(self, rows: Rows) -> Rows:
         kept = truth_values(self.condition.evaluate(rows), rows.count)
@@ -63,6 +76,10 @@ class StaticJoin(Step):
     tableKeys: tuple[Expression, ...]
     condition: Expression | None
     outer: bool
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return (*self.keys, *(() if self.condition is None else (self.condition,)))
 
     @cached_property
     def _partners(self) -> dict[tuple[Any, ...], list[int]]:
@@ -87,7 +104,9 @@ class StaticJoin(Step):
                 right.append(partner)
         lefts, rights = np.array(left, np.intp), np.array(right, np.intp)
         if self.condition is not None and len(left):
-            kept = truth_values(self.condition.evaluate(self._paired(rows, lefts, rights)), len(left))
+            kept = truth_values(
+                self.condition.evaluate(self._paired(rows, lefts, rights)), len(left)
+            )
             lefts, rights = lefts[kept], rights[kept]
         if self.outer:
             alone = np.setdiff1d(np.arange(rows.count), lefts)
@@ -125,6 +144,10 @@ class Unnesting(Step):
     types: tuple[DataType, ...]
     ordinality: bool
     outer: bool
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return (self.collection,)
 
     def run(self, rows: Rows) -> Rows:
         values = python_values(rows.column(self.collection.evaluate(rows), self.collection.type))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
@@ -57,7 +56,9 @@ def _json_object(self: Any) -> exp.Expression:
     """``JSON_OBJECT(KEY key VALUE value, ... NULL ON NULL)``."""
     parts: list[Any] = []
     while self._curr is not None and self._curr.token_type != tokens.TokenType.R_PAREN:
-        if self._match_text_seq("NULL", "ON", "NULL") or self._match_text_seq("ABSENT", "ON", "NULL"):
+        if self._match_text_seq("NULL", "ON", "NULL") or self._match_text_seq(
+            "ABSENT", "ON", "NULL"
+        ):
             parts.append(exp.Literal.string(self._tokens[self._index - 3].text.upper()))
             break
         self._match_text_seq("KEY")
@@ -73,11 +74,15 @@ def _json_array(self: Any) -> exp.Expression:
     parts: list[Any] = []
     mode = exp.Literal.string("ABSENT")
     while self._curr is not None and self._curr.token_type != tokens.TokenType.R_PAREN:
-        if self._match_text_seq("NULL", "ON", "NULL") or self._match_text_seq("ABSENT", "ON", "NULL"):
+        if self._match_text_seq("NULL", "ON", "NULL") or self._match_text_seq(
+            "ABSENT", "ON", "NULL"
+        ):
             mode = exp.Literal.string(self._tokens[self._index - 3].text.upper())
             break
         parts.append(self._parse_bitwise())
-        if self._match_text_seq("NULL", "ON", "NULL") or self._match_text_seq("ABSENT", "ON", "NULL"):
+        if self._match_text_seq("NULL", "ON", "NULL") or self._match_text_seq(
+            "ABSENT", "ON", "NULL"
+        ):
             mode = exp.Literal.string(self._tokens[self._index - 3].text.upper())
             break
         self._match(tokens.TokenType.COMMA)
@@ -116,7 +121,9 @@ class Text:
         dialect = FlinkSql()
         refusal = refusal_of_text(sql)
         if refusal is not None:
-            raise self.refused(Place(*self._line_and_column(refusal.start), refusal.what), refusal.fix)
+            raise self.refused(
+                Place(*self._line_and_column(refusal.start), refusal.what), refusal.fix
+            )
         try:
             statements = [found for found in dialect.parse(sql) if found is not None]
         except ParseError as error:
@@ -128,12 +135,16 @@ class Text:
         except TokenError as error:
             raise InvalidProgramError(f"{method}: the query cannot be read: {error}") from None
         if len(statements) != 1:
-            raise InvalidProgramError(f"{method}: pass one query; there are {len(statements)} in the text.")
+            raise InvalidProgramError(
+                f"{method}: pass one query; there are {len(statements)} in the text."
+            )
         self.query: exp.Expression = statements[0]
 
     def place(self, node: exp.Expression) -> Place:
         """Where ``node`` stands: where the first of its parts does."""
-        starts = [(part.meta["start"], part.meta["end"]) for part in node.walk() if "start" in part.meta]
+        starts = [
+            (part.meta["start"], part.meta["end"]) for part in node.walk() if "start" in part.meta
+        ]
         if not starts:
             return Place(1, 1, str(node.sql())[:60])
         start = min(starts)[0]
@@ -161,5 +172,3 @@ class Text:
         """Raise the error of what is not supported."""
         place = self.place(node)
         raise self.refused(Place(place.line, place.column, what), fix)
-
-

@@ -27,8 +27,7 @@ def substring(text: str, start: int, length: int | None = None) -> str | None:
     if begin >= count:
         return ""
     if begin < 0:
-        end = count if length is None else begin + length
-        return text[0 : max(0, end)] if length is not None else ""
+        return ""
     return text[begin : None if length is None else begin + length]
 
 
@@ -133,7 +132,7 @@ def split_index(text: str, separator: str | int, index: int) -> str | None:
     separator = chr(separator) if isinstance(separator, int) else separator
     if index < 0 or not text:
         return None
-    parts = text.split(separator) if separator else text.split()
+    parts = text.split(separator) if separator else re.split(r"\s", text)
     return parts[index] if index < len(parts) else None
 
 
@@ -201,7 +200,9 @@ def _by_case(values: Values, plain: Callable[[Any], Any], full: Callable[[str], 
     if pc.all(pc.string_is_ascii(values)).as_py() is not False:
         return plain(values)
     # Arrow maps each character to one, Java some to several
-    return pa.array([None if text is None else full(text) for text in values.to_pylist()], pa.string())
+    return pa.array(
+        [None if text is None else full(text) for text in values.to_pylist()], pa.string()
+    )
 
 
 def char_length(call: Call, values: Values) -> Values:
@@ -235,26 +236,11 @@ def regexp(text: str, pattern: str) -> bool:
         raise Missing(f"{pattern!r} is not a regular expression") from None
 
 
-_REFERENCE = re.compile(r"\\(.)|\$(\d)", re.DOTALL)
-
-
 def regexp_replace(text: str, pattern: str, by: str) -> str | None:
+    """The replacement is taken as it is, without references to groups, as in Flink."""
     try:
-        compiled = java_pattern(pattern)
+        return java_pattern(pattern).sub(lambda _: by, text)
     except re.error:
-        return None
-
-    def replacement(match: re.Match[str]) -> str:
-        def part(found: re.Match[str]) -> str:
-            if found[1] is not None:
-                return found[1]
-            return match[int(found[2])] or ""
-
-        return _REFERENCE.sub(part, by)
-
-    try:
-        return compiled.sub(replacement, text)
-    except IndexError:
         return None
 
 

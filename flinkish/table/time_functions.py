@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flinkish.table.casts import read_date, read_time, read_timestamp
+from flinkish.table.casts import read_date, read_time, read_timestamp, towards_epoch
 from flinkish.table.expressions import Call, Missing, RowByRow, Values
 
 EPOCH = datetime(1970, 1, 1)
@@ -47,7 +47,24 @@ class _ArrowPart:
         self._name = name
 
     def __call__(self, call: Call, values: Values) -> Values:
+        kind = call.arguments[0].type
+        if kind.isTimestamp and (pc.min(pc.year(values)).as_py() or 1970) < 1970:
+            return RowByRow(self._of_row)(call, values)
         return getattr(pc, self._name)(values).cast(pa.int64())
+
+    def _of_row(self, value: datetime) -> int:
+        """Before 1970 Flink counts from the epoch backwards, and rounds towards it."""
+        if self._name in _CLOCK_UNITS:
+            unit, size = _CLOCK_UNITS[self._name]
+            whole = _truncated(millis_of(value), unit)
+            return whole - _truncated(whole, size) * size
+        found: int = getattr(pc, self._name)(
+            pa.scalar(towards_epoch(value, 86_400_000_000))
+        ).as_py()
+        return found
+
+
+_CLOCK_UNITS = {"hour": (3_600_000, 24), "minute": (60_000, 60), "second": (1000, 60)}
 
 
 def _day_of_week(call: Call, values: Values) -> Values:
@@ -68,11 +85,7 @@ def millis_of(value: Any) -> int:
 
 
 def _epoch(value: Any) -> int:
-    return millis_of(value) // 1000
-
-
-def _millisecond(value: Any) -> int:
-    return int(value.microsecond // 1000) if not isinstance(value, date) or isinstance(value, datetime) else 0
+    return _truncated(millis_of(value), 1000)
 
 
 def _century(value: Any) -> int:
@@ -83,7 +96,6 @@ _PARTS: dict[str, Any] = {
     "DOW": _day_of_week,
     "ISODOW": _iso_day_of_week,
     "EPOCH": RowByRow(_epoch),
-    "MILLISECOND": RowByRow(_millisecond),
     "CENTURY": RowByRow(_century),
 }
 
@@ -99,12 +111,16 @@ def plus_months(value: Any, months: int) -> Any:
     count = value.year * 12 + value.month - 1 + months
     year, month = divmod(count, 12)
     _check_year(year)
-    return value.replace(year=year, month=month + 1, day=min(value.day, monthrange(year, month + 1)[1]))
+    return value.replace(
+        year=year, month=month + 1, day=min(value.day, monthrange(year, month + 1)[1])
+    )
 
 
 def _check_year(year: int) -> None:
     if not 1 <= year <= 9999:
-        raise Missing(f"the year {year} is none of Python's, which are 1 to 9999. Filter such times before")
+        raise Missing(
+            f"the year {year} is none of Python's, which are 1 to 9999. Filter such times before"
+        )
 
 
 def plus_millis(value: Any, millis: int) -> Any:
@@ -121,7 +137,9 @@ def _later(value: Any, delta: timedelta) -> Any:
     try:
         return value + delta
     except OverflowError:
-        raise Missing("the result is outside the years 1 to 9999. Filter such times before") from None
+        raise Missing(
+            "the result is outside the years 1 to 9999. Filter such times before"
+        ) from None
 
 
 def minus_months(value: Any, months: int) -> Any:
@@ -181,7 +199,8 @@ class _Difference:
     def __call__(self, begin: Any, end: Any) -> int:
         if self._unit in UNIT_MONTHS:
             return _truncated(_months_between(begin, end), UNIT_MONTHS[self._unit])
-        return _truncated(millis_of(end) - millis_of(begin), UNIT_MILLIS[self._unit])
+        count = _truncated(millis_of(end) - millis_of(begin), UNIT_MILLIS[self._unit])
+        return (count + 2**31) % 2**32 - 2**31
 
 
 def _truncated(number: int, unit: int) -> int:
@@ -221,6 +240,8 @@ class _Rounding:
     def _floor(self, value: Any) -> Any:
         unit = self._unit
         if unit in UNIT_MONTHS:
+            if isinstance(value, datetime):
+                value = towards_epoch(value, 86_400_000_000)
             month = {"YEAR": 1, "QUARTER": (value.month - 1) // 3 * 3 + 1}.get(unit, value.month)
             return self._midnight(value).replace(month=month, day=1)
         if unit == "WEEK":
@@ -267,10 +288,21 @@ def _write(letter: str, width: int, value: datetime) -> str:
     return f"{number:0{width}}"
 
 
-_MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+_DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 _LETTERS = "yuMLEaSdHhmsD"
 
 
@@ -372,7 +404,9 @@ def to_timestamp(text: str, pattern: str | None = None) -> datetime | None:
 
 def to_timestamp_ltz(number: int, precision: int = 3) -> datetime | None:
     if precision not in (0, 3):
-        raise Missing("TO_TIMESTAMP_LTZ: the second argument is 0 for seconds or 3 for milliseconds")
+        raise Missing(
+            "TO_TIMESTAMP_LTZ: the second argument is 0 for seconds or 3 for milliseconds"
+        )
     millis = number * 1000 if precision == 0 else number
     try:
         return (EPOCH + timedelta(milliseconds=millis)).replace(tzinfo=UTC)

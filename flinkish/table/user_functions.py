@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from flinkish.runtime.records.user_code import user_code_of
 from flinkish.table.data_types import DataType
-from flinkish.table.expressions import Kernel, RowByRow
+from flinkish.table.expressions import Call, Expression, Kernel, RowByRow
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,15 @@ class UserFunction:
     def kernel(self, name: str) -> Kernel:
         """The kernel that calls it, row by row."""
         return RowByRow(_Called(name, self.call), nulls=True)
+
+
+def user_functions(expressions: Iterable[Expression]) -> Iterator[Callable[..., Any]]:
+    """The functions that expressions call."""
+    for expression in expressions:
+        kernel = expression.kernel if isinstance(expression, Call) else None
+        if isinstance(kernel, RowByRow) and isinstance(kernel.function, _Called):
+            yield kernel.function.call
+        yield from user_functions(expression.parts)
 
 
 @dataclass(frozen=True)

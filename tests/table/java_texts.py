@@ -17,7 +17,9 @@ def java_text(value: Any, kind: DataType) -> str | None:
     if kind.name == "ARRAY":
         return f"[{', '.join(str(_inner(part, kind.children[0])) for part in value)}]"
     if kind.name == "MAP":
-        pairs = [(_inner(k, kind.children[0]), _inner(v, kind.children[1])) for k, v in value.items()]
+        pairs = [
+            (_inner(k, kind.children[0]), _inner(v, kind.children[1])) for k, v in value.items()
+        ]
         return f"{{{', '.join(f'{k}={v}' for k, v in pairs)}}}"
     if kind.name == "ROW":
         return f"+I[{', '.join(_inner(part, child) for part, child in zip(value, kind.children))}]"
@@ -49,5 +51,11 @@ def _inner(value: Any, kind: DataType) -> str:
 
 
 def _time(value: time) -> str:
-    text = value.isoformat("microseconds" if value.microsecond % 1000 else "milliseconds" if value.microsecond else "seconds")
+    text = value.isoformat(
+        "microseconds"
+        if value.microsecond % 1000
+        else "milliseconds"
+        if value.microsecond
+        else "seconds"
+    )
     return text[:-3] if text.endswith(":00") else text

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from flinkish import (
+    Duration,
+    FileSource,
     InvalidProgramError,
     NotSupportedError,
-    Duration,
     Row,
     RuntimeExecutionMode,
     StreamExecutionEnvironment,
@@ -52,7 +57,9 @@ def with_clicks(environment: StreamExecutionEnvironment) -> StreamTableEnvironme
 
 def test_a_projection_and_a_selection(either: StreamExecutionEnvironment) -> None:
     tables = with_clicks(either)
-    found = rows(tables, "SELECT f0 AS name, UPPER(f1) AS page, f2 * 2 AS twice FROM clicks WHERE f2 > 10")
+    found = rows(
+        tables, "SELECT f0 AS name, UPPER(f1) AS page, f2 * 2 AS twice FROM clicks WHERE f2 > 10"
+    )
     assert found == [
         Row(name="ann", page="HOME", twice=25.0),
         Row(name="ann", page="BUY", twice=60.0),
@@ -99,15 +106,22 @@ QUERIES = [
 @pytest.mark.parametrize(("query", "wanted"), QUERIES)
 def test_queries(local: StreamExecutionEnvironment, query: str, wanted: list[Any]) -> None:
     tables = with_clicks(local)
-    tables.createTemporaryView("users", tables.fromElements([("ann", 34), ("bob", 27)], ["name", "age"]))
+    tables.createTemporaryView(
+        "users", tables.fromElements([("ann", 34), ("bob", 27)], ["name", "age"])
+    )
     assert sorted(map(tuple, rows(tables, query)), key=str) == sorted(wanted, key=str)
 
 
 def test_queries_run_on_spark_as_they_do_here(env: StreamExecutionEnvironment) -> None:
     tables = with_clicks(env)
-    tables.createTemporaryView("users", tables.fromElements([("ann", 34), ("bob", 27)], ["name", "age"]))
+    tables.createTemporaryView(
+        "users", tables.fromElements([("ann", 34), ("bob", 27)], ["name", "age"])
+    )
     tables.createTemporaryView("joined", tables.sqlQuery(QUERIES[2][0]))
-    found = rows(tables, f"SELECT f1, CAST(age AS STRING) FROM joined UNION ALL {QUERIES[5][0].replace(', x', ', CAST(x AS STRING)')}")
+    found = rows(
+        tables,
+        f"SELECT f1, CAST(age AS STRING) FROM joined UNION ALL {QUERIES[5][0].replace(', x', ', CAST(x AS STRING)')}",
+    )
     assert sorted(map(tuple, found)) == [("bob", "1"), ("bob", "2"), ("buy", "34"), ("home", "34")]
 
 
@@ -142,24 +156,37 @@ def test_columns_are_the_fields_of_the_elements(local: StreamExecutionEnvironmen
 def test_a_type_that_is_not_known_says_to_give_a_schema(local: StreamExecutionEnvironment) -> None:
     tables = StreamTableEnvironment.create(local)
     stream = local.fromCollection([1, 2]).map(lambda n: (n, str(n)))
-    with pytest.raises(InvalidProgramError, match=r"the type of the column 'f0' is not known.*Pass a schema"):
+    with pytest.raises(
+        InvalidProgramError, match=r"the type of the column 'f0' is not known.*Pass a schema"
+    ):
         tables.fromDataStream(stream)
     schema = Schema.newBuilder().column("n", DataTypes.INT()).column("t", "STRING").build()
     tables.createTemporaryView("pairs", stream, schema)
-    assert rows(tables, "SELECT t || '!' AS t, n FROM pairs") == [Row(t="1!", n=1), Row(t="2!", n=2)]
+    assert rows(tables, "SELECT t || '!' AS t, n FROM pairs") == [
+        Row(t="1!", n=1),
+        Row(t="2!", n=2),
+    ]
 
 
 def test_an_element_that_does_not_fit_is_named(local: StreamExecutionEnvironment) -> None:
     tables = StreamTableEnvironment.create(local)
-    stream = local.fromCollection([(1, "a"), (2**40, "b")], Types.TUPLE([Types.INT(), Types.STRING()]))
+    stream = local.fromCollection(
+        [(1, "a"), (2**40, "b")], Types.TUPLE([Types.INT(), Types.STRING()])
+    )
     tables.createTemporaryView("pairs", stream)
-    with pytest.raises(FlinkishError, match=r"the column 'f0' is INT, and 1099511627776 of the element"):
+    with pytest.raises(
+        FlinkishError, match=r"the column 'f0' is INT, and 1099511627776 of the element"
+    ):
         rows(tables, "SELECT f0 FROM pairs")
 
 
-def test_an_expression_that_fails_names_the_place_and_the_element(local: StreamExecutionEnvironment) -> None:
+def test_an_expression_that_fails_names_the_place_and_the_element(
+    local: StreamExecutionEnvironment,
+) -> None:
     tables = with_clicks(local)
-    with pytest.raises(UnfitElementError, match=r"line 1, column 8, at '10 / .*division by zero.*'bob'"):
+    with pytest.raises(
+        UnfitElementError, match=r"line 1, column 8, at '10 / .*division by zero.*'bob'"
+    ):
         rows(tables, "SELECT 10 / CAST(f2 - 3e0 AS INT) AS x FROM clicks")
 
 
@@ -181,7 +208,11 @@ EVENTS = [(1000, "a"), (4000, "b"), (3000, "c"), (9000, "d")]
 
 def timestamps(tables: StreamTableEnvironment, query: str) -> list[Any]:
     stream = tables.toDataStream(tables.sqlQuery(query))
-    return list(stream.process(lambda row, ctx, out: out.collect((row[0], ctx.timestamp()))).executeAndCollect())
+    return list(
+        stream.process(
+            lambda row, ctx, out: out.collect((row[0], ctx.timestamp()))
+        ).executeAndCollect()
+    )
 
 
 def events(environment: StreamExecutionEnvironment) -> Any:
@@ -222,7 +253,9 @@ def test_without_the_time_attribute_in_the_query_they_have_none(
 ) -> None:
     tables = StreamTableEnvironment.create(local)
     tables.createTemporaryView("events", events(local), source_watermarks())
-    assert timestamps(tables, f"SELECT {select} FROM events") == [(name, None) for _, name in EVENTS]
+    assert timestamps(tables, f"SELECT {select} FROM events") == [
+        (name, None) for _, name in EVENTS
+    ]
 
 
 def test_two_time_attributes_are_refused(local: StreamExecutionEnvironment) -> None:
@@ -235,7 +268,9 @@ def test_two_time_attributes_are_refused(local: StreamExecutionEnvironment) -> N
 def late_after(stream: Any) -> list[Any]:
     """The elements that are behind the watermark, as the operator behind the query sees it."""
     seen = stream.keyBy(lambda row: 0).process(
-        lambda row, ctx, out: out.collect((row[0], ctx.timerService().currentWatermark() > ctx.timestamp()))
+        lambda row, ctx, out: out.collect(
+            (row[0], ctx.timerService().currentWatermark() > ctx.timestamp())
+        )
     )
     return [name for name, late in seen.executeAndCollect() if late]
 
@@ -243,7 +278,9 @@ def late_after(stream: Any) -> list[Any]:
 def test_watermarks_of_the_stream_get_through(local: StreamExecutionEnvironment) -> None:
     """``c`` is late where each element moves the watermark."""
     tables = StreamTableEnvironment.create(local)
-    strategy = WatermarkStrategy.forGenerator(lambda context: Punctuated()).withTimestampAssigner(lambda e, t: e[0])
+    strategy = WatermarkStrategy.forGenerator(lambda context: Punctuated()).withTimestampAssigner(
+        lambda e, t: e[0]
+    )
     stream = local.fromCollection(EVENTS).assignTimestampsAndWatermarks(strategy)
     tables.createTemporaryView("events", stream, source_watermarks())
     through = tables.toDataStream(tables.sqlQuery("SELECT UPPER(f1) AS name, rowtime FROM events"))
@@ -252,11 +289,15 @@ def test_watermarks_of_the_stream_get_through(local: StreamExecutionEnvironment)
 
 def test_other_watermarks_do_not(local: StreamExecutionEnvironment) -> None:
     tables = StreamTableEnvironment.create(local)
-    strategy = WatermarkStrategy.forGenerator(lambda context: Punctuated()).withTimestampAssigner(lambda e, t: e[0])
+    strategy = WatermarkStrategy.forGenerator(lambda context: Punctuated()).withTimestampAssigner(
+        lambda e, t: e[0]
+    )
     stream = local.fromCollection(EVENTS).assignTimestampsAndWatermarks(strategy)
     tables.createTemporaryView("events", stream)
-    seen = tables.toDataStream(tables.sqlQuery("SELECT f1 FROM events")).keyBy(lambda row: 0).process(
-        lambda row, ctx, out: out.collect(ctx.timerService().currentWatermark())
+    seen = (
+        tables.toDataStream(tables.sqlQuery("SELECT f1 FROM events"))
+        .keyBy(lambda row: 0)
+        .process(lambda row, ctx, out: out.collect(ctx.timerService().currentWatermark()))
     )
     assert set(seen.executeAndCollect()) == {-(2**63)}
 
@@ -294,12 +335,98 @@ def test_windows_behind_a_query(local: StreamExecutionEnvironment, mode: Any) ->
     assert list(counted.executeAndCollect()) == [2, 1, 1]
 
 
+# ---------------------------------------------------------------------- columns and restarts
+
+
+def write(path: Path, begin: int, count: int) -> None:
+    numbers = list(range(begin, begin + count))
+    columns = {
+        "user": [f"user {n % 7}" if n % 11 else None for n in numbers],
+        "amount": [n * 1000 for n in numbers],
+        "price": [n / 4 for n in numbers],
+    }
+    schema = pa.schema([("user", pa.string()), ("amount", pa.int64()), ("price", pa.float64())])
+    pq.write_table(pa.table(columns, schema=schema), path)
+
+
+BOTH_WAYS = (
+    "SELECT UPPER(`user`) AS u, amount * 2 AS a, price / 3 AS p, CAST(price AS INT) AS i FROM orders"
+    " WHERE amount > 5000 AND `user` LIKE 'user%'"
+)
+
+
+def test_columns_of_a_file_give_what_elements_give(
+    local: StreamExecutionEnvironment, tmp_path: Path
+) -> None:
+    write(tmp_path / "0.parquet", 0, 100)
+    files = FileSource.forParquet(str(tmp_path), "user string, amount bigint, price double")
+    stream = local.fromSource(files, WatermarkStrategy.noWatermarks(), "orders")
+    tables = StreamTableEnvironment.create(local)
+    tables.createTemporaryView("orders", stream)
+    quickly = rows(tables, BOTH_WAYS)
+    tables.dropTemporaryView("orders")
+    singly = stream.map(lambda row: Row(user=row.user, amount=row.amount, price=row.price)).returns(
+        stream.getType()
+    )
+    tables.createTemporaryView("orders", singly)
+    assert quickly == rows(tables, BOTH_WAYS)
+    assert len(quickly) == 85
+
+
+def test_a_job_with_a_query_goes_on_from_a_savepoint(tmp_path: Path) -> None:
+    directory, savepoint = tmp_path / "in", str(tmp_path / "savepoint")
+    directory.mkdir()
+    read, found = threading.Event(), []
+
+    def start(watching: bool) -> StreamExecutionEnvironment:
+        environment = StreamExecutionEnvironment()
+        environment.setLocalExecution()
+        files = FileSource.forParquet(str(directory), "user string, amount bigint, price double")
+        if watching:
+            files = files.monitorContinuously()
+        stream = environment.fromSource(files, WatermarkStrategy.noWatermarks(), "orders")
+        schema = (
+            Schema.newBuilder()
+            .column("user", "STRING")
+            .column("amount", "BIGINT")
+            .columnByExpression("rowtime", "TO_TIMESTAMP_LTZ(amount, 3)")
+            .watermark("rowtime", "rowtime - INTERVAL '1' SECOND")
+            .build()
+        )
+        tables = StreamTableEnvironment.create(environment)
+        tables.createTemporaryView("orders", stream, schema)
+        timed = tables.toDataStream(
+            tables.sqlQuery("SELECT COALESCE(`user`, 'none') AS u, 1 AS n, rowtime FROM orders")
+        )
+        timed.forEachBatch(lambda values, batch: read.set())
+        (
+            timed.map(lambda row: (row.u, row.n))
+            .keyBy(lambda pair: pair[0])
+            .window(TumblingEventTimeWindows.of(Duration.ofSeconds(1000)))
+            .reduce(lambda a, b: (a[0], a[1] + b[1]))
+            .forEachBatch(lambda values, batch: found.extend(values))
+        )
+        return environment
+
+    write(directory / "0.parquet", 0, 100)
+    client = start(watching=True).executeAsync()
+    assert read.wait(30)
+    client.stopWithSavepoint(savepoint)
+    assert found == []
+    write(directory / "1.parquet", 100, 100)
+    start(watching=False).setSavepoint(savepoint).execute()
+    assert sum(count for _, count in found) == 200
+    assert dict(found)["none"] == 19
+
+
 # ---------------------------------------------------------------------- functions of the user's
 
 
 def test_a_python_function(local: StreamExecutionEnvironment) -> None:
     tables = with_clicks(local)
-    tables.createTemporaryFunction("twice", lambda n: None if n is None else n * 2, "DOUBLE", ["DOUBLE"])
+    tables.createTemporaryFunction(
+        "twice", lambda n: None if n is None else n * 2, "DOUBLE", ["DOUBLE"]
+    )
     assert rows(tables, "SELECT TWICE(f2) AS n FROM clicks WHERE twice(f2) < 10") == [Row(n=6.0)]
 
 
@@ -313,7 +440,9 @@ def test_a_python_function_that_fails_is_named(local: StreamExecutionEnvironment
 # ---------------------------------------------------------------------- static tables and results
 
 
-def test_static_tables(local: StreamExecutionEnvironment, capsys: pytest.CaptureFixture[str]) -> None:
+def test_static_tables(
+    local: StreamExecutionEnvironment, capsys: pytest.CaptureFixture[str]
+) -> None:
     tables = StreamTableEnvironment.create(local)
     frame = pd.DataFrame({"n": [1, 2], "s": ["a", "日本"]})
     tables.createTemporaryView("frame", tables.fromPandas(frame))
@@ -337,11 +466,20 @@ REFUSED = [
     ("SELECT\n  DISTINCT f0 FROM clicks", "DISTINCT .*ValueState"),
     ("SELECT f0 FROM clicks ORDER BY f0", "ORDER BY .*timers"),
     ("SELECT f0 FROM clicks LIMIT 3", "LIMIT .*executeAndCollect"),
-    ("SELECT c.f0 FROM clicks c\nJOIN clicks d ON c.f0 = d.f0", r"line 2, column \d+: a join of two streams .*intervalJoin"),
+    (
+        "SELECT c.f0 FROM clicks c\nJOIN clicks d ON c.f0 = d.f0",
+        r"line 2, column \d+: a join of two streams .*intervalJoin",
+    ),
     ("SELECT SUM(f2) OVER (PARTITION BY f0) FROM clicks", "OVER .*process"),
     ("SELECT f0 FROM clicks UNION SELECT f0 FROM clicks", "UNION is .*UNION ALL"),
-    ("SELECT * FROM TABLE(TUMBLE(TABLE clicks, DESCRIPTOR(t), INTERVAL '1' MINUTE))", "window function .*window"),
-    ("SELECT * FROM clicks MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)", "MATCH_RECOGNIZE .*CEP"),
+    (
+        "SELECT * FROM TABLE(TUMBLE(TABLE clicks, DESCRIPTOR(t), INTERVAL '1' MINUTE))",
+        "window function .*window",
+    ),
+    (
+        "SELECT * FROM clicks MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS TRUE)",
+        "MATCH_RECOGNIZE .*CEP",
+    ),
     ("CREATE TABLE t (a INT) WITH ('connector' = 'kafka')", "DDL .*fromSource"),
     ("INSERT INTO t SELECT * FROM clicks", "INSERT INTO .*sinkTo"),
     ("SELECT f0 FROM clicks WHERE f0 IN (SELECT f0 FROM clicks)", "IN with a query .*JOIN"),
@@ -360,7 +498,10 @@ def test_what_needs_state_is_refused_by_name(
 
 
 WRONG = [
-    ("SELECT f9 FROM clicks", "column 8, at 'f9': there is no column 'f9'. The columns are f0, f1, f2"),
+    (
+        "SELECT f9 FROM clicks",
+        "column 8, at 'f9': there is no column 'f9'. The columns are f0, f1, f2",
+    ),
     ("SELECT f0 FROM other", "there is no table 'other'"),
     ("SELECT f0 + 1 FROM clicks", r"\+ takes two numbers, and these are STRING and INT"),
     ("SELECT f0 FROM clicks WHERE f2", "a condition has to be BOOLEAN, and this is DOUBLE"),
@@ -376,7 +517,11 @@ def test_what_is_wrong_says_where(local: StreamExecutionEnvironment, query: str,
         with_clicks(local).sqlQuery(query)
 
 
-@pytest.mark.parametrize("name", ["toChangelogStream", "createTable", "createStatementSet", "toAppendStream"])
-def test_methods_that_are_not_there_say_what_to_write(local: StreamExecutionEnvironment, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["toChangelogStream", "createTable", "createStatementSet", "toAppendStream"]
+)
+def test_methods_that_are_not_there_say_what_to_write(
+    local: StreamExecutionEnvironment, name: str
+) -> None:
     with pytest.raises(NotSupportedError, match=f"StreamTableEnvironment.{name} is not supported"):
         getattr(StreamTableEnvironment.create(local), name)

@@ -131,7 +131,10 @@ class RowConversion:
     def __call__(self, row: Any) -> Row:
         return created_row(
             row.getFieldNames(),
-            [value if part is None or value is None else part(value) for part, value in zip(self._parts, row)],
+            [
+                value if part is None or value is None else part(value)
+                for part, value in zip(self._parts, row)
+            ],
         )
 
 

@@ -62,13 +62,17 @@ class TableConfig(AbsentMethods):
         elif key == "table.local-time-zone":
             self.set_local_timezone(value)
         elif not key.startswith(("python.", "pipeline.", "execution.", "table.exec.mini-batch")):
-            raise NotSupportedError(f"TableConfig.set: {key} is not supported. Leave it out: queries keep no state and are not optimised.")
+            raise NotSupportedError(
+                f"TableConfig.set: {key} is not supported. Leave it out: queries keep no state and are not optimised."
+            )
         return self
 
     def set_local_timezone(self, timezone_id: str) -> None:
         """Accepted if it is UTC."""
         if timezone_id not in ("UTC", "Etc/UTC", "GMT", "Z"):
-            raise NotSupportedError(f"set_local_timezone: times of queries are in UTC, not in {timezone_id}. Convert them with CONVERT_TZ or a function of your own.")
+            raise NotSupportedError(
+                f"set_local_timezone: times of queries are in UTC, not in {timezone_id}. Convert them with CONVERT_TZ or a function of your own."
+            )
 
     def get_local_timezone(self) -> str:
         """UTC."""
@@ -89,12 +93,25 @@ class StreamTableEnvironment:
         environment_settings: EnvironmentSettings | None = None,
     ) -> StreamTableEnvironment:
         """A table environment for the streams of that environment."""
-        environment = stream_execution_environment or StreamExecutionEnvironment.get_execution_environment()
-        return StreamTableEnvironment(instance("create", environment, StreamExecutionEnvironment, "Pass a StreamExecutionEnvironment."))
+        environment = (
+            stream_execution_environment or StreamExecutionEnvironment.get_execution_environment()
+        )
+        return StreamTableEnvironment(
+            instance(
+                "create",
+                environment,
+                StreamExecutionEnvironment,
+                "Pass a StreamExecutionEnvironment.",
+            )
+        )
 
     def from_data_stream(self, data_stream: DataStream, *fields_or_schema: Schema) -> Table:
         """The elements of a stream as rows."""
-        return Table(self.core.fromDataStream(data_stream.core, _schema("from_data_stream", fields_or_schema)))
+        return Table(
+            self.core.fromDataStream(
+                data_stream.core, _schema("from_data_stream", fields_or_schema)
+            )
+        )
 
     def create_temporary_view(
         self, view_path: str, table_or_data_stream: Table | DataStream, *fields_or_schema: Schema
@@ -125,7 +142,12 @@ class StreamTableEnvironment:
     ) -> Table:
         """A static table of rows. Without names its columns are ``_1``, ``_2`` and so on."""
         rows = list(elements)
-        if schema is None and rows and isinstance(rows[0], (tuple, list)) and not hasattr(rows[0], "_fields"):
+        if (
+            schema is None
+            and rows
+            and isinstance(rows[0], (tuple, list))
+            and not hasattr(rows[0], "_fields")
+        ):
             schema = [f"_{number}" for number in range(1, len(rows[0]) + 1)]
         return Table(self.core.fromElements(rows, schema))
 
@@ -184,7 +206,7 @@ def _schema(method: str, given: Sequence[Any]) -> Any:
     if not given or given[0] is None:
         return None
     if len(given) > 1 or not isinstance(given[0], Schema):
-        raise NotSupportedError(f"{method}: expressions of fields are not supported. Pass Schema.new_builder()...build().")
+        raise NotSupportedError(
+            f"{method}: expressions of fields are not supported. Pass Schema.new_builder()...build()."
+        )
     return given[0].core
-
-

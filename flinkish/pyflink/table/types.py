@@ -129,7 +129,9 @@ class DataTypes(AbsentMethods):
         return own(CoreDataTypes.MAP(key_type, value_type), nullable)
 
     @staticmethod
-    def FIELD(name: str, data_type: CoreDataType, description: str | None = None) -> tuple[str, CoreDataType]:
+    def FIELD(
+        name: str, data_type: CoreDataType, description: str | None = None
+    ) -> tuple[str, CoreDataType]:
         """A field of a row."""
         return CoreDataTypes.FIELD(name, data_type)
 
@@ -160,7 +162,9 @@ _PLAIN: dict[str, Callable[[], TypeInformation]] = {
 def type_information(kind: CoreDataType) -> TypeInformation:
     """The type of such values as elements of a stream."""
     if kind.name == "ROW":
-        return Types.ROW_NAMED(list(kind.fields), [type_information(child) for child in kind.children])
+        return Types.ROW_NAMED(
+            list(kind.fields), [type_information(child) for child in kind.children]
+        )
     if kind.name == "ARRAY":
         return Types.LIST(type_information(kind.children[0]))
     if kind.name == "MAP":

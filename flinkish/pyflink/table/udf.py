@@ -49,10 +49,14 @@ class _Evaluated:
     def __getstate__(self) -> dict[str, Any]:
         return {"_function": self._function, "_opened": False}
 
-    def __call__(self, *arguments: Any) -> Any:
+    def openOnce(self) -> None:
+        """Call ``open``, unless that was done."""
         if not self._opened:
             self._function.open(FunctionContext())
             self._opened = True
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.openOnce()
         return self._function.eval(*arguments)
 
 
@@ -67,9 +71,13 @@ def udf(
 ) -> Any:
     """Make a function one that queries can call, behind ``create_temporary_function`` (PyFlink: ``udf``)."""
     if (udf_type or func_type) != "general":
-        raise NotSupportedError("udf: func_type='pandas' is not supported. Write the function for one row, and leave func_type out.")
+        raise NotSupportedError(
+            "udf: func_type='pandas' is not supported. Write the function for one row, and leave func_type out."
+        )
     if result_type is None:
-        raise IllegalArgumentError("udf: pass the type of the results, as in udf(f, result_type=DataTypes.STRING()).")
+        raise IllegalArgumentError(
+            "udf: pass the type of the results, as in udf(f, result_type=DataTypes.STRING())."
+        )
     if input_types is not None and isinstance(input_types, (DataType, str)):
         input_types = [input_types]
     kinds = None if input_types is None else tuple(map(as_core, input_types))
