@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -60,7 +60,7 @@ from flinkish.table.functions import FUNCTIONS, accepts
 from flinkish.table.text import Text
 from flinkish.table.user_functions import UserFunction
 
-Node: TypeAlias = exp.Expression
+Node: TypeAlias = exp.Expr
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,13 @@ def common_type(types: Sequence[DataType]) -> DataType | None:
     known = [kind.nullableIf(nullable) for kind in types if kind.name != "NULL"]
     if not known:
         return NULL
-    found = reduce(lambda one, other: one and _common(one, other), known[1:], known[0])
-    return None if found is None else found.nullableIf(nullable or len(known) < len(types))
+    found = known[0]
+    for other in known[1:]:
+        common = _common(found, other)
+        if common is None:
+            return None
+        found = common
+    return found.nullableIf(nullable or len(known) < len(types))
 
 
 def _common(one: DataType, other: DataType) -> DataType | None:
@@ -103,8 +108,9 @@ def _common(one: DataType, other: DataType) -> DataType | None:
         return one if one.precision >= other.precision else other
     if one.name == other.name and one.children and len(one.children) == len(other.children):
         children = [common_type([a, b]) for a, b in zip(one.children, other.children)]
-        if None not in children:
-            return replace(one, children=tuple(children))
+        known = tuple(child for child in children if child is not None)
+        if len(known) == len(children):
+            return replace(one, children=known)
     return None
 
 
@@ -152,7 +158,7 @@ class Analyser:
             self._text.fail(node, f"a condition has to be BOOLEAN, and this is {found.type}.")
         return found
 
-    def _unsupported(self, node: Node, what: str) -> Any:
+    def _unsupported(self, node: Node, what: str) -> NoReturn:
         self._text.refuse(
             node,
             what,
@@ -308,10 +314,10 @@ class Analyser:
         value, sign, unit = node.this, 1, node.args.get("unit")
         if isinstance(value, exp.Neg):
             value, sign = value.this, -1
-        span = isinstance(unit, exp.IntervalSpan)
-        names = (
-            (unit.this.name, unit.expression.name) if span else (unit.name if unit else "", None)
-        )
+        if isinstance(unit, exp.IntervalSpan):
+            names = (unit.this.name, unit.expression.name)
+        else:
+            names = (unit.name if unit else "", None)
         begin, end = (name.upper() if name else None for name in names)
         found = (
             times.interval(value.name, begin or "", end) if isinstance(value, exp.Literal) else None
@@ -326,7 +332,7 @@ class Analyser:
 
     def interval_alone(self, node: exp.Interval) -> Expression:
         """An interval that is not added to anything."""
-        return self._unsupported(node, "an INTERVAL as a value")
+        self._unsupported(node, "an INTERVAL as a value")
 
     def negation(self, node: exp.Neg) -> Expression:
         """``-x``."""
@@ -411,7 +417,7 @@ class Analyser:
             kind = str(what.this or "VALUE").upper()
             kind = "VALUE" if kind in ("FALSE", "NONE") else kind
             return self._call(node, "IS JSON", BOOLEAN.notNull(), jsons.is_json(kind), value)
-        return self._unsupported(node, "this kind of IS")
+        self._unsupported(node, "this kind of IS")
 
     def distinct_from(self, node: exp.Binary) -> Expression:
         """``IS [NOT] DISTINCT FROM``."""
@@ -460,7 +466,7 @@ class Analyser:
     def escape(self, node: exp.Escape) -> Expression:
         """``LIKE ... ESCAPE``."""
         if not isinstance(node.this, exp.Like):
-            return self._unsupported(node, "ESCAPE")
+            self._unsupported(node, "ESCAPE")
         return self.like(node.this, self.expression(node.expression))
 
     # ------------------------------------------------------------------ conditions
@@ -513,7 +519,7 @@ class Analyser:
             return value
         found = cast_kernel(value.type, kind)
         if found is None and value.type.children:
-            return self._unsupported(node, f"{value.type} as {kind}")
+            self._unsupported(node, f"{value.type} as {kind}")
         assert found is not None, (value.type, kind)
         return self._call(node, "CAST", kind.nullableIf(value.type.nullable), found[0], value)
 
@@ -537,7 +543,7 @@ class Analyser:
     def _of_values(self, node: Node, name: str, arguments: list[Expression]) -> Expression:
         function = FUNCTIONS.get(name)
         if function is None:
-            return self._unsupported(node, f"the function {name}")
+            self._unsupported(node, f"the function {name}")
         if not function.accepts(len(arguments)):
             self._text.fail(node, f"{name} does not take {len(arguments)} arguments.")
         for number, argument in enumerate(arguments):
@@ -578,7 +584,7 @@ class Analyser:
         except IllegalArgumentError as error:
             self._text.fail(node, str(error))
         if value.type.isText and wanted.isTimestamp and trying and wanted.name == "TIMESTAMP_LTZ":
-            return self._unsupported(node, "TRY_CAST of a text to TIMESTAMP_LTZ")
+            self._unsupported(node, "TRY_CAST of a text to TIMESTAMP_LTZ")
         found = cast_kernel(value.type, wanted)
         if found is None:
             self._text.refuse(
@@ -628,7 +634,7 @@ class Analyser:
         values = [self.expression(part) for part in parts]
         kind = _widest(self._common(node, values), values)
         if kind.children:
-            return self._unsupported(node, node.name.upper())
+            self._unsupported(node, node.name.upper())
         arguments = (self.converted(node, value, kind) for value in values)
         kernel = RowByRow(max if node.name.upper() == "GREATEST" else min)
         return self._call(node, node.name.upper(), kind, kernel, *arguments)
@@ -644,7 +650,7 @@ class Analyser:
         kind, digits = values[0].type, values[1] if len(values) == 2 else Literal(INT.notNull(), 0)
         if kind.isDecimal:
             if not isinstance(digits, Literal):
-                return self._unsupported(
+                self._unsupported(
                     node, f"{node.name.upper()} of a DECIMAL to digits that are no constant"
                 )
             kind = _rounded_decimal(kind, digits.value)
@@ -704,7 +710,7 @@ class Analyser:
         value, unit = self.expression(node.expression), node.name.upper()
         kernel = times.part_kernel(unit)
         if kernel is None:
-            return self._unsupported(node, f"EXTRACT of {unit}")
+            self._unsupported(node, f"EXTRACT of {unit}")
         if not accepts("time", value.type):
             self._text.fail(node, f"EXTRACT takes a time, and this is {value.type}.")
         if value.type.name == "TIME" and unit not in ("HOUR", "MINUTE", "SECOND"):
@@ -713,7 +719,7 @@ class Analyser:
             return Literal(BIGINT.notNull(), 0)
         return self._call(node, "EXTRACT", BIGINT.nullableIf(value.type.nullable), kernel, value)
 
-    def ceiling(self, node: exp.Expression) -> Expression:
+    def ceiling(self, node: exp.Expr) -> Expression:
         """``CEIL`` and ``FLOOR`` of a number, or of a time to a unit."""
         value, to = self.expression(node.this), node.args.get("to")
         up = isinstance(node, exp.Ceil)
@@ -722,9 +728,7 @@ class Analyser:
         kernel = times.rounding_kernel(to.name.upper(), up)
         months = up and value.type.isTimestamp and to.name.upper() in times.UNIT_MONTHS
         if kernel is None or months or not accepts("date or timestamp", value.type):
-            return self._unsupported(
-                node, f"{'CEIL' if up else 'FLOOR'} of {value.type} to {to.name}"
-            )
+            self._unsupported(node, f"{'CEIL' if up else 'FLOOR'} of {value.type} to {to.name}")
         return self._call(node, "CEIL" if up else "FLOOR", value.type, kernel, value, fails=up)
 
     def timestamp_add(self, node: Node, parts: Sequence[Node]) -> Expression:
@@ -739,7 +743,7 @@ class Analyser:
         size = Literal(BIGINT.notNull(), (times.UNIT_MONTHS if months else times.UNIT_MILLIS)[unit])
         kind = value.type.nullableIf(value.type.nullable or count.type.nullable)
         if kind.name == "DATE" and unit in ("HOUR", "MINUTE", "SECOND"):
-            return self._unsupported(node, f"TIMESTAMPADD of {unit} to a DATE")
+            self._unsupported(node, f"TIMESTAMPADD of {unit} to a DATE")
         add = RowByRow(_ADD_MONTHS if months else _ADD_MILLIS)
         return self._call(node, "TIMESTAMPADD", kind, add, value, count, size, fails=True)
 
@@ -825,7 +829,7 @@ class Analyser:
         if found:
             returning, rest = DataTypes.of(found[1]), clauses[found.end() :]
             if returning.name not in jsons.RETURNING and returning != STRING:
-                return self._unsupported(node, f"JSON_VALUE returning {returning}")
+                self._unsupported(node, f"JSON_VALUE returning {returning}")
         modes = {"EMPTY": jsons.NULL, "ERROR": jsons.NULL}
         defaults: dict[str, Expression] = {}
         pattern = r"(NULL|ERROR|DEFAULT\s+('(?:[^']|'')*'|-?[\w.]+))\s+ON\s+(EMPTY|ERROR)\s*"
@@ -836,10 +840,10 @@ class Analyser:
                 given = self._constant(node, found[2])
                 defaults[why] = self.converted(node, given, returning)
                 if not returning.isText and given.type.isText:
-                    return self._unsupported(node, "a DEFAULT of another type")
+                    self._unsupported(node, "a DEFAULT of another type")
             rest = rest[found.end() :]
         if rest.strip():
-            return self._unsupported(node, f"JSON_VALUE with {rest.strip()}")
+            self._unsupported(node, f"JSON_VALUE with {rest.strip()}")
         on = jsons.OnMissing(modes["EMPTY"], modes["ERROR"])
         others = [defaults.get(why, Literal(returning, None)) for why in ("EMPTY", "ERROR")]
         kernel = RowByRow(jsons.JsonValue(on, returning), nulls=True)
@@ -862,7 +866,7 @@ class Analyser:
         word = text.lstrip("-")
         if word.upper() in ("TRUE", "FALSE"):
             return Literal(BOOLEAN.notNull(), word.upper() == "TRUE")
-        found = self.literal(exp.Literal.number(word))
+        found = self.literal(exp.Literal(this=word, is_string=False))
         assert isinstance(found, Literal)
         return replace(found, value=-found.value) if negative else found
 
@@ -875,9 +879,9 @@ class Analyser:
         try:
             found = jsons.path_of(path.value)
         except Exception as error:
-            return self._unsupported(node, f"{error}:")
+            self._unsupported(node, f"{error}:")
         if found.several:
-            return self._unsupported(node, "a path with *")
+            self._unsupported(node, "a path with *")
         return text, path, parts[2].name.strip()
 
     def json_exists(self, node: Node, parts: Sequence[Node]) -> Expression:
@@ -885,7 +889,7 @@ class Analyser:
         text, path, clauses = self._json(node, parts)
         found = re.fullmatch(r"(?:(TRUE|FALSE|UNKNOWN|ERROR)\s+ON\s+ERROR)?", clauses, re.I)
         if found is None:
-            return self._unsupported(node, f"JSON_EXISTS with {clauses}")
+            self._unsupported(node, f"JSON_EXISTS with {clauses}")
         kernel = RowByRow(jsons.JsonExists((found[1] or "FALSE").upper()), nulls=True)
         fails = (found[1] or "").upper() == jsons.ERROR
         return self._call(node, "JSON_EXISTS", BOOLEAN, kernel, text, path, fails=fails)
@@ -913,7 +917,7 @@ class Analyser:
             modes[found[2].upper()] = found[1].upper()
             rest = rest[found.end() :]
         if rest.strip():
-            return self._unsupported(node, f"JSON_QUERY with {rest.strip()}")
+            self._unsupported(node, f"JSON_QUERY with {rest.strip()}")
         on = jsons.OnMissing(modes["EMPTY"], modes["ERROR"])
         kernel = RowByRow(jsons.JsonQuery(wrapper, on), nulls=True)
         return self._call(
@@ -939,7 +943,7 @@ class Analyser:
                 value.type.isNumeric or value.type.isText or value.type.name in ("BOOLEAN", "NULL")
             )
             if not plain or (isinstance(value, Call) and value.name.startswith("JSON_")):
-                return self._unsupported(node, f"{node.name.upper()} of {value.type} or of JSON")
+                self._unsupported(node, f"{node.name.upper()} of {value.type} or of JSON")
         return self._call(node, node.name.upper(), STRING.notNull(), kernel, *values)
 
 

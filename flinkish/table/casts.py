@@ -352,10 +352,10 @@ def text_of(given: DataType) -> Converter | None:
     if name == "MAP":
         return None  # Flink writes the keys in the order of their hashes
     children = [text_of(child) for child in given.children]
-    if not children or None in children:
+    known = [child for child in children if child is not None]
+    if not known or len(known) < len(children):
         return None
-    writers = tuple(partial(_or_null, child) for child in children)
-    return partial(_COMPOSITE[name], writers)
+    return partial(_COMPOSITE[name], tuple(partial(_or_null, child) for child in known))
 
 
 def java_double(value: float) -> str:
@@ -412,11 +412,11 @@ def _row_text(writers: tuple[Converter, ...], values: tuple[Any, ...]) -> str:
     return f"({', '.join(write(value) for write, value in zip(writers, values))})"
 
 
-_COMPOSITE = {"ARRAY": _array_text, "ROW": _row_text}
+_COMPOSITE: dict[str, Callable[..., str]] = {"ARRAY": _array_text, "ROW": _row_text}
 
 
 def _sized(write: Converter, name: str, length: int, value: Any) -> str:
-    text = write(value)[:length]
+    text: str = write(value)[:length]
     return text.ljust(length) if name == "CHAR" else text
 
 

@@ -95,10 +95,7 @@ class InputColumns:
         timestamps = records.timestamps
         if len(timestamps) and int(timestamps.min()) == NO_TIMESTAMP:
             position = int(timestamps.argmin())
-            raise MissingTimestampError(
-                f"{operator}: the element {shown(records.values[position])} has no timestamp, which the schema reads"
-                " as its rowtime. Call assignTimestampsAndWatermarks before fromDataStream."
-            )
+            raise MissingTimestampError(operator, records.values[position])
         return pa.array(timestamps * 1000).cast(ROWTIME.arrow)
 
 

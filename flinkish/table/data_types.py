@@ -325,7 +325,7 @@ _TOKEN = re.compile(r"\s*(`[^`]*`|\w+|[^\w\s])")
 class _TypeReader:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = [*_TOKEN.findall(text), ""]
+        self._tokens: list[str] = [*_TOKEN.findall(text), ""]
         self._next = 0
 
     def read(self) -> DataType:

@@ -414,7 +414,7 @@ class StreamTableEnvironment:
                 " TIMESTAMP_LTZ."
             )
         types = tuple(column.type for column in relation.columns)
-        streams = []
+        streams: list[DataStream[Row]] = []
         for branch in relation.branches:
             description = QueryDescription(
                 branch.input, branch.steps, names, types, rowtimes[0] if rowtimes else None, query

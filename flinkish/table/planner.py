@@ -74,7 +74,7 @@ class Planner:
             where = "" if error.place is None else f", {error.place}, at {error.place.text!r}"
             raise InvalidProgramError(f"{self._text.method}{where}: {error.message}.") from None
 
-    def _query(self, node: exp.Expression, steps: Mapping[str, Relation]) -> Relation:
+    def _query(self, node: exp.Expr, steps: Mapping[str, Relation]) -> Relation:
         with_ = node.args.get("with_")
         if with_ is not None:
             known = dict(steps)
@@ -151,11 +151,11 @@ class Planner:
             return replace(relation, columns=tuple(columns))
         return relation.then(Projection(tuple(expressions)), columns)
 
-    def _check_clauses(self, node: exp.Expression, known: set[str]) -> None:
+    def _check_clauses(self, node: exp.Expr, known: set[str]) -> None:
         for name, (what, fix) in _NOT_ON_STREAMS.items():
             found = node.args.get(name)
             if found:
-                self._text.refuse(found if isinstance(found, exp.Expression) else node, what, fix)
+                self._text.refuse(found if isinstance(found, exp.Expr) else node, what, fix)
         for name, found in node.args.items():
             if found and name not in known and name not in _NOT_ON_STREAMS:
                 self._text.refuse(node, name.strip("_").upper(), refusals.STATEMENT)
@@ -202,7 +202,7 @@ class Planner:
 
     # ------------------------------------------------------------------ FROM and JOIN
 
-    def _from(self, node: exp.Expression, steps: Mapping[str, Relation]) -> Relation:
+    def _from(self, node: exp.Expr, steps: Mapping[str, Relation]) -> Relation:
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             if node.args.get("joins"):
                 self._text.refuse(node, "a join in parentheses", refusals.SUBQUERY)
@@ -339,7 +339,7 @@ _NOTHING = Relation((), rows=StaticRows((), 1))
 """What a SELECT without FROM reads: one row without columns."""
 
 
-def _star(part: exp.Expression) -> str | None:
+def _star(part: exp.Expr) -> str | None:
     """The table of ``table.*``, an empty text for ``*``, None for anything else."""
     if isinstance(part, exp.Star):
         return ""
@@ -348,7 +348,7 @@ def _star(part: exp.Expression) -> str | None:
     return None
 
 
-def _name_of(node: exp.Expression) -> str:
+def _name_of(node: exp.Expr) -> str:
     return node.parts[-1].name if isinstance(node, exp.Column) else ""
 
 

@@ -76,7 +76,7 @@ def _text(value: Any, kind: DataType) -> str:
     write = text_of(kind)
     if value is None or write is None:
         return "<NULL>" if value is None else str(value)
-    return write(value)
+    return str(write(value))
 
 
 def _width(text: str) -> int:

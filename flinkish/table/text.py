@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NoReturn
 from sqlglot import exp, parser, tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import TokenType
 
 from flinkish.api.errors import InvalidProgramError, NotSupportedError
 from flinkish.table.expressions import Place
@@ -16,11 +17,11 @@ from flinkish.table.refusals import refusal_of_text
 _KEPT = ("EXTRACT", "TRIM", "SUBSTRING", "POSITION", "OVERLAY", "CEIL", "FLOOR")
 
 
-def _cast(self: Any) -> exp.Expression:
+def _cast(self: Any) -> exp.Expr:
     """``CAST(value AS type)``: the type is kept as a text."""
     name = self._prev.text if self._prev.text != "(" else self._tokens[self._index - 2].text
     value = self._parse_disjunction()
-    if not self._match(tokens.TokenType.ALIAS):
+    if not self._match(TokenType.ALIAS):
         self.raise_error("Expected AS")
     return exp.Anonymous(this=name.upper(), expressions=[value, exp.Literal.string(_rest(self))])
 
@@ -31,20 +32,20 @@ def _rest(self: Any) -> str:
     end = begin
     while self._curr is not None:
         kind = self._curr.token_type
-        if kind == tokens.TokenType.R_PAREN and depth == 0:
+        if kind == TokenType.R_PAREN and depth == 0:
             break
-        depth += (kind == tokens.TokenType.L_PAREN) - (kind == tokens.TokenType.R_PAREN)
+        depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
         end = self._curr.end + 1
         self._advance()
     return str(self.sql[begin:end])
 
 
-def _with_clauses(name: str) -> Callable[[Any], exp.Expression]:
+def _with_clauses(name: str) -> Callable[[Any], exp.Expr]:
     """``JSON_VALUE(text, path ...)``: what is behind the arguments is kept as a text, defaults as arguments."""
 
-    def parse(self: Any) -> exp.Expression:
+    def parse(self: Any) -> exp.Expr:
         arguments = [self._parse_disjunction()]
-        while self._match(tokens.TokenType.COMMA):
+        while self._match(TokenType.COMMA):
             arguments.append(self._parse_disjunction())
         clauses = exp.Literal.string(_rest(self))
         return exp.Anonymous(this=name, expressions=[*arguments, clauses])
@@ -52,10 +53,10 @@ def _with_clauses(name: str) -> Callable[[Any], exp.Expression]:
     return parse
 
 
-def _json_object(self: Any) -> exp.Expression:
+def _json_object(self: Any) -> exp.Expr:
     """``JSON_OBJECT(KEY key VALUE value, ... NULL ON NULL)``."""
     parts: list[Any] = []
-    while self._curr is not None and self._curr.token_type != tokens.TokenType.R_PAREN:
+    while self._curr is not None and self._curr.token_type != TokenType.R_PAREN:
         if self._match_text_seq("NULL", "ON", "NULL") or self._match_text_seq(
             "ABSENT", "ON", "NULL"
         ):
@@ -66,14 +67,14 @@ def _json_object(self: Any) -> exp.Expression:
         if not self._match_text_seq("VALUE"):
             self.raise_error("Expected VALUE")
         parts.append(self._parse_bitwise())
-        self._match(tokens.TokenType.COMMA)
+        self._match(TokenType.COMMA)
     return exp.Anonymous(this="JSON_OBJECT", expressions=parts)
 
 
-def _json_array(self: Any) -> exp.Expression:
+def _json_array(self: Any) -> exp.Expr:
     parts: list[Any] = []
     mode = exp.Literal.string("ABSENT")
-    while self._curr is not None and self._curr.token_type != tokens.TokenType.R_PAREN:
+    while self._curr is not None and self._curr.token_type != TokenType.R_PAREN:
         if self._match_text_seq("NULL", "ON", "NULL") or self._match_text_seq(
             "ABSENT", "ON", "NULL"
         ):
@@ -85,7 +86,7 @@ def _json_array(self: Any) -> exp.Expression:
         ):
             mode = exp.Literal.string(self._tokens[self._index - 3].text.upper())
             break
-        self._match(tokens.TokenType.COMMA)
+        self._match(TokenType.COMMA)
     return exp.Anonymous(this="JSON_ARRAY", expressions=[*parts, mode])
 
 
@@ -138,9 +139,9 @@ class Text:
             raise InvalidProgramError(
                 f"{method}: pass one query; there are {len(statements)} in the text."
             )
-        self.query: exp.Expression = statements[0]
+        self.query: exp.Expr = statements[0]
 
-    def place(self, node: exp.Expression) -> Place:
+    def place(self, node: exp.Expr) -> Place:
         """Where ``node`` stands: where the first of its parts does."""
         starts = [
             (part.meta["start"], part.meta["end"]) for part in node.walk() if "start" in part.meta
@@ -155,12 +156,12 @@ class Text:
         before = self.sql[:offset]
         return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
 
-    def error(self, node: exp.Expression, message: str) -> InvalidProgramError:
+    def error(self, node: exp.Expr, message: str) -> InvalidProgramError:
         """The error of a query that is wrong."""
         place = self.place(node)
         return InvalidProgramError(f"{self.method}, {place}, at {place.text!r}: {message}")
 
-    def fail(self, node: exp.Expression, message: str) -> NoReturn:
+    def fail(self, node: exp.Expr, message: str) -> NoReturn:
         """Raise the error of a query that is wrong."""
         raise self.error(node, message)
 
@@ -168,7 +169,7 @@ class Text:
         """The error of what is not supported."""
         return NotSupportedError(f"{self.method}, {place}: {place.text} is not supported. {fix}")
 
-    def refuse(self, node: exp.Expression, what: str, fix: str) -> NoReturn:
+    def refuse(self, node: exp.Expr, what: str, fix: str) -> NoReturn:
         """Raise the error of what is not supported."""
         place = self.place(node)
         raise self.refused(Place(place.line, place.column, what), fix)

@@ -75,7 +75,7 @@ def _iso_day_of_week(call: Call, values: Values) -> Values:
     return pc.day_of_week(values, count_from_zero=False, week_start=1).cast(pa.int64())
 
 
-def millis_of(value: Any) -> int:
+def millis_of(value: date | time) -> int:
     """A date, a timestamp or a time of day in ms."""
     if isinstance(value, datetime):
         return (value.replace(tzinfo=None) - EPOCH) // timedelta(milliseconds=1)
@@ -208,7 +208,7 @@ def _truncated(number: int, unit: int) -> int:
 
 
 def _months_between(begin: Any, end: Any) -> int:
-    months = (end.year - begin.year) * 12 + end.month - begin.month
+    months: int = (end.year - begin.year) * 12 + end.month - begin.month
     shifted = plus_months(begin, months)
     if months > 0 and shifted > end:
         return months - 1
