@@ -417,7 +417,7 @@ class Analyser:
             kind = str(what.this or "VALUE").upper()
             kind = "VALUE" if kind in ("FALSE", "NONE") else kind
             return self._call(node, "IS JSON", BOOLEAN.notNull(), jsons.is_json(kind), value)
-        self._unsupported(node, "this kind of IS")
+        return self._unsupported(node, "this kind of IS")
 
     def distinct_from(self, node: exp.Binary) -> Expression:
         """``IS [NOT] DISTINCT FROM``."""

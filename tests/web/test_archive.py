@@ -155,7 +155,9 @@ def test_the_logs_of_executors_are_linked_where_the_cluster_serves_them(monkeypa
     found = {
         **dict.fromkeys(("totalCores", "activeTasks", "failedTasks", "memoryUsed"), 1),
         **dict.fromkeys(("maxMemory", "totalDuration", "totalGCTime"), 1),
-        **{"id": "0", "hostPort": "worker:1", "isActive": True},
+        "id": "0",
+        "hostPort": "worker:1",
+        "isActive": True,
     }
     answers = {
         f"{ui}/api/v1/applications": [{"id": "app-1"}],
