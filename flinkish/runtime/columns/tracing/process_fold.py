@@ -132,8 +132,8 @@ class ProcessFold:
 
     @property
     def refused(self) -> bool:
-        """Whether the function cannot be followed, or has left the columns."""
-        return self._traces.reason is not None
+        """Whether the function cannot be followed. One that has left the columns can be."""
+        return self._traces.reason is not None and self.runs.difference is None
 
     def processed(self, run: KeyedRun, watermark: int, stored: Stored) -> Processed | None:
         """What the elements of ``run`` do. ``stored`` gives the value of a state by group, None where there is

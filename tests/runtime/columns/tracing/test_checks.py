@@ -135,7 +135,7 @@ def equal_is_never_the_same(monkeypatch):
 
 def timestamps_are_not_read(monkeypatch):
     """Undoes that asking whether there is a timestamp reads it."""
-    for context in (emitting_function._ElementContext, process_trace._Context):
+    for context in (emitting_function._ElementContext, process_trace.ContextStandIn):
         monkeypatch.setattr(context, "timestamp", lambda self: self._timestamp)
 
 
