@@ -45,8 +45,9 @@ collect_ignore = [
     "benchmarks/bytewax_job.py",
     "benchmarks/pathway_job.py",
     "benchmarks/pyflink_job.py",
+    "table/record_flink.py",
 ]
-"""Scripts that run their jobs as they are read."""
+"""Scripts that run their jobs as they are read, or need PyFlink."""
 
 LONGEST_SECONDS = 10.0
 """A test that takes longer is marked ``slow`` with a reason. One that is not fails after twice the

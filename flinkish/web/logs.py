@@ -11,6 +11,7 @@ import logging
 import threading
 import traceback
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -40,14 +41,12 @@ class ProgramLog:
     def __init__(self) -> None:
         self._lines: deque[LogLine] = deque(maxlen=RECORDS_KEPT)
         self._numbers = itertools.count(1)
-        self._made = logging.getLogRecordFactory()
         self._lock = threading.Lock()
-        logging.setLogRecordFactory(self._make)
+        _FACTORY.add(self)
 
     def close(self) -> None:
         """Stop keeping records."""
-        if logging.getLogRecordFactory() == self._make:
-            logging.setLogRecordFactory(self._made)
+        _FACTORY.remove(self)
 
     def after(self, number: int) -> list[LogLine]:
         """The records after that of ``number``, the oldest first."""
@@ -61,8 +60,8 @@ class ProgramLog:
             for line in self.after(0)
         )
 
-    def _make(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
-        record = self._made(*args, **kwargs)
+    def keep(self, record: logging.LogRecord) -> None:
+        """Keep a record that has just been created."""
         if str(record.name).partition(".")[0] not in _NOT_OF_USERS:
             message = _message(record)
             at, level = round(record.created * 1000), record.levelname
@@ -70,7 +69,40 @@ class ProgramLog:
                 self._lines.append(
                     LogLine(next(self._numbers), at, level, record.name, message[:_MESSAGE])
                 )
+
+
+class _Factory:
+    """The factory of log records while any ``ProgramLog`` is open. There is one, as logs may be closed in any order."""
+
+    def __init__(self) -> None:
+        self._logs: tuple[ProgramLog, ...] = ()
+        self._before: Callable[..., logging.LogRecord] | None = None
+        """The factory that this one replaced, None while it is not installed."""
+        self._lock = threading.Lock()
+
+    def add(self, log: ProgramLog) -> None:
+        with self._lock:
+            self._logs = (*self._logs, log)
+            if self._before is None:
+                self._before = logging.getLogRecordFactory()
+                logging.setLogRecordFactory(self)
+
+    def remove(self, log: ProgramLog) -> None:
+        with self._lock:
+            self._logs = tuple(each for each in self._logs if each is not log)
+            # One that was set since may call this one
+            if not self._logs and logging.getLogRecordFactory() is self:
+                logging.setLogRecordFactory(self._before or logging.LogRecord)
+                self._before = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = (self._before or logging.LogRecord)(*args, **kwargs)
+        for log in self._logs:
+            log.keep(record)
         return record
+
+
+_FACTORY = _Factory()
 
 
 def _message(record: logging.LogRecord) -> str:

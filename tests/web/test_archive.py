@@ -17,6 +17,7 @@ import pytest
 import flinkish as fl
 from flinkish.api.execution.client import JobStatus
 from flinkish.web import executors
+from flinkish.web.logs import ProgramLog
 from flinkish.web.server import WebServer
 from tests.web.jobs import Client, details
 
@@ -78,6 +79,7 @@ def test_a_damaged_archive_and_one_that_cannot_be_made(tmp_path):
 
 
 def test_logs_of_the_program(capfd):
+    before = logging.getLogRecordFactory()
     with closing(WebServer()) as server:
         logging.getLogger("shop").warning("price %d is low", 3)
         logging.getLogger("shop").info("of no level that counts")
@@ -93,7 +95,7 @@ def test_logs_of_the_program(capfd):
         with urlopen(f"{server.address}/api/jobmanager/log") as answer:
             assert b"WARNING  shop: price 3 is low" in answer.read()
     made = logging.getLogRecordFactory()
-    assert made is logging.LogRecord
+    assert made is before
 
 
 def test_logs_of_functions_in_workers_name_their_operator():
@@ -148,6 +150,17 @@ def test_a_batch_is_profiled_on_demand():
             client.cancel()
         with pytest.raises(fl.IllegalStateError, match="has ended"):
             client.profileBatch()
+
+
+def test_logs_are_closed_in_any_order():
+    before = logging.getLogRecordFactory()
+    first, second = ProgramLog(), ProgramLog()
+    first.close()
+    logging.getLogger("shop").warning("for the second")
+    second.close()
+    assert logging.getLogRecordFactory() is before
+    assert [line.message for line in first.after(0)] == []
+    assert [line.message for line in second.after(0)] == ["for the second"]
 
 
 def test_the_logs_of_executors_are_linked_where_the_cluster_serves_them(monkeypatch):
