@@ -127,11 +127,11 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
             return records.timed(records.timestamps)
         values, extracted = self._extracted(self._extract, records)
         if set(map(type, extracted)) != {int}:
-            extracted = [self._checked(timestamp) for timestamp in extracted]
+            extracted = list(map(self._checked, extracted, values))
         try:
             timestamps = timestamps_of(extracted)
         except OverflowError:
-            timestamps = timestamps_of([self._checked(timestamp) for timestamp in extracted])
+            timestamps = timestamps_of(list(map(self._checked, extracted, values)))
         self.lookAt(timestamps)
         if values is records.values:
             return records.timed(timestamps)
@@ -176,7 +176,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
                 if extract is not None:
                     timestamp = extract(value, timestamp)
                     if type(timestamp) is not int or not fits_long(timestamp):
-                        timestamp = self._checked(timestamp)
+                        timestamp = self._checked(timestamp, value)
                 collect(value, timestamp)
                 noted(i, value, timestamp)
                 if not self._looked:
@@ -228,7 +228,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
             wanted = earliest((wanted, idle))
         return wanted
 
-    def _checked(self, timestamp: Any) -> int:
+    def _checked(self, timestamp: Any, value: Any) -> int:
         try:
             checked = index(timestamp)
         except TypeError:
@@ -236,8 +236,8 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
         if checked is None or not fits_long(checked):
             raise IllegalArgumentError(
                 f"{self.name}: the timestamp assigner gave {shown(timestamp)} of type"
-                f" {type(timestamp).__name__}. Return int milliseconds since the epoch, such as"
-                " int(seconds * 1000), that 64 bits hold."
+                f" {type(timestamp).__name__} for the element {shown(value)}. Return int milliseconds since the epoch,"
+                " such as int(seconds * 1000), that 64 bits hold; filter out elements without a time before."
             )
         return checked
 

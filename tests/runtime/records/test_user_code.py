@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 import subprocess
 import sys
 import threading
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import flinkish as fl
-from flinkish.api.errors import InternalError, UserFunctionError
+from flinkish.api.errors import IllegalArgumentError, InternalError, UserFunctionError
 from flinkish.runtime.records.user_code import mapped, user_code_of
 from flinkish.testing import StreamTestHarness
 from tests.engines import in_batches, on_harness
@@ -306,6 +307,19 @@ def test_a_gauge_that_raises_is_named():
 def test_a_verdict_that_is_neither_true_nor_false_names_the_element():
     with pytest.raises(UserFunctionError, match=r"Filter: .*ValueError.*on the element 1"):
         on_harness(lambda s: s.filter(lambda v: np.array([v, v])), VALUES)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("run", [on_harness, in_batches])
+@pytest.mark.parametrize("time", [None, 2.5, 2**63])
+def test_a_timestamp_that_is_none_names_the_element(run, time):
+    strategy = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
+        lambda value, _: time if value == VALUES[1] else value
+    )
+    message = re.escape(
+        f"assigner gave {time} of type {type(time).__name__} for the element {VALUES[1]}."
+    )
+    with pytest.raises(IllegalArgumentError, match=message):
+        run(lambda s: s.assignTimestampsAndWatermarks(strategy), VALUES)
 
 
 def test_what_comes_before_the_exception_was_called_once():
