@@ -125,6 +125,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     savepoint.add_argument("directory", help="a path, or a URI such as s3://bucket/savepoint")
     savepoint.add_argument("--check", action="store_true", help="compare all checksums first")
     savepoint.add_argument("--json", action="store_true", help="as JSON")
+    savepoint.add_argument(
+        "--keys", metavar="N", type=int, default=0, help="of each state the N largest keys"
+    )
     savepoint.set_defaults(command=_savepoint, shows_traceback=False)
 
     doctor = commands.add_parser("doctor", help="try what jobs need on this machine")
@@ -385,9 +388,9 @@ def _explain(given: argparse.Namespace) -> int:
 
 def _savepoint(given: argparse.Namespace) -> None:
     if given.job is not None:
-        if given.check or given.json:
+        if given.check or given.json or given.keys:
             raise IllegalArgumentError(
-                "savepoint JOB DIRECTORY writes one; --check and --json go with DIRECTORY alone."
+                "savepoint JOB DIRECTORY writes one; --check, --json and --keys go with DIRECTORY alone."
             )
         trigger_savepoint(the_job(given.job), given.directory)
         return
@@ -404,7 +407,7 @@ def _savepoint(given: argparse.Namespace) -> None:
             f"{directory.path}: all {len(metadata.fields['files'])} file(s) are as they were written.",
             file=sys.stderr,
         )
-    summary = SavepointSummary.of(directory)
+    summary = SavepointSummary.of(directory, given.keys)
     print(json.dumps(summary.asDict(), indent=1) if given.json else "\n".join(summary.lines()))
 
 

@@ -405,6 +405,35 @@ def test_savepoint_shows_operators_states_and_positions(savepoint, capsys):
     assert described["version"] == 2
 
 
+class Kept(fl.KeyedStateBootstrapFunction):
+    def open(self, context):
+        self.kept = self.getRuntimeContext().getListState(fl.ListStateDescriptor("kept"))
+
+    def processElement(self, value, ctx):
+        self.kept.add(value)
+
+
+def test_savepoint_names_the_largest_keys(tmp_path, capsys):
+    words = ["small"] * 2 + ["large"] * 500 + ["medium"] * 50
+    kept = fl.OperatorTransformation.bootstrapWith(words).keyBy(lambda w: w).transform(Kept())
+    writer = fl.SavepointWriter.newSavepoint(maxParallelism=4)
+    writer.withOperator(fl.OperatorIdentifier.forUid("words"), kept).write(f"{tmp_path}/words")
+    assert main(["savepoint", "--keys", "2", f"{tmp_path}/words"]) == 0
+    found = re.search(
+        r"largest keys: 'large' [\d.]+ kB, 'medium' \d+ bytes", capsys.readouterr().out
+    )
+    assert found is not None
+    assert main(["savepoint", "--keys", "1", "--json", f"{tmp_path}/words"]) == 0
+    (state,) = json.loads(capsys.readouterr().out)["operators"]["words"]["states"]
+    (largest,) = state["largestKeys"]
+    assert largest["key"] == "'large'"
+    assert 500 <= largest["bytes"] < state["bytes"] * 2
+    assert main(["savepoint", "--json", f"{tmp_path}/words"]) == 0
+    assert "largestKeys" not in capsys.readouterr().out
+    assert main(["savepoint", "--keys", "1", "job", f"{tmp_path}/words"]) == 1
+    assert "--keys go with DIRECTORY alone" in capsys.readouterr().err
+
+
 def test_savepoint_check_names_the_file_that_was_altered(savepoint, capsys):
     assert main(["savepoint", "--check", savepoint.as_uri()]) == 0
     assert "all 1 file(s) are as they were written" in capsys.readouterr().err

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from flinkish.api.errors import CorruptCheckpointError
+from flinkish.api.errors import CorruptCheckpointError, shown
+from flinkish.api.stored_values import pickled
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.deployment.savepoint.files import SavepointDirectory
 from flinkish.deployment.savepoint.metadata import SavepointMetadata
@@ -16,8 +18,11 @@ from flinkish.runtime.savepoint.redistribution import decoded_section
 from flinkish.runtime.savepoint.saved_state import (
     GATES,
     KEYED,
+    MAPS,
     OPERATOR,
     TIMERS,
+    VALUES,
+    WINDOWS,
     SavedState,
     decoded,
 )
@@ -36,6 +41,22 @@ class StateSummary:
     first: int = MAX_TIMESTAMP
     last: int = MIN_TIMESTAMP
     """When the first and the last timer is due (ms)."""
+    bytesByKey: Counter[Any] | None = field(default_factory=Counter)
+    """What ``measure`` has found; None if values cannot be read, as the class of one is missing."""
+
+    def measure(self, saved: SavedState) -> None:
+        """Add the bytes of a part by key."""
+        if saved.table not in (VALUES, MAPS, WINDOWS) or self.bytesByKey is None:
+            return
+        try:
+            keys, values = decoded_section(saved, "keys"), decoded_section(saved, "values")
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # of a class of the user's
+            self.bytesByKey = None
+            return
+        for key, value in zip(keys, values):
+            self.bytesByKey[key] += len(pickled(value))
 
     def add(self, saved: SavedState) -> None:
         """Add a part of it."""
@@ -66,10 +87,13 @@ class OperatorSummary:
     watermark: int | None = None
     """The lowest of its key groups; None before the first."""
 
-    def add(self, saved: SavedState) -> None:
-        """Add a row of it."""
+    def add(self, saved: SavedState, measured: bool) -> None:
+        """Add a row of it. ``measured``: also the bytes of each key."""
         if saved.table in KEYED:
-            self._state(saved.table, saved.state).add(saved)
+            state = self._state(saved.table, saved.state)
+            state.add(saved)
+            if measured:
+                state.measure(saved)
         elif saved.table == OPERATOR:
             (snapshot,) = decoded(saved.operator, saved.table, saved.state, saved.content)
             for kind, name, entries in _operator_states(snapshot):
@@ -104,9 +128,11 @@ class SavepointSummary:
     metadata: SavepointMetadata
     operators: dict[str, OperatorSummary]
     bytes: int
+    largestKeys: int = 0
+    """How many of the keys with the most bytes are shown of each state."""
 
     @classmethod
-    def of(cls, directory: SavepointDirectory) -> SavepointSummary:
+    def of(cls, directory: SavepointDirectory, largestKeys: int = 0) -> SavepointSummary:
         """The savepoint in ``directory``, whose rows are read and not checked."""
         metadata = directory.readMetadata()
         names = metadata.names
@@ -114,11 +140,13 @@ class SavepointSummary:
         for saved in directory.states():
             uid = saved.operator
             try:
-                operators.setdefault(uid, OperatorSummary(uid, names.get(uid, uid))).add(saved)
+                operator = operators.setdefault(uid, OperatorSummary(uid, names.get(uid, uid)))
+                operator.add(saved, measured=largestKeys > 0)
             except CorruptCheckpointError:
                 # A snapshot with a value whose class is missing
                 continue
-        return cls(directory.path, metadata, operators, sum(directory.sizes().values()))
+        size = sum(directory.sizes().values())
+        return cls(directory.path, metadata, operators, size, largestKeys)
 
     def lines(self) -> Iterator[str]:
         """The same as text."""
@@ -140,10 +168,22 @@ class SavepointSummary:
             yield f"{uid}  ({operator.name}), watermark {_time(operator.watermark)}"
             for state in operator.states.values():
                 yield f"    {_described(state)}"
+                largest = self._largest(state)
+                if largest:
+                    listed = ", ".join(f"{key} {_bytes(size)}" for key, size in largest)
+                    yield f"        largest keys: {listed}"
+                elif largest is None:
+                    yield "        largest keys: a class of its values is missing here"
         for uid, source in fields["sources"].items():
             yield ""
             yield f"{uid}  ({self.metadata.names.get(uid, uid)}), a {source['type']}"
             yield f"    goes on at {source['position'] or source['offset'] or 'no known position'}"
+
+    def _largest(self, state: StateSummary) -> list[tuple[str, int]] | None:
+        """Keys as text, and their bytes, the largest first; None if they cannot be read."""
+        if state.bytesByKey is None:
+            return None
+        return [(shown(key), size) for key, size in state.bytesByKey.most_common(self.largestKeys)]
 
     def asDict(self) -> dict[str, Any]:
         """The same for JSON."""
@@ -156,11 +196,22 @@ class SavepointSummary:
                 uid: {
                     "name": operator.name,
                     "watermark": operator.watermark,
-                    "states": [_fields(state) for state in operator.states.values()],
+                    "states": [
+                        _fields(state) | self._largest_fields(state)
+                        for state in operator.states.values()
+                    ],
                 }
                 for uid, operator in sorted(self.operators.items())
             },
         }
+
+    def _largest_fields(self, state: StateSummary) -> dict[str, Any]:
+        if not self.largestKeys:
+            return {}
+        largest = self._largest(state)
+        if largest is None:
+            return {"largestKeys": None}
+        return {"largestKeys": [{"key": key, "bytes": size} for key, size in largest]}
 
 
 def _fields(state: StateSummary) -> dict[str, Any]:
