@@ -76,8 +76,10 @@ soak: $(READY)
 	$(BIN)/python -m tests.reliability.soak build/soak $(if $(MINUTES),--minutes $(MINUTES))
 
 # Kills a job two hundred times, and compares with a run without kills; goes on where it was interrupted (build/kills).
+# And a client of Spark Connect and its server, each once.
 kills: $(READY)
 	$(BIN)/pytest -m kills tests/reliability
+	$(BIN)/pytest -m "kills and connect" tests/spark/connect
 
 # Kills a job from topic to topic a hundred times, or KILLS, with its broker; and looks what a consumer finds.
 # With DIRECTORY it goes on where the last time ended.

@@ -117,6 +117,8 @@ class StoredBatches(Delivery):
         self._delivered = self._noted = self._read_note()
         self._notes = 0
         self._ended = threading.Event()
+        self._finished = threading.Event()
+        """Set when nothing asks the server any more, a while after the query has ended."""
         self._thread: threading.Thread | None = None
 
     def writerOf(self, frames: DataFrame) -> DataStreamWriter:
@@ -127,7 +129,7 @@ class StoredBatches(Delivery):
         try:
             query = _started(start)
         except BaseException:
-            self._ended.set()
+            self._finished.set()
             raise
         self._thread = threading.Thread(
             target=self._follow, args=(query,), name="flinkish sinks", daemon=True
@@ -142,14 +144,17 @@ class StoredBatches(Delivery):
 
     def finish(self) -> None:
         self._ended.set()
-        if self._thread is not None:
-            self._thread.join()
-        if not self._server.listens():
-            return
-        last = self._storage.lastBatch(_COMMITS)
-        with suppress(_StoppedError):
-            self._deliver_up_to(NOTHING if last is None else last)
-        self._note()
+        try:
+            if self._thread is not None:
+                self._thread.join()
+            if not self._server.listens():
+                return
+            last = self._storage.lastBatch(_COMMITS)
+            with suppress(_StoppedError):
+                self._deliver_up_to(NOTHING if last is None else last)
+            self._note()
+        finally:
+            self._finished.set()
 
     def lastBatch(self) -> int | None:
         return None if self._delivered == NOTHING else self._delivered
@@ -177,7 +182,7 @@ class StoredBatches(Delivery):
     def _watch(self) -> None:
         """Close the client once nothing listens where its server was. Else each call tries again for ten minutes."""
         heard = time.monotonic()
-        while not self._ended.wait(_WATCH_SECONDS):
+        while not self._finished.wait(_WATCH_SECONDS):
             if self._server.listens():
                 heard = time.monotonic()
             elif time.monotonic() - heard > _GONE_SECONDS:

@@ -9,7 +9,7 @@ from tests.reliability.processes import kill, launched, tree_of
 from tests.spark.connect.client_job import build, written
 from tests.spark.waiting import wait_for
 
-pytestmark = [pytest.mark.connect, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.connect, pytest.mark.kills, pytest.mark.timeout(600)]
 
 
 def check_goes_on(env, directory):
