@@ -59,9 +59,9 @@ def test_what_waits_for_a_server_that_is_gone_ends_with_its_query(monkeypatch):
     monkeypatch.setattr(delivery, "_WATCH_SECONDS", 0.05)
     monkeypatch.setattr(delivery, "_GONE_SECONDS", 1.0)
     server = GoneServer()
-    query = GoneQuery(server)
+    query: Any = GoneQuery(server)
     batches = StoredBatches(cast(Any, None), cast(Any, server), cast(Any, NoCheckpoint()))
-    assert batches.started(lambda: cast(Any, query)) is query
+    assert batches.started(lambda: query) is query
     assert query.asked.wait(20)
     finished = threading.Thread(target=batches.finish, daemon=True)
     finished.start()
