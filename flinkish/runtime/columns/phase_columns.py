@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from flinkish.api.functions.state import State, ValueState
 from flinkish.runtime.columns.path import ColumnPath
-from flinkish.runtime.columns.process_check import MOST_ELEMENTS, CalledContext
+from flinkish.runtime.columns.process_check import KeyCheck
 from flinkish.runtime.columns.process_columns import LEAST_ELEMENTS, by_first
-from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
 from flinkish.runtime.columns.tracing.folding import first_positions
 from flinkish.runtime.columns.tracing.phase_fold import SOMETHING, Keys, Phased, PhaseFold, Writes
 from flinkish.runtime.columns.tracing.process_fold import KeyedRun
@@ -197,32 +195,16 @@ class _StateWrites:
             self._done = end
 
 
-class PhaseCheck:
-    """Calls a function for some elements of one key, and compares what it does with what its columns do. The states of the
-    key are as before when the check is done."""
-
-    def __init__(self, fold: PhaseFold, run: KeyedRun, watermark: int) -> None:
-        self._fold = fold
-        self._watermark = watermark
-        seed = fold.runs.seed
-        special = chosen(run.values, fold.runs.checks, seed)
-        self._group = int(run.groups[special[seed % len(special)]])
-        places = np.flatnonzero(run.groups == self._group)
-        odd = special[run.groups[special] == self._group]
-        if len(places) > MOST_ELEMENTS:
-            places = np.union1d(places[:MOST_ELEMENTS], odd)
-        groups = np.zeros(len(places), dtype=np.intp)
-        keys = run.keys.take(pa.array(places))
-        self._part = KeyedRun(run.values.take(places), run.timestamps[places], keys, groups, 1)
-        self._elements = elements_at(run.values, places)
+class PhaseCheck(KeyCheck[PhaseFold]):
+    """Checks a function that runs in phases."""
 
     def difference(self, operator: OnTimerOperator, distinct: Sequence[Any]) -> str | None:
         """What differs, None if nothing does, or if columns do not tell."""
-        key, backend = distinct[self._group], operator.backend
-        phased = self._fold.processed(self._part, self._watermark, Keys([key], None))
+        key, backend = distinct[self.group], operator.backend
+        phased = self.fold.processed(self.part, self.watermark, Keys([key], None))
         if phased is None or len(phased.called):
             return None
-        values = [s for s in self._fold.states if isinstance(s, TableValueState)]
+        values = [s for s in self.fold.states if isinstance(s, TableValueState)]
         before = [state.storedUnder([key])[0] for state in values]
         after = list(before)
         for writes in phased.writes:
@@ -237,31 +219,4 @@ class PhaseCheck:
             list(zip(emitting.tolist(), rows)),
             phased.timers.timestamps.tolist(),
         )
-
-        def called(_: int) -> Any:
-            backend.currentKey = key
-            try:
-                return self._called(key, values)
-            finally:
-                backend.currentKey = key
-                for state, value in zip(values, before):
-                    state.clear() if value is None else state.update(value)
-
-        def elements(_: int) -> Any:
-            return key, self._elements
-
-        return difference_of(np.zeros(1, np.intp), elements, lambda _: columns, called)
-
-    def _called(self, key: Any, states: Sequence[TableValueState]) -> Any:
-        timers: list[int] = []
-        results: list[tuple[int, Any]] = []
-        times = self._part.timestamps.tolist()
-        for number, (element, time) in enumerate(zip(self._elements, times)):
-            out = Collected()
-            context = CalledContext(key, time, self._watermark, timers)
-            returned = self._fold.function(element, context, out)
-            if returned is not None:
-                out.collectReturned(returned)
-            results += [(number, result) for result in out.results]
-        after = [state.storedUnder([key])[0] for state in states]
-        return after, results, list(dict.fromkeys(timers))
+        return self.differenceOf(columns, backend, key, list(zip(values, before)))

@@ -4,13 +4,14 @@ columns do."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from flinkish.api.functions.state import ValueState
 from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
+from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
 from flinkish.runtime.columns.tracing.process_fold import KeyedRun, ProcessFold
 from flinkish.runtime.records.records import NO_TIMESTAMP
 from flinkish.runtime.state.backend import KeyedStateBackend
@@ -20,28 +21,85 @@ MOST_ELEMENTS = 16
 """So many elements of a key are called."""
 
 
-class ProcessCheck:
+Before: TypeAlias = Sequence[tuple[TableValueState, Any]]
+"""States, and the value that each has."""
+
+
+class Checked(Protocol):
+    """A function over columns that is checked."""
+
+    @property
+    def function(self) -> Callable[..., Any]: ...
+
+    @property
+    def runs(self) -> ColumnRuns: ...
+
+
+F = TypeVar("F", bound=Checked)
+
+
+class KeyCheck(Generic[F]):
     """For one key of a run. Of a key with many elements a few are processed for themselves, over columns and one by
     one. The states of the key are as before when the check is done."""
 
-    def __init__(self, fold: ProcessFold, run: KeyedRun, watermark: int) -> None:
-        self._fold = fold
-        self._watermark = watermark
+    def __init__(self, fold: F, run: KeyedRun, watermark: int) -> None:
+        self.fold = fold
+        self.watermark = watermark
         seed = fold.runs.seed
         special = chosen(run.values, fold.runs.checks, seed)
-        self._group = int(run.groups[special[seed % len(special)]])
-        places = np.flatnonzero(run.groups == self._group)
-        odd = special[run.groups[special] == self._group]
+        self.group = int(run.groups[special[seed % len(special)]])
+        places = np.flatnonzero(run.groups == self.group)
+        odd = special[run.groups[special] == self.group]
         if len(places) > MOST_ELEMENTS:
             places = np.union1d(places[:MOST_ELEMENTS], odd)
         groups = np.zeros(len(places), dtype=np.intp)
         keys = run.keys.take(pa.array(places))
-        self._part = KeyedRun(run.values.take(places), run.timestamps[places], keys, groups, 1)
+        self.part = KeyedRun(run.values.take(places), run.timestamps[places], keys, groups, 1)
         self._elements = elements_at(run.values, places)
+
+    def differenceOf(
+        self, columns: Any, backend: KeyedStateBackend, key: Any, before: Before
+    ) -> str | None:
+        """What the function does else than ``columns``: the states after the elements, what is emitted for each, and
+        the timers. ``before``: the states, and what they hold."""
+
+        def called(_: int) -> Any:
+            backend.currentKey = key
+            try:
+                return self._called(key, [state for state, _ in before])
+            finally:
+                backend.currentKey = key
+                for state, value in before:
+                    state.clear() if value is None else state.update(value)
+
+        def elements(_: int) -> Any:
+            return key, self._elements
+
+        return difference_of(np.zeros(1, np.intp), elements, lambda _: columns, called)
+
+    def _called(self, key: Any, states: Sequence[TableValueState]) -> Any:
+        function = self.fold.function
+        timers: list[int] = []
+        results: list[tuple[int, Any]] = []
+        for number, (element, time) in enumerate(
+            zip(self._elements, self.part.timestamps.tolist())
+        ):
+            out = Collected()
+            context = CalledContext(key, time, self.watermark, timers)
+            returned = function(element, context, out)
+            if returned is not None:
+                out.collectReturned(returned)
+            results += [(number, result) for result in out.results]
+        after = [state.storedUnder([key])[0] for state in states]
+        return after, results, list(dict.fromkeys(timers))
+
+
+class ProcessCheck(KeyCheck[ProcessFold]):
+    """Checks a function that folds."""
 
     def difference(self, backend: KeyedStateBackend, distinct: Sequence[Any]) -> str | None:
         """What differs, None if nothing does."""
-        key = distinct[self._group]
+        key = distinct[self.group]
         states: list[TableValueState] = []
 
         def stored(state: ValueState[Any]) -> list[Any]:
@@ -49,7 +107,7 @@ class ProcessCheck:
             states.append(state)
             return state.storedUnder([key])
 
-        processed = self._fold.processed(self._part, self._watermark, stored)
+        processed = self.fold.processed(self.part, self.watermark, stored)
         if processed is None:
             return None
         before = [state.storedUnder([key])[0] for state in states]
@@ -60,36 +118,7 @@ class ProcessCheck:
         results = [] if processed.results is None else processed.results.rows()
         emitting = processed.emitting.tolist()
         columns = after, list(zip(emitting, results)), [time for _, time in processed.timers]
-
-        def called(_: int) -> Any:
-            backend.currentKey = key
-            try:
-                return self._called(key, states)
-            finally:
-                backend.currentKey = key
-                for state, value in zip(states, before):
-                    state.clear() if value is None else state.update(value)
-
-        def elements(_: int) -> Any:
-            return key, self._elements
-
-        return difference_of(np.zeros(1, np.intp), elements, lambda _: columns, called)
-
-    def _called(self, key: Any, states: Sequence[TableValueState]) -> Any:
-        function: Callable[..., Any] = self._fold.function
-        timers: list[int] = []
-        results: list[tuple[int, Any]] = []
-        for number, (element, time) in enumerate(
-            zip(self._elements, self._part.timestamps.tolist())
-        ):
-            out = Collected()
-            context = CalledContext(key, time, self._watermark, timers)
-            returned = function(element, context, out)
-            if returned is not None:
-                out.collectReturned(returned)
-            results += [(number, result) for result in out.results]
-        after = [state.storedUnder([key])[0] for state in states]
-        return after, results, list(dict.fromkeys(timers))
+        return self.differenceOf(columns, backend, key, list(zip(states, before)))
 
 
 class CalledContext:

@@ -127,14 +127,7 @@ class HashedPages:
         mixed_hashes = mixed(hashes)
         buckets = np.array(slots)[mixed_hashes & np.uint32(len(slots) - 1)]
         used: list[int] = np.unique(buckets).tolist()
-        # The blocks of all used pages are numbered one after another
-        first, depth, mask = np.zeros((3, len(slots)), dtype=np.uint32)
-        end = 0
-        for bucket in used:
-            page = self._page(bucket)
-            first[bucket], depth[bucket], mask[bucket] = end, page.depth, page.mask
-            end += page.mask + 1
-        numbers = first[buckets] + (mixed_hashes >> depth[buckets] & mask[buckets])
+        numbers, first, end = self._numbered(mixed_hashes, buckets, used)
         distinct, places = np.unique(numbers, return_inverse=True)
         begins = np.searchsorted(distinct, [*first[used], end]).tolist()
         blocks: list[StoredBlock] = []
@@ -142,6 +135,19 @@ class HashedPages:
             numbers_of_page = (distinct[begin:until] - first[bucket]).tolist()
             blocks += map(self._pages[bucket].block, numbers_of_page)
         return map(blocks.__getitem__, places.tolist())
+
+    def _numbered(
+        self, mixedHashes: Hashes, buckets: NDArray[np.intp], used: Sequence[int]
+    ) -> tuple[Hashes, Hashes, int]:
+        """The number of each hash's block, where the blocks of the ``used`` pages are numbered one after another; the
+        first number of each bucket, and how many there are."""
+        first, depth, mask = np.zeros((3, len(self._slots)), dtype=np.uint32)
+        end = 0
+        for bucket in used:
+            page = self._page(bucket)
+            first[bucket], depth[bucket], mask[bucket] = end, page.depth, page.mask
+            end += page.mask + 1
+        return first[buckets] + (mixedHashes >> depth[buckets] & mask[buckets]), first, end
 
     def write(self, keyHash: int, name: Any) -> StoredBlock:
         """The block of that hash, for changing the entry of that name."""
@@ -165,14 +171,7 @@ class HashedPages:
         counts = np.bincount(buckets, minlength=len(slots))
         used: list[int] = np.flatnonzero(counts).tolist()
         self._make(used, mixed_hashes)
-        # The blocks of all used pages are numbered one after another
-        first, depth, mask = np.zeros((3, len(slots)), dtype=np.uint32)
-        end = 0
-        for bucket in used:
-            page = self._page(bucket)
-            first[bucket], depth[bucket], mask[bucket] = end, page.depth, page.mask
-            end += page.mask + 1
-        numbers = first[buckets] + (mixed_hashes >> depth[buckets] & mask[buckets])
+        numbers, first, end = self._numbered(mixed_hashes, buckets, used)
         present = np.flatnonzero(np.bincount(numbers, minlength=end))
         places = np.zeros(end, dtype=np.intp)
         places[present] = np.arange(len(present))
