@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import getattr_static
-from types import MethodType
 from typing import Any, Literal, Protocol, TypeAlias
 
 from flinkish.api.functions.runtime_context import RuntimeContext
@@ -18,14 +17,13 @@ from flinkish.api.functions.state import ListState, MapState, State, ValueState
 from flinkish.runtime.columns.tracing.emissions import (
     MOST_EFFECTS,
     Emissions,
-    Emitting,
     Slot,
     parts_of_value,
 )
 from flinkish.runtime.columns.tracing.expressions import Constant, Expression, Kind
 from flinkish.runtime.columns.tracing.process_trace import (
     Arguments,
-    ContextStandIn,
+    Look,
     NotYet,
     not_yet,
 )
@@ -173,8 +171,22 @@ def _is_false(condition: Expression) -> bool:
     return isinstance(condition, Constant) and condition.value is False
 
 
-class _Look:
-    """One look at a function, with what stands for its states, its context and its collector."""
+class _Unopened(Outside):
+    """Stands for a function before ``open``."""
+
+    __slots__ = ()
+
+    def __getattr__(self, attribute: str) -> Any:
+        if getattr_static(self._traced_object, attribute, None) is None:
+            trace = self._traced_trace
+            return _NotYet(trace, not_yet(trace)._traced_expression)
+        return super().__getattr__(attribute)
+
+
+class _Look(Look["_ValueStandIn | _EmptyStandIn"]):
+    """A look where states hold what a situation says."""
+
+    unopened = _Unopened
 
     def __init__(
         self,
@@ -184,32 +196,10 @@ class _Look:
         known: Mapping[State, Content],
         constant: frozenset[State],
     ) -> None:
-        self.trace = Trace(exploring=kinds is None, standIn=self._stand_in)
-        self._element, extra = arguments(self.trace)
+        super().__init__(arguments, exploring=kinds is None)
         self._kinds = kinds
         self._known = known
-        self.states: dict[State, _ValueStandIn | _EmptyStandIn] = {}
-        self.context = ContextStandIn(self.trace, *extra)
-        self.collector = Emitting(self.trace)
         self._values = self._symbols(constant, width)
-
-    def follow(self, function: Callable[..., Any], done: Callable[[_Look], Any]) -> Traced:
-        """What ``done`` gives after each way through the function."""
-        if self._kinds is None and isinstance(function, MethodType):
-            owner = _Unopened(self.trace, function.__self__, "self")
-            called = self.trace.bound(function.__func__, owner)
-        else:
-            called = self.trace.callable_of(function)
-
-        def call() -> Any:
-            for state in self.states.values():
-                state.begin()
-            self.context.timers.clear()
-            self.collector.results.clear()
-            self.collector.collectReturned(called(self._element, self.context, self.collector))
-            return done(self)
-
-        return self.trace.follow_all(call)
 
     def _symbols(self, constant: frozenset[State], width: int) -> dict[State, Any]:
         """What each state holds."""
@@ -392,18 +382,6 @@ class _EmptyStandIn:
 
 _KEYS = {"int", "float", "bool", "str", "none"}
 """The kinds of what can be looked up in a map."""
-
-
-class _Unopened(Outside):
-    """Stands for a function before ``open``."""
-
-    __slots__ = ()
-
-    def __getattr__(self, attribute: str) -> Any:
-        if getattr_static(self._traced_object, attribute, None) is None:
-            trace = self._traced_trace
-            return _NotYet(trace, not_yet(trace)._traced_expression)
-        return super().__getattr__(attribute)
 
 
 class _NotYet(NotYet):

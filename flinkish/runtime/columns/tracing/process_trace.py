@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import getattr_static
 from types import MethodType
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar
 
 from flinkish.api.functions.aggregations import FieldAggregator
 from flinkish.api.functions.runtime_context import RuntimeContext
@@ -113,26 +114,39 @@ def follow_process(
     )
 
 
-class _Situation:
+class StateStandIn(Protocol):
+    """Stands for a state of a function."""
+
+    def begin(self) -> None:
+        """Begin another way."""
+
+
+S = TypeVar("S", bound=StateStandIn)
+
+
+class Look(ABC, Generic[S]):
     """One look at a function, with what stands for its states, its context and its collector."""
 
-    def __init__(
-        self, arguments: Arguments, defaultOf: DefaultOf | None, before: Case | None
-    ) -> None:
-        self.trace = Trace(exploring=defaultOf is None, standIn=self._stand_in)
+    unopened: ClassVar[type[Outside]]
+    """What stands for the function before ``open``."""
+
+    def __init__(self, arguments: Arguments, *, exploring: bool) -> None:
+        """``exploring``: the function has not been opened."""
+        self.trace = Trace(exploring=exploring, standIn=self._stand_in)
         self._element, extra = arguments(self.trace)
-        self._default_of = defaultOf
-        self._before = {} if before is None else self._values(before)
-        self.isFirst = before is None
-        """Whether the states have no values."""
-        self.states: dict[Any, _StandIn] = {}
+        self._exploring = exploring
+        self.states: dict[Any, S] = {}
         self.context = ContextStandIn(self.trace, *extra)
         self.collector = Emitting(self.trace)
 
-    def follow(self, function: Callable[..., Any], done: Callable[[_Situation], Any]) -> Traced:
+    @abstractmethod
+    def _stand_in(self, value: Any) -> Any:
+        """What stands for ``value``, None for itself."""
+
+    def follow(self, function: Callable[..., Any], done: Callable[[Self], Any]) -> Traced:
         """What ``done`` gives after each way through the function."""
-        if self._default_of is None and isinstance(function, MethodType):
-            owner = _Unopened(self.trace, function.__self__, "self")
+        if self._exploring and isinstance(function, MethodType):
+            owner = self.unopened(self.trace, function.__self__, "self")
             called = self.trace.bound(function.__func__, owner)
         else:
             called = self.trace.callable_of(function)
@@ -146,6 +160,32 @@ class _Situation:
             return done(self)
 
         return self.trace.follow_all(call)
+
+
+class _Unopened(Outside):
+    """Stands for a function before ``open``."""
+
+    __slots__ = ()
+
+    def __getattr__(self, attribute: str) -> Any:
+        if getattr_static(self._traced_object, attribute, None) is None:
+            return not_yet(self._traced_trace)
+        return super().__getattr__(attribute)
+
+
+class _Situation(Look["_StandIn"]):
+    """A look where states hold what a case leaves there, or nothing."""
+
+    unopened = _Unopened
+
+    def __init__(
+        self, arguments: Arguments, defaultOf: DefaultOf | None, before: Case | None
+    ) -> None:
+        super().__init__(arguments, exploring=defaultOf is None)
+        self._default_of = defaultOf
+        self._before = {} if before is None else self._values(before)
+        self.isFirst = before is None
+        """Whether the states have no values."""
 
     def _values(self, before: Case) -> dict[Any, Any]:
         """The value of each state, of the fields that ``before`` leaves there."""
@@ -338,17 +378,6 @@ class _TimerService:
 
     def __getattr__(self, attribute: str) -> Any:
         raise self._trace.refusal(f"uses {attribute} of its timer service")
-
-
-class _Unopened(Outside):
-    """Stands for a function before ``open``."""
-
-    __slots__ = ()
-
-    def __getattr__(self, attribute: str) -> Any:
-        if getattr_static(self._traced_object, attribute, None) is None:
-            return not_yet(self._traced_trace)
-        return super().__getattr__(attribute)
 
 
 class NotYet(Symbol):
