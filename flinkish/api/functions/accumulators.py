@@ -1,4 +1,4 @@
-"""Accumulators: counts and lists that the functions of a job keep together, and that its result has at the end."""
+"""Accumulators: counts and lists that a job's tasks add to, and that the job's result reports."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Accumulator(ABC, Generic[V, R]):
     """Adds values up over all tasks of a job (Flink: ``Accumulator``).
 
     Register it in ``open`` with ``getRuntimeContext().addAccumulator(name, accumulator)``; when the job has ended,
-    ``JobExecutionResult.getAccumulatorResult(name)`` gives what all of that name have together. As in Flink it is no
-    state: what a task added and had not reported when it failed is gone.
+    ``JobExecutionResult.getAccumulatorResult(name)`` returns the value merged over all tasks. As in
+    Flink an accumulator is not state: values that a task had not reported when it failed are lost.
     """
 
     @abstractmethod
@@ -36,7 +36,7 @@ class Accumulator(ABC, Generic[V, R]):
 
     @abstractmethod
     def merge(self, other: Self) -> None:
-        """Add what ``other``, of another task, has."""
+        """Merge in ``other``, the accumulator of another task."""
 
 
 SimpleAccumulator = Accumulator
@@ -64,7 +64,7 @@ def _of_one_kind(accumulator: A, other: A) -> A:
 
 
 class _Number(Accumulator[N, N], Generic[N]):
-    """Keeps one number, which ``_joined`` brings together with another."""
+    """Keeps one number, which ``_joined`` combines with each value added."""
 
     _start: N
 
@@ -73,7 +73,7 @@ class _Number(Accumulator[N, N], Generic[N]):
 
     @abstractmethod
     def _joined(self, one: N, other: N) -> N:
-        """The sum, or merge, of two values."""
+        """The sum, maximum or minimum of two values."""
 
     @override
     def add(self, value: N) -> None:

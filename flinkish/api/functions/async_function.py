@@ -1,7 +1,7 @@
-"""Asynchronous functions: they look values up elsewhere without waiting for one after the other.
+"""Asynchronous functions, which look up values in other systems for many elements at once.
 
 Flink's form completes a ``ResultFuture``, from any thread; a Python user writes ``async def`` and returns
-the results. Retry strategies say what is tried again, how often and when.
+the results. Retry strategies say which calls are retried, how often and when.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class ResultFuture(ABC, Generic[R]):
 
 
 class AsyncFunction(Function, ABC, Generic[T_contra, R]):
-    """Gives results for an element later, while others are under way (Flink: ``AsyncFunction``).
+    """Computes the results of an element while other calls are in flight (Flink:
+    ``AsyncFunction``).
 
     Either ``asyncInvoke(value, resultFuture)``, which may be a coroutine, completes the future; or
     ``async def asyncInvoke(value)`` returns the results. ``timeout`` has the same two forms.
@@ -57,7 +58,7 @@ class AsyncFunction(Function, ABC, Generic[T_contra, R]):
 
 class RichAsyncFunction(RichFunction, AsyncFunction[T_contra, R]):
     """An ``AsyncFunction`` with open, close and a runtime context, but no state (Flink:
-    ``RichAsyncFunction``). ``open`` runs within the event loop, so that it may make a client."""
+    ``RichAsyncFunction``). ``open`` runs inside the event loop, so it may create a client there."""
 
 
 AsyncLike = Union[AsyncFunction[T_contra, R], Callable[[T_contra], Any]]
@@ -87,7 +88,7 @@ class AsyncRetryPredicate:
 
 
 class AsyncRetryStrategy(ABC):
-    """How often something is tried again, and when (Flink: ``AsyncRetryStrategy``)."""
+    """How often a call is retried, and when (Flink: ``AsyncRetryStrategy``)."""
 
     @abstractmethod
     def canRetry(self, currentAttempts: int) -> bool:
@@ -104,7 +105,7 @@ class AsyncRetryStrategy(ABC):
 
 @dataclass(frozen=True)
 class NoRetryStrategy(AsyncRetryStrategy):
-    """Never tries again."""
+    """Never retries."""
 
     def canRetry(self, currentAttempts: int) -> bool:
         return False
@@ -118,7 +119,7 @@ class NoRetryStrategy(AsyncRetryStrategy):
 
 @dataclass(frozen=True)
 class DelayedRetryStrategy(AsyncRetryStrategy):
-    """Tries again up to ``maxAttempts`` times, after ``delay(attempts)`` ms each."""
+    """Retries up to ``maxAttempts`` times, after ``delay(attempts)`` ms each."""
 
     maxAttempts: int
     delay: Callable[[int], int]
@@ -146,12 +147,12 @@ class _RetryStrategyBuilder(ABC):
     def _delay(self, attempts: int) -> int: ...
 
     def ifResult(self, resultRetryPredicate: ResultPredicate) -> _RetryStrategyBuilder:
-        """Try again after results for which that is true."""
+        """Retry a call whose results satisfy the predicate."""
         self._results = resultRetryPredicate
         return self
 
     def ifException(self, exceptionRetryPredicate: ExceptionPredicate) -> _RetryStrategyBuilder:
-        """Try again after errors for which that is true."""
+        """Retry a call whose error satisfies the predicate."""
         self._exceptions = exceptionRetryPredicate
         return self
 
@@ -162,7 +163,8 @@ class _RetryStrategyBuilder(ABC):
 
 
 class FixedDelayRetryStrategyBuilder(_RetryStrategyBuilder):
-    """Attempts so many ms apart (Flink: ``AsyncRetryStrategies.FixedDelayRetryStrategyBuilder``)."""
+    """Waits the same time before each attempt (Flink:
+    ``AsyncRetryStrategies.FixedDelayRetryStrategyBuilder``)."""
 
     def __init__(self, maxAttempts: int, backoffTimeMillis: int) -> None:
         super().__init__(maxAttempts)
@@ -173,7 +175,7 @@ class FixedDelayRetryStrategyBuilder(_RetryStrategyBuilder):
 
 
 class ExponentialBackoffDelayRetryStrategyBuilder(_RetryStrategyBuilder):
-    """Attempts longer and longer apart (Flink:
+    """Waits longer before each attempt (Flink:
     ``AsyncRetryStrategies.ExponentialBackoffDelayRetryStrategyBuilder``)."""
 
     def __init__(
@@ -189,7 +191,7 @@ class ExponentialBackoffDelayRetryStrategyBuilder(_RetryStrategyBuilder):
 
 
 class AsyncRetryStrategies:
-    """Makes retry strategies (Flink: ``AsyncRetryStrategies``).
+    """Creates retry strategies (Flink: ``AsyncRetryStrategies``).
 
     >>> builder = AsyncRetryStrategies.FixedDelayRetryStrategyBuilder(3, 100)
     >>> strategy = builder.ifException(RetryPredicates.HAS_EXCEPTION_PREDICATE).build()

@@ -1,4 +1,5 @@
-"""``CheckpointedFunction``: a function that keeps something for itself, not for a key, in checkpoints."""
+"""``CheckpointedFunction``: a function with operator state, which belongs to it and not to a
+key."""
 
 from __future__ import annotations
 
@@ -19,15 +20,18 @@ class OperatorStateStore(ABC):
 
     @abstractmethod
     def getListState(self, stateDescriptor: ListStateDescriptor[T]) -> ListState[T]:
-        """The list that the descriptor names: what this subtask kept."""
+        """The list that the descriptor names, with the values of this subtask."""
 
     @abstractmethod
     def getUnionListState(self, stateDescriptor: ListStateDescriptor[T]) -> ListState[T]:
-        """The list that the descriptor names: after a restart, what all subtasks kept."""
+        """The list that the descriptor names; after a restart, with the values of all subtasks.
+
+        Raises NotSupportedError on a keyed stream, unless the operator's parallelism is 1.
+        """
 
     @abstractmethod
     def getRegisteredStateNames(self) -> set[str]:
-        """The names of all lists, those of the checkpoint that were not asked for yet among them."""
+        """The names of all lists, including those in the checkpoint not requested yet."""
 
     def getBroadcastState(self, *arguments: object) -> NoReturn:
         """Not supported: only a broadcast stream can keep it the same in all subtasks."""
@@ -58,11 +62,12 @@ class FunctionSnapshotContext(ABC):
 
     @abstractmethod
     def getCheckpointId(self) -> int:
-        """The number of the checkpoint, from 1: the batches in which this function had input."""
+        """The number of the checkpoint, from 1; it counts the batches in which this function had
+        input."""
 
     @abstractmethod
     def getCheckpointTimestamp(self) -> int:
-        """The clock of the checkpoint, in ms."""
+        """The time of the checkpoint, in ms."""
 
 
 @declares_methods
@@ -71,8 +76,8 @@ class CheckpointedFunction(Function, ABC):
     the function.
 
     ``initializeState`` is called before ``open``, with what the last ``snapshotState`` left;
-    ``snapshotState`` at the end of every batch, which is a checkpoint. In between, attributes may keep
-    anything: they are dropped with the worker, and set anew by ``initializeState``.
+    ``snapshotState`` at the end of every batch, which is a checkpoint. Between the two, attributes
+    may hold anything: they are lost with the worker, and ``initializeState`` sets them again.
 
     Without keys the function runs as one subtask, so both kinds of list hold the same. On a keyed stream
     it has a list, and attributes, for each key group.

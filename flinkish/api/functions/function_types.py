@@ -109,9 +109,9 @@ def _hints(function: Any) -> dict[str, Any]:
 
 
 def _reduced_alias(alias: TypeAliasType) -> str | tuple[Any, ...]:
-    """How to find an alias such as ``ProcessWindowFunction.Context`` again: Python looks for it in its module,
-    and it is in a class there. A function of ``__main__``, as of a notebook, goes to the workers with
-    its annotations."""
+    """How to unpickle an alias such as ``ProcessWindowFunction.Context``: Python would look for it
+    in its module, but it is in a class there. A function of ``__main__``, such as one in a
+    notebook, is pickled with its annotations."""
     for owner in vars(sys.modules[alias.__module__ or ""]).values():
         if isinstance(owner, type) and vars(owner).get(alias.__name__) is alias:
             return getattr, (owner, alias.__name__)

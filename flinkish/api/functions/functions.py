@@ -77,7 +77,7 @@ class RichFunction(Function):
         """Called before the first element.
 
         On Spark it is called at least once in each worker that runs the subtask, and again after an
-        error, a restart, or a change of an attribute; on the harness once.
+        error, a restart, or a change of an attribute; in the harness once.
         """
 
     def close(self) -> None:
@@ -164,7 +164,7 @@ class KeySelector(Function, ABC, Generic[T_contra, K_co]):
     @abstractmethod
     def getKey(self, value: T_contra) -> K_co:
         """The key of ``value``. It must be the same at each call, and hash alike in every process: None,
-        numbers, texts, dates, or tuples of such."""
+        numbers, texts, dates, or tuples of these."""
 
 
 @declares_methods

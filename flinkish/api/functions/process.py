@@ -24,7 +24,7 @@ K_co = TypeVar("K_co", covariant=True, default=Any)
 
 
 class TimeDomain(Enum):
-    """The time that a timer goes by (Flink: ``TimeDomain``)."""
+    """Whether a timer is in event time or in processing time (Flink: ``TimeDomain``)."""
 
     EVENT_TIME = "EVENT_TIME"
     """Event time: the timer fires when the watermark reaches it."""
@@ -145,7 +145,7 @@ class KeyedProcessFunction(RichFunction, ABC, Generic[K_contra, T_contra, R_co])
     """A process function on a keyed stream, with keyed state and timers (Flink:
     ``KeyedProcessFunction``).
 
-    This one emits a key when it had no element for a minute of event time:
+    This one emits a key once it has had no element for a minute of event time:
 
     >>> class Quiet(KeyedProcessFunction[str, tuple[str, int], str]):
     ...     def open(self, openContext):

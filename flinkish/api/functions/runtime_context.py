@@ -113,7 +113,8 @@ class RuntimeContext(AbsentMethods, KeyedStateStore):
 
     @abstractmethod
     def addAccumulator(self, name: str, accumulator: Accumulator[Any, Any]) -> None:
-        """Register an accumulator, in ``open``: the result of the job has what all of that name add up to."""
+        """Register an accumulator, in ``open``; the job's result merges all accumulators of that
+        name."""
 
     @abstractmethod
     def isObjectReuseEnabled(self) -> bool:
@@ -121,7 +122,8 @@ class RuntimeContext(AbsentMethods, KeyedStateStore):
 
     @abstractmethod
     def getGlobalJobParameters(self) -> dict[str, str]:
-        """What ``env.getConfig().setGlobalJobParameters`` set when the job was started."""
+        """The parameters that ``env.getConfig().setGlobalJobParameters`` set before the job
+        started."""
 
     # PyFlink has these on the context itself
 

@@ -15,7 +15,8 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class SinkContext:
-    """What a SinkFunction may ask (Flink: ``SinkFunction.Context``). Times are in ms."""
+    """The context of an element in a SinkFunction (Flink: ``SinkFunction.Context``). Times are in
+    ms."""
 
     __slots__ = ("_context",)
 
@@ -27,19 +28,20 @@ class SinkContext:
         return self._context.timestamp()
 
     def currentProcessingTime(self) -> int:
-        """The clock."""
+        """The processing-time clock."""
         return self._context.timerService().currentProcessingTime()
 
     def currentWatermark(self) -> int:
-        """The watermark."""
+        """The current watermark."""
         return self._context.timerService().currentWatermark()
 
 
 class SinkFunction(Function, ABC, Generic[T_contra]):
-    """Is called with each element (Flink 1: ``SinkFunction``). Write ``invoke(self, value)`` or
-    ``invoke(self, value, context)``.
+    """Writes each element somewhere (Flink 1: ``SinkFunction``). Implement ``invoke(self, value)``
+    or ``invoke(self, value, context)``.
 
-    Deprecated, as in Flink: a batch that is run again after a failure calls it again. Rather derive from ``Sink``.
+    Deprecated, as in Flink: a batch that is run again after a failure calls it again. Derive from
+    ``Sink`` instead.
     """
 
     Context: TypeAlias = SinkContext
@@ -50,8 +52,8 @@ class SinkFunction(Function, ABC, Generic[T_contra]):
 
 
 class RichSinkFunction(SinkFunction[T_contra], RichFunction):
-    """A SinkFunction with ``open``, ``close`` and a runtime context (Flink 1: ``RichSinkFunction``). As other functions it
-    stays open from batch to batch, and is closed as they are."""
+    """A SinkFunction with ``open``, ``close`` and a runtime context (Flink 1:
+    ``RichSinkFunction``). Like other functions it stays open between batches."""
 
 
 SinkFunctionLike: TypeAlias = Union[

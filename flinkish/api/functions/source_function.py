@@ -19,8 +19,8 @@ T_contra = TypeVar("T_contra", contravariant=True)
 class SourceFunction(Function, ABC, Generic[T_co]):
     """Emits the elements of a stream until there are no more, or ``cancel`` is called (Flink 1: ``SourceFunction``).
 
-    Deprecated, as in Flink: it has no position, so after a failure or a restart ``run`` begins anew. Rather derive from
-    ``Source``.
+    Deprecated, as in Flink: it has no position, so after a failure or a restart ``run`` starts
+    over. Derive from ``Source`` instead.
 
     >>> from flinkish import StreamExecutionEnvironment
     >>> class Countdown(SourceFunction[int]):
@@ -35,8 +35,8 @@ class SourceFunction(Function, ABC, Generic[T_co]):
     """
 
     class SourceContext(ABC, Generic[T_contra]):
-        """What a SourceFunction emits to (Flink: ``SourceFunction.SourceContext``). Its methods wait while the job is behind,
-        and end ``run`` once the job is cancelled."""
+        """What a SourceFunction emits to (Flink: ``SourceFunction.SourceContext``). Its methods
+        block while the job is behind, and end ``run`` once the job is cancelled."""
 
         __slots__ = ()
 
@@ -48,15 +48,15 @@ class SourceFunction(Function, ABC, Generic[T_co]):
         def collectWithTimestamp(self, element: T_contra, timestamp: int) -> None:
             """Emit ``element`` with a timestamp in ms since the epoch.
 
-            Raises IllegalArgumentError unless ``timestamp`` is an int of 64 bits.
+            Raises IllegalArgumentError unless ``timestamp`` is a 64-bit int.
             """
 
         @abstractmethod
         def emitWatermark(self, mark: Watermark) -> None:
-            """Emit a watermark: no element with its timestamp or an earlier one will come any more. A WatermarkStrategy behind
-            the source ignores it, as in Flink.
+            """Emit a watermark: no element with its timestamp or an earlier one will follow. A
+            WatermarkStrategy after the source ignores it, as in Flink.
 
-            Raises IllegalArgumentError for what is no Watermark.
+            Raises IllegalArgumentError if ``mark`` is not a Watermark.
             """
 
         @abstractmethod
@@ -64,7 +64,7 @@ class SourceFunction(Function, ABC, Generic[T_co]):
             """A lock, for ported code that holds it while it emits; nothing else takes it."""
 
         def markAsTemporarilyIdle(self) -> NoReturn:
-            """Not supported: a WatermarkStrategy with ``withIdleness`` finds out by itself."""
+            """Not supported: a WatermarkStrategy with ``withIdleness`` detects it."""
             raise NotSupportedError(
                 "markAsTemporarilyIdle: a source cannot say that it is idle. Give the stream"
                 " assignTimestampsAndWatermarks(strategy.withIdleness(duration))."
@@ -75,17 +75,18 @@ class SourceFunction(Function, ABC, Generic[T_co]):
 
     @abstractmethod
     def run(self, ctx: SourceContext[Any]) -> object:
-        """Called once, in the one process that reads the source, ahead of the batches: emits to ``ctx``, yields elements,
-        or both. The source has ended when it returns."""
+        """Called once, in the one process that reads the source, ahead of the batches: emits to
+        ``ctx``, yields elements, or both. The source ends when ``run`` returns."""
 
     def cancel(self) -> None:
-        """Called from another thread when ``run`` is to end, as far as the process that reads the source lives to do so. Set
-        a flag that ``run`` looks at."""
+        """Called from another thread when ``run`` is to end, unless the process that reads the
+        source was killed. Set a flag that ``run`` checks."""
 
 
 class RichSourceFunction(SourceFunction[T_co], RichFunction):
-    """A SourceFunction with ``open``, ``close`` and a runtime context (Flink 1: ``RichSourceFunction``). The context has the
-    task's information; state and metrics belong to the operators behind the source."""
+    """A SourceFunction with ``open``, ``close`` and a runtime context (Flink 1:
+    ``RichSourceFunction``). The context has only information on the task: state and metrics belong
+    to the operators after the source."""
 
 
 SourceFunctionLike: TypeAlias = Union[

@@ -119,7 +119,7 @@ class MapEntry(tuple[UK, UV]):
         return key
 
     def getValue(self) -> UV:
-        """The value; ``MapState.put(key, value)`` sets another."""
+        """The value; ``MapState.put(key, value)`` changes it."""
         value: UV = self[1]
         return value
 
@@ -173,7 +173,7 @@ class MapState(State, Generic[UK, UV]):
         return iter(self.entries())
 
     def immutableEntries(self) -> Iterable[MapEntry[UK, UV]]:
-        """All entries, by the name that read-only broadcast state has in Flink."""
+        """All entries, under the name that read-only broadcast state has in Flink."""
         return self.entries()
 
 

@@ -1,4 +1,4 @@
-"""The elements of two streams as one, told apart by a tag, and taken apart again."""
+"""Merges two streams into one of tagged elements, and separates their elements again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flinkish.api.functions.join import TaggedUnion
 
 
 class Tagger(MapFunction[Any, TaggedUnion[Any, Any]]):
-    """Says which side an element is of (Flink: ``Input1Tagger``, ``Input2Tagger``)."""
+    """Tags an element with the number of its stream (Flink: ``Input1Tagger``, ``Input2Tagger``)."""
 
     def __init__(self, tag: int) -> None:
         self._tag = tag
@@ -27,7 +27,7 @@ class Tagger(MapFunction[Any, TaggedUnion[Any, Any]]):
 
 
 class Sides(NamedTuple):
-    """The elements of both streams that were never tagged objects, as where they are columns."""
+    """The elements of both streams, separate from the start, such as those read from columns."""
 
     one: list[Any]
     two: list[Any]

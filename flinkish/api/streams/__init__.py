@@ -1,5 +1,5 @@
-"""``DataStream`` and what its methods return; the classes make one another, so imports inside a
-function are allowed here alone.
+"""``DataStream`` and what its methods return. The classes create one another, so only here may a
+function import.
 
 It may import every other folder of ``api`` but ``environment``.
 """

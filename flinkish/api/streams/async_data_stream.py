@@ -26,9 +26,10 @@ DEFAULT_CAPACITY = 100
 class AsyncDataStream:
     """Asynchronous I/O (Flink: ``AsyncDataStream``).
 
-    Up to ``capacity`` elements are under way at once in each task; what takes longer than ``timeout``,
-    retries among it, goes to ``AsyncFunction.timeout``. All results of a batch are there before it is
-    committed, and those of the elements before a watermark come before it.
+    Up to ``capacity`` elements are in flight at once in each task. One that takes longer than
+    ``timeout``, retries included, goes to ``AsyncFunction.timeout``. A batch is committed once all
+    its results have arrived, and a watermark is emitted after the results of all elements before
+    it.
 
     >>> from flinkish.testing import StreamTestHarness
     >>> async def doubled(value):
@@ -48,8 +49,9 @@ class AsyncDataStream:
         capacity: int = DEFAULT_CAPACITY,
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]:
-        """Results between two watermarks come in any order: here in that of the elements, which a batch
-        that is run again repeats. ``timeout`` is a Duration, or a number of ``timeUnit``."""
+        """Results between two watermarks may come in any order. Here it is the order of the
+        elements, so that a batch that is run again repeats it. ``timeout`` is a Duration, or a
+        number of ``timeUnit``."""
         return _waiting(input, func, timeout, timeUnit, None, capacity, outputType, False)
 
     @staticmethod
@@ -74,8 +76,8 @@ class AsyncDataStream:
         capacity: int | AsyncRetryStrategy = DEFAULT_CAPACITY,
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]:
-        """``unorderedWait``, which tries again as the strategy says. Strategy and capacity may come in either order:
-        Java has the capacity first."""
+        """``unorderedWait`` with retries. Strategy and capacity may come in either order: Java has
+        the capacity first."""
         strategy = asyncRetryStrategy
         return _waiting(input, func, timeout, timeUnit, strategy, capacity, outputType, False)
 
@@ -89,7 +91,7 @@ class AsyncDataStream:
         capacity: int | AsyncRetryStrategy = DEFAULT_CAPACITY,
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]:
-        """``orderedWait``, which tries again as the strategy says. Strategy and capacity may come in either order."""
+        """``orderedWait`` with retries. Strategy and capacity may come in either order."""
         strategy = asyncRetryStrategy
         return _waiting(input, func, timeout, timeUnit, strategy, capacity, outputType, True)
 

@@ -172,7 +172,7 @@ class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
         return self
 
     def transform(self, *arguments: object) -> NoReturn:
-        """Not supported: operators of one's own see Flink's internals."""
+        """Not supported: a custom operator works on Flink's internals."""
         raise NotSupportedError(
             "transform is not supported: an operator of one's own works on Flink's internals. Write"
             " a CoProcessFunction or KeyedCoProcessFunction, which have state, timers, side outputs"

@@ -131,8 +131,8 @@ class DataStreamSink(AbsentMethods, Generic[T]):
         return self
 
     def setParallelism(self, parallelism: int) -> Self:
-        """In how many tasks a ``JdbcSink``, ``forEachPartition`` or a sink of the user's own writes, at most
-        the job's parallelism. Of other sinks Spark decides how many tasks write."""
+        """Set how many tasks write to a ``JdbcSink``, ``forEachPartition`` or a sink of the user's
+        own, at most the job's parallelism. For other sinks Spark decides."""
         self._transformation.parallelism = positive("setParallelism", parallelism, MAX_KEY_GROUPS)
         return self
 
@@ -259,11 +259,11 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
         return self._transformation
 
     def getId(self) -> int:
-        """The id of that transformation."""
+        """The id of the transformation whose output this stream is."""
         return self._transformation.id
 
     def getParallelism(self) -> int | None:
-        """The parallelism set on the operator or the environment, None if it is that of Spark."""
+        """The parallelism set on the operator or the environment, None for Spark's default."""
         return self._transformation.parallelism or self._environment.getParallelism()
 
     def getExecutionConfig(self) -> ExecutionConfig:
@@ -468,10 +468,11 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
         return self._sink("Writer", sink)
 
     def addSink(self, sinkFunction: SinkFunctionLike[T_co]) -> DataStreamSink[T_co]:
-        """Call a SinkFunction, ``f(value)`` or ``f(value, context)`` with each element, in the worker that has it.
+        """Call a SinkFunction, ``f(value)`` or ``f(value, context)`` with each element, in the
+        workers.
 
-        Deprecated, as in Flink: a batch that is run again after a failure calls it again, so that each element comes at least
-        once. ``sinkTo`` with a ``Sink`` of your own can do better.
+        Deprecated, as in Flink: a batch that is run again after a failure calls it again, so that
+        each element comes at least once. ``sinkTo`` with a ``Sink`` of your own can do better.
         """
         called = self._transform(process_description(SinkCall(sinkFunction)))
         kind = type(sinkFunction).__name__ if isinstance(sinkFunction, SinkFunction) else "Function"
@@ -548,13 +549,13 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
         self._environment.registerCollectIterator(results)
         return results
 
-    # ------------------------------------------------------------------ to look at
+    # ------------------------------------------------------------------ inspecting
 
     def preview(self, n: int = 20, seconds: float = 10.0) -> Elements[T_co]:
-        """The first ``n`` elements, or those that come in ``seconds`` after the first batch, of an
-        unbounded stream too. A job of its own brings them, which is then stopped: other sinks and the
-        checkpoint of the environment have no part in it. Where none has come, the table says what event time
-        waits for."""
+        """The first ``n`` elements, or those that arrive within ``seconds`` after the first batch;
+        also of an unbounded stream. They come from a separate job, which is then stopped: it leaves
+        the other sinks and the checkpoint of the environment alone. If no element arrives, the
+        table says what event time waits for."""
         positive("preview: n", n)
         if number("preview: seconds", seconds) <= 0:
             raise IllegalArgumentError(f"preview: seconds is {seconds}, but must be above 0.")
@@ -581,7 +582,7 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
 
     def collectAsPandas(self, limit: int | None = None) -> pd.DataFrame:
         """Run the stream to its end, or to ``limit`` elements, and return a pandas DataFrame with a
-        column for each field. As with ``preview``, a job of its own."""
+        column for each field. Like ``preview`` it runs a separate job."""
         return self._collected(limit).toPandas()
 
     def collectAsArrow(self, limit: int | None = None) -> pa.Table:
@@ -597,7 +598,7 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
             return Elements(iterator, self._columns())
 
     def _columns(self) -> list[str] | None:
-        """The columns that the type of the elements tells."""
+        """The field names of the elements' type, None if it has no fields."""
         elements = self.getType()
         return list(elements.getFieldNames()) if elements.isComposite() else None
 
@@ -659,7 +660,7 @@ class _StopAfter:
     def __init__(self, client: JobClient, seconds: float) -> None:
         self.timedOut = threading.Event()
         self.waitsFor: str | None = None
-        """What event time waited for then."""
+        """What event time waited for when the job was cancelled."""
         self._client = client
         self._seconds = seconds
 
@@ -715,9 +716,9 @@ class SingleOutputStreamOperator(DataStream[T_co]):
         return self
 
     def setUidHash(self, uidHash: str) -> Self:
-        """Begin with the state that a savepoint has under ``uidHash``, which is the uid that the operator had
-        when it had none of its own: ``explain()`` and the errors of a restart show it. Give it a ``uid``
-        too, under which its state is kept from now on."""
+        """Restore the state that a savepoint has under ``uidHash``: the uid that was generated for
+        the operator while the job gave it none. ``explain()`` and the errors of a restart show it.
+        Give the operator a ``uid`` too, under which its state is stored from now on."""
         self._transformation.uidHash = text("setUidHash", uidHash)
         return self
 
@@ -729,9 +730,9 @@ class SingleOutputStreamOperator(DataStream[T_co]):
         return self
 
     def setParallelism(self, parallelism: int) -> Self:
-        """With 1, run a keyed operator as one task, whose results are in the order of its input across
-        all keys; likewise the strategy of a source with splits, across all splits. Any other number
-        appears in the plan only; the environment's parallelism applies."""
+        """With 1, run a keyed operator as one task, whose results are in the order of its input
+        across all keys; likewise the watermark strategy of a source with splits, across all splits.
+        Any other number appears in the plan only; the environment's parallelism applies."""
         self._transformation.parallelism = positive("setParallelism", parallelism, MAX_KEY_GROUPS)
         return self
 
@@ -758,7 +759,7 @@ class SingleOutputStreamOperator(DataStream[T_co]):
         return self
 
     def disableChaining(self) -> Self:
-        """Accepted for ported jobs: it only makes a job slower, so the operator is chained still."""
+        """Accepted for ported jobs, without effect: unchained operators would only be slower."""
         return self
 
     def startNewChain(self) -> Self:

@@ -1,4 +1,4 @@
-"""``DataStreamUtils``: what ported jobs call on a stream from outside."""
+"""``DataStreamUtils``: static methods that ported jobs call with a stream."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ class DataStreamUtils:
         keySelector: KeySelectorLike[T, K],
         typeInfo: TypeInformation[K] | None = None,
     ) -> KeyedStream[T, K]:
-        """``stream`` keyed by ``keySelector``. In Flink its elements have to be where those of their key belong already, and
-        stay there; here they are sent there, so the results are right in any case.
+        """``stream`` keyed by ``keySelector``. Flink requires that each element is in the task of
+        its key already, and does not move it; here elements are shuffled by key, so results are
+        always right.
 
         >>> from flinkish.testing import StreamTestHarness
         >>> harness = StreamTestHarness(
@@ -45,12 +46,13 @@ class DataStreamUtils:
 
     @staticmethod
     def collect(stream: DataStream[T]) -> CloseableIterator[T]:
-        """Run the job, and return an iterator over the elements of ``stream``: ``stream.executeAndCollect()``."""
+        """Run the job, and return an iterator over the elements of ``stream``, as
+        ``stream.executeAndCollect()`` does."""
         return _check("collect", stream).executeAndCollect()
 
     @staticmethod
     def collectBoundedStream(stream: DataStream[T], jobName: str) -> list[T]:
-        """Run the job, and return all elements of ``stream``, which must have an end."""
+        """Run the job, and return all elements of ``stream``, which must be bounded."""
         name = text("collectBoundedStream: jobName", jobName)
         with _check("collectBoundedStream", stream).executeAndCollect(name) as elements:
             return list(elements)

@@ -1,7 +1,7 @@
-"""Two streams as one, as window joins and coGroups take them.
+"""Window joins and coGroups.
 
-As in Flink both are one stream of tagged elements, keyed and windowed like any other, whose
-window function takes the two sides apart.
+As in Flink the two streams become one of tagged elements, which is keyed and windowed like any
+other; its window function separates the two sides.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class KeyedSides(Generic[T1, T2, KEY]):
         self._key2 = keySelector2
 
     def tagged(self, inOrder: bool) -> KeyedStream[TaggedUnion[T1, T2], KEY]:
-        """Both streams as one. ``inOrder``: if they part from one stream, their elements come in
-        its order."""
+        """Both streams as one. ``inOrder``: if both derive from one stream, their elements keep its
+        order."""
         first: DataStream[TaggedUnion[T1, T2]] = self._input1.map(Tagger(1))
         second: DataStream[TaggedUnion[T1, T2]] = self._input2.map(Tagger(2))
         key1, key2 = self._key1, self._key2

@@ -51,9 +51,9 @@ MapPartitionLike = Union[MapPartitionFunction[T, R], Callable[[Iterable[T]], Ite
 
 
 class PartitionWindowedStream(Generic[T]):
-    """One window over all of the input, which ends with it (Flink: ``PartitionWindowedStream``).
+    """One window over the whole input, which fires at its end (Flink: ``PartitionWindowedStream``).
 
-    A partition is all elements of a key on a keyed stream, and else the whole stream.
+    A partition is all elements of a key on a keyed stream, otherwise the whole stream.
 
     >>> from flinkish.testing import StreamTestHarness
     >>> harness = StreamTestHarness(lambda words: words.fullWindowPartition().sortPartition("*"))
@@ -82,8 +82,8 @@ class PartitionWindowedStream(Generic[T]):
     def sortPartition(
         self, field: Field | KeySelectorLike[T, Any], order: Order = Order.ASCENDING
     ) -> SingleOutputStreamOperator[T]:
-        """The elements of a partition sorted by a field or ``f(element)``; equal ones as they
-        came."""
+        """The elements of a partition sorted by a field or ``f(element)``; equal ones keep their
+        order."""
         instance("sortPartition", order, Order, "Pass Order.ASCENDING or Order.DESCENDING.")
         key, descending = key_call(field, "sortPartition"), order is Order.DESCENDING
 

@@ -51,7 +51,8 @@ ACC = TypeVar("ACC")
 
 
 class BaseWindowedStream(WindowSettings[T, W], FieldAggregations[T], AbsentMethods):
-    """The base of windowed streams, which runs both on a keyed stream; one without keys has one key.
+    """The base of windowed streams. Each runs on a keyed stream; without keys it has a constant
+    one.
 
     All results of a window carry ``window.maxTimestamp()``.
     """
@@ -201,8 +202,8 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
     ) -> SingleOutputStreamOperator[Any]:
         """Aggregate the elements of a window as they come; ``windowFunction`` (one as for
         ``process``, or a WindowFunction) then gets the one result. A result of None is
-        no result, as in Flink. Results have the timestamp ``window.maxTimestamp()``. ``accumulatorType`` is Flink's parameter and
-        has no effect here."""
+        not emitted, as in Flink. Results have the timestamp ``window.maxTimestamp()``.
+        ``accumulatorType`` is Flink's parameter and has no effect here."""
         return self._aggregate(aggregateFunction, windowFunction, outputType)
 
     @overload
@@ -363,8 +364,8 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
     ) -> SingleOutputStreamOperator[Any]:
         """Aggregate the elements of a window as they come; ``windowFunction`` (one as for
         ``process``, or an AllWindowFunction) then gets the one result. A result of None is
-        no result, as in Flink. Results have the timestamp ``window.maxTimestamp()``. ``accumulatorType`` is Flink's parameter and
-        has no effect here."""
+        not emitted, as in Flink. Results have the timestamp ``window.maxTimestamp()``.
+        ``accumulatorType`` is Flink's parameter and has no effect here."""
         return self._aggregate(aggregateFunction, windowFunction, outputType)
 
     @overload
