@@ -33,16 +33,16 @@ _LOG = logging.getLogger("flinkish")
 class ExternalizedCheckpointRetention(Enum):
     """When the directory of a job's checkpoints is removed (Flink: ``ExternalizedCheckpointRetention``).
 
-    As in Flink, a job that has come to its end, or that was stopped with a savepoint, needs none: in all
-    three its directory is removed then.
+    As in Flink, all three remove the directory of a job that has finished, or that was stopped with
+    a savepoint.
     """
 
     DELETE_ON_CANCELLATION = "DELETE_ON_CANCELLATION"
-    """Also when the job is cancelled; it stays when the job has failed."""
+    """Remove it when the job is cancelled; keep it when the job fails."""
     RETAIN_ON_CANCELLATION = "RETAIN_ON_CANCELLATION"
-    """It stays when the job is cancelled, or has failed."""
+    """Keep it when the job is cancelled or fails."""
     NO_EXTERNALIZED_CHECKPOINTS = "NO_EXTERNALIZED_CHECKPOINTS"
-    """However the job ends."""
+    """Remove it however the job ends."""
 
 
 class CheckpointingMode(Enum):
@@ -60,7 +60,7 @@ class RuntimeExecutionMode(Enum):
     AUTOMATIC = "AUTOMATIC"
     """BATCH if all sources are bounded, else STREAMING."""
     BATCH = "BATCH"
-    """All input comes at once, sorted by key and time, and only final results go out."""
+    """All input is read at once and sorted by key and time; only final results are emitted."""
 
 
 class Configuration(Mapping[str, Any]):
@@ -94,8 +94,8 @@ class Configuration(Mapping[str, Any]):
         "rest.port",
         *RESTART_OPTIONS,
     )
-    """The supported options. Times are int ms or a Duration, the parameters a dict; ``rest.port`` is of
-    ``createLocalEnvironmentWithWebUI``."""
+    """The supported options. Times are int ms or a Duration; the job parameters are a dict;
+    ``createLocalEnvironmentWithWebUI`` reads ``rest.port``."""
 
     WITHOUT_EFFECT = (
         "akka.",
@@ -120,8 +120,8 @@ class Configuration(Mapping[str, Any]):
         "web.",
         "yarn.",
     )
-    """How the options of Flink's own processes begin. They are accepted with a line in the log, as Spark has processes and
-    a state store of its own."""
+    """Prefixes of the options for Flink's own processes. They are accepted and a warning is logged,
+    since Spark has its own processes and state store."""
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self._options: dict[str, Any] = {}
@@ -133,11 +133,12 @@ class Configuration(Mapping[str, Any]):
             self.set(name, value)
 
     def set(self, option: str, value: Any) -> Self:
-        """Set an option. One of Flink's own processes has no effect, as the log says. Raises IllegalArgumentError for any
-        other that flinkish does not have, as a setting without effect would go unnoticed."""
+        """Set an option. An option of Flink's own processes has no effect, and a warning says so.
+        Raises IllegalArgumentError for any other unknown option, which would be ignored
+        unnoticed."""
         if isinstance(option, str) and option.startswith(self.WITHOUT_EFFECT):
             _LOG.warning(
-                "The option %s has no effect: it is for processes of Flink's own. Those of Spark are set up on the"
+                "The option %s has no effect: it is for Flink's own processes. Configure those of Spark on the"
                 " SparkSession.",
                 option,
             )
@@ -165,7 +166,7 @@ class Configuration(Mapping[str, Any]):
 
 
 DEFAULT_COLUMN_CHECKS = 4
-"""So many elements of a checked run."""
+"""How many elements of a run are checked, unless ``setColumnChecks`` says otherwise."""
 
 
 class ExecutionConfig(AbsentMethods):
@@ -187,7 +188,7 @@ class ExecutionConfig(AbsentMethods):
         self._job_parameters: dict[str, str] = {}
 
     def setAutoWatermarkInterval(self, interval: TimeLike) -> ExecutionConfig:
-        """How often generators emit periodic watermarks on the harness, in ms.
+        """Set how often generators emit periodic watermarks in the harness, in ms.
 
         On Spark they do at the end of every batch, whatever the interval.
         """
@@ -197,7 +198,7 @@ class ExecutionConfig(AbsentMethods):
         return self
 
     def getAutoWatermarkInterval(self) -> int:
-        """How often generators emit periodic watermarks on the harness, in ms."""
+        """How often generators emit periodic watermarks in the harness, in ms."""
         return self.autoWatermarkInterval
 
     def setParallelism(self, parallelism: int) -> ExecutionConfig:
@@ -210,11 +211,11 @@ class ExecutionConfig(AbsentMethods):
         return self.parallelism
 
     def setMaxParallelism(self, maxParallelism: int) -> ExecutionConfig:
-        """The number of key groups."""
+        """Set the number of key groups. Raises IllegalArgumentError if there are too many."""
         if positive("setMaxParallelism", maxParallelism) > MAX_KEY_GROUPS:
             raise IllegalArgumentError(
-                f"setMaxParallelism: {maxParallelism} is above {MAX_KEY_GROUPS}, the most key groups"
-                " that there can be. Pass that or less: a key group is the least that a task can have."
+                f"setMaxParallelism: {maxParallelism} is above {MAX_KEY_GROUPS}, the highest number of"
+                " key groups. Pass that or less; each task needs at least one key group."
             )
         self.maxParallelism = maxParallelism
         return self
@@ -229,8 +230,8 @@ class ExecutionConfig(AbsentMethods):
         return self
 
     def triggerIntervalOf(self, unbounded: bool) -> int:
-        """At most how often a batch starts, in ms: what was set, or in an unbounded job the interval of its checkpoints.
-        A bounded job waits for nothing."""
+        """The least time between the starts of two batches, in ms: the trigger interval if it was
+        set, else the checkpoint interval of an unbounded job, else 0."""
         if self._trigger_interval is None and unbounded:
             return self._checkpoint_interval or 0
         return self._trigger_interval or 0
@@ -245,16 +246,17 @@ class ExecutionConfig(AbsentMethods):
         return self
 
     def enableObjectReuse(self) -> ExecutionConfig:
-        """Hand elements to chained operators without a copy, also those that can change.
+        """Pass elements to chained operators without a copy, even mutable ones.
 
-        Then no function may change an element that it was given or has emitted, unless it emits it
-        anew: the function before, state and the other readers of a stream may have the same object.
+        Then no function may change an element that it received or emitted, unless it emits that
+        element again: the upstream function, state and other readers of the stream may hold the
+        same object.
         """
         self._object_reuse = True
         return self
 
     def disableObjectReuse(self) -> ExecutionConfig:
-        """Give each reader of a stream a copy of the elements that can change. This is the default."""
+        """Give each reader of a stream its own copy of mutable elements. This is the default."""
         self._object_reuse = False
         return self
 
@@ -278,16 +280,16 @@ class ExecutionConfig(AbsentMethods):
         return self._function_tracing
 
     def setColumnChecks(self, elements: int) -> ExecutionConfig:
-        """Set for how many elements of a run over columns the function is called as well, and the results are
-        compared: 4 by default, none with 0. Not every run is checked: of short runs the first four and those whose
-        number is a power of two, of long ones the first, those with nulls where there were none before, and one for
-        four million elements. A function whose results differ is called for each
-        element from then on, and a warning says so."""
+        """Set for how many elements of a run over columns the function is also called, to compare
+        the results: 4 by default, 0 for none. The first run is checked, each run with nulls in
+        columns that had none before, and others as long as checks take no more than 1 % of the
+        time. A function whose results differ is called for each element from then on, and a warning
+        says so."""
         self._column_checks = whole_number("setColumnChecks: elements", elements)
         return self
 
     def getColumnChecks(self) -> int:
-        """For how many elements of a checked run the function is called as well."""
+        """For how many elements of a checked run the function is also called."""
         return self._column_checks
 
     def setRestartStrategy(
@@ -309,8 +311,9 @@ class ExecutionConfig(AbsentMethods):
     def setGlobalJobParameters(
         self, globalJobParameters: ParameterTool | Mapping[str, str]
     ) -> ExecutionConfig:
-        """Settings that every function reads with ``getRuntimeContext().getGlobalJobParameters()``, as
-        they are when the job starts."""
+        """Set parameters that every function can read with
+        ``getRuntimeContext().getGlobalJobParameters()``. A job has those that were set when it
+        started."""
         parameters = globalJobParameters
         if isinstance(parameters, ParameterTool):
             parameters = parameters.toMap()
@@ -323,7 +326,7 @@ class ExecutionConfig(AbsentMethods):
         return self
 
     def getGlobalJobParameters(self) -> dict[str, str]:
-        """The settings that were set for all functions."""
+        """The parameters that were set for all functions."""
         return dict(self._job_parameters)
 
     def setLatencyTrackingInterval(self, interval: TimeLike) -> ExecutionConfig:
@@ -346,7 +349,8 @@ class ExecutionConfig(AbsentMethods):
         return self
 
     def setUseSnapshotCompression(self, useSnapshotCompression: bool) -> None:
-        """Accepted for ported jobs, without effect: Spark's state store compresses as it is set up."""
+        """Accepted for ported jobs, without effect: compression is a setting of Spark's state
+        store."""
 
     def setTaskCancellationInterval(self, interval: TimeLike) -> ExecutionConfig:
         """Accepted for ported jobs, without effect: Spark ends the tasks of a job that is cancelled."""
@@ -366,8 +370,9 @@ class ExecutionConfig(AbsentMethods):
 
 
 class CheckpointConfig(AbsentMethods):
-    """The checkpoint settings of a job (Flink: ``CheckpointConfig``). Every batch is a checkpoint, so what spaces or
-    bounds Flink's checkpoints is kept for ``get...`` and has no effect."""
+    """The checkpoint settings of a job (Flink: ``CheckpointConfig``). Every batch is a checkpoint,
+    so pauses, timeouts and limits of Flink's checkpoints have no effect; ``get...`` returns
+    them."""
 
     def __init__(self, config: ExecutionConfig) -> None:
         self._config = instance(
@@ -393,12 +398,14 @@ class CheckpointConfig(AbsentMethods):
         self.checkpointStorage = text("setCheckpointStorage: directory", directory)
 
     def getCheckpointStorage(self) -> str | None:
-        """The directory of the checkpoints; None stands for one that is removed with the job."""
+        """The directory of the checkpoints; None for a temporary one that is removed with the
+        job."""
         return self.checkpointStorage
 
     def setCheckpointInterval(self, checkpointInterval: TimeLike) -> None:
-        """Take a checkpoint at most so often (ms if an int). Every batch is a checkpoint, so this is how often a batch of an
-        unbounded job starts, unless ``setTriggerInterval`` says that."""
+        """Set the least time between two checkpoints (ms if an int). Every batch is a checkpoint,
+        so it is the least time between the starts of two batches of an unbounded job, unless
+        ``setTriggerInterval`` was called."""
         self._interval = positive_length(
             "setCheckpointInterval: checkpointInterval", checkpointInterval
         )
@@ -488,11 +495,11 @@ class CheckpointConfig(AbsentMethods):
         return self._tolerable
 
     def setFailOnCheckpointingErrors(self, failOnCheckpointingErrors: bool) -> None:
-        """``setTolerableCheckpointFailureNumber(0)``, or any number."""
+        """``setTolerableCheckpointFailureNumber(0)``, or with the highest number if False."""
         self._tolerable = 0 if failOnCheckpointingErrors else 2**31 - 1
 
     def enableUnalignedCheckpoints(self, enabled: bool = True) -> None:
-        """Accepted without effect: no element is under way between batches."""
+        """Accepted without effect: no element is in flight between batches."""
         self._unaligned = enabled
 
     def disableUnalignedCheckpoints(self) -> None:
@@ -504,7 +511,7 @@ class CheckpointConfig(AbsentMethods):
         return self._unaligned
 
     def setAlignedCheckpointTimeout(self, alignedCheckpointTimeout: TimeLike) -> None:
-        """Accepted without effect: no element is under way between batches."""
+        """Accepted without effect: no element is in flight between batches."""
         self._alignment = length_from_zero("setAlignedCheckpointTimeout", alignedCheckpointTimeout)
 
     def getAlignedCheckpointTimeout(self) -> int:

@@ -73,7 +73,7 @@ _WEB_PORT = 8081
 class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
     """Builds jobs and runs them (Flink: ``StreamExecutionEnvironment``).
 
-    ``execute`` runs a job, ``executeAndCollect`` of a stream hands its elements back, and
+    ``execute`` runs a job, ``executeAndCollect`` of a stream returns its elements, and
     ``explain`` shows what would run:
 
     >>> env = StreamExecutionEnvironment.getExecutionEnvironment()
@@ -88,19 +88,20 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
     """
 
     executorLoader: ClassVar[Callable[[], PipelineExecutor] | None] = None
-    """Makes the executor that runs jobs; ``flinkish`` sets it to the Spark one."""
+    """Creates the executor that runs jobs; ``flinkish`` sets it to the Spark one."""
 
     localExecutorLoader: ClassVar[Callable[[], PipelineExecutor] | None] = None
-    """Makes the executor of local execution; ``flinkish`` sets it."""
+    """Creates the executor of local execution; ``flinkish`` sets it."""
 
     webUILoader: ClassVar[Callable[[str, int, str | None, str | None], WebUI] | None] = None
     """Starts a web page at a host and port, with a token; ``flinkish`` sets it to its own."""
 
     contextConfiguration: ClassVar[Configuration | None] = None
-    """Options of all environments, as the command line sets them; what a program sets goes before."""
+    """Options of all environments, set by the command line; options that a program sets take
+    precedence."""
 
     contextWebUI: ClassVar[WebUI | None] = None
-    """Shows the jobs of all environments, beside their own."""
+    """A web page for the jobs of all environments, besides each environment's own page."""
 
     def __init__(
         self,
@@ -118,9 +119,10 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         self._sparkSession = sparkSession
         self._sinks: list[SinkTransformation] = []
         self._planned = False
-        """Whether the program has asked what the job would be."""
+        """Whether the program has asked for the plan of the job."""
         self._cells: dict[tuple[str, int], int] = {}
-        """Where the cells of a notebook have added sinks, and which run of a cell that was."""
+        """The lines of a notebook that have added sinks, each with the number of the run of its
+        cell."""
         self._listeners: list[JobListener] = []
         self._collecting: list[CollectResultIterator[Any]] = []
         self._webUI: WebUI | None = None
@@ -142,9 +144,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         cls, sparkSession: SparkSession | Configuration | None = None
     ) -> StreamExecutionEnvironment:
         """An environment on ``sparkSession``, else on the active session, else on a new local one.
-        A Configuration is taken in its place, as in Flink.
+        A Configuration may be passed in its place, as in Flink.
 
-        Nothing is started before a job is.
+        Spark is not started before the first job.
         """
         return cls(sparkSession)
 
@@ -186,7 +188,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         typeInfo: TypeInformation[T] | None = None,
     ) -> DataStreamSource[T]:
         """A stream of any source, with timestamps and watermarks from the start if a strategy is
-        given: for each split by itself, if the source has several (``Source.withSplits``)."""
+        given: separately for each split, if the source has several (``Source.withSplits``)."""
         instance("fromSource", source, Source, "Pass one, such as FileSource.forLines(path).")
         if watermarkStrategy is not None:
             fix = "Pass one, such as WatermarkStrategy.noWatermarks(), or leave it out."
@@ -219,15 +221,18 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         typeInfo: TypeInformation[T] | None = None,
         bounded: bool = False,
     ) -> DataStreamSource[T]:
-        """A stream of what a SourceFunction or ``f(context)`` emits, which runs in one process.
+        """A stream of the elements that a SourceFunction or ``f(context)`` emits; it runs in one
+        process.
 
-        ``bounded``: whether ``run`` ends by itself. A job on Spark ends with it only if so, and then reads full batches;
-        otherwise a batch takes what has come by then.
+        ``bounded``: whether ``run`` returns by itself. If so, a job on Spark ends with it, and
+        reads full batches; otherwise a batch takes the elements that have arrived.
 
-        Deprecated, as in Flink: a SourceFunction has no position, so that it runs from its beginning after a failure or a
-        restart, and what had come before comes again. ``fromSource`` with a ``Source`` of your own goes on where it was.
+        Deprecated, as in Flink: a SourceFunction has no position, so after a failure or a restart
+        it starts over and emits its elements again. ``fromSource`` with a ``Source`` of your own
+        continues where it was.
 
-        Raises InvalidProgramError for what is neither, NotSupportedError for a CheckpointedFunction.
+        Raises InvalidProgramError if ``function`` is neither, NotSupportedError for a
+        CheckpointedFunction.
         """
         text("addSource: sourceName", sourceName)
         if typeInfo is not None:
@@ -306,15 +311,14 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         split: SplitLike | None = None,
     ) -> DataStreamSource[Row]:
         """The rows of a Spark DataFrame, static or streaming, from any of Spark's connectors; or of a table
-        in memory: a DataFrame of pandas or Polars, a Table of pyarrow, or what else has
-        ``__arrow_c_stream__``. Of pandas, an index with a name is a column, and NaN is None.
+        in memory: a DataFrame of pandas or Polars, a Table of pyarrow, or any other object with
+        ``__arrow_c_stream__``. For pandas, a named index becomes a column, and NaN becomes None.
 
-        ``timestamp`` names the column that is the element's timestamp: a timestamp, which is floored to
-        the millisecond, a date, which is its midnight in UTC, or integer ms since 1970. A column of
-        another type raises InvalidProgramError.
-        ``split`` names the column that says which split of the source a row is of, such as Kafka's
-        ``partition``, or is a function of the row, as for several topics: each split gets a watermark
-        of its own (see ``Source.withSplits``).
+        ``timestamp`` names the column that is the element's timestamp: a timestamp (floored to the
+        millisecond), a date (midnight in UTC), or integer ms since 1970. A column of another type
+        raises InvalidProgramError. ``split`` is the column, such as Kafka's ``partition``, or a
+        function of the row, that identifies the row's split of the source; each split gets a
+        watermark of its own (see ``Source.withSplits``).
         """
         source: DataFrameSource | TableSource
         given = hasattr(dataframe, "__arrow_c_stream__") or is_table(dataframe)
@@ -340,9 +344,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
     def socketTextStream(
         self, hostname: str, port: int, delimiter: str = "\n", maxRetry: int = 0
     ) -> DataStreamSource[str]:
-        """The lines that come over a socket. What came between two checkpoints is lost with the
-        connection, and bytes that are no UTF-8 come as U+FFFD, as in Flink. Only lines, and no
-        retries."""
+        """The lines that arrive over a socket. As in Flink, lines after the last checkpoint are
+        lost with the connection, and bytes that are not UTF-8 become U+FFFD. Other delimiters and
+        retries raise NotSupportedError."""
         if delimiter != "\n" or maxRetry:
             raise NotSupportedError(
                 "socketTextStream: Spark's socket source reads lines and does not connect again."
@@ -376,8 +380,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         return result
 
     def executeAsync(self, jobName: str | None = None) -> JobClient:
-        """Start the job and return a handle on it. In a notebook a warning tells of a job that an earlier run of the cell
-        has left running."""
+        """Start the job and return a handle on it. In a notebook a warning names a job that an
+        earlier run of the cell left running."""
         given = jobName
         if jobName is None:
             jobName = self.getConfiguration().get("pipeline.name", "Flink Streaming Job")
@@ -408,7 +412,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
             for listener in self._listeners:
                 listener.onJobSubmitted(None, error)
             if isinstance(error, FlinkishError):
-                # It says what to fix, and how flinkish found it is no help.
+                # The message says what to fix; the frames of flinkish would not help
                 error.with_traceback(None)
             raise
         for results in collecting:
@@ -429,15 +433,15 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         token: str | None = None,
         archive: str | None = None,
     ) -> WebUI:
-        """Start a web page of the jobs that this environment runs from now on, and return it: its
-        ``url`` is what to open in a browser.
+        """Start a web page for the jobs that this environment runs from now on, and return it: open
+        its ``url`` in a browser.
 
-        It is on this machine only, on a free port if ``port`` is 0. The url has a token, without which
-        no job can be stopped; on another ``host`` nothing can be seen without it. It is made anew each
-        time if none is given.
+        The page is served on this machine only, on a free port if ``port`` is 0. The url contains a
+        token, which is needed to stop a job, and on another ``host`` to see anything. A new token
+        is generated if none is given.
 
-        ``archive``: a directory in which jobs are kept when they have ended, for the page of later programs too (Flink:
-        ``jobmanager.archive.fs.dir``).
+        ``archive``: a directory that keeps finished jobs, so that the pages of later programs show
+        them too (Flink: ``jobmanager.archive.fs.dir``).
         """
         whole_number("enableWebUI: port", port, 0, 65535)
         text("enableWebUI: host", host)
@@ -485,8 +489,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
     def explain(self) -> str:
         """The plan of the job as text: stages, operators, and the edges between them.
 
-        A line for each function of the user's says whether it runs over columns, where its input is
-        columns (rows of files and tables, and what such functions make of them), and if not, why.
+        A line for each user function says whether it runs over columns where its input is columns
+        (rows of files and tables, and the results of functions over columns), and if not, why.
         """
         return self._plan().asText()
 
@@ -501,8 +505,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Inside the block a job has only the sinks that are added there, and a checkpoint of its own:
-        looking at a stream is no part of the job that is being built."""
+        """Inside the block a job has only the sinks added there, and a checkpoint of its own, so
+        that a preview does not become part of the job being built."""
         kept = self._sinks, self._collecting, self._config, self._checkpointConfig
         self._sinks, self._collecting, self._config = [], [], copy(self._config)
         self._checkpointConfig = CheckpointConfig(self._config)
@@ -512,7 +516,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
             self._sinks, self._collecting, self._config, self._checkpointConfig = kept
 
     def _graph_html(self, stream: DataStream[Any]) -> str:
-        """What leads to ``stream``, as a drawing."""
+        """A drawing of the graph that leads to ``stream``."""
         sink = SinkTransformation("...", PrintSink(), stream.getTransformation())
         return graph_html(self._executor().plan(self, [sink]).asSvg())
 
@@ -553,7 +557,8 @@ def _warn_of_forgotten_sinks() -> None:
 
 
 def _warn_of_a_cell_run_again(environment: StreamExecutionEnvironment, sink: str) -> None:
-    """A notebook's cell that is run again adds its sinks once more, to those that no job has taken yet."""
+    """Warn when a notebook cell is run again and so adds its sinks a second time before any job has
+    run."""
     run = cell_run()
     if run is None:
         return

@@ -36,7 +36,7 @@ def _unescaped(text: str | None) -> str:
         return _CHARACTERS.get(found[2], found[2]) if found[2] else ""
 
     plain = _ESCAPE.sub(character, text or "")
-    # Two escapes of Java's may be one character beyond the first 65,536
+    # Two escapes may be a surrogate pair
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -54,7 +54,7 @@ class ParameterTool:
 
     @staticmethod
     def fromArgs(args: Sequence[str]) -> ParameterTool:
-        """Of ``--name value``, ``-name value`` and ``--flag``. A negative number is a value."""
+        """Read ``--name value``, ``-name value`` and ``--flag``. A negative number is a value."""
         parameters: dict[str, str] = {}
         name: str | None = None
         subject, fix = "ParameterTool.fromArgs", "Pass sys.argv[1:]."
@@ -82,15 +82,16 @@ class ParameterTool:
 
     @staticmethod
     def fromMap(map: Mapping[str, str]) -> ParameterTool:  # noqa: A002 - Flink's name
-        """Of a dict."""
+        """Take the items of a dict."""
         settings = instance("ParameterTool.fromMap", map, Mapping, "Pass a dict.")
         return ParameterTool({name: str(value) for name, value in settings.items()})
 
     @staticmethod
     def fromPropertiesFile(path: str | os.PathLike[str]) -> ParameterTool:
-        """Of a file in the format of Java's ``Properties``, in UTF-8 or else ISO 8859-1: ``name=value``, ``name: value`` or ``name
-        value`` a line, which goes on behind a ``\\`` at its end. Lines that begin with ``#`` or ``!`` are
-        comments, and ``\\t``, ``\\n``, ``\\u00fc`` and others stand for characters."""
+        """Read a file in the format of Java's ``Properties``, in UTF-8 or else ISO 8859-1. A line
+        is ``name=value``, ``name: value`` or ``name value``, and continues on the next line after a
+        ``\\`` at its end. Lines that begin with ``#`` or ``!`` are comments, and ``\\t``, ``\\n``,
+        ``\\u00fc`` and others stand for characters."""
         if not isinstance(path, (str, os.PathLike)) or not Path(path).is_file():
             raise IllegalArgumentError(
                 f"ParameterTool.fromPropertiesFile: there is no file {shown(path)}."
@@ -111,7 +112,7 @@ class ParameterTool:
         return value in self._parameters
 
     def get(self, key: str, defaultValue: str | None = None) -> str | None:
-        """The parameter of that name."""
+        """The parameter of that name, ``defaultValue`` if there is none."""
         return self._parameters.get(key, defaultValue)
 
     def getRequired(self, key: str) -> str:
@@ -143,15 +144,15 @@ class ParameterTool:
         return self._read(key, defaultValue, lambda text: text.lower() == "true")
 
     def getNumberOfParameters(self) -> int:
-        """How many there are."""
+        """The number of parameters."""
         return len(self._parameters)
 
     def toMap(self) -> dict[str, str]:
-        """All of them."""
+        """All parameters by name."""
         return dict(self._parameters)
 
     def mergeWith(self, other: ParameterTool) -> ParameterTool:
-        """These and those of ``other``, which count more."""
+        """These parameters and those of ``other``, which take precedence."""
         return ParameterTool({**self._parameters, **other._parameters})
 
     def _read(self, key: str, default: T | None, parse: Callable[[str], T]) -> T:

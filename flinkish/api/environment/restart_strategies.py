@@ -21,7 +21,7 @@ _MOST_ATTEMPTS = 2**31 - 1
 
 
 class RestartStrategyConfiguration(ABC):
-    """What ``RestartStrategies`` makes (Flink: ``RestartStrategyConfiguration``)."""
+    """Base class of restart strategies (Flink: ``RestartStrategyConfiguration``)."""
 
     @abstractmethod
     def getDescription(self) -> str:
@@ -38,7 +38,7 @@ class NoRestart(RestartStrategyConfiguration):
 
 @dataclass(frozen=True)
 class FallbackRestart(RestartStrategyConfiguration):
-    """What the configuration says under ``restart-strategy``."""
+    """The strategy that the options ``restart-strategy...`` set."""
 
     def getDescription(self) -> str:
         return "Cluster level default restart strategy"
@@ -90,7 +90,7 @@ class FailureRateRestart(RestartStrategyConfiguration):
 
 
 class RestartStrategies:
-    """Makes restart strategies (Flink: ``RestartStrategies``). Times are ms or a Duration."""
+    """Creates restart strategies (Flink: ``RestartStrategies``). Times are ms or a Duration."""
 
     @staticmethod
     def noRestart() -> RestartStrategyConfiguration:
@@ -99,7 +99,7 @@ class RestartStrategies:
 
     @staticmethod
     def fallBackRestart() -> RestartStrategyConfiguration:
-        """What the options ``restart-strategy...`` say, no restart if there are none."""
+        """The strategy that the options ``restart-strategy...`` set; without them no restart."""
         return FallbackRestart()
 
     @staticmethod
@@ -121,9 +121,10 @@ class RestartStrategies:
         resetBackoffThreshold: TimeLike,
         jitterFactor: float,
     ) -> RestartStrategyConfiguration:
-        """Restart after ``initialBackoff``, after each further failure ``backoffMultiplier`` times later,
-        ``maxBackoff`` at most. Once it has run for ``resetBackoffThreshold``, the delays begin anew. They
-        vary by up to ``jitterFactor`` (0 to 1) of themselves."""
+        """Restart after ``initialBackoff``; each further failure multiplies the delay by
+        ``backoffMultiplier``, up to ``maxBackoff``. After ``resetBackoffThreshold`` without a
+        failure the delay is ``initialBackoff`` again. Delays vary by up to the fraction
+        ``jitterFactor`` (0 to 1)."""
         return _exponential(
             "exponentialDelayRestart",
             initialBackoff,
@@ -137,8 +138,8 @@ class RestartStrategies:
     def failureRateRestart(
         failureRate: int, failureInterval: TimeLike, delayInterval: TimeLike
     ) -> RestartStrategyConfiguration:
-        """Restart ``delayInterval`` after a failure, unless it was more than the ``failureRate``-th within
-        ``failureInterval``."""
+        """Restart ``delayInterval`` after a failure, unless there were more than ``failureRate``
+        failures within ``failureInterval``."""
         call = "failureRateRestart"
         return FailureRateRestart(
             positive(f"{call}: failureRate", failureRate, _MOST_ATTEMPTS),
@@ -183,7 +184,7 @@ _TYPES = {
 
 
 def restart_strategy_of(options: Mapping[str, Any]) -> RestartStrategyConfiguration:
-    """What the options of ``RESTART_OPTIONS`` say, with Flink's defaults for those that are not set."""
+    """The strategy that ``options`` set, with Flink's defaults for options that are missing."""
     kind = _type(options.get(TYPE, "none"))
     if kind == "fixed-delay":
         attempts, delay = f"{_FIXED}.attempts", f"{_FIXED}.delay"

@@ -1,4 +1,4 @@
-"""``SavepointRestoreSettings``: the savepoint that a job begins from."""
+"""``SavepointRestoreSettings``: the savepoint that a job is restored from."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flinkish.api.arguments import instance, text
 
 @dataclass(frozen=True)
 class SavepointRestoreSettings:
-    """Which savepoint a job begins from (Flink: ``SavepointRestoreSettings``).
+    """Which savepoint a job is restored from (Flink: ``SavepointRestoreSettings``).
 
     >>> SavepointRestoreSettings.forPath("/savepoints/monday").getRestorePath()
     '/savepoints/monday'
@@ -28,7 +28,7 @@ class SavepointRestoreSettings:
         savepointPath: str, allowNonRestoredState: bool = False
     ) -> SavepointRestoreSettings:
         """Begin from the savepoint in a directory. ``allowNonRestoredState``: drop the state of operators
-        that the job has no more."""
+        that the job no longer has."""
         return SavepointRestoreSettings(
             text("SavepointRestoreSettings.forPath: savepointPath", savepointPath),
             instance(
@@ -48,5 +48,5 @@ class SavepointRestoreSettings:
         return self._path
 
     def allowNonRestoredState(self) -> bool:
-        """Whether state is dropped that has no operator any more."""
+        """Whether state that has no operator any more is dropped."""
         return self._allow_non_restored_state

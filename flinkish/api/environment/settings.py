@@ -30,12 +30,12 @@ _UNCLAIMED = (
     "execution.state-recovery.ignore-unclaimed-state",
     "execution.savepoint.ignore-unclaimed-state",
 )
-"""Flink's options by their names of today and before 2.0."""
+"""Flink's options by their current names and those before 2.0."""
 
 
 def usable_cores() -> int:
-    """The cores that this process may use: fewer than the machine has where it is bound to some, as in a
-    container."""
+    """The number of cores that this process may use, which in a container may be fewer than the
+    machine has."""
     # Not on every system
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
@@ -67,11 +67,11 @@ class EnvironmentSettings:
     # ------------------------------------------------------------------ parallelism
 
     def setParallelism(self, parallelism: int) -> Self:
-        """How many tasks keyed operators run in: Spark's shuffle partitions of the job. With 1 they
-        hand on in the order of their input, whatever the keys.
+        """Set the number of tasks of keyed operators: Spark's shuffle partitions of the job. With 1
+        their results are in the order of their input, across all keys.
 
-        A checkpoint keeps the number it was begun with, also where none is set; a savepoint goes on
-        with any. How many cores Spark has may change.
+        A checkpoint keeps the number it was started with, even if none was set; a savepoint can be
+        restored with any. The number of Spark's cores may change.
         """
         self._config.setParallelism(parallelism)
         return self
@@ -81,7 +81,8 @@ class EnvironmentSettings:
         return self._config.parallelism
 
     def setMaxParallelism(self, maxParallelism: int) -> Self:
-        """Set the number of key groups. It cannot change for an existing checkpoint, but from a savepoint."""
+        """Set the number of key groups. An existing checkpoint keeps its number; a savepoint can be
+        restored with another."""
         self._config.setMaxParallelism(maxParallelism)
         return self
 
@@ -96,7 +97,7 @@ class EnvironmentSettings:
 
     @classmethod
     def setDefaultLocalParallelism(cls, parallelism: int) -> None:
-        """Set the parallelism of the local environments that are made from now on."""
+        """Set the parallelism of the local environments that are created from now on."""
         EnvironmentSettings._defaultLocalParallelism = positive(
             "setDefaultLocalParallelism", parallelism, MAX_KEY_GROUPS
         )
@@ -108,12 +109,13 @@ class EnvironmentSettings:
         checkpointStorage: str | TimeLike | None = None,
         mode: CheckpointingMode = CheckpointingMode.EXACTLY_ONCE,
     ) -> Self:
-        """Keep checkpoints in the directory ``checkpointStorage``, to go on from there.
+        """Keep checkpoints in the directory ``checkpointStorage``, and continue from there.
 
-        Flink's interval (an int in ms or a Duration) in its place says how often a batch of an unbounded job starts, as
-        every batch is a checkpoint; the directory is then that of ``getCheckpointConfig().setCheckpointStorage`` or of the
-        option ``state.checkpoints.dir``, and a job without one warns. The mode has no effect: each element counts exactly
-        once anyway.
+        Flink's interval (an int in ms or a Duration) may be passed instead. It is the least time
+        between the starts of two batches of an unbounded job, as every batch is a checkpoint; the
+        directory is then that of ``getCheckpointConfig().setCheckpointStorage`` or of the option
+        ``state.checkpoints.dir``, and a job without one logs a warning. The mode has no effect:
+        each element counts exactly once in either.
         """
         config = self._checkpointConfig
         if isinstance(checkpointStorage, str):
@@ -153,17 +155,20 @@ class EnvironmentSettings:
         return self._changelog
 
     def getDefaultSavepointDirectory(self) -> str | None:
-        """The directory of the checkpoints, which is where a savepoint is."""
+        """The directory of the checkpoints, which Flink's default savepoint directory stands for
+        here."""
         return self._checkpointConfig.getCheckpointStorage()
 
     def setSavepoint(
         self, savepoint: str | SavepointRestoreSettings, allowNonRestoredState: bool = False
     ) -> Self:
-        """Begin from a savepoint: the directory that ``stopWithSavepoint`` or ``triggerSavepoint`` returned,
-        wherever it has been moved to. The parallelism, the key groups and the job may be others.
+        """Restore from a savepoint: the directory that ``stopWithSavepoint`` or
+        ``triggerSavepoint`` returned, even if it has been moved. The parallelism, the key groups
+        and the job may differ.
 
-        ``allowNonRestoredState``: drop the state of operators that the job has no more. A checkpoint that
-        the job has written itself goes before, so a program that is started again need not be changed.
+        ``allowNonRestoredState``: drop the state of operators that the job no longer has. A
+        checkpoint that the job has written itself takes precedence, so a program can be restarted
+        unchanged.
         """
         if not isinstance(savepoint, SavepointRestoreSettings):
             allowed = instance(
@@ -178,7 +183,7 @@ class EnvironmentSettings:
         return self
 
     def getSavepointRestoreSettings(self) -> SavepointRestoreSettings:
-        """The savepoint that the jobs begin from."""
+        """The savepoint that jobs are restored from."""
         return self._savepoint
 
     # ------------------------------------------------------------------ failures
@@ -189,8 +194,8 @@ class EnvironmentSettings:
         """Set whether a job that failed runs again from its last checkpoint, in this process, and when:
         one of ``RestartStrategies``. If none is set, a failure ends the job.
 
-        What another try cannot help ends the job in any case: a program that does not fit together, a
-        checkpoint that is damaged or of another job, a JVM that is gone.
+        A failure that a restart cannot fix ends the job in any case: an invalid program, a
+        checkpoint that is damaged or of another job, a JVM that has exited.
         """
         self._config.setRestartStrategy(restartStrategyConfiguration)
         if isinstance(restartStrategyConfiguration, FallbackRestart):
@@ -210,11 +215,11 @@ class EnvironmentSettings:
         return self
 
     def setRuntimeMode(self, executionMode: RuntimeExecutionMode) -> Self:
-        """Set whether a job runs as a stream (the default), as a batch, or as what its sources allow.
+        """Set whether a job runs as a stream (the default), as a batch, or as its sources allow.
 
         In BATCH, which is for bounded sources, a job is one query over all its input. A keyed operator gets
         the elements of a key together, sorted by time, and one watermark after the last. ``reduce``, ``sum``
-        and the like give one result a key; nothing is late; there are no checkpoints.
+        and the like give one result per key; nothing is late; there are no checkpoints.
         """
         mode = member("setRuntimeMode", executionMode, RuntimeExecutionMode)
         self._config.runtimeMode = mode
@@ -223,8 +228,9 @@ class EnvironmentSettings:
     def setLocalExecution(self, enabled: bool = True) -> Self:
         """Run the jobs of this environment in this process, without Spark: for tests and for learning.
 
-        A job has the results that it has on Spark, in milliseconds. It takes savepoints but no checkpoints,
-        and reads and writes no DataFrames. Unless ``setParallelism`` says otherwise its parallelism is 1.
+        A job gives the same results as on Spark, in milliseconds. It takes savepoints but no
+        checkpoints, and reads and writes no DataFrames. Unless ``setParallelism`` says otherwise
+        its parallelism is 1.
         """
         self._localExecution = enabled
         return self
@@ -249,7 +255,7 @@ class EnvironmentSettings:
         return self._bufferTimeout
 
     def disableOperatorChaining(self) -> Self:
-        """Accepted for ported jobs: it only makes a job slower, so operators are chained still."""
+        """Accepted for ported jobs, without effect: unchained operators would only be slower."""
         self._chaining = False
         return self
 

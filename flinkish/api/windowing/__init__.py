@@ -1,4 +1,4 @@
-"""Windows, and what says how elements fall into them: assigners, triggers and evictors.
+"""Windows, with their assigners, triggers and evictors.
 
 It may import ``functions``, ``time``, ``types`` and the modules of ``api`` itself.
 """

@@ -89,7 +89,7 @@ class WindowAssigner(ABC, Generic[T_contra, W]):
         """True if windows end by the watermark, False if by the clock."""
 
     def windowType(self) -> type[Window] | None:
-        """The class of the windows that it makes, None if unknown. If known, a trigger that does not
+        """The class of the assigner's windows, None if unknown. If known, a trigger that does not
         support them is refused when the job is built."""
         return None
 
@@ -130,7 +130,7 @@ class WindowStagger(enum.Enum):
     RANDOM = "RANDOM"
     """A random shift, less than the size."""
     NATURAL = "NATURAL"
-    """Windows start where the clock was when the first element came."""
+    """Windows start at the clock time of the first element."""
 
     def getStaggerOffset(self, currentProcessingTime: int, size: int) -> int:
         """The shift in ms of windows of ``size`` ms, for a first element at

@@ -33,9 +33,9 @@ class ContentWindows(WindowAssigner[object, TimeWindow]):
     """Event-time windows that cannot be assigned to an element on its arrival, because an earlier
     element may still come and change them. Flink has nothing like it.
 
-    The elements of a key are kept in timestamp order. Each names the times at which it may begin or
-    end a window (``changes``). When the watermark reaches such a time, all elements up to it are
-    known, and the assigner says which window is complete (``changeAt``). Triggers, evictors and
+    The elements of a key are kept in timestamp order. ``changes`` names the times at which an
+    element may begin or end a window. When the watermark reaches such a time, all elements up to it
+    are known, and the assigner says which window is complete (``changeAt``). Triggers, evictors and
     allowed lateness do not apply.
     """
 
@@ -46,10 +46,10 @@ class ContentWindows(WindowAssigner[object, TimeWindow]):
 
     @abstractmethod
     def changeAt(self, time: int, timestamps: Sequence[int], memory: Any) -> ContentChange:
-        """Called when the watermark reaches one of those times.
+        """Called when the watermark reaches one of the times that ``changes`` returned.
 
-        ``timestamps`` are those of the kept elements up to ``time``, ascending. ``memory`` is that
-        of the previous call for this key, None at first.
+        ``timestamps``: of the kept elements up to ``time``, ascending. ``memory``: what the
+        previous call for this key returned, None at first.
         """
 
     def assignWindows(

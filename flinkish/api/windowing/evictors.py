@@ -245,7 +245,7 @@ class TimeEvictor(_OneSidedEvictor[Any]):
         return TimeEvictor(windowSize, doEvictAfter)
 
     def getWindowSize(self) -> int:
-        """The length of time that it keeps, in ms."""
+        """The length of time that the evictor keeps, in ms."""
         return self._window_size
 
     def _evict(self, elements: EvictableElements[Any], size: int) -> None:

@@ -12,7 +12,7 @@ at four moments, always for one key and one window:
 The first two answer with a ``TriggerResult``. FIRE emits the contents and keeps them, so the next
 firing has them again; PURGE drops the contents. Neither touches timers or the trigger's own state.
 
-An example: windows of an hour that emit every 10 minutes what they have so far, and only what is new.
+An example: windows of an hour that emit every 10 minutes the elements added since the last firing.
 
 >>> from flinkish import ContinuousEventTimeTrigger, Duration, PurgingTrigger
 >>> PurgingTrigger.of(ContinuousEventTimeTrigger.of(Duration.ofMinutes(10)))

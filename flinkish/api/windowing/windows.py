@@ -123,11 +123,12 @@ _UNKNOWN = object()
 
 
 class _Bounds(Exception):
-    """Those that the ``__init__`` of a subclass gives ``TimeWindow``, whose bounds have to be known before."""
+    """Carries the bounds out of a subclass's ``__init__``, as a tuple needs them before, in
+    ``__new__``."""
 
 
 def _made(cls: type[TimeWindow], *arguments: object, **named: object) -> TimeWindow:
-    """A window of a subclass with an ``__init__`` of its own, which says what its bounds are."""
+    """A window of a subclass whose own ``__init__`` determines the bounds."""
     try:
         cls.__init__(_of_bounds(cls, (_UNKNOWN, _UNKNOWN)), *arguments, **named)  # type: ignore[arg-type]
     except _Bounds as bounds:
