@@ -19,8 +19,9 @@ T_contra = TypeVar("T_contra", contravariant=True)
 class BucketAssigner(ABC, Generic[T_contra]):
     """Says which bucket an element goes to (Flink: ``BucketAssigner``).
 
-    A bucket is the directory ``bucket=<id>`` in that of the batch. So the files are a table for
-    Spark, with the columns ``batch`` and ``bucket``, which reads only the buckets that are asked for.
+    A bucket is the directory ``bucket=<id>`` in that of the batch. So Spark reads the files as a
+    table with the partition columns ``batch`` and ``bucket``, and only those buckets that a query
+    needs.
 
     >>> class ByUser(BucketAssigner[dict[str, str]]):
     ...     def getBucketId(self, element, context):
@@ -29,13 +30,14 @@ class BucketAssigner(ABC, Generic[T_contra]):
 
     @dataclass
     class Context:
-        """What an assigner may ask besides the element (Flink: ``BucketAssigner.Context``)."""
+        """The times that an assigner may use besides the element (Flink:
+        ``BucketAssigner.Context``)."""
 
         _processing_time: int
         _timestamp: int | None = None
 
         def currentProcessingTime(self) -> int:
-            """The time now, in ms: when the elements leave the last operator."""
+            """The current time in ms, when the elements leave the last operator."""
             return self._processing_time
 
         def timestamp(self) -> int | None:
@@ -43,7 +45,7 @@ class BucketAssigner(ABC, Generic[T_contra]):
             return self._timestamp
 
         def currentWatermark(self) -> int:
-            """Not known where elements leave for a sink: raises NotSupportedError."""
+            """Not supported: a sink gets no watermark. Raises NotSupportedError."""
             raise NotSupportedError(
                 "BucketAssigner: a sink gets no watermark. Use timestamp(), or ask for the watermark in"
                 " a ProcessFunction before the sink and emit it with the element."
@@ -51,7 +53,7 @@ class BucketAssigner(ABC, Generic[T_contra]):
 
     @abstractmethod
     def getBucketId(self, element: T_contra, context: BucketAssigner.Context) -> str:
-        """Called for each element: the id of its bucket, a text that is not empty."""
+        """Called for each element; returns the id of its bucket, a text that is not empty."""
 
 
 class BasePathBucketAssigner(BucketAssigner[Any]):
@@ -63,11 +65,11 @@ class BasePathBucketAssigner(BucketAssigner[Any]):
 
 @dataclass(frozen=True)
 class DateTimeBucketAssigner(BucketAssigner[Any]):
-    """Buckets by the processing time (Flink: ``DateTimeBucketAssigner``), as ``formatString`` writes it, in
-    the time zone ``zoneId``, by default that of the machine.
+    """Buckets by the processing time (Flink: ``DateTimeBucketAssigner``), formatted by
+    ``formatString`` in the time zone ``zoneId``, by default that of the machine.
 
-    The format has Java's letters ``yyyy``, ``MM``, ``dd``, ``HH``, ``mm`` and ``ss``, and text, which is in
-    single quotes if it has letters.
+    The format takes Java's letters ``yyyy``, ``MM``, ``dd``, ``HH``, ``mm`` and ``ss``, and text,
+    which must be in single quotes if it contains letters.
 
     >>> assigner = DateTimeBucketAssigner("yyyy-MM-dd--HH", "UTC")
     >>> assigner.getBucketId("element", BucketAssigner.Context(0))
@@ -111,7 +113,7 @@ _PARTS = re.compile(r"'((?:[^']|'')*)'|([a-zA-Z])\2*|[^a-zA-Z']+|'")
 
 
 def _format_codes(pattern: str) -> str:
-    """A format of Java as one of ``strftime``."""
+    """Converts a date format of Java to one of ``strftime``."""
     codes = ""
     for part in _PARTS.finditer(pattern):
         found, quoted = part[0], part[1]

@@ -1,6 +1,6 @@
 """Flink's builder of file sinks for columns, for ported jobs.
 
-``FileSink.forParquet`` is the same in a line.
+``FileSink.forParquet`` does the same in one line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BulkWriterFactory:
-    """A format of columns, and the columns (Flink: ``BulkWriter.Factory``). Made by ``ParquetBulkWriters``."""
+    """A columnar format, and the columns to write (Flink: ``BulkWriter.Factory``). Created by
+    ``ParquetBulkWriters``."""
 
     format: str
     schema: str | StructType | None = None

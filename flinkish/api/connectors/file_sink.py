@@ -23,16 +23,16 @@ T_contra = TypeVar("T_contra", contravariant=True)
 class FileSink(Sink[T_contra]):
     """Files in a directory (Flink: ``FileSink``); a replayed batch never doubles a row.
 
-    Made by ``forText``, ``forCsv``, ``forJson`` or ``forParquet``. Batch ``n`` writes the directory
-    ``batch=n``, and replaces it if it comes again; so the directory is this sink's alone, and one
-    that holds the output of another run is refused. Spark reads the whole as one table with the
-    column ``batch``.
+    Created by ``forText``, ``forCsv``, ``forJson`` or ``forParquet``. Batch ``n`` writes the
+    directory ``batch=n``, and replaces it if the batch is run again; so the directory must belong
+    to this sink alone, and one with the output of another run is refused. Spark reads all of it as
+    one table with the column ``batch``.
 
     ``schema`` (a DDL string or a StructType) names the columns; without one they are those of the
     stream's type (``DataStream.getType``). An element that does not fit them is an error that names
     the field. Elements with names (Rows, NamedTuples, dataclasses, dicts) are written by name: all columns
     must be there, and fields that the schema does not name are left out. Plain tuples go by position.
-    ``options`` are those of Spark's writer of the format. The workers write, each its part.
+    ``options`` are those of Spark's writer of the format. Each worker writes its own part.
     """
 
     kind: ClassVar[str] = "FileSink"
@@ -49,14 +49,15 @@ class FileSink(Sink[T_contra]):
 
     @staticmethod
     def forText(path: str) -> FileSink[Any]:
-        """``str(element)`` of each, a line each. An element with a line break in it is an error, as it would
-        not come back as one line."""
+        """Write ``str(element)`` of each element as a line. An element that contains a line break
+        is an error, as it could not be read back as one line."""
         return FileSink("text", path)
 
     @staticmethod
     def forRowFormat(basePath: str, encoder: Encoder[Any]) -> RowFormatBuilder:
-        """What ``encoder`` writes of each element: with ``SimpleStringEncoder()`` lines of ``str(element)``,
-        with one of your own, any bytes (Flink: ``FileSink.forRowFormat``)."""
+        """Write each element with ``encoder``: lines of ``str(element)`` with
+        ``SimpleStringEncoder()``, any bytes with an encoder of your own (Flink:
+        ``FileSink.forRowFormat``)."""
         fix = "Pass SimpleStringEncoder(), or an object of a class derived from Encoder."
         instance("FileSink.forRowFormat: encoder", encoder, Encoder, fix)
         return RowFormatBuilder(FileSink("text", basePath, encoder=encoder))
@@ -70,7 +71,8 @@ class FileSink(Sink[T_contra]):
         return BulkFormatBuilder(FileSink(factory.format, basePath, factory.schema))
 
     def withBucketAssigner(self, assigner: BucketAssigner[Any]) -> FileSink[T_contra]:
-        """The same with a directory ``bucket=<id>`` in that of the batch for each id that ``assigner`` gives."""
+        """The same sink with a directory ``bucket=<id>`` in that of the batch for each id that
+        ``assigner`` returns."""
         fix = "Pass DateTimeBucketAssigner(), or an object of a class derived from BucketAssigner."
         instance("FileSink.withBucketAssigner", assigner, BucketAssigner, fix)
         path = isinstance(assigner, BasePathBucketAssigner)
@@ -79,7 +81,7 @@ class FileSink(Sink[T_contra]):
     @staticmethod
     def forCsv(path: str, schema: str | StructType | None = None, **options: str) -> FileSink[Any]:
         """Tuples, Rows, dicts or dataclasses as CSV, by RFC 4180: see "Files" in the docs for the form of each
-        type. Fields with parts, such as lists, have none, and are an error."""
+        type. Fields with parts, such as lists, cannot be written and are an error."""
         return FileSink("csv", path, _given(schema, "forCsv"), options)
 
     @staticmethod
@@ -87,8 +89,8 @@ class FileSink(Sink[T_contra]):
         """Elements as JSON, one a line: an object if their fields have names, else a value or an
         array.
 
-        Where the stream's type does not say the columns, the lines go by each element: dataclasses,
-        NamedTuples and Rows are objects and tuples arrays, at any depth.
+        Where the stream's type does not give the columns, each element decides: dataclasses,
+        NamedTuples and Rows become objects and tuples arrays, at any depth.
         """
         return FileSink("json", path, _given(schema, "forJson"), options)
 

@@ -26,11 +26,11 @@ T_co = TypeVar("T_co", covariant=True)
 class FileSource(Source[T_co]):
     """Files of a directory, or of a path with wildcards (Flink: ``FileSource``).
 
-    Made by ``forLines``, ``forCsv``, ``forJson`` or ``forParquet``. The files of a directory and all
-    below it are read oldest first, by the time they were changed and then by path: all that are there in one
-    batch up to a gigabyte, unless ``withFilesPerBatch`` or ``withBytesPerBatch`` says otherwise. What begins
-    with ``_`` or ``.`` is passed over. A file is read once: let it appear whole, by renaming. ``options`` are those of Spark's
-    reader of the format.
+    Created by ``forLines``, ``forCsv``, ``forJson`` or ``forParquet``. The files of a directory and
+    of all directories below it are read oldest first, by modification time and then by path: in
+    batches of up to a gigabyte, unless ``withFilesPerBatch`` or ``withBytesPerBatch`` says
+    otherwise. Names that begin with ``_`` or ``.`` are skipped. A file is read once: let it appear
+    whole, by renaming it. ``options`` are those of Spark's reader of the format.
 
     >>> source = FileSource.forCsv("flights/", "origin string, at long").withFilesPerBatch(1)
     """
@@ -79,7 +79,7 @@ class FileSource(Source[T_co]):
 
     @staticmethod
     def forJson(path: str, schema: str | StructType, **options: str) -> FileSource[Row]:
-        """Files of one JSON object a line as Rows."""
+        """Files with one JSON object per line as Rows."""
         return FileSource("json", path, _given(schema, "forJson"), options)
 
     @staticmethod
@@ -88,35 +88,37 @@ class FileSource(Source[T_co]):
         return FileSource("parquet", path, _given(schema, "forParquet"), options)
 
     def monitorContinuously(self) -> FileSource[T_co]:
-        """Go on watching the directory for new files: the source does not end by itself.
+        """Keep watching the directory for new files: the source does not end by itself.
 
         A file is read once, when it is first seen, so it must appear whole: write it under a name that
-        begins with a dot, then rename it. What is added to a file later is not read, as in Flink; in a
-        directory of this machine's file system a warning tells of it.
+        begins with a dot, then rename it. Data added to a file later is not read, as in Flink; in a
+        directory of this machine's file system a warning says so.
         """
         return replace(self, monitored=True)
 
     def withFilesPerBatch(self, files: int) -> FileSource[T_co]:
-        """Read at most so many files a batch, in the order of their modification times."""
+        """Read at most ``files`` files in a batch, in the order of their modification times."""
         return replace(self, filesPerBatch=positive("withFilesPerBatch", files))
 
     def withBytesPerBatch(self, size: int) -> FileSource[T_co]:
-        """Read files of at most ``size`` bytes a batch, a gigabyte by default; a larger file is a batch by
-        itself. So a job that begins with a large backlog does not read it all at once."""
+        """Read files of at most ``size`` bytes in a batch, a gigabyte by default; a larger file is
+        a batch by itself. So a job that starts with a large backlog does not read it all at
+        once."""
         return replace(self, bytesPerBatch=positive("withBytesPerBatch", size))
 
     def withMaxFileAge(self, age: TimeLike) -> FileSource[T_co]:
-        """Leave files out that are older than the newest by more than ``age``; a warning counts them.
-        Without it every file is read, however old it is."""
+        """Skip files that are older than the newest by more than ``age``; a warning counts them.
+        Without this setting every file is read, however old it is."""
         return replace(self, maxFileAge=positive_length("withMaxFileAge", age))
 
     def withMalformedRecords(self, tag: OutputTag[MalformedRecord]) -> FileSource[T_co]:
-        """Send what does not fit to a side output instead of failing the job: lines of CSV or JSON
-        that are not of the schema, and any that are not in UTF-8.
+        """Send malformed records to a side output instead of failing the job: lines of CSV or JSON
+        that do not fit the schema, and lines that are not UTF-8.
 
-        ``getSideOutput(tag)`` of the stream that ``fromSource`` gives is the MalformedRecords, without
-        timestamps; the source's metric ``numRecordsInErrors`` counts them. A file that cannot be
-        read at all, as one that was cut off while it was compressed, still fails the job.
+        ``getSideOutput(tag)`` of the stream that ``fromSource`` returns contains the
+        MalformedRecords, without timestamps; the source's metric ``numRecordsInErrors`` counts
+        them. A file that cannot be read at all, such as a truncated compressed file, still fails
+        the job.
 
         >>> broken = OutputTag("broken")
         >>> source = FileSource.forCsv("flights/", "origin string").withMalformedRecords(broken)

@@ -15,7 +15,8 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class FunctionSource(Source[T_co]):
-    """A SourceFunction as a source. It has no position; ``bounded``: whether ``run`` ends by itself.
+    """A SourceFunction as a source. It has no position; ``bounded``: whether ``run`` returns by
+    itself.
 
     Raises InvalidProgramError unless ``function`` is a SourceFunction or takes a context, NotSupportedError if it keeps
     its position in a checkpoint.
@@ -48,12 +49,12 @@ class FunctionSource(Source[T_co]):
 
     @property
     def name(self) -> str:
-        """The class of the function, or its name."""
+        """The name of the function's class, or of the function."""
         if isinstance(self.function, SourceFunction):
             return type(self.function).__name__
         return str(getattr(self.function, "__name__", type(self.function).__name__))
 
     def cancel(self) -> None:
-        """Let ``run`` end."""
+        """Ask ``run`` to end."""
         if isinstance(self.function, SourceFunction):
             self.function.cancel()

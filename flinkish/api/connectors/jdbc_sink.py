@@ -18,7 +18,8 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class PreparedStatement:
-    """Takes the values for the ``?`` of a statement, which are counted from 1 (Java: ``PreparedStatement``)."""
+    """Takes the values of a statement's parameters ``?``, which are numbered from 1 (Java:
+    ``PreparedStatement``)."""
 
     def __init__(self, count: int) -> None:
         self.values: list[Any] = [None] * whole_number("PreparedStatement: count", count)
@@ -45,9 +46,10 @@ StatementBuilder = Callable[[PreparedStatement, Any], None]
 
 @dataclass(frozen=True)
 class JdbcExecutionOptions:
-    """How statements are executed (Flink: ``JdbcExecutionOptions``): ``batchSize`` of them at a time. A
-    transaction that the database ends for a deadlock is tried again up to ``maxRetries`` times; any other
-    error fails the job. The interval has no effect: statements are executed at the end of each batch."""
+    """How statements are executed (Flink: ``JdbcExecutionOptions``): ``batchSize`` of them at a
+    time. A transaction that the database aborts for a deadlock is retried up to ``maxRetries``
+    times; any other error fails the job. The interval has no effect: statements are executed at the
+    end of each batch."""
 
     batchSize: int = 5_000
     maxRetries: int = 3
@@ -71,7 +73,7 @@ class JdbcExecutionOptionsBuilder:
         self._size, self._retries, self._interval = 5_000, 3, 0
 
     def withBatchSize(self, size: int) -> JdbcExecutionOptionsBuilder:
-        """How many statements go to the database at a time."""
+        """Set how many statements are sent to the database at a time."""
         self._size = whole_number("withBatchSize", size, 1)
         return self
 
@@ -81,7 +83,7 @@ class JdbcExecutionOptionsBuilder:
         return self
 
     def withMaxRetries(self, maxRetries: int) -> JdbcExecutionOptionsBuilder:
-        """How often a transaction is tried again that the database ended for a deadlock."""
+        """Set how often a transaction is retried that the database aborted for a deadlock."""
         self._retries = whole_number("withMaxRetries", maxRetries)
         return self
 
@@ -104,7 +106,7 @@ class JdbcConnectionOptions:
 
     @property
     def isSqlite(self) -> bool:
-        """Whether it is a file of SQLite's, which has one writer at a time."""
+        """Whether the database is an SQLite file, which allows one writer at a time."""
         return self.url.startswith("jdbc:sqlite:")
 
     class JdbcConnectionOptionsBuilder:
@@ -155,7 +157,8 @@ class JdbcConnectionOptions:
 
 
 def checked_url(url: str) -> str:
-    """Return ``url``; raises if flinkish cannot write to that kind of database."""
+    """Return ``url``; raises NotSupportedError if flinkish cannot write to that kind of
+    database."""
     text("JdbcConnectionOptions: url", url)
     seen = shown(shown_url(url))
     if not url.startswith("jdbc:"):
@@ -191,13 +194,15 @@ def postgresql_parameters(options: JdbcConnectionOptions) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class JdbcSink(Sink[T_contra]):
-    """Rows of a table, by a statement for each element (Flink: ``JdbcSink``).
+    """Writes to a database by executing a statement for each element (Flink: ``JdbcSink``).
 
-    On Spark the workers write to PostgreSQL, what a task has of a batch in one transaction; SQLite and local
-    execution have one writer, and a transaction for each batch. With exactly once, the number of the batch is
-    written in the same transaction into the table ``flinkish_writers`` of the database: what comes again after
-    a crash is known. So it is for any statement; where a key is there already, say what is to happen: ``INSERT
-    ... ON CONFLICT (id) DO UPDATE SET ...``. PostgreSQL needs ``pip install 'flinkish[postgresql]'``.
+    On Spark the workers write to PostgreSQL, each task its part of a batch in one transaction;
+    SQLite and local execution have one writer and one transaction for each batch. With exactly
+    once, the same transaction writes the number of the batch to the table ``flinkish_writers`` of
+    the database, so that a batch that is run again after a crash is recognised and not written
+    twice. This works for any statement; for keys that may exist already, state the conflict rule:
+    ``INSERT ... ON CONFLICT (id) DO UPDATE SET ...``. PostgreSQL needs
+    ``pip install 'flinkish[postgresql]'``.
 
     >>> from flinkish import JdbcConnectionOptions, JdbcSink
     >>> sink = (
@@ -233,7 +238,8 @@ class JdbcSinkBuilder(Generic[T]):
     def withQueryStatement(
         self, query: str, statementBuilder: StatementBuilder
     ) -> JdbcSinkBuilder[Any]:
-        """The statement, and ``statementBuilder(statement, element)``, which sets the values of its ``?``."""
+        """Set the statement, and ``statementBuilder(statement, element)``, which sets the values of
+        its parameters ``?``."""
         self._sql = text("withQueryStatement: query", query)
         form = "f(statement, element)"
         checked_callable("withQueryStatement", statementBuilder, form, 2)
@@ -248,11 +254,11 @@ class JdbcSinkBuilder(Generic[T]):
         return self
 
     def buildAtLeastOnce(self, connectionOptions: JdbcConnectionOptions) -> JdbcSink[T]:
-        """The sink; a batch that comes again is written again."""
+        """The sink; a batch that is run again is written again."""
         return self._build("buildAtLeastOnce", connectionOptions, False)
 
     def buildExactlyOnce(self, connectionOptions: JdbcConnectionOptions) -> JdbcSink[T]:
-        """The sink; a batch that comes again is known."""
+        """The sink; a batch that is run again is recognised and not written again."""
         return self._build("buildExactlyOnce", connectionOptions, True)
 
     def _build(

@@ -1,4 +1,4 @@
-"""``MalformedRecord``: what a source read that does not fit the schema of its records."""
+"""``MalformedRecord``: a record that does not fit the schema of its source."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from flinkish.api.errors import MalformedRecordError, shown
 
 @dataclass(frozen=True)
 class MalformedRecord:
-    """A record of a file that does not fit, with where it stands and why.
+    """A record of a file that does not fit the schema, with its position and the reason.
 
     ``line`` counts from 1, and is None in a file that was read in several ranges, or in columns;
     ``offset`` is where the record begins, in bytes (of the text, if the file is compressed). ``raw``
-    are its bytes, without the end of the line.
+    contains its bytes, without the end of the line.
     """
 
     path: str
@@ -24,7 +24,7 @@ class MalformedRecord:
 
     @property
     def text(self) -> str:
-        """The record as text; bytes that are no UTF-8 show as ``\\x..``."""
+        """The record as text; bytes that are not UTF-8 appear as ``\\x..``."""
         return self.raw.decode("utf-8", "backslashreplace")
 
     @property
@@ -34,7 +34,7 @@ class MalformedRecord:
         return f"{where} of {self.path}"
 
     def error(self, source: str) -> MalformedRecordError:
-        """The error of a job that ``source`` is to fail by it."""
+        """The error that fails the job of ``source``."""
         return MalformedRecordError(
             f"{source}: the record {shown(self.text)} at {self.position} does not fit:"
             f" {self.reason}. Fix the file or the schema, or send such records to a side output"

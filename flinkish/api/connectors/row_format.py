@@ -1,6 +1,6 @@
 """Flink's builders of file sources and sinks for lines of text, for ported jobs.
 
-``FileSink.forText`` and ``FileSource.forLines`` are the same in a line.
+``FileSink.forText`` and ``FileSource.forLines`` do the same in one line.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Encoder(ABC, Generic[T_contra]):
-    """How elements are written into files (Flink: ``Encoder``): derive from it and write ``encode``.
+    """How elements are written into files (Flink: ``Encoder``): derive from it and implement
+    ``encode``.
 
-    It is pickled for the workers. Files end in ``.txt``, whatever it writes.
+    Encoders are pickled for the workers. File names end in ``.txt``, whatever the encoder writes.
     """
 
     @abstractmethod
     def encode(self, element: T_contra, stream: IO[bytes]) -> None:
-        """Called with each element, to write its bytes to ``stream``, the file: also the line break, where
-        there is to be one. It returns nothing."""
+        """Called with each element: write its bytes to ``stream``, the file, with a line break if
+        you want one. The return value is ignored."""
 
 
 @dataclass(frozen=True)
 class SimpleStringEncoder(Encoder[Any]):
-    """``str(element)`` of each with a line break behind it, in UTF-8 (Flink: ``SimpleStringEncoder``)."""
+    """Writes ``str(element)`` and a line break, in UTF-8 (Flink: ``SimpleStringEncoder``)."""
 
     charsetName: str = "UTF-8"
 
@@ -71,7 +72,7 @@ def _check_charset(subject: str, charset: str) -> None:
 
 
 class RollingPolicy:
-    """When files are closed (Flink: ``RollingPolicy``). Here they are with each batch."""
+    """When files are closed (Flink: ``RollingPolicy``). Here that is at the end of each batch."""
 
 
 class OnCheckpointRollingPolicy(RollingPolicy):
@@ -84,7 +85,8 @@ class OnCheckpointRollingPolicy(RollingPolicy):
 
 
 class DefaultRollingPolicy(RollingPolicy):
-    """Accepted for ported jobs (Flink: ``DefaultRollingPolicy``): files are closed with each batch."""
+    """Accepted for ported jobs (Flink: ``DefaultRollingPolicy``): files are closed at the end of
+    each batch."""
 
     @staticmethod
     def builder() -> DefaultRollingPolicyBuilder:
@@ -161,11 +163,12 @@ class FileSinkBuilder:
         self._sink = sink
 
     def withBucketAssigner(self, assigner: BucketAssigner[Any]) -> Self:
-        """Write each element into the bucket that ``assigner`` says: a directory in that of its batch."""
+        """Write each element into the bucket that ``assigner`` chooses: a directory in that of its
+        batch."""
         return type(self)(self._sink.withBucketAssigner(assigner))
 
     def withRollingPolicy(self, policy: RollingPolicy) -> Self:
-        """Accepted for ported jobs: files are closed with each batch."""
+        """Accepted for ported jobs: files are closed at the end of each batch."""
         instance("withRollingPolicy", policy, RollingPolicy, "Pass one, or leave it out.")
         return self
 
@@ -194,11 +197,11 @@ class FileSourceBuilder:
         self._source = source
 
     def monitorContinuously(self, discoveryInterval: TimeLike) -> FileSourceBuilder:
-        """Go on watching for new files; flinkish chooses how often."""
+        """Keep watching for new files; flinkish chooses how often."""
         return FileSourceBuilder(self._source.monitorContinuously())
 
     def processStaticFileSet(self) -> FileSourceBuilder:
-        """Read the files that are there: the default."""
+        """Read the files that exist when the job starts. This is the default."""
         return self
 
     def build(self) -> FileSource[str]:

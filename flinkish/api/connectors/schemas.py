@@ -1,4 +1,4 @@
-"""Schemas: how the bytes of messages become elements, and elements bytes."""
+"""Schemas, which convert the bytes of messages to elements, and elements to bytes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class DeserializationSchema(ABC, Generic[T_co]):
-    """Makes an element of the bytes of a message (Flink: ``DeserializationSchema``)."""
+    """Converts the bytes of a message to an element (Flink: ``DeserializationSchema``)."""
 
     @abstractmethod
     def deserialize(self, message: bytes) -> T_co | None:
-        """Called with the bytes of each message that has some. None: the message gives no element."""
+        """Called with the bytes of each message that has any; None emits no element."""
 
     def getProducedType(self) -> TypeInformation[Any] | None:
         """The type of the elements, if it is known."""
@@ -34,7 +34,7 @@ class DeserializationSchema(ABC, Generic[T_co]):
 
 
 class SerializationSchema(ABC, Generic[T_contra]):
-    """Makes the bytes of a message of an element (Flink: ``SerializationSchema``)."""
+    """Converts an element to the bytes of a message (Flink: ``SerializationSchema``)."""
 
     @abstractmethod
     def serialize(self, element: T_contra) -> bytes:
@@ -42,8 +42,8 @@ class SerializationSchema(ABC, Generic[T_contra]):
 
 
 class SimpleStringSchema(DeserializationSchema[str], SerializationSchema[str]):
-    """Texts (Flink: ``SimpleStringSchema``). Bytes that are no text of the charset come as U+FFFD, as in
-    Java."""
+    """Texts (Flink: ``SimpleStringSchema``). Bytes that are not valid in the charset become U+FFFD,
+    as in Java."""
 
     def __init__(self, charset: str = "UTF-8") -> None:
         text("SimpleStringSchema: charset", charset)
@@ -66,7 +66,7 @@ class SimpleStringSchema(DeserializationSchema[str], SerializationSchema[str]):
 
 
 class ByteArraySchema(DeserializationSchema[bytes], SerializationSchema[bytes]):
-    """Bytes as they are."""
+    """Bytes, unchanged."""
 
     def deserialize(self, message: bytes) -> bytes:
         return message
@@ -84,14 +84,14 @@ class JsonDeserializationSchema(DeserializationSchema[T_co]):
     ``type`` is a dataclass, a NamedTuple, a TypeInformation, or the columns of Rows: a DDL string such
     as ``"user string, amount long"`` or a StructType. Whole batches of messages are parsed into columns.
     A message that does not fit fails the job, or goes where the source sends malformed records; fields
-    that the type does not have are left out, and those that a message lacks are None.
+    that are not in the type are ignored, and fields missing in a message are None.
     """
 
     made: Callable[[Any], T_co] | None = None
-    """What makes an element of a Row, if elements are neither Rows nor of the type's own class."""
+    """Converts a Row to an element, if elements are neither Rows nor of the type's own class."""
 
     ignoresParseErrors: bool = False
-    """Whether what does not fit is left out."""
+    """Whether messages that do not fit are skipped."""
 
     @overload
     def __init__(self: JsonDeserializationSchema[Row], type: str | StructType) -> None: ...

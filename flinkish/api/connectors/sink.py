@@ -1,4 +1,4 @@
-"""Where elements go, as data. The engine knows how to write each."""
+"""Where elements go, as data. The engine knows how to write to each sink."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 @dataclass(frozen=True, eq=False)
 class Sink(Generic[T_contra]):
-    """Base of all sinks (Flink: ``Sink``), and of one of your own: derive from it and write ``createWriter``.
+    """Base of all sinks (Flink: ``Sink``). For a sink of your own, derive from it and implement
+    ``createWriter``.
 
-    A sink whose elements must count exactly once also derives from ``SupportsCommitter``. ``kind`` begins
-    the uids of its nodes, and stays what it is: the name of the class, unless it has another.
+    A sink whose elements must count exactly once also derives from ``SupportsCommitter``. ``kind``
+    is the prefix of its nodes' uids and must not change: the name of the class, unless the class
+    sets another.
     """
 
     kind: ClassVar[str]
@@ -37,12 +39,12 @@ class Sink(Generic[T_contra]):
 
     @property
     def isUsers(self) -> bool:
-        """Whether code of the user's writes it in the workers: a ``SinkWriter``, or the function of
-        ``forEachPartition``."""
+        """Whether user code writes the elements in the workers: a ``SinkWriter``, or the function
+        of ``forEachPartition``."""
         return type(self).createWriter is not Sink.createWriter
 
     def createWriter(self, context: WriterInitContext) -> SinkWriter[T_contra]:
-        """A new writer, for the elements that a subtask has in a batch."""
+        """A new writer, for the elements of one subtask in one batch."""
         raise NotSupportedError(
             f"{type(self).__name__}: only a sink of your own has a SinkWriter: derive from Sink and"
             " write createWriter(context)."
@@ -61,22 +63,22 @@ class PrintSink(Sink[Any]):
 
     def __post_init__(self) -> None:
         instance("print: sinkIdentifier", self.identifier, str, "Pass a string.")
-        # By its context variables a notebook knows the cell
+        # A notebook finds the cell by these context variables
         object.__setattr__(self, "_cell", copy_context())
 
     def __reduce__(self) -> tuple[type[PrintSink], tuple[str, bool]]:
         return PrintSink, (self.identifier, self.standardError)
 
     def inItsCell(self, write: Callable[[], None]) -> None:
-        """Call ``write`` so that a notebook shows what it prints in the cell that made this sink."""
+        """Call ``write`` so that a notebook shows its output in the cell that created this sink."""
         cell: Context = self._cell  # type: ignore[attr-defined]  # a field would be a part of its uid
         cell.copy().run(write)
 
 
 @dataclass(frozen=True, eq=False)
 class DataFrameSink(Sink[Any]):
-    """Makes the elements rows of a Spark DataFrame (``toDataFrame``). ``schema`` is a StructType, a
-    DDL string, or None for the columns of the stream's type."""
+    """Converts the elements to rows of a Spark DataFrame (``toDataFrame``). ``schema`` is a
+    StructType, a DDL string, or None for the columns of the stream's type."""
 
     kind: ClassVar[str] = "DataFrameSink"
 
@@ -92,9 +94,9 @@ class DataFrameSink(Sink[Any]):
 
 @dataclass(frozen=True, eq=False)
 class ForEachBatchSink(Sink[T_contra]):
-    """Calls ``function(elements, batchId)`` on the driver once a batch that has elements.
+    """Calls ``function(elements, batchId)`` on the driver once for each batch with elements.
 
-    A batch that is replayed after a crash comes with the batch id it had.
+    A batch that is run again after a crash keeps its id.
     """
 
     kind: ClassVar[str] = "ForEachBatchSink"
@@ -127,9 +129,9 @@ class ForEachPartitionSink(Sink[T_contra]):
 
 @dataclass(frozen=True, eq=False)
 class ForEachBatchDataFrameSink(Sink[Any]):
-    """Calls ``function(df, batchId)`` on the driver once a batch that has elements, with a Spark DataFrame
-    of them: nothing is collected. ``schema`` is a StructType, a DDL string, or None for the columns of
-    the stream's type."""
+    """Calls ``function(df, batchId)`` on the driver once for each batch with elements, with a Spark
+    DataFrame of them: nothing is collected. ``schema`` is a StructType, a DDL string, or None for
+    the columns of the stream's type."""
 
     kind: ClassVar[str] = "ForEachBatchDataFrameSink"
 

@@ -1,8 +1,9 @@
 """The parts of a user-defined sink: a writer, and a committer for exactly-once delivery.
 
-A writer lives for a batch, which is a checkpoint. What it prepares at the end of the batch is noted in the
-checkpoint, and only then committed. So a batch that comes again after a crash is either written anew, as
-nothing of it was committed, or committed again from the note, and never both.
+A writer lives for one batch, which is a checkpoint. The committables that it prepares at the end of
+the batch are stored in the checkpoint, and only then committed. So a batch that is run again after
+a crash is either written again, as nothing of it was committed, or committed again from the stored
+committables, never both.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class WriterInitContext(ABC):
 
     @abstractmethod
     def getTaskInfo(self) -> TaskInfo:
-        """The subtask that the writer is of."""
+        """The subtask that the writer belongs to."""
 
     @abstractmethod
     def getBatchId(self) -> int:
@@ -33,7 +34,7 @@ class WriterInitContext(ABC):
 
 
 class SinkWriterContext(ABC):
-    """What a writer may ask about an element (Flink: ``SinkWriter.Context``)."""
+    """The context of an element in a writer (Flink: ``SinkWriter.Context``)."""
 
     @abstractmethod
     def timestamp(self) -> int | None:
@@ -52,10 +53,11 @@ class SinkWriter(ABC, Generic[T_contra]):
 
     @abstractmethod
     def write(self, element: T_contra, context: SinkWriterContext) -> None:
-        """Write ``element``, or keep it until ``flush``."""
+        """Write ``element``, or buffer it until ``flush``."""
 
     def flush(self, endOfInput: bool) -> None:
-        """Called at the end of the batch: write all that was kept. ``endOfInput`` is False."""
+        """Called at the end of the batch: write all buffered elements. ``endOfInput`` is always
+        False."""
 
     def close(self) -> None:
         """Called at the end, also after an error."""
@@ -66,8 +68,8 @@ class CommittingSinkWriter(SinkWriter[T_contra], Generic[T_contra, COMM_co]):
 
     @abstractmethod
     def prepareCommit(self) -> Collection[COMM_co]:
-        """Called after ``flush``: what to commit, such as the names of the files that were written. It is
-        pickled into the checkpoint."""
+        """Called after ``flush``; returns what to commit, such as the names of written files. The
+        committables are pickled into the checkpoint."""
 
 
 class CommitRequestState(Enum):
@@ -93,24 +95,24 @@ class CommitRequest(Generic[COMM]):
         return self._committable
 
     def getNumberOfRetries(self) -> int:
-        """How often it was tried before."""
+        """How often the commit was tried before."""
         return self._retries
 
     def retryLater(self) -> None:
-        """Try again."""
+        """Try the commit again."""
         self.state = CommitRequestState.RETRY
 
     def updateAndRetryLater(self, committable: COMM) -> None:
-        """Try again with ``committable``."""
+        """Try the commit again with ``committable``."""
         self._committable = committable
         self.retryLater()
 
     def signalAlreadyCommitted(self) -> None:
-        """It was committed before, as after a crash it may have been."""
+        """The committable was committed before, as may be the case after a crash."""
         self.state = CommitRequestState.COMMITTED
 
     def signalFailedWithKnownReason(self, reason: object) -> None:
-        """Give it up; a warning says so, and the job goes on."""
+        """Give up this committable; a warning says so, and the job continues."""
         self.state, self.reason = CommitRequestState.COMMITTED, reason
 
     def signalFailedWithUnknownReason(self, reason: object) -> None:
@@ -118,7 +120,7 @@ class CommitRequest(Generic[COMM]):
         self.state, self.reason = CommitRequestState.FAILED, reason
 
     def tryAgain(self) -> None:
-        """Called before it is committed once more."""
+        """Called before the commit is tried again."""
         self._retries += 1
         self.state, self.reason = CommitRequestState.COMMITTED, None
 
@@ -128,8 +130,8 @@ class Committer(ABC, Generic[COMM]):
 
     @abstractmethod
     def commit(self, committables: Collection[CommitRequest[COMM]]) -> None:
-        """Commit all of ``committables``. After a crash it may be called again with the same: what is
-        committed already is to be left as it is."""
+        """Commit all of ``committables``. After a crash this may be called again with the same
+        ones: leave those alone that are committed already."""
 
     def close(self) -> None:
         """Called at the end of the batch, also after an error."""
@@ -140,7 +142,7 @@ class CommitterInitContext(ABC):
 
     @abstractmethod
     def getTaskInfo(self) -> TaskInfo:
-        """The subtask that commits, the only one."""
+        """The subtask that commits; there is only one."""
 
     @abstractmethod
     def getBatchId(self) -> int:

@@ -1,4 +1,4 @@
-"""Where elements come from, as data. The engine knows how to read each."""
+"""Where elements come from, as data. The engine knows how to read each source."""
 
 from __future__ import annotations
 
@@ -28,22 +28,23 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", covariant=True)
 
 SplitLike = Union[str, Callable[[Any], Any]]
-"""The field of an element that says which split it is of, or a function of the element."""
+"""The field of an element that identifies its split, or a function of the element."""
 
 
 @dataclass(frozen=True, eq=False)
 class Source(Generic[T_co]):
-    """Base of all sources (Flink: ``Source``), and of one of your own: derive from it and write ``read``.
+    """Base of all sources (Flink: ``Source``). For a source of your own, derive from it and
+    implement ``read``.
 
-    ``read`` is a generator of pairs, each an element and the position after it. A position is anything that
-    can be pickled. It is kept in the checkpoint, and ``read`` is called with it to go on there, with None
-    at first. An element may be a ``StreamRecord``, which has a timestamp, or a
-    ``Watermark``, which is one of the stream, and which a WatermarkStrategy behind the source ignores, as in Flink. ``bounded = False`` is for a source
-    that does not end by itself. ``kind`` begins the uids of its nodes, and stays what it is: the name of the
-    class, unless it has another.
+    ``read`` is a generator of pairs, each an element and the position after it. A position is
+    anything that can be pickled. It is stored in the checkpoint, and ``read`` is called with it to
+    continue there, with None at first. An element may be a ``StreamRecord``, which has a timestamp,
+    or a ``Watermark`` of the stream, which a WatermarkStrategy after the source ignores, as in
+    Flink. Set ``bounded = False`` for a source that does not end by itself. ``kind`` is the prefix
+    of its nodes' uids and must not change: the name of the class, unless the class sets another.
 
-    The generator runs in one process, ahead of the batches, and may wait for what it reads. Each element
-    counts once, also if the source cannot give it a second time once its position is kept.
+    The generator runs in one process, ahead of the batches, and may block. Each element
+    counts once, even if the source cannot emit it a second time once its position is stored.
 
     >>> class Squares(Source[int]):
     ...     def __init__(self, count):
@@ -58,16 +59,16 @@ class Source(Generic[T_co]):
     kind: ClassVar[str]
 
     splitOf: Callable[[Any], Any] | None = field(default=None, kw_only=True)
-    """Which of its splits an element is of; None: the source is one split."""
+    """Returns the split of an element; None if the source is one split."""
 
     def withSplits(self, split: SplitLike) -> Self:
         """The same source, read as several splits, each with a watermark of its own.
 
-        ``split`` says of an element which one it is of: the name of a field, such as Kafka's
-        ``partition``, or a function that gives something hashable. A WatermarkStrategy given to
-        ``fromSource`` then makes a generator for each split, and the watermark is the lowest over
+        ``split`` identifies the split of an element: the name of a field, such as Kafka's
+        ``partition``, or a function that returns something hashable. A WatermarkStrategy given to
+        ``fromSource`` then creates a generator for each split, and the watermark is the lowest over
         the splits that are not idle (Flink: ``SourceOutputWithWatermarks``). A split counts from
-        the batch on that first has an element of it.
+        the first batch with an element of it.
         """
         clone = copy(self)
         object.__setattr__(clone, "splitOf", key_call(split, "withSplits"))
@@ -94,7 +95,8 @@ class Source(Generic[T_co]):
         return type(self).read is not Source.read
 
     def read(self, position: Any) -> Iterator[tuple[T_co | StreamRecord[T_co] | Watermark, Any]]:
-        """The elements after ``position``, each with the position after it; of all if it is None."""
+        """Yields the elements after ``position``, or all if it is None, each with the position
+        after it."""
         raise NotSupportedError(
             f"{type(self).__name__}: only a source of your own is read by read(position): derive from"
             " Source and write it."
@@ -145,7 +147,7 @@ _TIMES = ("timestamp", "timestamp_ntz", "date", "tinyint", "smallint", "int", "b
 
 
 def check_timestamp_type(name: str, kind: str) -> None:
-    """Raises InvalidProgramError if a column of that type, in Spark's words, does not say timestamps."""
+    """Raises InvalidProgramError if a column of the Spark type ``kind`` cannot hold timestamps."""
     if kind in _TIMES:
         return
     fix = "Convert it before, to a timestamp or to whole milliseconds since 1970"
@@ -200,7 +202,7 @@ class DataFrameSource(Source[Row]):
 
 @dataclass(frozen=True, eq=False)
 class SocketSource(Source[str]):
-    """The lines of text that come over a socket."""
+    """The lines of text that arrive over a socket."""
 
     kind: ClassVar[str] = "SocketSource"
 
@@ -224,7 +226,7 @@ class SocketSource(Source[str]):
 
 @dataclass(frozen=True)
 class RateLimiterStrategy:
-    """How many elements come in a second (Flink: ``RateLimiterStrategy``); None: as fast as they are read.
+    """How many elements are emitted per second (Flink: ``RateLimiterStrategy``); None for no limit.
 
     >>> source = DataGeneratorSource(str, 100, RateLimiterStrategy.perSecond(10))
     >>> source.rate
@@ -235,7 +237,7 @@ class RateLimiterStrategy:
 
     @staticmethod
     def perSecond(recordsPerSecond: float) -> RateLimiterStrategy:
-        """So many a second."""
+        """Emit ``recordsPerSecond`` elements per second, a whole number above 0."""
         subject = "RateLimiterStrategy.perSecond: recordsPerSecond"
         rate = number(subject, recordsPerSecond)
         whole = rate if isinstance(rate, int) else int(rate) if rate.is_integer() else 0
@@ -243,7 +245,7 @@ class RateLimiterStrategy:
 
     @staticmethod
     def noOp() -> RateLimiterStrategy:
-        """As fast as they are read."""
+        """Emit elements as fast as they are read."""
         return RateLimiterStrategy(None)
 
 
@@ -251,9 +253,10 @@ class RateLimiterStrategy:
 class DataGeneratorSource(Source[T_co]):
     """``generator(0)``, ``generator(1)``, ... (Flink: ``DataGeneratorSource``).
 
-    With a ``count`` so many elements, as fast as they are read, or ``elementsPerSecond`` a second.
-    Without one, or with Java's ``Long.MAX_VALUE``, 2**63 - 1, which is as good as none, elements for
-    ever, by default 100,000 a second. A job that goes on from a checkpoint goes on with the next.
+    With a ``count``, that many elements, as fast as they are read or ``elementsPerSecond``.
+    Without one, or with Java's ``Long.MAX_VALUE``, 2**63 - 1, which stands for no limit, elements
+    without end, by default 100,000 per second. A job restored from a checkpoint continues with the
+    next.
 
     >>> DataGeneratorSource(str, 2**63 - 1, 10).bounded
     False
@@ -280,7 +283,7 @@ class DataGeneratorSource(Source[T_co]):
 
     @property
     def rate(self) -> int:
-        """How many elements come in a second, if the clock decides."""
+        """How many elements are emitted per second, if the clock decides."""
         assert not isinstance(self.elementsPerSecond, RateLimiterStrategy)
         return self.elementsPerSecond or 100_000
 

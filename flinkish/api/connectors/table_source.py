@@ -1,5 +1,5 @@
-"""``TableSource``: the rows of a table in memory, of pandas, Arrow, Polars or whatever else hands over Arrow's
-columns."""
+"""``TableSource``: the rows of a table in memory, of pandas, Arrow, Polars or any other library
+that exports Arrow columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class ArrowStream(Protocol):
-    """A table by Arrow's interface between libraries: a DataFrame of pandas or Polars, a Table of pyarrow."""
+    """A table with Arrow's exchange interface: a DataFrame of pandas or Polars, a Table of
+    pyarrow."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export the columns as an Arrow stream."""
@@ -33,7 +34,7 @@ def is_table(value: object) -> bool:
 
 
 def refuse_table(subject: str, value: object) -> None:
-    """Raises InvalidProgramError if ``value``, of whose elements a stream is to be made, is a table."""
+    """Raises InvalidProgramError if ``value``, given as a collection of elements, is a table."""
     if is_table(value):
         raise InvalidProgramError(
             f"{subject}: a {type(value).__name__} of {type(value).__module__.partition('.')[0]} is a table, and"
@@ -116,7 +117,7 @@ def _converted(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.Chun
 
 
 def _kind(kind: pa.DataType, name: str) -> pa.DataType:
-    """The type of Spark's columns for a column of that type."""
+    """The type that a column of that type is converted to, one of Spark's."""
     import pyarrow as pa
 
     types = pa.types
@@ -166,7 +167,7 @@ def _fields(schema: Any) -> str:
 
 
 def _ddl(kind: pa.DataType) -> str:
-    """A type in the words of Spark's DDL."""
+    """A type as Spark's DDL writes it."""
     import pyarrow as pa
 
     if pa.types.is_struct(kind):

@@ -8,7 +8,7 @@ _USER = re.compile(r"//.*@")
 
 
 def shown_url(url: str) -> str:
-    """``url`` as errors may show it: without the user and the parameters.
+    """``url`` without the user and the parameters, for errors.
 
     >>> shown_url("http://ann:hunter2@registry:8081/v7?token=abc")
     'http://registry:8081/v7'

@@ -237,10 +237,10 @@ class ExecutionConfig(AbsentMethods):
         return self._trigger_interval or 0
 
     def setElementsPerBatch(self, elements: int) -> ExecutionConfig:
-        """Read collections and sequences in batches of that many elements.
+        """Read collections and sequences in batches of ``elements`` elements.
 
-        If it is not set, a collection comes in one batch, and a sequence in batches of a million or
-        more, 64 at most.
+        If it is not set, a collection is read in one batch, and a sequence in at most 64 batches of
+        a million elements or more.
         """
         self.elementsPerBatch = positive("setElementsPerBatch", elements)
         return self

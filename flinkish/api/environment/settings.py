@@ -155,8 +155,8 @@ class EnvironmentSettings:
         return self._changelog
 
     def getDefaultSavepointDirectory(self) -> str | None:
-        """The directory of the checkpoints, which Flink's default savepoint directory stands for
-        here."""
+        """The directory of the checkpoints, which ``stopWithSavepoint`` returns if called without
+        one."""
         return self._checkpointConfig.getCheckpointStorage()
 
     def setSavepoint(

@@ -1,4 +1,4 @@
-"""Descriptions of operators: each is an operator as data, its function and settings, without an engine.
+"""Descriptions of operators: the function and settings of each as data, without an engine.
 
 ``runtime/registry.py`` says which operator runs a description.
 """
@@ -32,9 +32,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Splits:
-    """How the input of an operator is told into splits: by ``of(element)``; if that is None, by marks of the
-    source among the elements. ``changeByTime``: the watermark of a split may change, or the split fall idle, without an
-    element."""
+    """How the input of an operator is divided into splits: by ``of(element)``, or if that is None
+    by markers of the source among the elements. ``changeByTime``: the watermark of a split may
+    change, or the split become idle, without an element."""
 
     of: Callable[[Any], Any] | None
     changeByTime: bool
@@ -44,17 +44,16 @@ class Splits:
 class OperatorDescription(ABC):
     """Base of all descriptions.
 
-    ``kind``: the prefix of the uids of such operators, also noted in checkpoints, so it must not change
-    even if the class is renamed.
-    ``keyed``: works under a current key, with keyed state and timers, so its input is partitioned
-    by key. One class describes an operator both with and without a key, and the field says which; a class
-    that is always one of the two does not take it.
-    ``stateful``: keeps something from one batch to the next, so it gets a stage of its own.
-    ``seesTime``: its function may ask for the watermark and the clock, which are known after a
-    shuffle; so it gets a stage if it comes before the first one. ``inOrder``: where branches of one
-    stream meet again in it, their elements come in the order of that stream. ``keepsType``: the output type
-    equals the input type.
-    ``hasFunctionStates``: all that it keeps are states that its function asks for by name.
+    ``kind``: the prefix of the uids of such operators, also stored in checkpoints, so it must not
+    change even if the class is renamed. ``keyed``: the operator works under a current key, with
+    keyed state and timers, so its input is partitioned by key. Where one class describes an
+    operator both with and without a key, the field says which; a class that is always one of the
+    two does not take it. ``stateful``: the operator keeps state from one batch to the next, so it
+    gets a stage of its own. ``seesTime``: its function may ask for the watermark and the clock,
+    which are known after a shuffle; so it gets a stage if it comes before the first shuffle.
+    ``inOrder``: if branches of one stream meet again in it, their elements keep the order of that
+    stream. ``keepsType``: the output type equals the input type. ``hasFunctionStates``: all its
+    state is registered by its function, by name.
     """
 
     seesTime: ClassVar[bool] = False
@@ -97,7 +96,7 @@ class OperatorDescription(ABC):
 
     @property
     def seesTimers(self) -> bool:
-        """Whether something is called when a timer fires."""
+        """Whether the operator or its function is called when a timer fires."""
         return not self.hasFunctionStates
 
     def stateForm(self, keys: str = "") -> StateForm:
@@ -107,7 +106,8 @@ class OperatorDescription(ABC):
 
     @property
     def userFunctions(self) -> tuple[Any, ...]:
-        """The user's functions in it: checked for shipping, opened and closed by the operator."""
+        """The operator's user functions: checked for shipping, opened and closed by the
+        operator."""
         return ()
 
     @property
@@ -118,13 +118,14 @@ class OperatorDescription(ABC):
     @property
     def splits(self) -> Splits | None:
         """The splits of its input, if it has a watermark for each: then a split may be in any key group, as long
-        as all of it is in one."""
+        as the whole split is in one."""
         return None
 
 
 @dataclass(frozen=True)
 class MapDescription(OperatorDescription):
-    """``DataStream.map``; keyed where a rich function, which may have keyed state, is on a keyed stream."""
+    """``DataStream.map``; keyed if a rich function, which may have keyed state, runs on a keyed
+    stream."""
 
     hasFunctionStates: ClassVar[bool] = True
 
@@ -146,7 +147,8 @@ class MapDescription(OperatorDescription):
 
 @dataclass(frozen=True)
 class InOrderDescription(OperatorDescription):
-    """Passes elements on unchanged; those of several branches of a stream in the stream's order."""
+    """Passes elements on unchanged, with those of several branches of a stream in the stream's
+    order."""
 
     kind: ClassVar[str] = "InOrder"
 
@@ -160,7 +162,7 @@ class InOrderDescription(OperatorDescription):
 
 @dataclass(frozen=True)
 class FilterDescription(OperatorDescription):
-    """``DataStream.filter``; keyed as ``MapDescription`` is."""
+    """``DataStream.filter``; keyed like ``MapDescription``."""
 
     hasFunctionStates: ClassVar[bool] = True
     keepsType: ClassVar[bool] = True
@@ -183,9 +185,9 @@ class FilterDescription(OperatorDescription):
 
 @dataclass(frozen=True)
 class FlatMapDescription(OperatorDescription):
-    """``DataStream.flatMap``; ``call(value, out)`` may write to the collector,
-    ``iterate(value)`` does not; both give an iterable or None, and just one of them is there. Keyed as
-    ``MapDescription`` is."""
+    """``DataStream.flatMap``; ``call(value, out)`` may write to the collector, ``iterate(value)``
+    does not; both return an iterable or None, and exactly one of them is set. Keyed like
+    ``MapDescription``."""
 
     hasFunctionStates: ClassVar[bool] = True
 
@@ -230,7 +232,7 @@ class AsyncWaitDescription(OperatorDescription):
 
 
 class _GeneratorKind(NamedTuple):
-    """What planning a job needs to know about a watermark generator."""
+    """What the planner needs to know about a watermark generator."""
 
     bound: int | None = None
     silent: bool = False
@@ -261,13 +263,13 @@ class TimestampsAndWatermarksDescription(OperatorDescription):
 
     @property
     def stateful(self) -> bool:
-        """A generator that is more than a running maximum sees all elements in one place."""
+        """A generator that is more than a running maximum must see all elements in one task."""
         return self.foldedBound is None and not self._silent
 
     @property
     def foldedBound(self) -> int | None:
-        """The bound in ms, if the watermark is the highest timestamp - bound - 1 and no more: then
-        the receivers fold the maximum themselves, and no stage is needed."""
+        """The bound in ms, if the watermark is just the highest timestamp - bound - 1: then the
+        receivers fold the maximum themselves, and no stage is needed."""
         return self._kind.bound
 
     @property
@@ -276,7 +278,7 @@ class TimestampsAndWatermarksDescription(OperatorDescription):
 
     @cached_property
     def _kind(self) -> _GeneratorKind:
-        """Found once: the generator is made by the user's function."""
+        """Computed once, as the user's function creates the generator."""
         try:
             generator = self.strategy.createWatermarkGenerator()
         except (FlinkishError, KeyboardInterrupt):
@@ -293,8 +295,8 @@ class TimestampsAndWatermarksDescription(OperatorDescription):
 
 @dataclass(frozen=True)
 class SourceWatermarksDescription(TimestampsAndWatermarksDescription):
-    """A strategy given to a source of several splits: ``splitOf(element)`` tells which; None: the source
-    itself tells."""
+    """A strategy for a source with several splits: ``splitOf(element)`` returns the split; if None,
+    the source itself marks it."""
 
     kind: ClassVar[str] = "SourceWatermarks"
 
@@ -387,7 +389,8 @@ class ProcessDescription(OperatorDescription):
 
 @dataclass(frozen=True)
 class KeyedProcessDescription(OperatorDescription):
-    """``KeyedStream.process``; without a function, ``call`` is a plain one that sees no timers."""
+    """``KeyedStream.process``; without a function, ``call`` is a plain callable, which gets no
+    timers."""
 
     hasFunctionStates: ClassVar[bool] = True
     kind: ClassVar[str] = "KeyedProcess"
@@ -440,8 +443,8 @@ _RICH_UNDER_KEY = (MapDescription, FilterDescription, FlatMapDescription, Proces
 
 
 def under_key(operator: OperatorDescription) -> OperatorDescription:
-    """``operator`` as it is on a keyed stream: a rich function gets keyed state there, and one with attributes
-    keeps them."""
+    """``operator`` as it runs on a keyed stream: a rich function gets keyed state there, and a
+    function with attributes keeps them."""
     rich = any(map(_keeps_something, operator.userFunctions))
     return replace(operator, keyed=True) if rich and type(operator) in _RICH_UNDER_KEY else operator
 
@@ -471,7 +474,8 @@ class ArrivalTimeDescription(OperatorDescription):
 
     @property
     def stateful(self) -> bool:
-        """All elements of a partition are held against one watermark, so they are seen in one place."""
+        """All elements of a partition are compared with one watermark, so one task must see
+        them."""
         return True
 
     @property

@@ -1,4 +1,4 @@
-"""The type of the elements that a transformation gives, as far as the user's functions say it."""
+"""The type of the elements that a transformation emits, as far as it can be inferred."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ _Type: TypeAlias = "TypeInformation[Any] | None"
 
 
 def output_type(transformation: Transformation) -> TypeInformation[Any]:
-    """The type of what ``transformation`` gives, or a sink gets: the one it was given with ``returns`` or
-    ``outputType``, else the one that its function's annotations or its source tell, else
-    PICKLED_BYTE_ARRAY."""
+    """The type of the elements that ``transformation`` emits, or that a sink receives: the one
+    declared with ``returns`` or ``outputType``, else the one that the function's annotations or the
+    source provide, else PICKLED_BYTE_ARRAY."""
     return _output_type(transformation) or Types.PICKLED_BYTE_ARRAY()
 
 
 def key_type(selector: Any, elements: TypeInformation[Any]) -> _Type:
-    """The type of the keys that ``selector`` takes out of ``elements``."""
+    """The type of the keys that ``selector`` extracts from ``elements``."""
     if isinstance(selector, (str, int)):
         return field_type(elements, selector, "keyBy")
     if isinstance(selector, KeySelector):
@@ -156,8 +156,8 @@ _PROCESS_RESULTS: tuple[tuple[type[Any], int, str], ...] = (
     (ProcessAllWindowFunction, 1, "process"),
     (AllWindowFunction, 1, "apply"),
 )
-"""The function classes that write to a collector: which of their type parameters is that of the
-results, and the method whose ``out`` says it too."""
+"""The function classes that write to a collector, with the index of the type parameter of their
+results, and the method whose ``out`` has the same type."""
 
 
 @_result_type.register(ProcessDescription)

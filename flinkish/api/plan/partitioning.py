@@ -19,7 +19,7 @@ class HashPartitioning(Partitioning):
 
     keySelector: Callable[[Any], Any]
     keyType: str = ""
-    """The type of the keys, as far as it was given or is known."""
+    """The type of the keys; empty if unknown."""
     name: str = "HASH"
 
 
@@ -32,7 +32,7 @@ class BroadcastPartitioning(Partitioning):
 
 @dataclass(frozen=True)
 class ArbitraryPartitioning(Partitioning):
-    """Rebalance, rescale, shuffle, global, custom: which task gets an element cannot be seen in
-    the result, so flinkish leaves it where it is."""
+    """Rebalance, rescale, shuffle, global, custom: which task gets an element does not affect the
+    results, so flinkish leaves elements where they are."""
 
     name: str

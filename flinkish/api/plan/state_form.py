@@ -1,6 +1,8 @@
-"""``StateForm``: what the state of an operator is, noted beside it and compared before it is read.
+"""``StateForm``: the form of an operator's state, stored with the state and compared before it is
+restored.
 
-Harness, savepoints and checkpoints note the form of each operator in the same way, and compare it by ``other_form``.
+Harness, savepoints and checkpoints store the form of each operator in the same way, and compare it
+by ``StateForm.readableAs``.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from typing import Any, Self
 from flinkish.api.functions.functions import AggregateFunction
 
 FUNCTION_STATES = "states of a function"
-"""The kind of all operators whose functions ask for their states by name, which are compared one by one."""
+"""The kind of all operators whose functions register their states by name; these are compared one
+by one."""
 
 _INTEGERS = frozenset(("Byte", "Short", "Integer", "Long", "BigInteger"))
 _FLOATS = frozenset(("Float", "Double"))
@@ -30,9 +33,10 @@ _DEEPEST = 3
 class StateForm:
     """The form of an operator's state. State of one form is never read as another.
 
-    ``kind`` is that of the operator, ``layout`` says which tables it uses where it has a choice, ``contents`` what an
-    entry is, and ``keys`` the type of its keys; each is empty if it is not known. ``timers``: whether the operator
-    calls anything when a timer fires. ``broadcast``: whether it has broadcast state.
+    ``kind`` is that of the operator, ``layout`` the tables it uses where it has a choice,
+    ``contents`` what an entry contains, and ``keys`` the type of the keys; each is empty if
+    unknown. ``timers``: whether the operator calls anything when a timer fires. ``broadcast``:
+    whether it has broadcast state.
     """
 
     kind: str
@@ -50,7 +54,7 @@ class StateForm:
         return " ".join(word for word in words if word)
 
     def asDict(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """The fields, for JSON."""
         return asdict(self)
 
     @classmethod
@@ -59,8 +63,8 @@ class StateForm:
         return None if fields is None else cls(**fields)
 
     def readableAs(self, now: StateForm, timers: bool = True) -> bool:
-        """Whether an operator of the form ``now`` can go on with state of this form. ``timers``: whether there may be
-        timers in it."""
+        """Whether an operator of the form ``now`` can restore state of this form. ``timers``:
+        whether the state may contain timers."""
         return (
             (self.kind, self.layout) == (now.kind, now.layout)
             and (self.contents == now.contents or not (self.contents and now.contents))
@@ -73,8 +77,8 @@ class StateForm:
 def goes_on(earlier: str, now: str) -> bool:
     """Whether values of the type ``earlier`` are values of the type ``now``.
 
-    Only basic types are told apart, of which Python's values say the same, and accumulators; the classes of other
-    values decide themselves what they can be read as.
+    Only basic types and accumulators are compared. For other values their classes decide what they
+    can be restored from.
     """
     if earlier == now:
         return True
@@ -91,7 +95,7 @@ def goes_on(earlier: str, now: str) -> bool:
 
 
 def map_type(keys: object, values: object) -> str:
-    """The type of a map as it is noted; empty if neither is known."""
+    """The type of a map as a form stores it; empty if neither type is known."""
     known = ["" if part is None else str(part) for part in (keys, values)]
     return _SEPARATOR.join(known) if any(known) else ""
 
@@ -104,8 +108,9 @@ _ACCUMULATORS = "accumulators "
 def accumulators(function: AggregateFunction[Any, Any, Any]) -> str:
     """The type of the accumulators of ``function``, taken from the one that it creates.
 
-    In Flink the serializer of the accumulator says whether another function may go on with it. Python's values have
-    none: an accumulator of the same shape goes on, and numbers are one kind.
+    In Flink the serializer of the accumulator decides whether another function can restore it.
+    Python's values have no serializer: an accumulator of the same shape is restored, and all
+    numbers count as one type.
     """
     try:
         return f"{_ACCUMULATORS}like {_shape(function.createAccumulator())}"

@@ -55,7 +55,7 @@ class Transformation:
         self._outputType = outputType
 
     def copied(self) -> Self:
-        """The same step once more, as another of the job."""
+        """A copy of this step, with an id of its own."""
         own = copy(self)
         own.id = next(_ids)
         return own
@@ -81,7 +81,7 @@ class OneInputTransformation(Transformation):
 
 
 class TwoInputTransformation(Transformation):
-    """An operator with two inputs that it tells apart."""
+    """An operator with two inputs that it distinguishes."""
 
     def __init__(
         self, operator: OperatorDescription, first: Transformation, second: Transformation
@@ -99,14 +99,14 @@ class SinkTransformation(Transformation):
 
 
 class UnionTransformation(Transformation):
-    """Several streams of one type as one."""
+    """The union of several streams."""
 
     def __init__(self, inputs: Sequence[Transformation]) -> None:
         super().__init__("Union", inputs)
 
 
 class PartitionTransformation(Transformation):
-    """How the elements of the input are spread over the tasks that read them."""
+    """How the elements of the input are distributed over the tasks that read them."""
 
     def __init__(self, partitioning: Partitioning, source: Transformation) -> None:
         super().__init__(partitioning.name, (source,))

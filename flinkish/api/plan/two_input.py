@@ -21,8 +21,8 @@ from flinkish.api.plan.state_form import StateForm
 
 @dataclass(frozen=True)
 class TwoInputDescription(OperatorDescription):
-    """Base of the operators with two inputs: their elements and watermarks meet in one place, so
-    they get a stage of their own with or without keys."""
+    """Base of the operators with two inputs: elements and watermarks of both meet in one task, so
+    such an operator gets a stage of its own, with or without keys."""
 
     @property
     def stateful(self) -> bool:
@@ -31,7 +31,7 @@ class TwoInputDescription(OperatorDescription):
 
 @dataclass(frozen=True)
 class CoMapDescription(TwoInputDescription):
-    """``ConnectedStreams.map``; keyed where both streams are."""
+    """``ConnectedStreams.map``; keyed if both streams are."""
 
     hasFunctionStates: ClassVar[bool] = True
 
@@ -52,7 +52,7 @@ class CoMapDescription(TwoInputDescription):
 
 @dataclass(frozen=True)
 class CoFlatMapDescription(TwoInputDescription):
-    """``ConnectedStreams.flatMap``; keyed where both streams are."""
+    """``ConnectedStreams.flatMap``; keyed if both streams are."""
 
     hasFunctionStates: ClassVar[bool] = True
 
@@ -73,7 +73,7 @@ class CoFlatMapDescription(TwoInputDescription):
 
 @dataclass(frozen=True)
 class CoProcessDescription(TwoInputDescription):
-    """``ConnectedStreams.process``; where both streams are keyed, with keyed state and timers."""
+    """``ConnectedStreams.process``; if both streams are keyed, with keyed state and timers."""
 
     hasFunctionStates: ClassVar[bool] = True
 

@@ -45,8 +45,8 @@ from flinkish.api.windowing.triggers import (
 class WindowLayout:
     """How a window operator keeps its windows.
 
-    It says which operator runs a description. A checkpoint notes the ``name``: state kept in one layout
-    cannot be read in another.
+    The layout determines which operator runs a description. A checkpoint stores its ``name``: state
+    kept in one layout cannot be read in another.
     """
 
     name: str
@@ -67,7 +67,7 @@ class AlignedLayout(WindowLayout):
 
 
 CONTENT_LAYOUT = WindowLayout("content")
-"""The elements in the order of their timestamps, which say where windows begin and end."""
+"""The elements in the order of their timestamps, which determine where windows begin and end."""
 
 EVICTING_LAYOUT = WindowLayout("evicting")
 """All elements with their timestamps, for an evictor."""
@@ -76,7 +76,7 @@ SESSION_LAYOUT = WindowLayout("session")
 """Sessions that the watermark alone fires."""
 
 GENERAL_LAYOUT = WindowLayout("general")
-"""A window of a key by itself, for any assigner and trigger."""
+"""Each window of each key by itself, for any assigner and trigger."""
 
 
 def window_layout(
@@ -84,8 +84,8 @@ def window_layout(
     trigger: Trigger[Any, Any],
     evictor: Evictor[Any, Any] | None,
 ) -> WindowLayout:
-    """The layout for windows of ``assigner`` that ``trigger`` fires: the quickest that gives the results
-    of the general one."""
+    """The layout for windows of ``assigner`` that ``trigger`` fires: the fastest that gives the
+    results of the general one."""
     if isinstance(assigner, ContentWindows):
         return CONTENT_LAYOUT
     if evictor is not None:
@@ -103,11 +103,11 @@ def window_layout(
 
 @dataclass(frozen=True)
 class WindowOperatorDescription(OperatorDescription):
-    """All of a window operator.
+    """A window operator.
 
     ``aggregation`` folds elements as they come; without one they are kept. ``function`` is the
-    user's window function and ``call`` the way to call it; without one, what ``aggregation`` gives
-    is emitted as it is. ``ofTwoStreams``: the elements are those of a join or a coGroup.
+    user's window function and ``call`` the way to call it; without one, the result of
+    ``aggregation`` is emitted. ``ofTwoStreams``: the elements are those of a join or a coGroup.
     """
 
     kind: ClassVar[str] = "WindowOperator"
@@ -152,8 +152,8 @@ class WindowOperatorDescription(OperatorDescription):
 
     @property
     def firesOnce(self) -> bool:
-        """Whether a window fires at its end alone, with all that is in it: then it does not matter in
-        what order that came."""
+        """Whether a window fires only at its end, with all its elements: then the order in which
+        they came does not matter."""
         at_end = type(self.trigger) in (EventTimeTrigger, ProcessingTimeTrigger)
         return at_end and self.evictor is None and self.allowedLateness == 0
 
@@ -168,12 +168,12 @@ class WindowOperatorDescription(OperatorDescription):
 
     @property
     def stateContents(self) -> str:
-        # Another trigger may wait for timers that this one has not registered for the windows that are open
+        # Another trigger may wait for timers that this one did not register for open windows
         return f"{self._entries} in {self._windows}{_under(self.trigger)}"
 
     @property
     def _entries(self) -> str:
-        """What one window stores."""
+        """What the state of one window contains."""
         if self.ofTwoStreams:
             return "elements of two streams"
         if self.aggregation is None or self.layout in (CONTENT_LAYOUT, EVICTING_LAYOUT):
@@ -184,8 +184,8 @@ class WindowOperatorDescription(OperatorDescription):
 
     @property
     def _windows(self) -> str:
-        """What tells the windows of one layout apart: windows that merge are found by another way than those that do
-        not, and a timer of one clock is none of the other."""
+        """What distinguishes windows of one layout: windows that merge are looked up differently
+        from those that do not, and timers of one time domain do not fire in the other."""
         time = "event time" if self.assigner.isEventTime() else "processing time"
         if isinstance(self.assigner, GlobalWindows):
             return "global windows"
@@ -193,8 +193,8 @@ class WindowOperatorDescription(OperatorDescription):
 
 
 def _under(trigger: Trigger[Any, Any]) -> str:
-    """The class of a trigger in words; empty for the one that fires at the end of a window. A PurgingTrigger registers
-    what its nested one does."""
+    """The class of a trigger in words; empty for a trigger that fires at the end of a window. A
+    PurgingTrigger registers the timers of its nested trigger."""
     if isinstance(trigger, PurgingTrigger):
         return _under(trigger.getNestedTrigger())
     if type(trigger) in (EventTimeTrigger, ProcessingTimeTrigger):
@@ -208,7 +208,7 @@ WindowCall: TypeAlias = Callable[[Any, Any, WindowContext[Any], Iterable[Any], C
 
 
 def process_call(function: Any) -> WindowCall:
-    """Of ``process(...)`` on keyed windows."""
+    """How to call the function of ``process(...)`` on keyed windows."""
     call: Any = function.process if isinstance(function, ProcessWindowFunction) else function
     if _writes("process", call, 3, "a ProcessWindowFunction or f(key, context, elements[, out])"):
         return lambda key, window, context, elements, out: call(key, context, elements, out)
@@ -216,7 +216,7 @@ def process_call(function: Any) -> WindowCall:
 
 
 def apply_call(function: Any) -> WindowCall:
-    """Of ``apply(...)`` on keyed windows."""
+    """How to call the function of ``apply(...)`` on keyed windows."""
     call: Any = function.apply if isinstance(function, WindowFunction) else function
     if _writes("apply", call, 3, "a WindowFunction or f(key, window, elements[, out])"):
         return lambda key, window, context, elements, out: call(key, window, elements, out)
@@ -224,7 +224,7 @@ def apply_call(function: Any) -> WindowCall:
 
 
 def process_all_call(function: Any) -> WindowCall:
-    """Of ``process(...)`` on ``windowAll``."""
+    """How to call the function of ``process(...)`` on ``windowAll``."""
     call: Any = function.process if isinstance(function, ProcessAllWindowFunction) else function
     if _writes("process", call, 2, "a ProcessAllWindowFunction or f(context, elements[, out])"):
         return lambda key, window, context, elements, out: call(context, elements, out)
@@ -232,7 +232,7 @@ def process_all_call(function: Any) -> WindowCall:
 
 
 def apply_all_call(function: Any) -> WindowCall:
-    """Of ``apply(...)`` on ``windowAll``."""
+    """How to call the function of ``apply(...)`` on ``windowAll``."""
     call: Any = function.apply if isinstance(function, AllWindowFunction) else function
     if _writes("apply", call, 2, "an AllWindowFunction or f(window, elements[, out])"):
         return lambda key, window, context, elements, out: call(window, elements, out)
@@ -240,22 +240,23 @@ def apply_all_call(function: Any) -> WindowCall:
 
 
 def window_function_call(function: Any) -> WindowCall:
-    """Of the function after ``reduce`` or ``aggregate``: a plain callable gets the context, or the window if its parameter
-    in that place is called so."""
+    """How to call the window function of ``reduce`` or ``aggregate``: a plain callable gets the
+    context, or the window if the name or type of its second parameter says so."""
     if isinstance(function, WindowFunction) or _asks_for_window(function, 1):
         return apply_call(function)
     return process_call(function)
 
 
 def all_window_function_call(function: Any) -> WindowCall:
-    """The same on ``windowAll``."""
+    """How to call the window function of ``reduce`` or ``aggregate`` on ``windowAll``."""
     if isinstance(function, AllWindowFunction) or _asks_for_window(function, 0):
         return apply_all_call(function)
     return process_all_call(function)
 
 
 def _asks_for_window(function: Any, position: int) -> bool:
-    """Whether a plain function calls its parameter at ``position`` a window, or gives it such a type."""
+    """Whether a plain function names its parameter at ``position`` a window, or annotates it as
+    one."""
     if isinstance(function, Function) or not callable(function) or isinstance(function, type):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Avro whose schemas are in a registry: ``ConfluentRegistryAvroDeserializationSchema``."""
+"""Avro with schemas from a registry: ``ConfluentRegistryAvroDeserializationSchema``."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ NAME = "ConfluentRegistryAvroDeserializationSchema"
 
 @dataclass(frozen=True)
 class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema[T_co]):
-    """Avro as Confluent's serializers write it, whose schemas are in a schema registry (Flink:
-    ``ConfluentRegistryAvroDeserializationSchema``). Made by ``forGeneric`` or ``forSpecific``.
+    """Avro as Confluent's serializers write it, with schemas from a schema registry (Flink:
+    ``ConfluentRegistryAvroDeserializationSchema``). Created by ``forGeneric`` or ``forSpecific``.
 
-    Each record names the schema that it was written with; readers get it from the registry, once.
+    Each record names the schema that it was written with; readers fetch it from the registry, once.
     Needs ``pip install 'flinkish[avro]'``.
     """
 
     url: str = field(repr=False)
     schema: str | None = None
-    """The reader's schema as JSON; None: that of each record."""
+    """The reader's schema as JSON; None for the schema of each record."""
     elementType: TypeInformation[Any] | None = None
-    """The class of the elements; None: they are dicts."""
+    """The type of the elements; None if they are dicts."""
     properties: Properties = field(default=(), repr=False)
     """Settings of the registry's client."""
 
@@ -47,8 +47,9 @@ class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema[T_co]):
         schemaRegistryUrl: str,
         registryConfigs: Mapping[str, str] | None = None,
     ) -> ConfluentRegistryAvroDeserializationSchema[Any]:
-        """Elements are dicts with the fields of ``schema``, an Avro schema; None: with those that each was
-        written with. ``registryConfigs`` are settings such as ``basic.auth.user.info``."""
+        """Elements are dicts with the fields of ``schema``, an Avro schema, or if it is None of the
+        schema that each was written with. ``registryConfigs`` are settings such as
+        ``basic.auth.user.info``."""
         written = _written(schema)
         url, properties = _registry("forGeneric", schemaRegistryUrl, registryConfigs)
         return ConfluentRegistryAvroDeserializationSchema(url, written, None, properties)

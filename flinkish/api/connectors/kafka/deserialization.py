@@ -19,8 +19,9 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class KafkaRecordDeserializationSchema(ABC, Generic[T_co]):
-    """Makes elements of whole records: of key, value, headers, partition, offset and timestamp (Flink:
-    ``KafkaRecordDeserializationSchema``). Derive from it, or call ``of`` or ``valueOnly``."""
+    """Converts whole records to elements: key, value, headers, partition, offset and timestamp
+    (Flink: ``KafkaRecordDeserializationSchema``). Derive from it, or call ``of`` or
+    ``valueOnly``."""
 
     @abstractmethod
     def deserialize(self, record: ConsumerRecord, out: Collector[Any]) -> None:
@@ -33,7 +34,8 @@ class KafkaRecordDeserializationSchema(ABC, Generic[T_co]):
 
     @staticmethod
     def valueOnly(schema: DeserializationSchema[T]) -> KafkaRecordDeserializationSchema[T]:
-        """The elements that ``schema`` makes of the values; records without a value give none."""
+        """Convert the values of records with ``schema``; a record without a value gives no
+        element."""
         subject = "KafkaRecordDeserializationSchema.valueOnly"
         fix = "Pass one, such as SimpleStringSchema() or JsonDeserializationSchema(Order)."
         return ValueOnlyDeserialization(instance(subject, schema, DeserializationSchema, fix))
@@ -54,7 +56,7 @@ class KafkaRecordDeserializationSchema(ABC, Generic[T_co]):
 
 @dataclass(frozen=True, eq=False)
 class ValueOnlyDeserialization(KafkaRecordDeserializationSchema[T_co]):
-    """By the value alone."""
+    """Converts the value alone."""
 
     schema: DeserializationSchema[T_co]
 
@@ -69,7 +71,7 @@ class ValueOnlyDeserialization(KafkaRecordDeserializationSchema[T_co]):
 
 @dataclass(frozen=True, eq=False)
 class RecordFunctionDeserialization(KafkaRecordDeserializationSchema[T_co]):
-    """By a function of the record."""
+    """Converts by a function of the record."""
 
     function: Callable[[ConsumerRecord], T_co | None]
     produced: TypeInformation[Any] | None

@@ -12,8 +12,8 @@ from flinkish.api.errors import IllegalArgumentError
 
 
 class OffsetResetStrategy(Enum):
-    """Where to read on where there is no such offset (Kafka: ``OffsetResetStrategy``): from the first
-    record, from the end, or nowhere: the job fails."""
+    """Where to continue if an offset does not exist (Kafka: ``OffsetResetStrategy``): at the first
+    record, at the end, or not at all: the job fails."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -32,7 +32,8 @@ class Place(Enum):
 
 @dataclass(frozen=True)
 class OffsetsInitializer:
-    """Where partitions begin, or end (Flink: ``OffsetsInitializer``). Made by its static methods."""
+    """Where partitions begin, or end (Flink: ``OffsetsInitializer``). Created by its static
+    methods."""
 
     place: Place
     timestampMillis: int = 0
@@ -50,7 +51,7 @@ class OffsetsInitializer:
 
     @staticmethod
     def latest() -> OffsetsInitializer:
-        """The end of each partition, as it is when the job starts."""
+        """The end that each partition has when the job starts."""
         reset = OffsetResetStrategy.LATEST
         return OffsetsInitializer(Place.LATEST, offsetResetStrategy=reset)
 
@@ -66,8 +67,9 @@ class OffsetsInitializer:
         offsets: Mapping[TopicPartition, int],
         offsetResetStrategy: OffsetResetStrategy = OffsetResetStrategy.EARLIEST,
     ) -> OffsetsInitializer:
-        """Those offsets. Partitions that are not named begin where the source's group, if it has one, has
-        committed; else, and where an offset is not there, ``offsetResetStrategy`` says."""
+        """The given offsets. Other partitions begin at the committed offset of the source's group,
+        if it has one. ``offsetResetStrategy`` decides for partitions without either, and if an
+        offset does not exist."""
         subject = "OffsetsInitializer.offsets"
         instance(subject, offsets, Mapping, 'Pass a dict such as {TopicPartition("t", 0): 42}.')
         if not offsets:
@@ -85,12 +87,12 @@ class OffsetsInitializer:
     def committedOffsets(
         offsetResetStrategy: OffsetResetStrategy = OffsetResetStrategy.NONE,
     ) -> OffsetsInitializer:
-        """The offsets that are committed for the source's group; where there are none, or not any more,
-        ``offsetResetStrategy`` says."""
+        """The committed offsets of the source's group; ``offsetResetStrategy`` decides for
+        partitions without one, and if an offset no longer exists."""
         subject = "OffsetsInitializer.committedOffsets"
         strategy = member(subject, offsetResetStrategy, OffsetResetStrategy)
         return OffsetsInitializer(Place.COMMITTED, 0, (), strategy)
 
     def getAutoOffsetResetStrategy(self) -> OffsetResetStrategy:
-        """Where to read on where an offset is not there any more."""
+        """Where to continue if an offset no longer exists."""
         return self.offsetResetStrategy

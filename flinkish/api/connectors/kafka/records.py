@@ -1,4 +1,4 @@
-"""The records of Kafka as a job sees them, and where they stand."""
+"""The records of Kafka as a job sees them, and their partitions."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def checked_partition(subject: str, partition: object) -> TopicPartition:
 
 
 class ConsumerRecord(NamedTuple):
-    """A record of a topic as it is read (Kafka: ``ConsumerRecord``). ``timestamp`` in ms is the one that
-    Kafka keeps of it; ``key`` and ``value`` are its bytes, None where it has none."""
+    """A record read from a topic (Kafka: ``ConsumerRecord``). ``timestamp`` (ms) is the one that
+    Kafka stores with it; ``key`` and ``value`` are bytes, None if the record has none."""
 
     topic: str
     partition: int
@@ -41,7 +41,7 @@ class ConsumerRecord(NamedTuple):
 
 class ProducerRecord(NamedTuple):
     """A record to write (Kafka: ``ProducerRecord``). Without a ``partition`` Kafka's partitioner chooses it
-    by the key; without a ``timestamp`` (ms) it is that of the element."""
+    by the key; without a ``timestamp`` (ms) the record gets that of the element."""
 
     topic: str
     value: bytes | None

@@ -39,30 +39,32 @@ PartitionerLike = Union[
 
 
 class KafkaSinkContext(ABC):
-    """What a serialization schema may ask for (Flink: ``KafkaSinkContext``)."""
+    """The context of a serialization schema (Flink: ``KafkaSinkContext``)."""
 
     @abstractmethod
     def getPartitionsForTopic(self, topic: str) -> list[int]:
         """The numbers of the partitions of a topic."""
 
     def getParallelInstanceId(self) -> int:
-        """The task that writes, counted from 0; with EXACTLY_ONCE the writer, of which the last is the driver's."""
+        """The index of the writing task, from 0; with EXACTLY_ONCE the index of the writer, the
+        last of which is the driver's."""
         return 0
 
     def getNumberOfParallelInstances(self) -> int:
-        """How many tasks write, with EXACTLY_ONCE with that of the driver."""
+        """The number of writing tasks; with EXACTLY_ONCE the number of writers, the driver's
+        included."""
         return 1
 
 
 class KafkaRecordSerializationSchema(ABC, Generic[T_contra]):
-    """Makes a record of each element (Flink: ``KafkaRecordSerializationSchema``). Derive from it, or call
-    ``builder()``."""
+    """Converts each element to a record (Flink: ``KafkaRecordSerializationSchema``). Derive from
+    it, or call ``builder()``."""
 
     @abstractmethod
     def serialize(
         self, element: T_contra, context: KafkaSinkContext, timestamp: int | None
     ) -> ProducerRecord | None:
-        """Called with each element and its timestamp in ms. None: nothing is written."""
+        """Called with each element and its timestamp in ms; None writes nothing."""
 
     @staticmethod
     def builder() -> KafkaRecordSerializationSchemaBuilder[Any]:
@@ -134,21 +136,21 @@ class KafkaRecordSerializationSchemaBuilder(Generic[T]):
     def setValueSerializationSchema(
         self, valueSerializationSchema: SerializationSchema[Any]
     ) -> KafkaRecordSerializationSchemaBuilder[Any]:
-        """Make the values of records."""
+        """Set how elements become the values of records."""
         self._value = _schema("setValueSerializationSchema", valueSerializationSchema)
         return self
 
     def setKeySerializationSchema(
         self, keySerializationSchema: SerializationSchema[Any]
     ) -> KafkaRecordSerializationSchemaBuilder[T]:
-        """Make the keys of records; without one they have none."""
+        """Set how elements become the keys of records; without a schema records have no keys."""
         self._key = _schema("setKeySerializationSchema", keySerializationSchema)
         return self
 
     def setPartitioner(
         self, partitioner: PartitionerLike[Any]
     ) -> KafkaRecordSerializationSchemaBuilder[T]:
-        """Choose partitions; without one Kafka's own partitioner does, by the key."""
+        """Set what chooses partitions; without one Kafka's own partitioner does, by the key."""
         if isinstance(partitioner, KafkaPartitioner):
             self._partitioner = partitioner.partition
         else:
@@ -166,7 +168,7 @@ class KafkaRecordSerializationSchemaBuilder(Generic[T]):
         return self
 
     def build(self) -> KafkaRecordSerializationSchema[T]:
-        """The schema. Raises IllegalArgumentError, which names what is missing."""
+        """The schema. Raises IllegalArgumentError if the topic or the value schema is missing."""
         if self._topic is None and self._selector is None:
             raise _missing("a topic", 'setTopic("results")')
         if self._value is None:

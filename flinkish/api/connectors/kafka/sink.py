@@ -18,24 +18,27 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class DeliveryGuarantee(Enum):
-    """How often an element arrives when a job fails and goes on (Flink: ``DeliveryGuarantee``)."""
+    """How often an element is written when a job fails and is restarted (Flink:
+    ``DeliveryGuarantee``)."""
 
     EXACTLY_ONCE = "exactly-once"
-    """Once: readers with ``read_committed`` see each writer's part of a batch, a transaction, whole or not at all."""
+    """Once: each writer's part of a batch is a transaction, which readers with ``read_committed``
+    see whole or not at all."""
     AT_LEAST_ONCE = "at-least-once"
-    """Once or more: a batch ends when the brokers have all of it, and may come again."""
+    """Once or more: a batch ends when the brokers have all of it, and may be written again."""
     NONE = "none"
-    """In Flink perhaps not at all; here as AT_LEAST_ONCE."""
+    """In Flink possibly not at all; here the same as AT_LEAST_ONCE."""
 
 
 @dataclass(frozen=True, eq=False)
 class KafkaSink(Sink[T_contra]):
-    """Records of topics of Kafka (Flink: ``KafkaSink``). Made by ``KafkaSink.builder()``.
+    """Writes records to topics of Kafka (Flink: ``KafkaSink``). Created by ``KafkaSink.builder()``.
 
-    The workers write. With EXACTLY_ONCE each writes its part of a batch in a transaction, and commits the number of the
-    batch in it, as an offset of a group of its own: a batch that comes again is known, and not written. Brokers forget
-    that after a week (``offsets.retention.minutes``). A run that still writes when the job has been started again
-    is fenced. Needs ``pip install 'flinkish[kafka]'``.
+    The workers write. With EXACTLY_ONCE each writes its part of a batch in a transaction, which
+    also commits the number of the batch as the offset of a group of its own: so a batch that is run
+    again is recognised, and not written twice. Brokers forget the number after a week
+    (``offsets.retention.minutes``). An old run that still writes after the job was restarted is
+    fenced. Needs ``pip install 'flinkish[kafka]'``.
 
     >>> from flinkish import KafkaRecordSerializationSchema, KafkaSink, SimpleStringSchema
     >>> sink = (
@@ -74,30 +77,31 @@ class KafkaSinkBuilder(Generic[T]):
         self._prefix: str | None = None
 
     def setBootstrapServers(self, bootstrapServers: str) -> KafkaSinkBuilder[T]:
-        """The brokers to ask first: ``host:port``, several with commas between."""
+        """Set the brokers to contact first: ``host:port``, separated by commas."""
         return self.setProperty("bootstrap.servers", bootstrapServers)
 
     def setRecordSerializer(
         self, recordSerializer: KafkaRecordSerializationSchema[Any]
     ) -> KafkaSinkBuilder[Any]:
-        """Make records of elements."""
+        """Set how elements become records."""
         fix = "Derive from it, or pass KafkaRecordSerializationSchema.builder()...build()."
         kind = KafkaRecordSerializationSchema
         self._serializer = instance("setRecordSerializer", recordSerializer, kind, fix)
         return self
 
     def setDeliveryGuarantee(self, deliveryGuarantee: DeliveryGuarantee) -> KafkaSinkBuilder[T]:
-        """How often an element arrives; by default NONE, as in Flink."""
+        """Set how often an element may be written; by default NONE, as in Flink."""
         self._guarantee = member("setDeliveryGuarantee", deliveryGuarantee, DeliveryGuarantee)
         return self
 
     def setTransactionalIdPrefix(self, transactionalIdPrefix: str) -> KafkaSinkBuilder[T]:
-        """The name of the transactions, for EXACTLY_ONCE: one for each sink of each job of a cluster."""
+        """Set the name of the transactions, for EXACTLY_ONCE; it must be unique to this sink in the
+        Kafka cluster."""
         self._prefix = text("setTransactionalIdPrefix", transactionalIdPrefix)
         return self
 
     def setKafkaProducerConfig(self, props: Mapping[str, str]) -> KafkaSinkBuilder[T]:
-        """Several properties of the producer."""
+        """Set several properties of Kafka's producer."""
         fix = 'Pass a dict such as {"compression.type": "lz4"}.'
         for key, value in secret("setKafkaProducerConfig", props, Mapping, fix).items():
             name, checked = checked_property("setKafkaProducerConfig", key, value)
@@ -105,13 +109,13 @@ class KafkaSinkBuilder(Generic[T]):
         return self
 
     def setProperty(self, key: str, value: str) -> KafkaSinkBuilder[T]:
-        """A property of Kafka's producer, by Java's name or librdkafka's."""
+        """Set a property of Kafka's producer, by Java's name or librdkafka's."""
         name, checked = checked_property("setProperty", key, value)
         self._properties[name] = checked
         return self
 
     def build(self) -> KafkaSink[T]:
-        """The sink. Raises IllegalArgumentError, which names what is missing."""
+        """The sink. Raises IllegalArgumentError if a required setting is missing."""
         if "bootstrap.servers" not in self._properties:
             raise _missing("the brokers", 'setBootstrapServers("localhost:9092")')
         if self._serializer is None:

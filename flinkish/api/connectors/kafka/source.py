@@ -29,8 +29,8 @@ Properties = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Subscription:
-    """Which partitions are read: of ``topics``, of the topics whose whole name ``pattern`` matches, or just
-    ``partitions``."""
+    """Which partitions are read: those of ``topics``, those of the topics whose whole name
+    ``pattern`` matches, or just ``partitions``."""
 
     topics: tuple[str, ...] = ()
     pattern: str | None = None
@@ -46,13 +46,13 @@ class Subscription:
 
 @dataclass(frozen=True, eq=False)
 class KafkaSource(Source[T_co]):
-    """Topics of Kafka (Flink: ``KafkaSource``). Made by ``KafkaSource.builder()``.
+    """Reads topics of Kafka (Flink: ``KafkaSource``). Created by ``KafkaSource.builder()``.
 
-    A partition is a split: a WatermarkStrategy given to ``fromSource`` gives each a watermark of its own,
-    and the lowest counts. Elements have the timestamps of their records, unless the strategy has a
-    timestamp assigner. The checkpoint says where a job goes on; offsets are committed to the group after
-    each batch too, where there is a group, for tools that watch it. Needs ``pip install
-    'flinkish[kafka]'``.
+    A partition is a split: a WatermarkStrategy given to ``fromSource`` generates a watermark for
+    each, and the lowest counts. Elements have the timestamps of their records, unless the strategy
+    has a timestamp assigner. A job continues from the offsets in its checkpoint; if there is a
+    group, offsets are also committed to it after each batch, for tools that watch it. Needs ``pip
+    install 'flinkish[kafka]'``.
 
     >>> from flinkish import KafkaSource, OffsetsInitializer, SimpleStringSchema
     >>> source = (
@@ -82,7 +82,7 @@ class KafkaSource(Source[T_co]):
 
     @property
     def servers(self) -> str:
-        """The brokers to ask first."""
+        """The brokers to contact first."""
         return dict(self.properties)["bootstrap.servers"]
 
     @property
@@ -110,15 +110,16 @@ class KafkaSourceBuilder(Generic[T]):
         self._malformed: OutputTag[MalformedKafkaRecord] | None = None
 
     def setBootstrapServers(self, bootstrapServers: str) -> KafkaSourceBuilder[T]:
-        """The brokers to ask first: ``host:port``, several with commas between."""
+        """Set the brokers to contact first: ``host:port``, separated by commas."""
         return self.setProperty("bootstrap.servers", bootstrapServers)
 
     def setGroupId(self, groupId: str) -> KafkaSourceBuilder[T]:
-        """The group that offsets are committed for. Without one they are in the checkpoint only."""
+        """Set the group to which offsets are committed. Without one they are in the checkpoint
+        only."""
         return self.setProperty("group.id", groupId)
 
     def setTopics(self, *topics: str | Iterable[str]) -> KafkaSourceBuilder[T]:
-        """Read these topics; a list of them may be passed too."""
+        """Read these topics, given one by one or as a list."""
         names = topics
         if len(topics) == 1 and not isinstance(topics[0], str):
             fix = 'Pass names, such as setTopics("flights").'
@@ -129,7 +130,8 @@ class KafkaSourceBuilder(Generic[T]):
         return self._subscribe("setTopics", Subscription(checked))
 
     def setTopicPattern(self, topicPattern: str | re.Pattern[str]) -> KafkaSourceBuilder[T]:
-        """Read the topics whose whole names match a regular expression, also those that come later."""
+        """Read the topics whose whole names match a regular expression, including topics created
+        later."""
         given = topicPattern.pattern if isinstance(topicPattern, re.Pattern) else topicPattern
         try:
             re.compile(text("setTopicPattern", given))
@@ -151,7 +153,8 @@ class KafkaSourceBuilder(Generic[T]):
     def setStartingOffsets(
         self, startingOffsetsInitializer: OffsetsInitializer
     ) -> KafkaSourceBuilder[T]:
-        """Where partitions begin that the checkpoint does not know; by default at the first record."""
+        """Set where partitions begin that are not in the checkpoint; by default at the first
+        record."""
         fix = "Pass one, such as OffsetsInitializer.earliest()."
         self._starting = instance(
             "setStartingOffsets", startingOffsetsInitializer, OffsetsInitializer, fix
@@ -159,17 +162,18 @@ class KafkaSourceBuilder(Generic[T]):
         return self
 
     def setBounded(self, stoppingOffsetsInitializer: OffsetsInitializer) -> KafkaSourceBuilder[T]:
-        """Stop at these offsets, which are found out once, when the job starts; then the job ends."""
+        """Stop at these offsets, which are resolved once, when the job starts; then the job
+        ends."""
         return self._stop("setBounded", stoppingOffsetsInitializer, True)
 
     def setUnbounded(self, stoppingOffsetsInitializer: OffsetsInitializer) -> KafkaSourceBuilder[T]:
-        """Stop at these offsets, but let the job be an unbounded one, as in Flink."""
+        """Stop at these offsets, but treat the source as unbounded, as in Flink."""
         return self._stop("setUnbounded", stoppingOffsetsInitializer, False)
 
     def setDeserializer(
         self, recordDeserializer: KafkaRecordDeserializationSchema[Any]
     ) -> KafkaSourceBuilder[Any]:
-        """Make elements of whole records."""
+        """Set how whole records become elements."""
         fix = "Derive from it, or pass KafkaRecordDeserializationSchema.of(function)."
         kind = KafkaRecordDeserializationSchema
         self._deserializer = instance("setDeserializer", recordDeserializer, kind, fix)
@@ -178,7 +182,7 @@ class KafkaSourceBuilder(Generic[T]):
     def setValueOnlyDeserializer(
         self, deserializationSchema: DeserializationSchema[Any]
     ) -> KafkaSourceBuilder[Any]:
-        """Make elements of the values of records."""
+        """Set how the values of records become elements."""
         fix = "Pass one, such as SimpleStringSchema() or JsonDeserializationSchema(Order)."
         kind = DeserializationSchema
         instance("setValueOnlyDeserializer", deserializationSchema, kind, fix)
@@ -188,8 +192,8 @@ class KafkaSourceBuilder(Generic[T]):
     def setMalformedRecords(self, tag: OutputTag[MalformedKafkaRecord]) -> KafkaSourceBuilder[T]:
         """Send records that the deserializer cannot read to a side output instead of failing the job.
 
-        ``getSideOutput(tag)`` of the stream that ``fromSource`` gives is the MalformedKafkaRecords; the
-        source's metric ``numRecordsInErrors`` counts them.
+        ``getSideOutput(tag)`` of the stream that ``fromSource`` returns contains the
+        MalformedKafkaRecords; the source's metric ``numRecordsInErrors`` counts them.
         """
         self._malformed = checked_tag("setMalformedRecords", tag)
         return self
@@ -199,13 +203,13 @@ class KafkaSourceBuilder(Generic[T]):
         return self.setProperty("client.id.prefix", prefix)
 
     def setProperty(self, key: str, value: str) -> KafkaSourceBuilder[T]:
-        """A property of Kafka's consumer, by Java's name or librdkafka's."""
+        """Set a property of Kafka's consumer, by Java's name or librdkafka's."""
         name, checked = checked_property("setProperty", key, value)
         self._properties[name] = checked
         return self
 
     def setProperties(self, props: Mapping[str, str]) -> KafkaSourceBuilder[T]:
-        """Several properties."""
+        """Set several properties of Kafka's consumer."""
         fix = 'Pass a dict such as {"isolation.level": "read_committed"}.'
         for key, value in secret("setProperties", props, Mapping, fix).items():
             name, checked = checked_property("setProperties", key, value)
@@ -213,7 +217,7 @@ class KafkaSourceBuilder(Generic[T]):
         return self
 
     def build(self) -> KafkaSource[T]:
-        """The source. Raises IllegalArgumentError, which names what is missing."""
+        """The source. Raises IllegalArgumentError if a required setting is missing."""
         if "bootstrap.servers" not in self._properties:
             raise _missing("the brokers", 'setBootstrapServers("localhost:9092")')
         if self._subscription is None:
@@ -252,8 +256,8 @@ class KafkaSourceBuilder(Generic[T]):
 
 
 def checked_property(method: str, key: object, value: object) -> tuple[str, str]:
-    """The name and value of a property; raises IllegalArgumentError, which does not show the value, if they
-    are no texts or numbers."""
+    """The name and value of a property as texts. Raises IllegalArgumentError, which does not show
+    the value, if the name is not a text or the value neither a text nor a number."""
     name = text(f"{method}: key", key)  # type: ignore[arg-type]
     if isinstance(value, bool):
         value = str(value).lower()
