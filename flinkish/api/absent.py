@@ -1,4 +1,4 @@
-"""How a name of Flink that flinkish lacks says what to write instead.
+"""The errors for names of Flink that flinkish lacks, which say what to write instead.
 
 ``from flinkish import Schema`` and ``stream.timeWindow`` look their name up in two tables, so that a
 ported line fails with its fix and not with a bare ImportError or AttributeError.
@@ -23,7 +23,7 @@ class AbsentMethodError(NotSupportedError, AttributeError):
 
 
 def absent_name(name: str) -> Exception:
-    """What an import of ``name`` from ``flinkish`` raises."""
+    """The error that an import of ``name`` from ``flinkish`` raises."""
     if name in MOVED_NAMES:
         package = MOVED_NAMES[name]
         return AbsentNameError(f"{name} is in {package}: write from {package} import {name}.")
@@ -33,7 +33,8 @@ def absent_name(name: str) -> Exception:
 
 
 def absent_method(receiver: type, name: str) -> AbsentMethodError | None:
-    """What a look-up of ``name`` on an object of ``receiver`` raises; None if no table has the name."""
+    """The error that a look-up of ``name`` on an object of ``receiver`` raises; None if no table
+    has the name."""
     for owner in (*(base.__name__ for base in receiver.__mro__), ""):
         if name in ABSENT_METHODS.get(owner, ()):
             instead = ABSENT_METHODS[owner][name]
@@ -50,7 +51,7 @@ def absent_method(receiver: type, name: str) -> AbsentMethodError | None:
 class AbsentMethods:
     """Lets a class say what to write instead of a method that it lacks."""
 
-    if not TYPE_CHECKING:  # a type checker is to see that the method is not there
+    if not TYPE_CHECKING:  # type checkers must see that the method is absent
 
         def __getattr__(self, name: str) -> object:
             raise absent_method(type(self), name) or AttributeError(

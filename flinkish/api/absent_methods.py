@@ -58,7 +58,7 @@ ABSENT_METHODS: dict[str, dict[str, str]] = {
             " (KeyedProcessFunction), or write results to a topic or a directory that the job also reads"
         ),
         "transform": (
-            "an operator of one's own works on Flink's internals. Write a ProcessFunction,"
+            "a custom operator works on Flink's internals. Write a ProcessFunction,"
             " KeyedProcessFunction or KeyedCoProcessFunction, which have state, timers, side outputs and a"
             " life cycle"
         ),
@@ -80,7 +80,8 @@ ABSENT_METHODS: dict[str, dict[str, str]] = {
             for name in ("reduce", "sum", "min", "max", "minBy", "maxBy")
         },
         **{
-            name: f"call windowAll(assigner) first, or keyBy(key).window(assigner): .{name} is of a window"
+            name: f"call windowAll(assigner) first, or keyBy(key).window(assigner): .{name} is a method of"
+            " windowed streams"
             for name in (
                 "aggregate",
                 "apply",
@@ -112,8 +113,8 @@ ABSENT_METHODS: dict[str, dict[str, str]] = {
             " source"
         ),
         **{
-            name: f"call window(assigner) or countWindow(size) first: .{name} is of a window; reduce, sum and"
-            " process give a result for each element"
+            name: f"call window(assigner) or countWindow(size) first: .{name} is a method of windowed streams;"
+            " reduce, sum and process give a result for each element"
             for name in (
                 "aggregate",
                 "apply",
@@ -242,7 +243,7 @@ ABSENT_METHODS: dict[str, dict[str, str]] = {
             "setPauseSourcesUntilFirstCheckpoint",
             "toConfiguration",
         ),
-        "leave it out: every batch is a checkpoint, and no element is under way between two",
+        "leave it out: every batch is a checkpoint, and no element is in flight between two",
     ),
     "ExecutionConfig": {
         **dict.fromkeys(
@@ -321,7 +322,7 @@ ABSENT_METHODS: dict[str, dict[str, str]] = {
                 "setPeriodicMaterializeIntervalMillis",
                 "toConfiguration",
             ),
-            "leave it out: Spark schedules the tasks and keeps the state, as its session is set up",
+            "leave it out: Spark schedules the tasks and keeps the state, by the settings of its session",
         ),
     },
     "RuntimeContext": {

@@ -1,7 +1,7 @@
 """The classes of Flink that flinkish lacks, and those that have moved: each with what to write instead.
 
-``docs/port/missing.md`` shows this table and that of ``api/absent_methods.py``. ``tests/api/test_flink_names.py`` holds every public class of Flink 1.20
-and 2.3 against them.
+``docs/port/missing.md`` shows this table and that of ``api/absent_methods.py``.
+``tests/api/test_flink_names.py`` compares them with every public class of Flink 1.20 and 2.3.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ),
     (
         "SimpleVersionedStringSerializer SimpleVersionedSerializer SimpleVersionedSerialization Versioned VersionMismatchException",
-        "Leave it out: what a sink prepares and what a source notes are pickled.",
+        "Leave it out: the committables of sinks and the positions of sources are pickled.",
     ),
     # ------------------------------------------------------------------ schemas and formats
     (
@@ -217,7 +217,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         " OutputTypeConfigurable SetupableStreamOperator StreamOperator StreamOperatorFactory TwoInputStreamOperator"
         " TwoInputStreamOperatorFactory MailboxExecutor ProcessingTimeService ProcessingTimeServiceAware Operator"
         " InputTypeConfigurable",
-        "An operator of one's own sees Flink's internals. Derive from ProcessFunction, KeyedProcessFunction or"
+        "A custom operator works on Flink's internals. Derive from ProcessFunction, KeyedProcessFunction or"
         " KeyedCoProcessFunction, which have state, timers, side outputs and a life cycle.",
     ),
     # ------------------------------------------------------------------ state and checkpoints
@@ -430,7 +430,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
 ABSENT_NAMES: dict[str, str] = {
     name: instead for names, instead in _GROUPS for name in names.split()
 }
-"""What to write instead of a class of Flink that is not there."""
+"""What to write instead of a class of Flink that flinkish lacks."""
 
 MOVED_NAMES: dict[str, str] = {
     **dict.fromkeys(
@@ -486,4 +486,4 @@ MOVED_NAMES: dict[str, str] = {
     **dict.fromkeys(("AfterAllowedLatenessTrigger", "IdleAdvance"), "flinkish.compat.atlas"),
     "CappedSessionWindows": "flinkish.compat.stream_analytics",
 }
-"""In which package the names of another system are, which ``flinkish`` itself had before 0.2."""
+"""The packages of the names of other systems, which ``flinkish`` itself exported before 0.2."""

@@ -106,7 +106,8 @@ def text(subject: str, value: str) -> str:
 
 
 def secret(subject: str, value: T, kind: type[object], fix: str) -> T:
-    """``instance`` for what may be or hold a password: the error says its type, and nothing of it."""
+    """``instance`` for values that may be or contain a password: the error shows only their
+    type."""
     if not isinstance(value, kind):
         raise InvalidProgramError(f"{subject}: an object of type {type(value).__name__}. {fix}")
     return value

@@ -65,7 +65,7 @@ class InvalidProgramError(FlinkishError):
 
 
 class MalformedPatternError(InvalidProgramError):
-    """A pattern of ``flinkish.cep`` cannot be matched as it is (Flink:
+    """A pattern of ``flinkish.cep`` is malformed (Flink:
     ``MalformedPatternException``)."""
 
 
@@ -150,9 +150,9 @@ class MalformedRecordError(FlinkishError, ValueError):
 class UserFunctionError(FlinkishError):
     """A user function raised an exception.
 
-    On the harness that is the ``__cause__``. On Spark it stays in the worker, and the lines of its
-    traceback in the user's code are added as a note. The error names the element, or the
-    ``method`` if there was no element, such as ``open()``.
+    In the harness that exception is the ``__cause__``. On Spark it stays in the worker, and the
+    lines of its traceback in the user's code are added as a note. The error names the element, or
+    the ``method`` if there was no element, such as ``open()``.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class InternalError(FlinkishError):
     @classmethod
     def of(cls, operator: str, cause: BaseException, where: str) -> InternalError:
         """The error of ``cause``, raised at the line ``where`` of flinkish while ``operator`` worked."""
-        said = " ".join(said_by(cause)[:_SHOWN].split())  # one line, as Spark hands on no more
+        said = " ".join(said_by(cause)[:_SHOWN].split())  # one line, as Spark passes on no more
         return cls(
             f"{operator}: internal error of flinkish, not of your functions: {said}, at {where}. Please report"
             " it with this message, its traceback, and what the operator does; if the job went on from a savepoint or a"
@@ -212,8 +212,8 @@ class JobExecutionError(FlinkishError):
 
 
 class ChangedAttributeWarning(FlinkishError, UserWarning):
-    """A user function changed an attribute after ``open()``, before the first shuffle or one that cannot be
-    pickled; the change is undone before the next batch.
+    """A user function changed an attribute after ``open()``, either before the first shuffle or one
+    that cannot be pickled; the change is undone before the next batch.
 
     ``owner`` is the class of the function, or the name of a plain function; ``attribute`` is the
     attribute, or the variable to which the plain function refers.
@@ -237,7 +237,7 @@ class ChangedAttributeWarning(FlinkishError, UserWarning):
 class DriverResultsWarning(FlinkishError, UserWarning):
     """A batch has brought so many elements to the driver that the cluster waits for that one process.
 
-    ``sink`` is the name of the sink that got them, ``elements`` how many the batch has brought by then.
+    ``sink`` is the name of the sink that received them, ``elements`` their number so far.
     """
 
     def __init__(self, sink: str, elements: int) -> None:
@@ -269,7 +269,8 @@ class UnboundedPatternWarning(FlinkishError, UserWarning):
 
 
 class ElementsNeededError(FlinkishError):
-    """A window has to see elements that the task before the shuffle has folded already.
+    """A window needs elements that the task before the shuffle has folded already.
 
-    No job ends with it: the batch runs again, and from then on elements cross the shuffle one by one.
+    No job fails with it: the batch runs again, and from then on elements cross the shuffle one by
+    one.
     """

@@ -26,8 +26,8 @@ class Counter(ABC):
 class Meter(ABC):
     """Measures how often something happens (Flink: ``Meter``).
 
-    The metrics of the job show its count under its name, and ``name.rate``: the events a second in the
-    last minute, over all tasks.
+    The metrics of the job show its count under its name, and ``name.rate``: the events per second
+    in the last minute, over all tasks.
     """
 
     @abstractmethod
@@ -57,15 +57,15 @@ class HistogramStatistics:
         return self.count
 
     def getMean(self) -> float:
-        """Their mean; 0 if there were none."""
+        """The mean of the values; 0 if there were none."""
         return self.sum / self.count if self.count else 0.0
 
     def getMin(self) -> float:
-        """The lowest."""
+        """The lowest value."""
         return self.min
 
     def getMax(self) -> float:
-        """The highest."""
+        """The highest value."""
         return self.max
 
     def plus(self, value: float) -> HistogramStatistics:
@@ -122,5 +122,5 @@ class MetricGroup(ABC):
 
     @abstractmethod
     def addGroup(self, name: str, value: str | None = None) -> MetricGroup:
-        """A group whose metric names begin with ``name.``; with a ``value``, which makes ``name`` a variable
-        of the user's, with ``name.value.``."""
+        """A group whose metric names begin with ``name.``, or if a ``value`` makes ``name`` a user
+        variable, with ``name.value.``."""

@@ -1,8 +1,10 @@
-"""``ProgramClasses``: the classes that no module gives to another process, by their names.
+"""``ProgramClasses``: the classes that another process cannot import, by their names.
 
-These are the classes of the main script, of a notebook and of functions. They go to the workers by value, with
-the functions of the job. What is stored, such as state, only names them, and finds them again among those of the
-job that reads it: an object that one run of a program has stored is of the class that the next run defines.
+These are the classes of the main script, of a notebook, and those defined inside functions. They
+are shipped to the workers by value, with the functions of the job. Stored objects, such as state,
+refer to them by name, and the job that reads the objects looks these names up among its own
+classes: an object that one run of a program has stored is restored as an object of the class that
+the next run defines.
 """
 
 from __future__ import annotations
@@ -28,13 +30,13 @@ T = TypeVar("T")
 MAIN = "__main__"
 
 _PICKLED_MAIN = b"\x8c\x08__main__"
-"""What a pickle begins the name of such a class with."""
+"""How a pickle begins the name of such a class."""
 
 _LOCAL = "<locals>"
 
 _MOST_BYTES = 1 << 20
-"""A class of the main module to which no function of the job refers goes along unless it takes more bytes: its
-methods may refer to anything."""
+"""A class of the main module to which no function of the job refers is shipped too, unless it takes
+more bytes: its methods may refer to anything."""
 
 
 class ClassName(NamedTuple):
@@ -45,7 +47,7 @@ class ClassName(NamedTuple):
 
     @property
     def isLocal(self) -> bool:
-        """Whether it is of a function."""
+        """Whether the class is defined inside a function."""
         return _LOCAL in self.path
 
     def __str__(self) -> str:
@@ -54,11 +56,13 @@ class ClassName(NamedTuple):
 
 
 class ProgramClasses:
-    """The classes of a job, or of a program without one. It is pickled for the workers with all that they need."""
+    """The classes of a job, or of a program without one. Pickling this object ships the classes to
+    the workers."""
 
     def __init__(self) -> None:
         self.learns = False
-        """Whether any class that is stored becomes one of the program's, as where it never leaves the process."""
+        """Whether any stored class becomes one of the program's, for state that never leaves the
+        process."""
         self._by_name: dict[ClassName, type[Any]] = {}
         self._names: dict[type[Any], ClassName] = {}
         self._known: dict[type[Any], ClassName] = {}
@@ -66,7 +70,7 @@ class ProgramClasses:
 
     @classmethod
     def of(cls, contents: Iterable[object]) -> ProgramClasses:
-        """Those that ``contents`` refer to. What cannot be pickled of them is left out."""
+        """The classes that ``contents`` refer to, as far as the contents can be pickled."""
         classes = cls()
         whole = list(contents)
         if not classes._add_found(whole):
@@ -76,13 +80,12 @@ class ProgramClasses:
 
     @property
     def known(self) -> Mapping[type[Any], ClassName]:
-        """The names that were found already."""
+        """The names found so far, by class."""
         return self._known
 
     def nameOf(self, kind: type[Any], learns: bool = False) -> ClassName:
-        """The name of a class that can only go by value. ``learns``: make it one of the program's.
-
-        Raises InvalidProgramError if that name does not lead back to it.
+        """The name of a class that can only be pickled by value. ``learns``: make it one of the
+        program's. Raises InvalidProgramError if the name would not find the class again.
         """
         name = self._known.get(kind) or self._names.get(kind) or self._name_of(kind)
         if name in self._ambiguous:
@@ -101,7 +104,7 @@ class ProgramClasses:
                 " job runs, and nothing finds it after a restart. Define it at the top of the main script or"
                 " of a module."
             )
-        # One that was defined before under this name counts as the newest
+        # A class that was defined earlier under this name counts as the newest
         self._known[kind] = name
         return name
 
@@ -121,7 +124,7 @@ class ProgramClasses:
 
     def like(self, module: str, name: str) -> type[Any] | None:
         """The only class in ``module`` with that qualified name, or else that bare name; None if there is none.
-        Earlier versions stored classes themselves, without more of a name."""
+        Earlier versions stored classes by value, without any other name."""
         whole = ClassName(module, name)
         if whole in self._ambiguous:
             return None
@@ -137,7 +140,7 @@ class ProgramClasses:
 
     @contextmanager
     def current(self) -> Iterator[None]:
-        """What this thread stores and reads inside the block is of these classes."""
+        """Use these classes for what this thread stores and reads inside the block."""
         before = current_classes()
         use_classes(self)
         try:
@@ -146,7 +149,7 @@ class ProgramClasses:
             use_classes(before)
 
     def reading(self, values: Iterable[T]) -> Iterator[T]:
-        """``values``, each of which is made with these classes."""
+        """Iterates over ``values``, and uses these classes while each is computed."""
         iterator = iter(values)
         while True:
             with self.current():
@@ -213,8 +216,8 @@ class ProgramClasses:
 
     @cached_property
     def _shipped(self) -> tuple[dict[ClassName, bytes], set[ClassName]]:
-        """The classes as bytes, each of them a dict of classes by name: those of the job, which go together, and
-        others of the main module, which are in state perhaps."""
+        """The classes as bytes, each of them a dict of classes by name: those of the job, which are
+        pickled together, and others of the main module, which state may refer to."""
         shipped: dict[ClassName, bytes] = {}
         for names in (list(self._by_name), *([name] for name in self._by_name)):
             data = _dumped({name: self._by_name[name] for name in names}, None)
@@ -237,7 +240,7 @@ class ProgramClasses:
 
 
 class ShippedClasses(ProgramClasses):
-    """The classes of a job in another process, where they are unpickled once they are needed."""
+    """The classes of a job in another process, where they are unpickled when they are needed."""
 
     def __init__(self, shipped: dict[ClassName, bytes], ambiguous: set[ClassName]) -> None:
         super().__init__()
@@ -249,7 +252,7 @@ class ShippedClasses(ProgramClasses):
         return ShippedClasses, (self._all, self._ambiguous)
 
     def nameOf(self, kind: type[Any], learns: bool = False) -> ClassName:
-        # What this process learns, no other would find
+        # No other process would find a class that this one learns
         return super().nameOf(kind)
 
     def like(self, module: str, name: str) -> type[Any] | None:
@@ -261,7 +264,7 @@ class ShippedClasses(ProgramClasses):
         return held or super()._is_held(name, found)
 
     def _name_of(self, kind: type[Any]) -> ClassName:
-        # Its copies do not have the qualified names of the classes
+        # The qualified name of a copy may differ from the name under which it was shipped
         self._load_all(kind.__module__)
         return self._names.get(kind) or _name_of(kind)
 
@@ -271,7 +274,8 @@ class ShippedClasses(ProgramClasses):
             return self._by_name.get(name)
         if name.module != MAIN:
             return _held_at(name)
-        # The main module of a worker is not the program's, of which it has the classes that variables hold
+        # A worker's main module is not the program's, of which it has only the classes that
+        # variables hold
         outer, _, inner = name.path.rpartition(".")
         holder = self._found(ClassName(MAIN, outer)) if outer and not name.isLocal else None
         found = getattr(holder, inner, None)
@@ -299,33 +303,34 @@ class _Current(threading.local):
 _CURRENT = _Current()
 
 _LEARNED: WeakValueDictionary[ClassName, type[Any]] = WeakValueDictionary()
-"""Classes of functions that elements have been of in this process."""
+"""Classes defined inside functions, of which this process has had elements."""
 
 
 def current_classes() -> ProgramClasses:
-    """The classes of what runs in this thread: of the main module, if nothing else is said."""
+    """The classes that this thread uses, by default those of the main module."""
     return _CURRENT.classes
 
 
 def use_classes(classes: ProgramClasses) -> None:
-    """What this thread stores and reads from now on is of these classes."""
+    """Use these classes for what this thread stores and reads from now on."""
     _CURRENT.classes = classes
 
 
 @at_top_level
 def class_of_program(module: str, path: str, qualname: str = "") -> type[Any]:
-    """What a class is stored as: the call that finds it."""
+    """The call as which a class is stored; it looks the class up."""
     return current_classes().find(ClassName(module, path), qualname)
 
 
 def names_main(data: bytes) -> bool:
-    """Whether a pickle may have found a class in the main module, which another process does not have."""
+    """Whether a pickle may refer to a class of the main module, which another process does not
+    have."""
     return type(current_classes()) is ProgramClasses and _PICKLED_MAIN in data
 
 
 def is_plain_tuple(kind: type[Any]) -> bool:
-    """Whether objects of a class are equal as tuples are, whatever their classes: as of any NamedTuple, which a
-    program may make as it runs."""
+    """Whether objects of a class are equal whenever they are as tuples, as those of a NamedTuple,
+    which a program may create while it runs."""
     return issubclass(kind, tuple) and (kind.__eq__, kind.__hash__) == (
         tuple.__eq__,
         tuple.__hash__,
@@ -336,9 +341,10 @@ class ProgramPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle 
     """Pickles the classes of a program by their names, and functions by value."""
 
     ofElements = False
-    """Whether a class that the program does not know becomes one of its own, or goes by value."""
+    """Whether a class that the program does not know becomes one of its own, or else is pickled by
+    value."""
     names = 0
-    """How many classes were named."""
+    """How many classes were pickled by name."""
 
     def __init__(self, file: Any, protocol: int = 5) -> None:
         # A dict, as a look-up for each object takes long in the ChainMap that cloudpickle has
@@ -368,11 +374,11 @@ class ProgramPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle 
 
 
 _REDUCED: tuple[type[Any], ...] = (type, type(lambda: None))
-"""What cloudpickle itself reduces."""
+"""The types that cloudpickle reduces itself."""
 
 
 class _Recorder(cloudpickle.Pickler):  # type: ignore[misc]
-    """Notes the classes that go by value."""
+    """Records the classes that are pickled by value."""
 
     def __init__(self, most: int | None) -> None:
         super().__init__(_Counted(most))
@@ -386,12 +392,12 @@ class _Recorder(cloudpickle.Pickler):  # type: ignore[misc]
 
 
 def _is_by_value(reduced: Any) -> bool:
-    """Whether cloudpickle reduces a class to its parts; it also has names for a few of Python's."""
+    """Whether cloudpickle reduces a class to its parts; it reduces a few of Python's to names."""
     return reduced is not NotImplemented and len(reduced) > 2
 
 
 class _Counted:
-    """A file of at most so many bytes, which keeps them if ``kept`` is given."""
+    """A file of at most ``most`` bytes, which appends them to ``kept`` if that is given."""
 
     def __init__(self, most: int | None, kept: bytearray | None = None) -> None:
         self._left = sys.maxsize if most is None else most
@@ -408,13 +414,14 @@ class _Counted:
 
 
 def _classes_in(content: object, most: int | None = None) -> tuple[list[type[Any]], bool]:
-    """The classes in ``content`` that go by value, and whether all of it could be pickled."""
+    """The classes in ``content`` that are pickled by value, and whether all of it could be
+    pickled."""
     recorder = _Recorder(most)
     try:
         recorder.dump(content)
     except KeyboardInterrupt:
         raise
-    except BaseException:  # of a __reduce__ of the user's; what has to be shipped is refused there
+    except BaseException:  # from a __reduce__ of the user's; shipping reports it
         return list(recorder.found), False
     return list(recorder.found), True
 
@@ -437,10 +444,10 @@ def _name_of(kind: type[Any]) -> ClassName:
     name = ClassName(module, kind.__qualname__)
     if _held_at(name) is kind:
         return name
-    # Before Python 3.12 make_dataclass says another module
+    # Before Python 3.12 make_dataclass sets another module
     for holder in (module, MAIN):
         for variable, held in vars(sys.modules.get(holder, object)).copy().items():
-            # Those with an underscore are a notebook's own
+            # Variables with an underscore are the notebook's own
             if held is kind and not variable.startswith("_"):
                 return ClassName(holder, variable)
     return name

@@ -1,4 +1,5 @@
-"""A warning where a length of time is given as an int under a second, and may have been meant as seconds."""
+"""A warning for a length of time given as an int under a second, which may have been meant as
+seconds."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def _warn(subject: str, length: int) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_API):
         frame = frame.f_back
     line = frame.f_code.co_filename, frame.f_lineno
-    # A class of ours, such as one of PyFlink's names, has made an int of what was a Duration
+    # A class of flinkish, such as one of PyFlink's names, has converted a Duration to an int
     if line[0].startswith(_PACKAGE) or line in _told:
         return
     _told.add(line)

@@ -1,8 +1,8 @@
 """The names under which objects of flinkish's own classes are kept in state, frames and snapshots.
 
-A pickle names a class by the module it lies in, so state would no longer be read once that module
+A pickle refers to a class by its module, so state could no longer be read once that module has
 moved. Objects of the classes here are pickled as a call of ``flinkish._restored`` with a name that
-stays, whatever becomes of the module.
+never changes.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _MAKERS: dict[str, Callable[[tuple[Any, ...]], Any]] = {}
 
 
 def stored_as(name: str) -> Callable[[C], C]:
-    """Decorates a class whose objects get into state: they are kept under ``name``, which must never
-    change, nor be given to another class. Subclasses are not meant. A class of ``flinkish.compat.storm``
-    has a name that begins with ``storm.``, by which its package is found, and so on."""
+    """Decorates a class whose objects are stored in state, under ``name``, which must never change
+    nor be given to another class. Subclasses are not included. The name of a class of
+    ``flinkish.compat.storm`` must begin with ``storm.``, by which its package is found, and
+    likewise for the other systems."""
 
     def register(kind: C) -> C:
         if name in _CLASSES and _CLASSES[name].__qualname__ != kind.__qualname__:
@@ -36,7 +37,8 @@ def stored_as(name: str) -> Callable[[C], C]:
 
         def reduced(value: Any) -> tuple[Any, ...]:
             made, arguments, *state = value.__reduce_ex__(4)
-            # An object is made by copyreg.__newobj__(its class, ...), a member of an Enum by the class
+            # An object is created by copyreg.__newobj__(its class, ...), a member of an Enum by the
+            # class
             given = arguments if made is kind else arguments[1:]
             return (restored, (name, *given), *state)
 
@@ -44,7 +46,7 @@ def stored_as(name: str) -> Callable[[C], C]:
             return kind(*arguments) if issubclass(kind, Enum) else kind.__new__(kind, *arguments)
 
         is_tuple = issubclass(kind, tuple)
-        # A tuple may be of every element in state: without a call of the class's own
+        # State may have such a tuple for every element, so no method of the class is called
         _MAKERS[name] = partial(tuple.__new__, kind) if is_tuple else make
         copyreg.pickle(kind, reduced_tuple if is_tuple else reduced)
         return kind
@@ -53,8 +55,9 @@ def stored_as(name: str) -> Callable[[C], C]:
 
 
 def at_top_level(function: F) -> F:
-    """Decorates a function that pickles name: as one of the package ``flinkish`` itself, where its
-    module is not part of the name. ``flinkish/__init__.py`` must import it as ``_name``."""
+    """Decorates a function that pickles refer to: it appears as a function of the package
+    ``flinkish`` itself, so its module is not part of the name. ``flinkish/__init__.py`` must import
+    it as ``_name``."""
     function.__module__ = "flinkish"
     function.__qualname__ = f"_{function.__name__}"
     function.__name__ = function.__qualname__
@@ -71,5 +74,5 @@ def restored(name: str, *arguments: Any) -> Any:
 
 
 def stored_names() -> dict[str, type]:
-    """All classes by the names they are stored as."""
+    """All classes by the names under which they are stored."""
     return dict(_CLASSES)

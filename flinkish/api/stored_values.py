@@ -19,11 +19,13 @@ from flinkish.api.program_classes import (
 )
 
 _BY_VALUE = b"cloudpickle.cloudpickle"
-"""In what earlier versions stored of a class that no module has, and in functions."""
+"""Occurs in pickles of functions, and of classes that no module has as earlier versions stored
+them."""
 
 
 def pickled(value: Any) -> bytes:
-    """``value`` as bytes, with the classes of the program by name; functions that no module has go by value.
+    """``value`` as bytes, with the classes of the program by name; functions that no module has are
+    pickled by value.
 
     Raises InvalidProgramError if a class in it could not be found again.
     """
@@ -32,7 +34,8 @@ def pickled(value: Any) -> bytes:
 
 
 def plainly_pickled(value: Any) -> bytes | None:
-    """``value`` as bytes; None if it may hold a class of the main module, or what no module has."""
+    """``value`` as bytes; None if it may contain a class of the main module, or anything that no
+    module has."""
     try:
         data = pickle.dumps(value, protocol=5)
     except KeyboardInterrupt:
@@ -43,8 +46,9 @@ def plainly_pickled(value: Any) -> bytes | None:
 
 
 def pickled_by_name(value: Any, ofElements: bool = False) -> tuple[bytes, bool]:
-    """``pickled`` for values that hold such classes, and whether this one does. ``ofElements``: classes that the
-    program does not know become its own if this is its first process, and go by value elsewhere."""
+    """``value`` as bytes, with the classes of the program by name, and whether it contains any.
+    ``ofElements``: classes that the program does not know become its own in its first process, and
+    are pickled by value elsewhere."""
     file = io.BytesIO()
     pickler = ProgramPickler(file, protocol=5)
     pickler.ofElements = ofElements
@@ -53,11 +57,11 @@ def pickled_by_name(value: Any, ofElements: bool = False) -> tuple[bytes, bool]:
 
 
 def unpickled(data: bytes | memoryview, ofElements: bool = False) -> Any:
-    """The object that was pickled. A class of flinkish that is in it by a module which it has left
-    since is found by the name that ``flinkish`` exports it under. ``ofElements``: classes that the program does
-    not have may be in it by value.
+    """The object that was pickled. A class of flinkish that has moved to another module since is
+    found by the name under which ``flinkish`` exports it. ``ofElements``: the object may contain
+    classes by value that the program does not have.
 
-    Raises IncompatibleCheckpointError if the program has not one of its classes.
+    Raises IncompatibleCheckpointError if the program lacks one of the object's classes.
     """
     if _BY_VALUE in (data if isinstance(data, bytes) else bytes(data)):
         return StoredUnpickler(io.BytesIO(data), ofElements).load()
@@ -68,7 +72,7 @@ def unpickled(data: bytes | memoryview, ofElements: bool = False) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """What a source or sink of the user's wants to be stored, as text."""
+    """A value that a source or sink of the user's stores, as text."""
     data = plainly_pickled(value)
     return base64.b64encode(data or pickled_by_name(value, ofElements=True)[0]).decode()
 
@@ -79,7 +83,7 @@ def of_text(stored: str) -> Any:
 
 
 class StoredUnpickler(pickle.Unpickler):
-    """Reads what earlier versions have written too, which stored classes themselves."""
+    """Also reads the pickles of earlier versions, which stored classes by value."""
 
     def __init__(self, file: io.BytesIO, ofElements: bool = False) -> None:
         super().__init__(file)
@@ -115,7 +119,7 @@ class StoredUnpickler(pickle.Unpickler):
         return kind if kind in self._found else cloudpickle._class_setstate(kind, state)
 
     def _own(self, module: str | None, name: str, keeps: bool = False) -> type[Any] | None:
-        """The class of the program that the stored one is."""
+        """The class of the program that replaces the stored one."""
         classes = current_classes()
         found = classes.like(str(module), name)
         if found is None and not (keeps or self._keeps):

@@ -28,7 +28,7 @@ class Following:
 def follow(look: Callable[[], bool], seconds: float, first: float = 0.0) -> Following:
     """Call ``look`` after ``first`` seconds, and then every ``seconds`` as long as it returns True.
 
-    An error that it raises is logged, and ends it.
+    An error that ``look`` raises is logged, and ends the calls.
     """
     following = Following(look, seconds, time.monotonic() + first)
     _FOLLOWER.add(following)
@@ -67,7 +67,9 @@ class _Follower:
             try:
                 goes_on = following.look()
             except Exception:
-                _LOG.exception("What shows a running job has failed, and shows it no more.")
+                _LOG.exception(
+                    "The display of a running job has failed, and is not updated any more."
+                )
                 goes_on = False
             with self._changed:
                 self._looking = None

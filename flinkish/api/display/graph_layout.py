@@ -1,8 +1,9 @@
 """Where the boxes, edges and labels of a drawn job graph go.
 
-The library graphlay lays them out where it is installed (the extras ``web`` and ``notebook`` bring it): few edges
-cross, and none runs behind a box that it does not connect. Elsewhere boxes stand in columns by the number of
-shuffles before them. docs/decisions/0024-a-library-lays-out-graphs.md has the choice.
+The library graphlay lays them out where it is installed (with the extras ``web`` and ``notebook``):
+few edges cross, and none runs behind a box that it does not connect. Otherwise boxes are placed in
+columns by the number of shuffles before them. docs/decisions/0024-a-library-lays-out-graphs.md
+explains the choice.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 GAP = 112.0
-"""Between columns: the room for a label."""
+"""The distance between columns in pixels, with room for a label."""
 
 _BELOW = 30.0
-"""Between boxes of a column."""
+"""The distance between boxes of a column."""
 
 _MARGIN = 4.0
 
@@ -110,7 +111,7 @@ def in_columns(boxes: Sequence[BoxSize], edges: Sequence[LabelledEdge]) -> Graph
         (x1, y1), (x2, y2) = middles[edge.source], middles[edge.target]
         x1, x2 = x1 + boxes[edge.source].width / 2, x2 - boxes[edge.target].width / 2
         paths.append([(x1, y1), (x2, y2)])
-        # In the first gap, where those of long edges into one box still lie apart
+        # In the first gap, where the labels of long edges into one box do not overlap yet
         part = min(0.5, GAP / 2 / max(x2 - x1, 1.0))
         labels.append((x1 + GAP / 2, y1 + (y2 - y1) * part))
     return _shifted(boxes, edges, [middles[n] for n in range(len(boxes))], paths, labels)

@@ -107,7 +107,8 @@ def _tell_failure(client: JobClient) -> None:
 
 
 def _has_timers(details: JobDetails) -> bool:
-    """Whether an operator that is held back has registered timers: without, nothing in it waits for event time."""
+    """Whether an operator that is held back has registered timers: without timers nothing in it
+    waits for event time."""
     return any(o.metrics.timers and o.heldBackBy for o in details.operators.values())
 
 

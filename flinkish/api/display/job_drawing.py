@@ -46,7 +46,7 @@ JOB_STYLE = f"""{STYLE}
 .flinkish-legend {{ display: flex; flex-wrap: wrap; gap: 4px 16px; font-size: 12px; margin: 6px 0 0; padding: 0; list-style: none; }}
 .flinkish-legend li::before {{ content: ""; display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 6px; background: var(--phase); }}
 """
-"""The style of what is drawn of a job."""
+"""The style of the drawings of a job."""
 
 
 def job_drawing(details: JobDetails) -> str:
@@ -102,8 +102,9 @@ def recent_rate(details: JobDetails) -> float:
 
 
 def read_so_far(details: JobDetails) -> str | None:
-    """How much of each source with an end is read, and how long the last one still takes, by what this run has read with a
-    batch and how long its last ones took; None if no source knows that."""
+    """How much of each source of known size has been read, and how long the slowest still takes,
+    estimated from what this run has read per batch and how long its last batches took; None if no
+    source knows its size."""
     own = details.batches[max(len(details.batches) - details.completedBatches, 0) :]
     # The first waits for Spark's workers
     durations = sorted(batch.duration for batch in (own[1:] or own)[-_RECENT:])

@@ -62,8 +62,9 @@ class ProgressBar:
 
     @contextmanager
     def toldWhenInterrupted(self) -> Iterator[None]:
-        """An interrupt (Ctrl-C) inside the block that ends the program is told in one line, without a traceback of what
-        waited for the job. A hook of the program's own stays."""
+        """Report an interrupt (Ctrl-C) inside the block that ends the program in one line, without
+        a traceback of the code that waited for the job. The program's own ``sys.excepthook`` is
+        kept."""
         try:
             yield
         except KeyboardInterrupt as interrupt:
@@ -100,7 +101,7 @@ def _tell(
     error: BaseException,
     trace: TracebackType | None,
 ) -> None:
-    """Show ``interrupt`` as ``told``, and any other error as ever."""
+    """Show ``interrupt`` as ``told``, and any other error as usual."""
     if error is interrupt:
         print(told, file=sys.stderr)
     else:

@@ -1,4 +1,4 @@
-"""``Elements``: elements of a stream to look at, as a table of their fields."""
+"""``Elements``: elements of a stream, shown as a table of their fields."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _CELL = 80
 class Elements(list[T]):
     """A list of elements that a notebook shows as a table.
 
-    ``isComplete``: whether these are all the elements of the stream. ``waitsFor``: what event time waited for, where
-    none had come.
+    ``isComplete``: whether these are all the elements of the stream. ``waitsFor``: what event time
+    waited for, if there are none.
     """
 
     def __init__(

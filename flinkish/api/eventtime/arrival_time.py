@@ -1,8 +1,9 @@
 """``ArrivalTimeStrategy``: timestamps and watermarks from event time and arrival time together.
 
-The arrival time of an element bounds its timestamp: one far in the future, from a sender whose clock is
-wrong, would otherwise lift the watermark and make all other elements late. It also moves the watermark
-on while no elements come. Azure Stream Analytics works this way; Flink has nothing like it.
+The arrival time of an element bounds its timestamp: one far in the future, from a sender whose
+clock is wrong, would otherwise raise the watermark and make all other elements late. The arrival
+time also advances the watermark while no elements come. Azure Stream Analytics works this way;
+Flink has nothing like it.
 """
 
 from __future__ import annotations
@@ -118,13 +119,13 @@ class ArrivalTimeStrategy(Generic[T]):
     forgotten. None: directly after a source its splits (``Source.withSplits``) are the partitions; any
     other stream is one partition."""
     inOrder: bool = False
-    """Hand elements on in the order of their timestamps, those of one timestamp as they came: each waits until the
-    watermark of the stream has reached it. Without a tolerance, substreams and partitions nothing waits, as elements are
-    in order then."""
+    """Emit elements in the order of their timestamps, and those of one timestamp as they came: each
+    waits until the watermark of the stream has reached it. Without a tolerance, substreams and
+    partitions nothing waits, as elements are in order then."""
     deadLetters: OutputTag[DeadLetter[T]] | None = None
     """The side output for dropped elements."""
     estimateInterval: TimeLike = 1_000
-    """How often, while no elements come, a batch runs to move the watermark on."""
+    """How often, while no elements come, a batch runs to advance the watermark."""
 
     def __post_init__(self) -> None:
         self._hold("earlyArrivalTolerance", 0)

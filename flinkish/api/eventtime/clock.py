@@ -36,5 +36,5 @@ class ManualClock(RelativeClock):
         return self._now
 
     def advanceTime(self, milliseconds: int) -> None:
-        """Advance the clock by so many ms."""
+        """Advance the clock by that many ms."""
         self._now += integer("ManualClock.advanceTime", milliseconds)

@@ -40,8 +40,8 @@ from flinkish.api.stored_names import stored_as
 from flinkish.api.time.durations import TimeLike
 from flinkish.api.time.elements import MIN_TIMESTAMP, Watermark
 
-# For what an assigner alone decides. pyright takes an unknown parameter of a lambda to be of the
-# bound, mypy of the default.
+# An element type that an assigner alone decides. For an unknown parameter of a lambda pyright uses
+# the bound, mypy the default.
 T = TypeVar("T", bound=Any, default=Any)
 T_contra = TypeVar("T_contra", contravariant=True, default=object)
 
@@ -91,7 +91,7 @@ class WatermarkGenerator(ABC, Generic[T_contra]):
     @abstractmethod
     def onPeriodicEmit(self, output: WatermarkOutput) -> None:
         """Called on Spark at the end of every batch that brings the generator elements or a tick of
-        the clock; on the harness once per auto-watermark interval, as in Flink."""
+        the clock; in the harness once per auto-watermark interval, as in Flink."""
 
     def nextPeriodicEmit(self) -> int | None:
         """The processing time (ms) at which to call ``onPeriodicEmit`` even if no element comes. None,
@@ -191,7 +191,8 @@ TimestampAssignerLike = Union[TimestampAssigner[T], Callable[[T, int], int]]
 
 @dataclass(frozen=True)
 class WatermarkAlignmentParams:
-    """What ``withWatermarkAlignment`` was given (Flink: ``WatermarkAlignmentParams``); times in ms."""
+    """The arguments of ``withWatermarkAlignment`` (Flink: ``WatermarkAlignmentParams``); times in
+    ms."""
 
     maxAllowedWatermarkDrift: int
     watermarkGroup: str
@@ -204,7 +205,7 @@ class WatermarkStrategy(AbsentMethods, Generic[T_contra]):
 
     It combines a supplier of watermark generators, a timestamp assigner and an idle timeout; pass
     it to ``env.fromSource`` or ``stream.assignTimestampsAndWatermarks``. Each method returns a new
-    strategy and leaves this one as it is.
+    strategy and leaves this one unchanged.
 
     On Spark a periodic generator emits at the end of each batch, not by a timer: the watermark is as
     far as the elements of the batch allow.
@@ -227,7 +228,7 @@ class WatermarkStrategy(AbsentMethods, Generic[T_contra]):
     idleTimeout: int | None = None
     """Milliseconds of processing time without an element after which the input is idle."""
     alignment: WatermarkAlignmentParams | None = None
-    """With which other sources it keeps in step."""
+    """The group of sources with which its watermark is aligned."""
 
     def __post_init__(self) -> None:
         supplied = "f(context), which makes a WatermarkGenerator"
@@ -258,10 +259,10 @@ class WatermarkStrategy(AbsentMethods, Generic[T_contra]):
 
     @staticmethod
     def forGenerator(generatorSupplier: GeneratorSupplier[T]) -> WatermarkStrategy[T]:
-        """With your own generators, made by ``generatorSupplier(context)``.
+        """With your own generators, created by ``generatorSupplier(context)``.
 
         The supplier is called once for each generator that runs, and once more when the job starts,
-        to find out their class.
+        to determine their class.
         """
         return WatermarkStrategy(generatorSupplier)
 
@@ -279,7 +280,7 @@ class WatermarkStrategy(AbsentMethods, Generic[T_contra]):
         """With timestamps from ``assigner``: a TimestampAssigner or ``f(element, timestamp)``, which
         returns ms since the epoch.
 
-        The ``timestamp`` that it is given is the one of the source, -2**63 if there is none.
+        Its argument ``timestamp`` is the one set by the source, -2**63 if there is none.
         """
         assigner_call("withTimestampAssigner", assigner)
         return replace(self, timestampAssigner=assigner)
@@ -301,12 +302,14 @@ class WatermarkStrategy(AbsentMethods, Generic[T_contra]):
         maxAllowedWatermarkDrift: TimeLike,
         updateInterval: TimeLike = 1_000,
     ) -> WatermarkStrategy[T_contra]:
-        """Let a source wait while its watermark is ahead of the lowest in ``watermarkGroup`` by more than
-        ``maxAllowedWatermarkDrift``; it looks again after ``updateInterval`` (both ms if an int).
+        """Pause a source while its watermark is ahead of the lowest in ``watermarkGroup`` by more
+        than ``maxAllowedWatermarkDrift``; it is checked again after ``updateInterval`` (both ms if
+        an int).
 
-        It waits between two batches. So it is ahead by up to what a batch reads besides: make that small,
-        with ``FileSource.withFilesPerBatch`` or ``setElementsPerBatch``. For sources of which flinkish
-        decides what a batch reads: files, collections, generators, KafkaSource, and your own.
+        A source pauses between two batches, so it may exceed the drift by what one batch reads:
+        keep batches small with ``FileSource.withFilesPerBatch`` or ``setElementsPerBatch``. This
+        works for sources whose batches flinkish plans: files, collections, generators, KafkaSource,
+        and your own.
         """
         return replace(
             self,
@@ -322,7 +325,7 @@ class WatermarkStrategy(AbsentMethods, Generic[T_contra]):
     def createWatermarkGenerator(
         self, context: WatermarkGeneratorContext | None = None
     ) -> WatermarkGenerator[T_contra]:
-        """A new generator of this strategy, made with ``context``."""
+        """A new generator of this strategy, created with ``context``."""
         return self.generatorSupplier(context or WatermarkGeneratorContext())
 
 

@@ -1,4 +1,4 @@
-"""Cells of a notebook that are run again: what they add or start is there twice."""
+"""Notebook cells that are run again, and so add or start something twice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOG = logging.getLogger("flinkish")
 
 @dataclass(frozen=True)
 class CellRun:
-    """A line of a cell, and the number of the run of cells that it is reached in."""
+    """A line of a cell, and the number of the cell run that reached it."""
 
     file: str
     line: int
@@ -45,8 +45,8 @@ _started: list[tuple[CellRun, str | None, JobClient]] = []
 
 
 def warn_of_copies(client: JobClient, jobName: str | None) -> None:
-    """Say that jobs run which an earlier run of this cell, or of another with ``jobName``, has started, and offer to
-    cancel them. ``jobName`` is None if the user gave none."""
+    """Warn of running jobs that an earlier run of this cell, or another cell with ``jobName``, has
+    started, and offer to cancel them. ``jobName`` is None if the user gave none."""
     run = cell_run()
     if run is None:
         return

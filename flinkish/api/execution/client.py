@@ -32,7 +32,7 @@ class JobStatus(enum.Enum):
     CANCELED = "CANCELED"
     FAILED = "FAILED"
     RESTARTING = "RESTARTING"
-    """It has failed, and waits until its restart strategy lets it run again."""
+    """The job has failed, and waits for its restart strategy to run it again."""
 
     def isGloballyTerminalState(self) -> bool:
         """Whether the job has ended."""
@@ -41,7 +41,7 @@ class JobStatus(enum.Enum):
 
 @dataclass(frozen=True)
 class FunctionRuns:
-    """The runs of one function of an operator, or of the writer behind it."""
+    """The runs of one function of an operator, or of the writer after it."""
 
     function: str
     """Its name, with file and line."""
@@ -79,13 +79,14 @@ class OperatorMetrics:
     accumulators: dict[str, list[Accumulator[Any, Any]]] = field(default_factory=dict)
     """The accumulators of the operator's user functions, by name: one of each task."""
     functions: tuple[FunctionRuns, ...] = ()
-    """How its functions ran that may run over columns."""
+    """The runs of its functions that may run over columns."""
     openWindows: int = 0
     """The number of windows with contents, counted for each key."""
 
     @property
     def leftColumns(self) -> dict[str, str]:
-        """The functions that a check has taken from the columns, and what it found."""
+        """The functions that do not run over columns any more, and the difference that a check
+        found."""
         return {f.function: f.difference for f in self.functions if f.difference is not None}
 
 
@@ -115,11 +116,11 @@ class JobExecutionResult(AbsentMethods):
         return self.metrics
 
     def getAccumulatorResult(self, accumulatorName: str) -> Any:
-        """What the accumulators of that name have together; None if there is none."""
+        """The merged value of the accumulators of that name; None if there are none."""
         return self.getAllAccumulatorResults().get(accumulatorName)
 
     def getAllAccumulatorResults(self) -> dict[str, Any]:
-        """What the accumulators of all functions have together, by name."""
+        """The merged values of the accumulators of all functions, by name."""
         return accumulator_results(self.metrics)
 
     def _repr_html_(self) -> str:
@@ -129,7 +130,7 @@ class JobExecutionResult(AbsentMethods):
 
 
 def accumulator_results(metrics: Mapping[str, OperatorMetrics]) -> dict[str, Any]:
-    """What the accumulators of each name in ``metrics`` have together."""
+    """The merged value of the accumulators of each name in ``metrics``."""
     joined: dict[str, Accumulator[Any, Any]] = {}
     for operator in metrics.values():
         for name, accumulators in operator.accumulators.items():
@@ -161,7 +162,7 @@ class JobClient(AbsentMethods, ABC):
         """The status of the job."""
 
     def getAccumulators(self) -> dict[str, Any]:
-        """What the accumulators of all functions have together so far, by name."""
+        """The merged values of the accumulators of all functions so far, by name."""
         return accumulator_results(self.getMetrics())
 
     @abstractmethod
@@ -179,22 +180,23 @@ class JobClient(AbsentMethods, ABC):
 
     @abstractmethod
     def stopWithSavepoint(self, savepointDirectory: str | None = None) -> str:
-        """Finish the current batch, stop, and return the directory from which a later run can go on.
+        """Finish the current batch, stop, and return the directory from which a later run can
+        continue.
 
         With ``savepointDirectory``, a new directory, a savepoint is written there, for
-        ``env.setSavepoint(directory)``: it may be moved, and goes on with another parallelism or a changed
-        job. Without, it is the checkpoint directory.
+        ``env.setSavepoint(directory)``: it may be moved, and restored with another parallelism or
+        by a changed job. Without it, the checkpoint directory is returned.
         """
 
     @abstractmethod
     def triggerSavepoint(self, savepointDirectory: str) -> str:
         """Write a savepoint of the last batch to ``savepointDirectory``, a new directory, and return it. The
-        job goes on meanwhile."""
+        job keeps running."""
 
     @abstractmethod
     def profileBatch(self) -> None:
-        """Sample the stacks of the tasks in the next batch: ``getJobDetails().profile`` has them when it has ended. The
-        web page draws them as a flame graph."""
+        """Sample the stacks of the tasks in the next batch: ``getJobDetails().profile`` contains
+        them once the batch has ended. The web page draws them as a flame graph."""
 
     @abstractmethod
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
@@ -219,8 +221,8 @@ class JobClient(AbsentMethods, ABC):
     def show(self) -> None:
         """Show the job while it runs: status, batches, records, watermark and late records.
 
-        In a notebook with ipywidgets this returns at once, and what it shows is kept up to date and has
-        a button to stop the job. Elsewhere it prints a line when something has changed, until the job
+        In a notebook with ipywidgets this returns at once; the widget is kept up to date and has a
+        button to stop the job. Elsewhere it prints a line when something has changed, until the job
         has ended; an interrupt cancels the job.
         """
         from flinkish.api.display.notebook import show
@@ -286,8 +288,8 @@ class _Batches(Generic[T]):
         self._last = -1
 
     def put(self, values: list[T], batchId: int) -> None:
-        """Take the elements of a batch: the function of a sink. A restarted job may bring its last batch
-        again."""
+        """Add the elements of a batch; the sink calls this. A restarted job may deliver its last
+        batch again."""
         if batchId > self._last:
             self._last = batchId
             self._batches.put(values)
@@ -304,7 +306,7 @@ class _Batches(Generic[T]):
         return batch
 
     def awaitEnd(self, client: JobClient) -> None:
-        """Let the end of the job come after its elements."""
+        """Queue the end of the job after its elements."""
         try:
             client.getJobExecutionResult()
         except BaseException as error:
@@ -314,7 +316,7 @@ class _Batches(Generic[T]):
 
 
 class CollectResultIterator(CloseableIterator[T]):
-    """Hands out the elements as batches bring them (Flink: ``CollectResultIterator``).
+    """Iterates over the elements as batches deliver them (Flink: ``CollectResultIterator``).
 
     The job is cancelled when the iterator is closed, or the program is interrupted while it waits.
     """
@@ -324,7 +326,7 @@ class CollectResultIterator(CloseableIterator[T]):
         self._values: list[T] = []
         self._client: JobClient | None = None
         self.collect = self._batches.put
-        """The function of the sink that brings the elements."""
+        """The function of the sink that delivers the elements."""
 
     def setJobClient(self, client: JobClient) -> None:
         """Called when the job has started."""

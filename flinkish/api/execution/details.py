@@ -1,6 +1,6 @@
 """``JobDetails``: what a running job knows about itself, as plain data (Flink: ``JobDetailsInfo``).
 
-The driver gathers it from what comes back with each batch. Reading it costs no Spark job.
+The driver gathers it from the reports of each batch. Reading it costs no Spark job.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class InputDetails:
     since: int
     """When (ms since the epoch) the watermark rose last, or the input became idle or active."""
     holdsBack: bool
-    """Whether the others are ahead of it, so that the operator's watermark waits for this one."""
+    """Whether the other inputs are ahead, so that the operator's watermark waits for this one."""
     lag: int | None = None
-    """How far (ms) it is behind the input or split that is ahead of all; None if it is idle, or before its first
-    watermark."""
+    """How far (ms) it is behind the input or split that is furthest ahead; None if it is idle, or
+    before its first watermark."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class WatermarkHold:
     operator: str
     """The operator or source by name."""
     split: str | None
-    """The split of that source, if it tells splits apart."""
+    """The split of that source, if it has several."""
     currentWatermark: int | None
     since: int
     """When (ms since the epoch) that watermark rose last."""
@@ -57,7 +57,7 @@ class KeyGroupState:
 
 @dataclass(frozen=True)
 class OperatorDetails:
-    """An operator of a vertex: its metrics, and the inputs and splits that it tells apart."""
+    """An operator of a vertex: its metrics, and the inputs and splits that it distinguishes."""
 
     metrics: OperatorMetrics
     inputs: tuple[InputDetails, ...] = ()
@@ -70,7 +70,8 @@ class OperatorDetails:
 
 @dataclass(frozen=True)
 class SourceDetails:
-    """How far a source has been read, as the engine says it: JSON texts, None where it has none."""
+    """How far a source has been read, as the engine reports it: JSON texts, None where it reports
+    none."""
 
     startOffset: str | None
     endOffset: str | None
@@ -97,7 +98,8 @@ class VertexDetails:
     busyMillis: int
     """How long all its tasks worked so far."""
     skew: float
-    """Of the last batch: the records of the key group with the most, to the mean of all."""
+    """The records of the fullest key group in the last batch, divided by the mean of all key
+    groups."""
     keyGroups: Mapping[int, int]
     """The records that came in so far, by key group."""
     operators: tuple[OperatorDetails, ...]
@@ -105,12 +107,12 @@ class VertexDetails:
     drawing: tuple[str, ...] = ()
     """Lines that draw what its operators do, as the states of a pattern."""
     backPressureShare: float = 0.0
-    """The part of the last batch's time in which stages behind it and sinks worked, so that it read nothing more, from 0
-    to 1; together with ``busyShare`` at most 1."""
+    """The part of the last batch's time in which later stages and sinks worked, so that the vertex
+    could not read more, from 0 to 1; together with ``busyShare`` at most 1."""
 
     @property
     def currentWatermark(self) -> int | None:
-        """The watermark behind its last operator."""
+        """The watermark after its last operator."""
         return self.operators[-1].metrics.currentWatermark if self.operators else None
 
 
@@ -142,26 +144,29 @@ class BatchDetails:
     ``addBatch``, ``commitOffsets``), and of ``addBatch`` the part in the ``stages`` and the one in the
     ``sinks``, which are the phases of a job that runs locally."""
     recordsIn: int = 0
-    """What the sources read."""
+    """The records that the sources read."""
     recordsOut: int = 0
-    """What the sinks got."""
+    """The records that the sinks received."""
     lateRecordsDropped: int = 0
     skew: float = 1.0
     """The highest over the vertices."""
     stateBytes: int = 0
-    """What is in the pages of state after it, in bytes: by the mean size of the pages that batches touch, and of a job
-    that runs locally all. What Spark's store needs for them on disk is more, until it removes old versions."""
+    """The size of the pages of state after the batch, in bytes: estimated from the mean size of the
+    pages that batches touch, exact for a job that runs locally. On disk Spark's store needs more,
+    until it removes old versions."""
     openWindows: int = 0
-    """The windows with contents after it, counted for each key, of all operators."""
+    """The windows with contents after the batch, counted for each key, of all operators."""
     inputLag: int = 0
-    """How far (ms) the inputs of an operator, or splits of a source, are apart after it: the most of any operator."""
+    """How far (ms) the inputs of an operator, or splits of a source, are apart after the batch: the
+    highest of any operator."""
     run: int = 0
-    """When (ms since the epoch) its run of the job began; another value than that of the batch before it is a restart."""
+    """When (ms since the epoch) this run of the job began; after a restart it differs from that of
+    the batch before."""
 
 
 @dataclass(frozen=True)
 class OperatorBatch:
-    """What one operator did in a batch, and what it has after it."""
+    """What one operator did in a batch, and its state afterwards."""
 
     numRecordsIn: int
     numRecordsOut: int
@@ -173,18 +178,18 @@ class OperatorBatch:
     stateBytes: int
     """As in ``BatchDetails``."""
     busyMillis: int
-    """How long the tasks of its vertex worked, if that begins with it."""
+    """How long the tasks of its vertex worked, if the vertex begins with this operator."""
 
 
 @dataclass(frozen=True)
 class ProfiledStack:
-    """Calls in which a task of a vertex was seen."""
+    """A call stack in which a task of a vertex was seen."""
 
     vertex: str
     calls: tuple[str, ...]
     """Functions with file and line, the outermost first."""
     millis: int
-    """For how long (ms), by samples."""
+    """For how long (ms), estimated from samples."""
 
 
 @dataclass(frozen=True)
@@ -196,21 +201,22 @@ class ProfiledKey:
     key: str
     """As text, shortened."""
     records: int
-    """As they came over the shuffle: what was folded before it counts once."""
+    """Counted after the shuffle: records that were folded before it count once."""
 
 
 @dataclass(frozen=True)
 class BatchProfile:
-    """What the tasks of one batch did, by samples of their stacks, and the keys that they had most of."""
+    """What the tasks of one batch did, by samples of their stacks, and the keys with the most
+    records."""
 
     batch: int
     timestamp: int
-    """When (ms since the epoch) it was whole."""
+    """When (ms since the epoch) it was complete."""
     interval: int
-    """How often (ms) a stack was looked at."""
+    """The time (ms) between two samples of a stack."""
     stacks: tuple[ProfiledStack, ...]
     keys: tuple[ProfiledKey, ...] = ()
-    """Those with the most records first; none if elements are hidden."""
+    """The keys with the most records first; none if elements are hidden."""
 
 
 @dataclass(frozen=True)
@@ -221,12 +227,12 @@ class WorkerDetails:
     process: int
     residentBytes: int
     peakBytes: int
-    """The most that were resident at any time."""
+    """The highest number of bytes that were resident at any time."""
     processorSeconds: float
     collections: int
     """How often Python's cycle collector ran."""
     lastBatch: int
-    """The batch."""
+    """The id of that batch."""
 
 
 @dataclass(frozen=True)
@@ -234,13 +240,13 @@ class CheckpointDetails:
     """The checkpoints of a job: one for each batch."""
 
     directory: str | None
-    """None if it goes when the job ends."""
+    """None if it is removed when the job ends."""
     completed: int
     """In this run."""
     latest: BatchDetails | None
     restored: int | None
-    """The batch after which this run went on, or was restarted last; None if it began anew, or there is no
-    history of it."""
+    """The batch after which this run continued, or was last restarted; None if it started afresh,
+    or if no history was found."""
     enabled: bool = True
     """False for a job that runs locally, which takes none."""
 
@@ -269,7 +275,7 @@ class JobDetails:
     startTime: int
     endTime: int | None
     now: int
-    """The clock (ms since the epoch) by which to read it."""
+    """The clock (ms since the epoch) when these details were read."""
     parallelism: int
     maxParallelism: int
     vertices: tuple[VertexDetails, ...]
@@ -278,7 +284,7 @@ class JobDetails:
     """The last ones, of earlier runs too, the oldest first."""
     checkpoint: CheckpointDetails
     exceptions: tuple[ExceptionDetails, ...]
-    """Those that ended runs or led to restarts, of earlier runs too, the last first."""
+    """The errors that ended runs or led to restarts, of earlier runs too, the latest first."""
     settings: Mapping[str, str] = field(default_factory=dict)
     completedBatches: int = 0
     """In this run."""
@@ -287,20 +293,20 @@ class JobDetails:
     restartStrategy: str = "Restart deactivated."
     """What happens after a failure."""
     operatorBatches: Mapping[int, Mapping[str, OperatorBatch]] = field(default_factory=dict)
-    """What each operator did, by uid, in the last batches of this program, by their ids."""
+    """What each operator did in the last batches of this program, by batch id and uid."""
     profile: BatchProfile | None = None
-    """What ``JobClient.profileBatch`` asked for last, once it is there."""
+    """The profile that ``JobClient.profileBatch`` last requested, once it is complete."""
     profileRequested: bool = False
     """Whether a profile is still to come."""
     workers: tuple[WorkerDetails, ...] = ()
-    """The Python processes in which tasks ran, those of the last batches."""
+    """The Python processes in which tasks of the last batches ran."""
     engineUI: str | None = None
     """The address of Spark's own web page, if the session has one."""
 
     @property
     def outputWatermark(self) -> int | None:
-        """The lowest watermark (ms) of what comes out: of the operators that write to sinks, or that end the graph; None
-        while one of them has none."""
+        """The lowest watermark (ms) of the operators that write to sinks, or that end the graph;
+        None while one of them has none."""
         found = [
             operator.metrics.currentWatermark
             for vertex in self.vertices
@@ -311,7 +317,7 @@ class JobDetails:
         return min(known) if known and len(known) == len(found) else None
 
     def _last(self, vertex: VertexDetails) -> Sequence[OperatorDetails]:
-        """The operators of a vertex behind which its elements leave the graph."""
+        """The operators of a vertex after which its elements leave the graph."""
         sinks = {other.id for other in self.vertices if other.isSink}
         edges = [edge for edge in self.edges if edge.source == vertex.id]
         writers = {edge.operator for edge in edges if edge.target in sinks}

@@ -1,4 +1,4 @@
-"""What an engine offers the API, so that the API knows none."""
+"""The interface that engines implement, so that the API depends on none of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Plan(Protocol):
     """A job's plan, to be shown."""
 
     def asJson(self) -> str:
-        """The plan as JSON, in the manner of Flink's."""
+        """The plan as JSON, similar to Flink's."""
 
     def asText(self) -> str:
         """The plan as text for people."""
@@ -34,7 +34,7 @@ class WebUI(Protocol):
 
     @property
     def url(self) -> str:
-        """What to open in a browser; it has the token by which jobs can be stopped."""
+        """The address to open in a browser, with the token that is needed to stop jobs."""
 
     def addJob(self, client: JobClient) -> None:
         """Show a job from now on."""
@@ -75,4 +75,4 @@ class PipelineExecutor(Protocol):
         changes: SavepointChanges,
         savepointPath: str,
     ) -> None:
-        """Write a savepoint that is made as ``changes`` say."""
+        """Write the savepoint that ``changes`` describe."""

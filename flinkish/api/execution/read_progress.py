@@ -1,4 +1,5 @@
-"""How much of a source has been read: ``ReadProgress`` of one with an end, and ``SourceBacklog`` of any."""
+"""How much of a source has been read: ``ReadProgress`` for a source with an end, ``SourceBacklog``
+for any."""
 
 from __future__ import annotations
 
@@ -13,26 +14,27 @@ class ReadProgress:
 
     done: int
     total: int
-    """What there is by now."""
+    """How much there is so far."""
     unit: str
     """What is counted, such as "files"."""
     before: int = 0
-    """Of ``done``, what was read before this run of the job."""
+    """The part of ``done`` that was read before this run of the job."""
 
 
 @dataclass(frozen=True)
 class SourceBacklog:
-    """How much of a source has been read when a batch was planned, and what was left; None where that is not known."""
+    """How much of a source had been read when a batch was planned, and how much was left; None
+    where unknown."""
 
     progress: ReadProgress | None = None
     pendingRecords: int | None = None
-    """The records that were there, and in no batch yet (Flink's metric of that name)."""
+    """The records that were available but in no batch yet (Flink's metric of that name)."""
     pendingBytes: int | None = None
     """The same in bytes."""
 
     @staticmethod
     def of(found: Mapping[str, Any]) -> SourceBacklog:
-        """What ``asDict`` gave."""
+        """The inverse of ``asDict``."""
         progress = found.get("progress")
         return SourceBacklog(
             None if progress is None else ReadProgress(*progress),
@@ -41,7 +43,7 @@ class SourceBacklog:
         )
 
     def asDict(self) -> dict[str, Any]:
-        """What is known, for JSON."""
+        """The known values, for JSON."""
         read = self.progress
         known = {
             "progress": None if read is None else [read.done, read.total, read.unit, read.before],
@@ -52,4 +54,4 @@ class SourceBacklog:
 
 
 UNKNOWN_BACKLOG = SourceBacklog()
-"""Of a source that does not know how much there is."""
+"""The backlog of a source that does not know how much there is."""

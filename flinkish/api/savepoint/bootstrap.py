@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class OperatorTransformation:
-    """The beginning of each: ``bootstrapWith`` (Flink: ``OperatorTransformation``)."""
+    """Starts a transformation with ``bootstrapWith`` (Flink: ``OperatorTransformation``)."""
 
     @overload
     @staticmethod
@@ -69,8 +69,9 @@ BootstrapFunction: TypeAlias = (
 
 @dataclass(frozen=True)
 class StateBootstrapTransformation:
-    """How the state of an operator is made (Flink: ``StateBootstrapTransformation``): ``function`` makes it
-    of the elements of ``stream``; without one it is that of the window operator that ``stream`` comes from.
+    """How the state of an operator is created (Flink: ``StateBootstrapTransformation``): by
+    ``function`` from the elements of ``stream``, or without a function by the window operator that
+    emits ``stream``.
     """
 
     stream: DataStream[Any]
@@ -136,7 +137,7 @@ class KeyedOperatorTransformation(Generic[T]):
         return StateBootstrapTransformation(self._stream, function)
 
     def window(self, assigner: WindowAssigner[T, Any]) -> WindowedOperatorTransformation[T]:
-        """Create open windows; none of them fires before a job begins from the savepoint."""
+        """Create open windows; none of them fires before a job is restored from the savepoint."""
         return WindowedOperatorTransformation(self._stream.window(assigner))
 
 
@@ -149,7 +150,7 @@ class WindowedOperatorTransformation(Generic[T]):
         self._stream = instance("window", stream, WindowedStream, fix)
 
     def trigger(self, trigger: Trigger[T, Any]) -> WindowedOperatorTransformation[T]:
-        """Let ``trigger`` keep its state too."""
+        """Create the state of ``trigger`` too."""
         self._stream.trigger(trigger)
         return self
 

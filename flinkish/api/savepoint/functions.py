@@ -43,8 +43,8 @@ class KeyedStateReaderContext(ABC):
 class KeyedStateReaderFunction(RichFunction, ABC, Generic[K_contra, OUT_co]):
     """Reads all state of a key of an operator at once (Flink: ``KeyedStateReaderFunction``).
 
-    Get the states in ``open`` with the descriptors of the function whose state it is. Changes of state here are not
-    kept.
+    Get the states in ``open`` with the descriptors of the function that owns them. Changes of state
+    here are not kept.
 
     >>> class Read(KeyedStateReaderFunction[str, tuple[str, int]]):
     ...     def open(self, openContext):
@@ -64,7 +64,7 @@ class KeyedStateReaderFunction(RichFunction, ABC, Generic[K_contra, OUT_co]):
 
 
 class WindowReaderContext(ABC, Generic[W_co]):
-    """A window of a key, and what is kept beside its contents (Flink:
+    """A window of a key, and the state kept with it (Flink:
     ``WindowReaderFunction.Context``)."""
 
     __slots__ = ()
@@ -127,7 +127,8 @@ class KeyedStateBootstrapContext(ABC, Generic[K_co]):
 
     @abstractmethod
     def timerService(self) -> TimerService:
-        """Registers timers of the key; none of them fires before a job begins from the savepoint."""
+        """Registers timers of the key; none of them fires before a job is restored from the
+        savepoint."""
 
     @abstractmethod
     def getCurrentKey(self) -> K_co:

@@ -35,7 +35,8 @@ OperatorLike: TypeAlias = OperatorIdentifier | str
 
 
 def uid_of(method: str, operator: OperatorLike) -> str:
-    """The uid of ``operator``. Raises IllegalArgumentError if it is neither."""
+    """The uid of ``operator``. Raises IllegalArgumentError if it is neither an identifier nor a
+    uid."""
     if isinstance(operator, OperatorIdentifier):
         return operator.uid
     if isinstance(operator, str) and operator:

@@ -1,4 +1,4 @@
-"""``SavepointReader``: looks into a savepoint (Flink: the class of this name)."""
+"""``SavepointReader``: reads a savepoint (Flink: the class of this name)."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ TypeLike: TypeAlias = TypeInformation[Any] | type[Any] | None
 class SavepointReader(Generic[Table]):
     """Reads the state in a savepoint (Flink: ``SavepointReader``).
 
-    Each method gives a table of rows, or of what a reader function emits. ``read(spark, directory)`` and
-    an environment on Spark give DataFrames; ``read(directory)``, and an environment in local execution,
-    iterables, which read as they are iterated.
+    Each method returns a table of rows, or of the elements that a reader function emits. With
+    ``read(spark, directory)`` or an environment on Spark the tables are DataFrames; with
+    ``read(directory)`` or an environment in local execution they are iterables, which read lazily.
 
-    A column whose type no descriptor and no argument says is text in a DataFrame: ``str(value)``. In
-    an iterable all values are as they were kept.
+    A column whose type is given by neither a descriptor nor an argument is text in a DataFrame:
+    ``str(value)``. In an iterable all values are as they were stored.
     """
 
     def __init__(self, environment: StreamExecutionEnvironment, savepointPath: str) -> None:
@@ -116,9 +116,9 @@ class SavepointReader(Generic[Table]):
     ) -> Table:
         """The open windows as rows ``key, start, end, value``, or what ``readerFunction`` emits.
 
-        ``aggregation`` is what the job passes to ``reduce`` or ``aggregate``, and ``value`` what that gives
-        so far; without one, the list of elements. ``outputType`` is the type of that, of an element, or
-        of what ``readerFunction`` emits.
+        ``aggregation`` is what the job passes to ``reduce`` or ``aggregate``, and ``value`` its
+        result so far; without one, ``value`` is the list of elements. ``outputType`` is the type of
+        the result, of an element, or of what ``readerFunction`` emits.
         """
         if aggregation is not None and not isinstance(aggregation, AggregateFunction):
             reduce_call(aggregation, "readWindowState: aggregation")
@@ -186,7 +186,7 @@ class SavepointReader(Generic[Table]):
 
 class WindowSavepointReader(Generic[Table]):
     """Reads the windows of an operator (Flink: ``WindowSavepointReader``): ``readWindowState`` by other
-    names. A savepoint says itself which windows there are, and whether an evictor kept all elements."""
+    names. The savepoint itself records its windows, and whether an evictor kept all elements."""
 
     def __init__(self, reader: SavepointReader[Table]) -> None:
         self._reader = reader
@@ -236,7 +236,7 @@ class WindowSavepointReader(Generic[Table]):
 
 
 def environment_of(method: str, where: Any) -> StreamExecutionEnvironment:
-    """The environment that ``where`` is, or that is on that SparkSession."""
+    """``where`` if it is an environment, else an environment on that SparkSession."""
     if isinstance(where, StreamExecutionEnvironment):
         return where
     if not hasattr(type(where), "readStream"):

@@ -24,8 +24,8 @@ _MAX_PARALLELISM = 128
 
 @dataclass(frozen=True)
 class SavepointChanges:
-    """The changes that make a savepoint, as data for an engine. ``existing``: the directory of the one
-    that is changed, None for a new one."""
+    """The changes that create a savepoint, as data for an engine. ``existing``: the directory of
+    the savepoint to change, None for a new one."""
 
     existing: str | None
     removed: frozenset[str]
@@ -45,7 +45,7 @@ class SavepointWriter:
         self, environment: StreamExecutionEnvironment, existing: str | None = None
     ) -> None:
         fix = "Call SavepointWriter.newSavepoint() or SavepointWriter.fromExistingSavepoint(directory)."
-        # A copy, as what is configured here is for this writer
+        # A copy, as these settings are for this writer only
         self._environment = copy(
             instance("SavepointWriter", environment, StreamExecutionEnvironment, fix)
         )
@@ -96,7 +96,8 @@ class SavepointWriter:
         return self
 
     def removeOperator(self, operator: OperatorLike) -> SavepointWriter:
-        """Drop an operator, or the position of a source; one of that uid may be added then."""
+        """Drop an operator, or the position of a source; then another with that uid may be
+        added."""
         uid = uid_of("removeOperator", operator)
         if self._added.pop(uid, None) is None:
             self._removed[uid] = None
@@ -115,7 +116,8 @@ class SavepointWriter:
         return self
 
     def withConfiguration(self, option: str, value: Any) -> SavepointWriter:
-        """Set an option of Flink's for the job that makes the state, such as ``parallelism.default``."""
+        """Set an option of Flink's for the job that creates the state, such as
+        ``parallelism.default``."""
         key = text("withConfiguration: option", option)
         self._environment.configure(Configuration({key: value}))
         return self

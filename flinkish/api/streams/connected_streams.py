@@ -174,7 +174,7 @@ class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
     def transform(self, *arguments: object) -> NoReturn:
         """Not supported: a custom operator works on Flink's internals."""
         raise NotSupportedError(
-            "transform is not supported: an operator of one's own works on Flink's internals. Write"
+            "transform is not supported: a custom operator works on Flink's internals. Write"
             " a CoProcessFunction or KeyedCoProcessFunction, which have state, timers, side outputs"
             " and a life cycle."
         )

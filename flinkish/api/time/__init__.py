@@ -1,4 +1,4 @@
-"""Timestamps, watermarks and durations as values, which everything else is made of.
+"""Timestamps, watermarks and durations as values.
 
 It may import the modules of ``api`` itself, and no folder.
 """

@@ -156,23 +156,23 @@ class Duration:
         return Duration(self.milliseconds + _duration("plus", duration).milliseconds)
 
     def plusMillis(self, millisToAdd: int) -> Duration:
-        """This duration and so many milliseconds."""
+        """This duration plus that many milliseconds."""
         return self.plus(Duration.ofMillis(millisToAdd))
 
     def plusSeconds(self, secondsToAdd: int) -> Duration:
-        """This duration and so many seconds."""
+        """This duration plus that many seconds."""
         return self.plus(Duration.ofSeconds(secondsToAdd))
 
     def plusMinutes(self, minutesToAdd: int) -> Duration:
-        """This duration and so many minutes."""
+        """This duration plus that many minutes."""
         return self.plus(Duration.ofMinutes(minutesToAdd))
 
     def plusHours(self, hoursToAdd: int) -> Duration:
-        """This duration and so many hours."""
+        """This duration plus that many hours."""
         return self.plus(Duration.ofHours(hoursToAdd))
 
     def plusDays(self, daysToAdd: int) -> Duration:
-        """This duration and so many days of 24 hours."""
+        """This duration plus that many days of 24 hours."""
         return self.plus(Duration.ofDays(daysToAdd))
 
     def minus(self, duration: Duration) -> Duration:
@@ -180,19 +180,19 @@ class Duration:
         return Duration(self.milliseconds - _duration("minus", duration).milliseconds)
 
     def minusMillis(self, millisToSubtract: int) -> Duration:
-        """This duration less so many milliseconds."""
+        """This duration minus that many milliseconds."""
         return self.minus(Duration.ofMillis(millisToSubtract))
 
     def minusSeconds(self, secondsToSubtract: int) -> Duration:
-        """This duration less so many seconds."""
+        """This duration minus that many seconds."""
         return self.minus(Duration.ofSeconds(secondsToSubtract))
 
     def multipliedBy(self, multiplicand: int) -> Duration:
-        """So many times this duration."""
+        """This duration times ``multiplicand``."""
         return Duration(self.milliseconds * _check("Duration.multipliedBy", multiplicand))
 
     def dividedBy(self, divisor: int) -> Duration:
-        """A part of this duration, in whole milliseconds towards zero."""
+        """This duration divided by ``divisor``, rounded to whole milliseconds towards zero."""
         if _check("Duration.dividedBy", divisor) == 0:
             raise IllegalArgumentError(
                 "Duration.dividedBy: 0 divides nothing. Pass another number."
@@ -249,7 +249,7 @@ class TimeUnit(Enum):
     DAYS = 86_400_000_000_000
 
     def toMillis(self, duration: int) -> int:
-        """So many of the unit in whole milliseconds."""
+        """``duration`` of this unit, in whole milliseconds."""
         if not isinstance(duration, int) or isinstance(duration, bool):
             raise IllegalArgumentError(
                 f"TimeUnit.toMillis: {shown(duration)} is not a whole number. Pass an int."
@@ -296,14 +296,14 @@ class Time:
 
 
 TimeLike = Union[Duration, datetime.timedelta, int]
-"""Whatever may stand for a length of time: a Duration, a timedelta, or int milliseconds."""
+"""The types that stand for a length of time: a Duration, a timedelta, or int milliseconds."""
 
 
 def to_milliseconds(length: TimeLike) -> int:
     """``length`` in whole milliseconds.
 
-    Raises IllegalArgumentError for anything else, a float among it: 0.5 could mean seconds; and for
-    what 64 bits do not hold.
+    Raises IllegalArgumentError for anything else, including a float, as 0.5 could mean seconds; and
+    for a length that does not fit into 64 bits.
 
     >>> to_milliseconds(datetime.timedelta(seconds=2))
     2000

@@ -20,7 +20,7 @@ MAX_TIMESTAMP: Final = 2**63 - 1
 
 
 def earliest(times: Iterable[int | None]) -> int | None:
-    """The least of ``times`` (ms), of which None says that there is none.
+    """The earliest of ``times`` (ms), without those that are None; None if there is none.
 
     >>> earliest([None, 2000, 1000])
     1000
@@ -52,7 +52,7 @@ class StreamRecord(Generic[T_co]):
 @stored_as("Watermark")
 @dataclass(frozen=True, order=True)
 class Watermark:
-    """The promise that no element with a timestamp <= ``timestamp`` (ms) will come any more (Flink:
+    """The promise that no element with a timestamp <= ``timestamp`` (ms) will follow (Flink:
     ``Watermark``). ``Watermark.MAX_WATERMARK`` is the last of a stream that has ended.
 
     >>> Watermark(999) < Watermark.MAX_WATERMARK

@@ -1,4 +1,4 @@
-"""The types of elements as columns of a table, in the words of Spark's DDL, and back."""
+"""Converts the types of elements to columns of a table, as Spark's DDL, and back."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _TYPE_OF: dict[str, TypeInformation[Any]] = {
 def columns_of(elements: TypeInformation[Any], purpose: str) -> str:
     """The columns of a table of ``elements``, as a DDL string.
 
-    Raises InvalidProgramError, which names ``purpose`` and the field, for what no column can hold.
+    Raises InvalidProgramError, which names ``purpose`` and the field, if no column can hold a type.
 
     >>> columns_of(TypeInformation.of(tuple[str, list[int]]), "toDataFrame")
     '`f0` string, `f1` array<bigint>'
@@ -134,7 +134,7 @@ def is_schema(schema: object) -> bool:
 
 
 def type_of_columns(schema: str | StructType) -> TypeInformation[Any]:
-    """The type of rows of those columns.
+    """The type of rows with the columns of ``schema``.
 
     >>> print(type_of_columns("origin string, `at` array<struct<hour: int>>"))
     Row<origin: String, at: List<Row<hour: Integer>>>

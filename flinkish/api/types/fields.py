@@ -90,7 +90,7 @@ class NestedField:
 
 @dataclasses.dataclass(frozen=True)
 class ShadowedField:
-    """Reads a field of Rows whose attribute is a method of theirs, such as ``of``."""
+    """Reads a field of Rows that has the name of one of their methods, such as ``of``."""
 
     name: str
 
@@ -321,7 +321,7 @@ def _read_by(code: Any) -> Field | None:
 
 
 def _is_field(value: object) -> bool:
-    # A path is no column
+    # A path is not a column
     return (isinstance(value, int) and not isinstance(value, bool)) or (
         isinstance(value, str) and "." not in value
     )

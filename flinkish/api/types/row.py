@@ -1,4 +1,5 @@
-"""``Row``: an element with named fields, as sources of tables (CSV, Parquet, DataFrames) give it."""
+"""``Row``: an element with named fields, as sources of tables (CSV, Parquet, DataFrames) emit
+it."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ class Row(tuple[Any, ...]):
         return self._fields
 
     def getArity(self) -> int:
-        """How many fields there are."""
+        """The number of fields."""
         return len(self)
 
     def asDict(self) -> dict[str, Any]:
@@ -106,7 +107,7 @@ def rowType(*fields: str) -> type[Row]:
 
 @lru_cache(maxsize=1024)
 def row_type(fields: tuple[str, ...]) -> type[Row]:
-    """The same of a tuple of names, from a cache: there is one type for each."""
+    """The type of rows with those fields, cached: there is one class for each tuple of names."""
     # namedtuple's accessors are C and five times as fast as an itemgetter on a subclass of tuple
     named = namedtuple("Row", fields, rename=True)  # type: ignore[misc]
     return type("Row", (named, Row), {"__slots__": (), "_fields": fields, **_ROW_METHODS})

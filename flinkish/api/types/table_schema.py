@@ -46,7 +46,7 @@ def table_schema(schema: str | StructType) -> ColumnType:
 
 
 def _of_json(column: Any) -> ColumnType:
-    """The type of a column as Spark writes its types into JSON."""
+    """The type of a column from the JSON form of Spark's types."""
     if isinstance(column, str):
         return _basic(column)
     if column["type"] == "struct":

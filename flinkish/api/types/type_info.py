@@ -1,4 +1,4 @@
-"""Types of elements. A stream without one works too; a known one names columns and checks fields."""
+"""Types of elements. A stream works without one; a known type names columns and checks fields."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ class TypeInformation(Generic[T]):
     """Says what the elements of a stream or a state are (Flink: ``TypeInformation``).
 
     ``kind`` is the type's name, ``children`` the types of its parts, ``fields`` their names, and
-    ``typeClass`` the class of the elements if they have one of the user's. None fits every type.
+    ``typeClass`` the class of the elements if it is one of the user's. None is a value of every
+    type.
 
     >>> print(TypeInformation.of(tuple[str, list[int]]))
     Tuple<String, List<Long>>
@@ -71,7 +72,7 @@ class TypeInformation(Generic[T]):
     @staticmethod
     def of(typeHint: type[A] | TypeInformation[A]) -> TypeInformation[A]:
         """The type that an annotation stands for: ``int`` is LONG, ``float`` DOUBLE, ``list[str]`` a
-        LIST; a dataclass or NamedTuple has the types of its fields. What has no type of its own is
+        LIST; a dataclass or NamedTuple has the types of its fields. Anything else is
         PICKLED_BYTE_ARRAY."""
 
         if not _is_type_hint(typeHint):
@@ -94,7 +95,7 @@ class TypeInformation(Generic[T]):
         return self.kind in _COMPOSITE
 
     def getArity(self) -> int:
-        """How many fields an element has; 1 if it is no composite."""
+        """How many fields an element has; 1 if it is not composite."""
         return len(self.children) if self.isComposite() else 1
 
     def getFieldNames(self) -> tuple[str, ...]:
@@ -123,7 +124,7 @@ class TypeInformation(Generic[T]):
 
 
 class Types:
-    """The types there are, by Flink's and PyFlink's names (Flink: ``Types``).
+    """All types, under Flink's and PyFlink's names (Flink: ``Types``).
 
     >>> str(Types.TUPLE([Types.STRING(), Types.LONG()]))
     'Tuple<String, Long>'
@@ -235,7 +236,7 @@ class Types:
 
     @staticmethod
     def PICKLED_BYTE_ARRAY() -> TypeInformation[Any]:
-        """Any Python object; what a stream without a type is."""
+        """Any Python object; also the type of a stream whose type is unknown."""
         return TypeInformation(PICKLED)
 
     @staticmethod
@@ -332,7 +333,7 @@ def _is_type_hint(value: object) -> bool:
 
 
 SAMPLES = 1_000
-"""So many elements of a collection are looked at."""
+"""How many elements of a collection are examined."""
 
 
 _Type: TypeAlias = "TypeInformation[Any] | None"
@@ -380,7 +381,7 @@ _ITERABLES = (
 
 def type_of_annotation(annotation: Any, within: tuple[type[Any], ...] = ()) -> _Type:
     """The type that ``annotation`` stands for. ``within``: the classes it was found in, as a class
-    whose fields are of the class itself has no end.
+    may have fields of its own type.
 
     >>> print(type_of_annotation(dict[str, int | None]))
     Map<String, Long>
@@ -440,7 +441,7 @@ def _type_with_fields(
 ) -> TypeInformation[Any]:
     try:
         hints = get_type_hints(annotated)
-    except Exception:  # names that are there for type checkers only, and whatever else there is
+    except Exception:  # such as names that are imported for type checkers only
         hints = {}
     children = tuple(_known(hints.get(name), (*within, annotated)) for name in names)
     return TypeInformation(kind, children, names, typeClass)
@@ -454,7 +455,7 @@ def _known(annotation: Any, within: tuple[type[Any], ...]) -> TypeInformation[An
 
 
 def type_of_samples(values: Iterable[Any]) -> _Type:
-    """The type of the first so many of ``values``, if they are all of one.
+    """The type of the first ``SAMPLES`` of ``values``, if they have one in common.
 
     >>> print(type_of_samples([("JFK", 7), ("LGA", None)]))
     Tuple<String, Long>
@@ -473,7 +474,7 @@ def _merged_samples(values: Iterable[Any]) -> _Type:
 
 
 def _settled(found: TypeInformation[Any]) -> TypeInformation[Any]:
-    """``found`` without fields that were None in all samples: those are of any type."""
+    """``found``, in which fields that were None in all samples may be of any type."""
     if found == _NOTHING:
         return Types.PICKLED_BYTE_ARRAY()
     return dataclasses.replace(found, children=tuple(map(_settled, found.children)))

@@ -86,5 +86,5 @@ def test_an_error_is_logged_and_ends_only_what_raised_it(caplog):
     wait_for(lambda: len(seen) > 3, 20)
     following.stop(20)
     (record,) = caplog.records
-    assert "shows it no more" in record.getMessage()
+    assert "is not updated any more" in record.getMessage()
     assert record.exc_info[0] is RuntimeError
