@@ -1,4 +1,5 @@
-"""``AvroDecoder``: records of Avro whose schemas are in a registry, by confluent-kafka's deserializer."""
+"""``AvroDecoder``: Avro records with schemas from a registry, decoded by confluent-kafka's
+deserializer."""
 
 from __future__ import annotations
 
@@ -22,11 +23,12 @@ from flinkish.runtime.kafka.messages import MessageDecoder, Messages
 from flinkish.runtime.records.records import Records, timestamps_of
 
 _FLINKS = {"basic.auth.credentials.source"}
-"""Settings of Java's client that Confluent's for Python does not have: what they choose is chosen anyway."""
+"""Settings of Java's client that Confluent's client for Python lacks, as it always behaves as they
+demand."""
 
 
 class AvroDecoder(MessageDecoder):
-    """Makes a dict of each message, or an object of the schema's class."""
+    """Converts each message to a dict, or to an object of the schema's class."""
 
     def __init__(self, schema: ConfluentRegistryAvroDeserializationSchema[Any]) -> None:
         self._schema = schema
@@ -46,7 +48,7 @@ class AvroDecoder(MessageDecoder):
         malformed: list[MalformedKafkaRecord] = []
         for message, time in zip(messages.messages, messages.timestamps()):
             try:
-                # Without a context, with which the registry is asked for more than the schema
+                # No context, with which the registry would be asked for more than the schema
                 value = deserialize(message.value(), None)
                 values.append(value if make is None else make(value))
                 times.append(time)
@@ -64,7 +66,7 @@ class AvroDecoder(MessageDecoder):
         url = self._schema.url
 
         class Registry(registry.SchemaRegistryClient):  # type: ignore[misc, name-defined]
-            """Tells a registry that does not answer from a schema that it does not have."""
+            """Distinguishes a registry that does not answer from one that lacks a schema."""
 
             def get_schema(self, *arguments: Any, **named: Any) -> Any:
                 try:
@@ -107,12 +109,12 @@ def _deserializer_modules() -> list[Any]:
 
 
 def _setting(value: str) -> str | int:
-    """A setting as the client wants it, which takes no texts for numbers."""
+    """A setting as the client expects it: numbers must not be texts."""
     return int(value) if value.isdigit() else value
 
 
 def _of_record(kind: TypeInformation[Any], children: Sequence[Maker]) -> Maker:
-    """What makes an object of ``kind`` of a dict."""
+    """The function that converts a dict to an object of ``kind``."""
     made = kind.typeClass
     if made is None:
         return lambda record: record

@@ -1,4 +1,5 @@
-"""Kafka's client, which is confluent-kafka over librdkafka, with the properties that users know from Java."""
+"""Kafka's client, confluent-kafka over librdkafka, with the properties that users know from
+Java."""
 
 from __future__ import annotations
 
@@ -27,12 +28,12 @@ def confluent_kafka(user: str) -> Any:
 
 
 READING = {
-    # Java's default, and so Flink's; librdkafka's own is another.
+    # The default of Java, and so of Flink; librdkafka's differs.
     "isolation.level": "read_uncommitted",
-    # A consumer must name a group, also if it belongs to none.
+    # A consumer must name a group even if it belongs to none.
     "group.id": "flinkish",
 }
-"""The properties of consumers that are as in Flink, unless a user sets them."""
+"""The properties that make consumers behave as in Flink, unless a user sets them."""
 
 
 _OURS = {
@@ -61,7 +62,7 @@ _WITHOUT_EFFECT = {
     "value.deserializer",
     "value.serializer",
 }
-"""Properties of Java's client that say nothing here: flinkish itself decides what is read and when."""
+"""Properties of Java's client without effect: flinkish itself decides what is read and when."""
 
 
 _RENAMED = {
@@ -77,7 +78,7 @@ _JAAS = re.compile(r"""(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'
 
 
 def client_properties(user: str, properties: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """The properties for librdkafka. Those of Java's client get librdkafka's names; ``user`` is named in errors.
+    """The properties for librdkafka. Those of Java's client are renamed; errors name ``user``.
 
     >>> client_properties("KafkaSource", [("sasl.mechanism", "PLAIN"), ("max.poll.records", "500")])
     {'sasl.mechanisms': 'PLAIN'}
@@ -115,12 +116,13 @@ def _credentials(user: str, jaas: str) -> dict[str, str]:
 
 
 def opened(user: str, make: Any, properties: dict[str, Any]) -> Any:
-    """A client, such as ``confluent_kafka.Consumer``. Raises IllegalArgumentError if a property will not do."""
+    """A client, such as ``confluent_kafka.Consumer``. Raises IllegalArgumentError if it refuses a
+    property."""
     return _made(user, make, {"log_level": 2, **properties, "error_cb": _log_error}, LOG)
 
 
 def opened_quietly(user: str, make: Any, properties: dict[str, Any]) -> Any:
-    """A consumer that only asks: as nobody polls it, it logs nothing, and its calls raise what is wrong."""
+    """A consumer for requests only. Nobody polls it, so it logs nothing; its calls raise errors."""
     own = {"enable.auto.commit": False, "log_level": 0}
     return _made(user, make, {"socket.timeout.ms": 10_000, **READING, **properties, **own}, None)
 
@@ -137,7 +139,7 @@ def _made(user: str, make: Any, properties: dict[str, Any], logger: Any) -> Any:
 
 
 def _log_error(error: Any) -> None:
-    # What matters is raised by the call that fails
+    # The call that fails raises what matters
     LOG.debug("Kafka: %s", error)
 
 
@@ -155,7 +157,7 @@ def number_property(
 
 
 def is_transient(error: Any) -> bool:
-    """Whether an error of Kafka may pass by itself: the broker is away, or is just starting."""
+    """Whether an error of Kafka is transient: the broker is away, or is just starting."""
     return error.name() in {
         "_TRANSPORT",
         "_ALL_BROKERS_DOWN",
@@ -179,7 +181,7 @@ def is_transient(error: Any) -> bool:
 
 
 def unreachable(user: str, servers: str, error: object) -> JobExecutionError:
-    """The error of a job none of whose brokers answers."""
+    """The error of a job whose brokers do not answer."""
     return JobExecutionError(
         f"{user}: no broker answers at {servers}: {error}. Start it, or fix setBootstrapServers and the"
         " properties for security."

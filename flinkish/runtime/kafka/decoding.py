@@ -1,4 +1,4 @@
-"""Messages of Kafka to runs of records, as their schema says."""
+"""Converts messages of Kafka to runs of records, by their schema."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from flinkish.runtime.records.shapes import VALUE, Shape
 from flinkish.runtime.records.user_code import user_code_of
 
 FEW_MESSAGES = 16
-"""Of so many messages, one of which does not fit, each is parsed by itself."""
+"""So few messages are parsed one by one if one of them does not fit."""
 
 
 def message_decoder(
     schema: KafkaRecordDeserializationSchema[Any], timeZone: str, malformedGoOut: bool
 ) -> MessageDecoder:
-    """The decoder of a schema. ``timeZone`` is for timestamps in JSON that name none; with
-    ``malformedGoOut`` an error of a schema of the user's makes its message a malformed one."""
+    """The decoder of a schema. ``timeZone`` is for timestamps in JSON that name none. With
+    ``malformedGoOut`` a message for which the user's schema raises an error counts as malformed."""
     if isinstance(schema, ValueOnlyDeserialization):
         values = schema.schema
         if type(values) is SimpleStringSchema:
@@ -71,7 +71,8 @@ class StringDecoder(MessageDecoder):
 
 
 def json_decoder(schema: JsonDeserializationSchema[Any], timeZone: str) -> MessageDecoder:
-    """The decoder of objects of JSON. Raises NotSupportedError for types that JSON is not read as."""
+    """The decoder of JSON objects. Raises NotSupportedError for types that cannot be read from
+    JSON."""
     columns = table_schema(schema.columns)
     root = json_object(columns, timeZone)
     if root is None:
@@ -84,8 +85,8 @@ def json_decoder(schema: JsonDeserializationSchema[Any], timeZone: str) -> Messa
 
 @dataclass(frozen=True)
 class JsonDecoder(MessageDecoder):
-    """An object of JSON in each message, as columns; ``type``, or else ``made``, says what is made of a
-    row."""
+    """Decodes a JSON object in each message, as columns. A row becomes an element by ``made``, or
+    without it by ``type``."""
 
     format: JsonFormat
     type: TypeInformation[Any]
@@ -124,7 +125,8 @@ class JsonDecoder(MessageDecoder):
     def _parts(
         self, messages: Messages, malformed: list[MalformedKafkaRecord]
     ) -> Iterator[tuple[pa.RecordBatch, Messages]]:
-        """The rows of messages with the messages that they are of, by the quickest way that is sure."""
+        """The rows of messages, each batch with its messages, parsed in the fastest way that is
+        safe."""
         if not len(messages):
             return
         values = messages.values()
@@ -164,7 +166,7 @@ class JsonDecoder(MessageDecoder):
 
 
 def _of_row(kind: TypeInformation[Any], children: Sequence[Maker]) -> Maker:
-    """What makes an object of ``kind`` of a Row."""
+    """The function that converts a Row to an object of ``kind``."""
     made = kind.typeClass
 
     def of_row(row: Any) -> Any:
@@ -177,7 +179,7 @@ def _of_row(kind: TypeInformation[Any], children: Sequence[Maker]) -> Maker:
 
 
 class _Collected(Collector[Any]):
-    """Keeps what a schema emits, each as it is at that moment."""
+    """Collects what a schema emits, with a copy of mutable values."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -188,7 +190,7 @@ class _Collected(Collector[Any]):
 
 @dataclass(frozen=True)
 class SchemaDecoder(MessageDecoder):
-    """Whatever a schema of the user's makes of each record."""
+    """Decodes each record with a schema of the user's."""
 
     schema: KafkaRecordDeserializationSchema[Any]
     malformedGoOut: bool

@@ -1,8 +1,9 @@
 """``ExactlyOnceWriter``: writes its part of each batch in a transaction of its own.
 
-A sink has a number of writers, each with a transactional id and a group for its marks (``transactions``). A run of
-the job begins with all ids that any earlier run may have used: it fences them, and registers itself with each. A task
-of an earlier run that only now opens its writer finds that, and writes nothing.
+A sink has a number of writers, each with a transactional id and a group for its marks
+(``transactions``). A run of the job first fences all ids that any earlier run may have used, and
+registers itself with each. If a task of an earlier run opens its writer only after that, it finds
+the registration and writes nothing.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def _group(sink: KafkaSink[Any], number: int) -> str:
 
 
 def begin_run(sink: KafkaSink[Any], job: str, writers: int) -> SinkRun:
-    """Begin a run of a job whose sink has so many writers: whatever earlier runs with the prefix left open is
-    aborted, and what is left of them is fenced."""
+    """Begin a run of a job whose sink has ``writers`` writers: abort the transactions that earlier
+    runs with the prefix left open, and fence their writers."""
     prefix = sink.transactionalIdPrefix
     # Earlier versions had this one writer, on the driver
     written = last_batch(_opened(sink, prefix, f"flinkish-{prefix}").initialise(), job)
@@ -53,7 +54,8 @@ def begin_run(sink: KafkaSink[Any], job: str, writers: int) -> SinkRun:
     used = latest = 0
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
         while len(opened) < max(used, writers):
-            # Also those that only earlier runs had; as their marks say, which are certain only now
+            # Earlier runs may have had more writers; their marks say how many, and are final only
+            # once fenced
             numbers = range(len(opened), max(used, writers))
             opened += pool.map(partial(_OpenedWriter, sink), numbers)
             runs = [mark.run for each in opened for mark in each.marks]
@@ -66,14 +68,14 @@ def begin_run(sink: KafkaSink[Any], job: str, writers: int) -> SinkRun:
 
 
 def _topic(sink: KafkaSink[Any]) -> str | None:
-    """The topic that all elements go to, if that is known and it is there."""
+    """The topic that all elements go to, if it is known and exists."""
     serializer = sink.serializer
     topic = serializer.topic if isinstance(serializer, BuiltSerialization) else None
     return topic if topic in WriterGroup(sink, _group(sink, 0)).topics() else None
 
 
 class _OpenedWriter:
-    """A writer of earlier runs, fenced, and the marks that it has left."""
+    """A fenced writer of earlier runs, and the marks that it left."""
 
     def __init__(self, sink: KafkaSink[Any], number: int) -> None:
         self._sink = sink
@@ -86,7 +88,8 @@ class _OpenedWriter:
         self.marks = self._transactions.initialise()
 
     def register(self, run: SinkRun, topic: str | None) -> None:
-        """Let the marks say that ``run`` has begun. Without a mark and a ``topic`` there is nowhere to say it."""
+        """Record in the marks that ``run`` has begun. Without a mark or a ``topic`` there is
+        nowhere to record it."""
         for _ in range(_TRIES):
             if any(mark.run.number >= run.number for mark in self.marks):
                 break
@@ -98,7 +101,7 @@ class _OpenedWriter:
                 self._transactions.commit(topics, last_batch(self.marks, run.job) + 1, run)
                 return
             except FencedError:
-                # A late task of an earlier run has opened its writer since
+                # A late task of an earlier run has opened its writer in the meantime
                 self._open()
         raise FencedError(self._sink)
 
@@ -109,8 +112,8 @@ def _opened(sink: KafkaSink[Any], transactionalId: str, group: str) -> Transacti
 
 
 class ExactlyOnceWriter(KafkaWriter):
-    """One writer of a sink, the ``number``-th of a run. A batch that it has committed is not written again. What it
-    is given of a batch must always be the same."""
+    """One writer of a sink, the ``number``-th of a run. A batch that it has committed is not
+    written again, so its part of a batch must always be the same."""
 
     def __init__(
         self, sink: KafkaSink[Any], name: str, timeZone: str, run: SinkRun, number: int
@@ -118,7 +121,7 @@ class ExactlyOnceWriter(KafkaWriter):
         own = {"transactional.id": transactional_id(sink, number)}
         super().__init__(sink, name, timeZone, own)
         self.identity = uuid.uuid4().hex
-        """Tells which one was the last to open the transactional id, and so is not fenced."""
+        """Identifies the last writer to open the transactional id, which is not fenced."""
         self._run = run
         self.beginTask(number, run.writers)
         self._transactions = Transactions(sink, self._producer, _group(sink, number))
@@ -138,7 +141,7 @@ class ExactlyOnceWriter(KafkaWriter):
 
     def write(self, runs: Iterable[Records], batchId: int) -> SendCounts:
         if batchId <= self._written:
-            LOG.info("%s: the batch %d is there already", USER, batchId)
+            LOG.info("%s: the batch %d has been written already", USER, batchId)
             return SendCounts(0, 0)
         with self._transaction(batchId) as topics:
             sent = self._send(runs, topics)
@@ -163,7 +166,7 @@ class ExactlyOnceWriter(KafkaWriter):
         self._poll(seconds)
 
     def close(self) -> None:
-        """Nothing is left: a batch is committed or aborted."""
+        """Does nothing: every batch is committed or aborted by now."""
 
 
 def check_prefixes(sinks: Iterable[object]) -> None:

@@ -16,8 +16,8 @@ from flinkish.runtime.sources.planners import Step
 
 
 class ConsumerGroup:
-    """Commits offsets for the group of a source. The job itself goes on from its checkpoint: so an error is
-    only logged."""
+    """Commits offsets for the group of a source. The job itself continues from its checkpoint, so
+    an error is only logged."""
 
     def __init__(self, source: KafkaSource[Any]) -> None:
         self._source = source
@@ -25,7 +25,7 @@ class ConsumerGroup:
 
     @staticmethod
     def of(source: object) -> ConsumerGroup | None:
-        """That of ``source``, if it has one and offsets are to be committed."""
+        """The group of ``source``, if it has one and offsets are to be committed."""
         if not isinstance(source, KafkaSource):
             return None
         properties = dict(source.properties)
@@ -33,7 +33,7 @@ class ConsumerGroup:
         return ConsumerGroup(source) if wanted and "group.id" in properties else None
 
     def commit(self, step: Step) -> None:
-        """Commit the ends of a step that is done."""
+        """Commit the end offsets of a completed step."""
         kafka = confluent_kafka(USER)
         given = client_properties(USER, self._source.properties)
         if self._consumer is None:

@@ -1,4 +1,4 @@
-"""``maker``: makes what a decoder of messages found to objects of a type."""
+"""``maker``: converts the values that a decoder has parsed to objects of a type."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Maker: TypeAlias = Callable[[Any], Any]
 def maker(
     composite: Callable[[TypeInformation[Any], Sequence[Maker]], Maker], kind: TypeInformation[Any]
 ) -> Maker:
-    """What makes an object of ``kind`` of lists, dicts, texts and whatever ``composite`` takes, given a type
-    with fields and what makes these."""
+    """The function that converts a value of lists, dicts and texts to an object of ``kind``.
+    ``composite`` returns it for a type with fields, given the functions for these."""
     children = [maker(composite, child) for child in kind.children]
     if kind.isComposite():
         return composite(kind, children)

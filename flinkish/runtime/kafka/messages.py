@@ -1,4 +1,4 @@
-"""Messages of Kafka, and what makes records of them."""
+"""Messages of Kafka, and the interface of their decoders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Messages:
         return len(self.messages)
 
     def timestamps(self) -> list[int]:
-        """Their timestamps in ms."""
+        """The timestamps of the messages, in ms."""
         if not self.messages:
             return []
         kinds, times = zip(*asked(self.messages, "timestamp"))
@@ -33,11 +33,11 @@ class Messages:
         return [time if kind else NO_TIMESTAMP for kind, time in zip(kinds, times)]
 
     def values(self) -> list[Any]:
-        """Their values; None of those that have none."""
+        """The values of the messages; None for a message without one."""
         return asked(self.messages, "value")
 
     def withValues(self) -> Messages:
-        """Those that have a value."""
+        """The messages that have a value."""
         values = self.values()
         if None not in values:
             return self
@@ -45,7 +45,7 @@ class Messages:
         return Messages(self.topic, self.partition, kept)
 
     def halves(self) -> tuple[Messages, Messages]:
-        """The same in two parts."""
+        """The messages in two parts."""
         middle = len(self.messages) // 2
         parts = self.messages[:middle], self.messages[middle:]
         return Messages(self.topic, self.partition, parts[0]), Messages(
@@ -66,7 +66,7 @@ class Messages:
         )
 
     def malformed(self, message: Any, reason: str) -> MalformedKafkaRecord:
-        """A message as what does not fit."""
+        """The malformed record for a message that does not fit."""
         return MalformedKafkaRecord(
             f"{self.topic}-{self.partition}",
             None,
@@ -80,12 +80,12 @@ class Messages:
 
 
 def asked(messages: Sequence[Any], method: str) -> list[Any]:
-    """What a method of each message returns. A loop in C, as there are millions."""
+    """The results of calling ``method`` on each message, in a loop in C, as there are millions."""
     return list(map(getattr(type(messages[0]), method), messages)) if messages else []
 
 
 class MessageDecoder(ABC):
-    """Makes records of messages; it is pickled for the workers."""
+    """Converts messages to records; it is pickled for the workers."""
 
     @abstractmethod
     def decode(self, messages: Messages) -> Iterator[ReadResult]:

@@ -27,21 +27,23 @@ from flinkish.runtime.sources.planners import SourcePlanner, Step, Task
 USER = "KafkaSource"
 
 RECORDS_A_BATCH = 1_000_000
-"""The most offsets that a batch reads of all partitions, unless the job sets its elements per batch."""
+"""The most offsets that a batch reads from all partitions, unless the job sets its elements per
+batch."""
 
 FEWEST_RECORDS = 50_000
-"""The least offsets for a task, unless there are no more in a partition."""
+"""The fewest offsets for a task, unless a partition has no more."""
 
 DISCOVERY_MILLIS = 300_000
 """How often new partitions are looked for: Flink's default of partition.discovery.interval.ms."""
 
 LOOK_SECONDS = 0.02
 LOOKING_PAUSE = 5
-"""The ends of partitions are asked for again after so many times as long as the answer took, and not before
-LOOK_SECONDS."""
+"""The ends of partitions are requested again after this many times the duration of the last
+request, and not before LOOK_SECONDS."""
 
 FIRST_ANSWER_SECONDS = 30.0
-"""How long a broker may take for the first answer; once it has answered, a job waits for it to come back."""
+"""How long a broker may take for the first answer; after that, a job waits until the broker is
+back."""
 
 _REQUEST_SECONDS = 10.0
 
@@ -58,7 +60,7 @@ class KafkaRange(NamedTuple):
 
     @property
     def finished(self) -> bool:
-        """Whether nothing of the partition comes after this."""
+        """Whether the partition ends with this range."""
         return self.stop is not None and self.end >= self.stop
 
 
@@ -93,11 +95,11 @@ class KafkaPlanner(SourcePlanner):
         self._discovery_seconds = None if interval <= 0 or source.bounded else interval / 1000
         self._partitions: dict[TopicPartition, _Progress] = {}
         self._begun: dict[TopicPartition, tuple[int, int | None]] = {}
-        """Where the partitions of a savepoint go on, and where they stop."""
+        """Where the partitions of a savepoint continue, and where they stop."""
         self._broker: BrokerView | None = None
         self._ended = False
         self._known: dict[TopicPartition, int] = {}
-        """The ends of the partitions, as they were found last."""
+        """The ends of the partitions, as of the last request."""
         self._frozen = False
         self._next_look = self._next_discovery = 0.0
         self._discovered = False
@@ -144,7 +146,7 @@ class KafkaPlanner(SourcePlanner):
         return [(self._ended, self._discovered), *planned]
 
     def position(self) -> dict[str, Any]:
-        # Those of the savepoint that no step has had yet are where they were
+        # Partitions not planned yet keep their offsets from the savepoint
         places = {key: (start, stop) for key, (start, stop) in self._begun.items()}
         for key, progress in self._partitions.items():
             if progress.planned or key not in places:
@@ -192,10 +194,11 @@ class KafkaPlanner(SourcePlanner):
         self._discovered = True
 
     def _ranges(self, ends: dict[TopicPartition, int]) -> list[KafkaRange]:
-        """What to read now: of each partition a share of what is there, if that is more than a batch."""
+        """The ranges to read now: a share of each partition if there is more than a batch can
+        take."""
         waiting: dict[TopicPartition, int] = {}
         for key, progress in self._partitions.items():
-            # One that was found when the brokers went is not in there yet
+            # A partition discovered just before the brokers went away has no end yet
             there = ends.get(key, progress.next)
             end = there if progress.stop is None else min(there, progress.stop)
             if there < progress.next and progress.planned:
@@ -219,7 +222,7 @@ class KafkaPlanner(SourcePlanner):
     # ------------------------------------------------------------------ the broker
 
     def _has_more(self, ends: dict[TopicPartition, int]) -> bool:
-        """Whether there is more below ``ends`` than has been planned."""
+        """Whether there are offsets below ``ends`` that have not been planned."""
         return any(
             end > progress.next and not progress.finished
             for key, end in ends.items()
@@ -227,7 +230,8 @@ class KafkaPlanner(SourcePlanner):
         )
 
     def _look(self) -> dict[TopicPartition, int] | None:
-        """The end of each partition, now; None if it is too soon, or no broker answers for a while."""
+        """The current end of each partition; None if it is too soon to ask, or no broker answers
+        for a while."""
         began = time.monotonic()
         if self._frozen:
             return self._known
@@ -295,10 +299,10 @@ class BrokerAwayError(Exception):
 
 
 class BrokerView:
-    """What a planner asks the brokers. Its methods raise BrokerAwayError.
+    """The requests of a planner to the brokers. Its methods raise BrokerAwayError.
 
-    It asks with a consumer that is not subscribed: librdkafka's AdminClient, which has the same questions, may
-    end the process when a broker comes back (an assertion of 2.16.1).
+    It uses a consumer without a subscription: librdkafka's AdminClient, which has the same
+    requests, may end the process when a broker comes back (an assertion of 2.16.1).
     """
 
     def __init__(self, properties: Properties) -> None:
@@ -309,7 +313,8 @@ class BrokerView:
         self._consumer = opened_quietly(USER, self._kafka.Consumer, given)
 
     def partitions(self, subscription: Subscription) -> list[TopicPartition]:
-        """The partitions that are there, in order. Raises JobExecutionError if one that is named is not."""
+        """The existing partitions, in order. Raises JobExecutionError if one that is named does not
+        exist."""
         named = {*subscription.topics, *(topic for topic, _ in subscription.partitions)}
         metadata = self._asked(subscription, self._consumer.list_topics, timeout=_REQUEST_SECONDS)
         pattern = subscription.pattern
@@ -331,13 +336,14 @@ class BrokerView:
         return chosen
 
     def ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """The end of each partition: behind the last record that may be read by now."""
+        """The end of each partition: the offset after the last record that may be read so far."""
         return self._listed(partitions, _LATEST)
 
     def starts(
         self, partitions: Sequence[TopicPartition], initializer: OffsetsInitializer
     ) -> dict[TopicPartition, int]:
-        """The offsets that ``initializer`` means; where one of them is not there, what its strategy says."""
+        """The offsets that ``initializer`` chooses; its strategy decides where one of them does not
+        exist."""
         found = self.offsets(partitions, initializer)
         if initializer.place not in (Place.OFFSETS, Place.COMMITTED):
             return found
@@ -359,7 +365,7 @@ class BrokerView:
     def offsets(
         self, partitions: Sequence[TopicPartition], initializer: OffsetsInitializer
     ) -> dict[TopicPartition, int]:
-        """The offsets that ``initializer`` means."""
+        """The offsets that ``initializer`` chooses."""
         place = initializer.place
         if place is Place.EARLIEST:
             return self._listed(partitions, _EARLIEST)
@@ -372,7 +378,7 @@ class BrokerView:
         given = dict(initializer.partitionOffsets)
         found = {key: given[key] for key in partitions if key in given}
         if len(found) < len(partitions) and self._has_group:
-            # As in Flink, also those of partitions that the offsets do not name
+            # As in Flink, committed offsets apply to partitions without a given offset
             found = {**self._committed(partitions), **found}
         rest = [key for key in partitions if key not in found]
         if rest and initializer.offsetResetStrategy is OffsetResetStrategy.NONE:
@@ -395,7 +401,7 @@ class BrokerView:
         self, partitions: Sequence[TopicPartition], timestamp: int
     ) -> dict[TopicPartition, int]:
         """The first offset from a timestamp on, -1 if there is none; _EARLIEST and _LATEST stand for the
-        first offset of all, and the one behind the last."""
+        first offset of all, and the one after the last."""
         if not partitions:
             return {}
         asked = [self._kafka.TopicPartition(*key, timestamp) for key in partitions]
@@ -420,7 +426,7 @@ class BrokerView:
         if is_transient(error):
             return BrokerAwayError(error.str())
         if error.name() in _NOT_THERE and self._has(subject):
-            # Its partitions only have no leader for a moment
+            # Its partitions have no leader for the moment
             return BrokerAwayError(error.str())
         if error.name() in _NOT_THERE:
             return JobExecutionError(
@@ -435,7 +441,7 @@ class BrokerView:
 
 
 _LATEST, _EARLIEST = -1, -2
-"""Timestamps that stand for places, in Kafka's protocol."""
+"""Timestamps that stand for positions, in Kafka's protocol."""
 
 
 _NOT_THERE = ("_NOENT", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION")

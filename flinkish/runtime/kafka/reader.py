@@ -29,7 +29,8 @@ MESSAGES_A_RUN = 20_000
 _WAIT_SECONDS = 0.05
 
 _PATIENCE_MILLIS = 60_000
-"""How long a range may give nothing before the job fails: Java's default of default.api.timeout.ms."""
+"""How long a range may return nothing before the job fails: Java's default of
+default.api.timeout.ms."""
 
 _OWN_PROPERTIES = {
     "enable.auto.commit": "false",
@@ -39,7 +40,7 @@ _OWN_PROPERTIES = {
 
 _DEFAULTS = {
     **READING,
-    # A range that is planned is there: a broker never has to wait for records.
+    # A planned range exists already, so a broker never has to wait for records.
     "fetch.wait.max.ms": "10",
     "fetch.queue.backoff.ms": "5",
     "queued.min.messages": "200000",
@@ -64,7 +65,7 @@ class KafkaReader:
         return {**self.__dict__, "_consumer": None}
 
     def read(self, *piece: Any) -> Iterator[ReadResult]:
-        """What a range holds, with marks of its split around it."""
+        """The records of a range, between the marks of its split."""
         found = KafkaRange(*piece)
         name = f"{found.topic}-{found.partition}"
         yield SplitMark(name)
@@ -128,7 +129,7 @@ class KafkaReader:
             consumer.unassign()
 
     def _reset_to(self, consumer: Any, found: KafkaRange, following: int) -> int:
-        """Where to read on, as records of the range are not there any more."""
+        """Where to continue reading when records of the range do not exist any more."""
         kafka = confluent_kafka(USER)
         partition = kafka.TopicPartition(found.topic, found.partition)
         first: int = consumer.get_watermark_offsets(partition, timeout=self._patience)[0]

@@ -1,5 +1,5 @@
-"""The keys and values of records: of a whole run of elements at once where the schema is one of flinkish's, else of
-one element after another."""
+"""Serializes the keys and values of a whole run of elements at once, if the schema is one of
+flinkish's own."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OF_TYPES = {
     frozenset({float}): pa.float64(),
     frozenset({bool}): pa.bool_(),
 }
-"""The column of values of one type, which may be None besides."""
+"""The column type for values of one type or None."""
 
 
 class RunOfRecords(NamedTuple):
@@ -45,8 +45,9 @@ class RunOfRecords(NamedTuple):
 
 
 class RunSerialization:
-    """Makes the records of a whole run. Partitions stay with librdkafka's partitioner: beside the rest of what it does
-    for a record, a hash of the key costs nothing that can be measured (decision 55)."""
+    """Serializes the records of a whole run. Partitions are left to librdkafka's partitioner:
+    compared with its other work for a record, the cost of hashing the key cannot be measured
+    (decision 55)."""
 
     def __init__(
         self,
@@ -62,7 +63,8 @@ class RunSerialization:
 
     @staticmethod
     def of(schema: KafkaRecordSerializationSchema[Any], timeZone: str) -> RunSerialization | None:
-        """That of ``schema``; None if something in it is called for each element."""
+        """The serialization for ``schema``; None if a part of the schema must be called for each
+        element."""
         if type(schema) is not BuiltSerialization or schema.topic is None:
             return None
         if schema.partitioner is not None or schema.headerProvider is not None:
@@ -74,7 +76,7 @@ class RunSerialization:
         return RunSerialization(schema.topic, schema.keySchema, schema.valueSchema, timeZone)
 
     def records(self, elements: Sequence[Any]) -> RunOfRecords | None:
-        """The records of ``elements``; None if an element does not fit, or may not."""
+        """The records of ``elements``; None if an element does not, or may not, fit."""
         values = self._serialized(self._value, elements)
         keys: Sequence[bytes | None] | None = [None] * len(elements)
         if self._key is not None and values is not None:
@@ -107,12 +109,13 @@ class RunSerialization:
         try:
             return [line(element).encode("utf-8", "replace") for element in elements]
         except (FlinkishError, RecursionError):
-            # Found again, and named, where elements are written one by one
+            # Raised again, with the element, when elements are written one by one
             return None
 
 
 def _json_of_columns(elements: RowColumns) -> Sequence[bytes] | None:
-    """The elements as objects; None unless they are such, and their columns have one text in both forms."""
+    """The elements as JSON objects; None unless they have fields, and their columns give the same
+    text as single elements."""
     shape = elements.shape
     if not shape.flat or not _is_object(shape.kind, shape.names):
         return None
@@ -125,7 +128,8 @@ def _json_of_columns(elements: RowColumns) -> Sequence[bytes] | None:
 
 
 def _json_of_dicts(elements: Sequence[dict[Any, Any]]) -> Sequence[bytes] | None:
-    """The dicts as objects; None unless all have the same names in the same order, and each name one type of value."""
+    """The dicts as JSON objects; None unless all have the same names in the same order, and each
+    name one type of value."""
     names = tuple(elements[0])
     if not names or any(type(name) is not str for name in names):
         return None
@@ -151,7 +155,7 @@ def _json_of_dicts(elements: Sequence[dict[Any, Any]]) -> Sequence[bytes] | None
 
 
 def _is_object(kind: type[Any] | None, names: tuple[str, ...]) -> bool:
-    """Whether JSON has an object for those of ``kind``, with these names."""
+    """Whether elements of ``kind`` are JSON objects with these names."""
     if kind is Row:
         return True
     if kind is None:

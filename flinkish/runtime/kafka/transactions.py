@@ -1,8 +1,10 @@
-"""``Transactions``: those of one writer of a ``KafkaSink``, and the marks by which a batch is known again.
+"""``Transactions``: the transactions of one writer of a ``KafkaSink``, and the marks by which a
+batch is recognised.
 
-A *mark* is committed in the transaction of each batch, as an offset of a group that the writer has for itself: the
-number of the batch, with the run that wrote it. Only ``init_transactions`` makes a mark certain: it ends what an
-earlier producer of the same id has left open, and fences that producer.
+A *mark* is committed in the transaction of each batch, as an offset of the writer's own group: it
+contains the number of the batch and the run that wrote it. Marks are final only after
+``init_transactions``, which ends the transactions that an earlier producer of the same id has left
+open, and fences that producer.
 """
 
 from __future__ import annotations
@@ -37,10 +39,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class SinkRun:
-    """A run of a job, as the writers of a sink know it. ``job`` is the same for all runs that go on from a
-    checkpoint, ``number`` is higher than that of all earlier runs with the prefix, and ``identity`` tells apart two
-    that have begun at once. ``writers``: how many the sink has. ``written``: the last batch that is there from a
-    version of flinkish whose driver wrote all of it.
+    """A run of a job, as the writers of a sink know it. ``job`` is the same for all runs that
+    continue from a checkpoint, ``number`` is higher than that of all earlier runs with the prefix,
+    and ``identity`` distinguishes runs that began at the same time. ``writers``: how many the sink
+    has. ``written``: the last batch that was written by a version of flinkish whose driver wrote
+    whole batches.
     """
 
     job: str
@@ -56,7 +59,8 @@ class SinkRun:
 
 
 class Mark(NamedTuple):
-    """What a writer has committed with a topic: the batches of ``run`` below ``offset`` are there."""
+    """What a writer has committed with a topic: the batches of ``run`` below ``offset`` have been
+    written."""
 
     topic: str
     offset: int
@@ -67,7 +71,7 @@ def _mark(topic: str, offset: int, text: str) -> Mark:
     parts = text.rsplit(" ", 3)
     if len(parts) == 4 and parts[1].isdigit() and parts[3].isdigit():
         return Mark(topic, offset, SinkRun(parts[0], int(parts[1]), parts[2], int(parts[3])))
-    # Of a version that had one writer, and noted the job alone
+    # From a version that had one writer, and stored the job alone
     return Mark(topic, offset, SinkRun(text, 0, "", 1))
 
 
@@ -77,7 +81,7 @@ def last_batch(marks: Iterable[Mark], job: str) -> int:
 
 
 class WriterGroup:
-    """The group of one writer of a sink, in which its marks are."""
+    """The group of one writer of a sink, which contains its marks."""
 
     def __init__(self, sink: KafkaSink[Any], name: str) -> None:
         self._sink = sink
@@ -85,17 +89,17 @@ class WriterGroup:
         self.patience = number_property(USER, sink.properties, "max.block.ms", _BLOCK_MILLIS) / 1000
         self._name = name
         self.metadata: Any = None
-        """What a transaction is told of the group, once ``marks`` has been called."""
+        """The group's metadata for transactions, set by ``marks``."""
 
     def topics(self) -> list[str]:
         """The topics of the brokers."""
         return self._asked(lambda consumer, left: list(consumer.list_topics(timeout=left).topics))
 
     def marks(self) -> list[Mark]:
-        """The marks that are committed for good, each with a topic that the batch was written to."""
+        """The committed marks, each with a topic that the batch was written to."""
 
-        # By a consumer, as the AdminClient's request for offsets ends the process when the group has just moved
-        # to another broker
+        # With a consumer, as the AdminClient's request for offsets ends the process when the group
+        # has just moved to another broker
         def ask(consumer: Any, left: float) -> list[Mark]:
             self.metadata = consumer.consumer_group_metadata()
             topics = consumer.list_topics(timeout=left).topics
@@ -129,7 +133,7 @@ class WriterGroup:
 _GRACE_SECONDS = 5.0
 
 _STUCK: list[Any] = []
-"""Producers in which a call has not ended."""
+"""Producers with a call that has not returned."""
 
 
 class Transactions:
@@ -142,7 +146,7 @@ class Transactions:
         self._group = WriterGroup(sink, group)
 
     def initialise(self) -> list[Mark]:
-        """End and fence what has written with this id, and return the marks that it has left."""
+        """Fence earlier producers with this id, end their transactions, and return their marks."""
         self.ended("begin", self._producer.init_transactions)
         return self._group.marks()
 
@@ -151,9 +155,10 @@ class Transactions:
         self.ended("begin", lambda *_: self._producer.begin_transaction())
 
     def commit(self, topics: Sequence[str], offset: int, run: SinkRun) -> None:
-        """Commit what has been sent to ``topics``, with a mark."""
+        """Commit the records sent to ``topics``, with a mark."""
         if topics:
-            # Brokers refuse offsets of topics that are not there: any that was written to will do.
+            # Brokers refuse offsets of topics that do not exist; any topic that was written to will
+            # do.
             mark = self._kafka.TopicPartition(min(topics), 0, offset, run.text)
             self.ended(
                 "commit",
@@ -164,7 +169,7 @@ class Transactions:
         self.ended("commit", self._producer.commit_transaction)
 
     def abort(self) -> None:
-        """Let nothing of the transaction be committed."""
+        """Abort the transaction."""
         if any(stuck is self._producer for stuck in _STUCK):
             return
         try:
@@ -175,7 +180,7 @@ class Transactions:
             LOG.debug("a transaction could not be aborted", exc_info=True)
 
     def ended(self, what: str, call: Callable[..., Any]) -> None:
-        """Call ``call(seconds)``, and again as long as Kafka says that this may help."""
+        """Call ``call(seconds)``, and retry as long as Kafka calls its error retriable."""
         until = time.monotonic() + self._group.patience
         while True:
             left = max(until - time.monotonic(), 1.0)
@@ -186,7 +191,7 @@ class Transactions:
                 if not error.args[0].retriable() or time.monotonic() > until:
                     raise kafka_error(self._sink, what, error) from None
             except TimeoutError:
-                # Never freed, as to free a producer waits for its calls
+                # Never freed, as freeing a producer waits for its calls
                 _STUCK.append(self._producer)
                 raise JobExecutionError(
                     f"{USER}: Kafka does not {what} a transaction, and its client has not given up after"
@@ -196,8 +201,9 @@ class Transactions:
 
 
 def in_time(call: Callable[[], T], seconds: float) -> T:
-    """The result of ``call``, which keeps no limit by itself: a request for the coordinator of a group that is sent
-    while its broker goes may never be answered. Raises TimeoutError, and ``call`` goes on in its thread."""
+    """The result of ``call``, which has no timeout of its own: a request for the coordinator of a
+    group that is sent while its broker shuts down may never be answered. Raises TimeoutError, and
+    ``call`` keeps running in its thread."""
     done: Future[T] = Future()
 
     def run() -> None:
@@ -211,6 +217,6 @@ def in_time(call: Callable[[], T], seconds: float) -> T:
 
 
 def _of_every_client(properties: dict[str, Any]) -> dict[str, Any]:
-    """Those properties that say how to reach the brokers."""
+    """The properties that say how to reach the brokers."""
     begin = ("bootstrap.", "security.", "sasl.", "ssl.", "socket.", "client.", "enable.ssl")
     return {name: value for name, value in properties.items() if name.startswith(begin)}

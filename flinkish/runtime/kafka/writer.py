@@ -1,4 +1,4 @@
-"""``KafkaWriter``: writes the batches of a ``KafkaSink``, or what one task has of them."""
+"""``KafkaWriter``: writes the batches of a ``KafkaSink``, or one task's part of them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _FENCED = ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")
 
 
 def kafka_error(sink: KafkaSink[Any], what: str, raised: Any) -> JobExecutionError:
-    """The error of a job to which Kafka does not ``what`` it was asked for."""
+    """The error of a job for which Kafka did not do ``what`` it was asked for."""
     error = raised.args[0]
     if error.name() in _FENCED:
         return FencedError(sink)
@@ -60,7 +60,7 @@ def kafka_error(sink: KafkaSink[Any], what: str, raised: Any) -> JobExecutionErr
 
 
 class FencedError(JobExecutionError):
-    """Raised in a run that goes on when the next has begun."""
+    """Raised in a run that still writes after the next run has begun."""
 
     def __init__(self, sink: KafkaSink[Any]) -> None:
         super().__init__(
@@ -71,17 +71,17 @@ class FencedError(JobExecutionError):
 
 
 def open_producer(sink: KafkaSink[Any], own: Mapping[str, Any]) -> Any:
-    """A producer of ``sink``; ``own`` are properties that no user sets."""
+    """A producer for ``sink``; ``own`` are properties that users cannot set."""
     given = client_properties(USER, sink.properties)
-    # As in Java's producer: what is sent again comes neither twice nor out of order
+    # As in Java's producer: records that are sent again arrive neither twice nor out of order
     once = {"enable.idempotence": given.get("acks", "all") in ("all", "-1")}
     properties = {**_DEFAULTS, **once, **given, **own}
     return opened(USER, confluent_kafka(USER).Producer, properties)
 
 
 class KafkaWriter(BatchWriter):
-    """Writes the batches of a sink, or what one task has of them. ``name`` is that of the sink in errors;
-    ``own`` are properties of the producer."""
+    """Writes the batches of a sink, or one task's part of them. ``name``: the name of the sink in
+    errors; ``own``: properties of the producer."""
 
     def __init__(
         self, sink: KafkaSink[Any], name: str, timeZone: str, own: Mapping[str, Any] = _NOTHING
@@ -100,7 +100,8 @@ class KafkaWriter(BatchWriter):
         self._context = _Context(self._producer)
 
     def beginTask(self, index: int, count: int) -> None:
-        """What is written next is that of the task ``index`` of ``count``; 0 of 1 until this is called."""
+        """Write for the task ``index`` of ``count`` from now on; until this is called it is task 0
+        of 1."""
         self._context.index, self._context.count = index, count
 
     def write(self, runs: Iterable[Records], batchId: int) -> SendCounts:
@@ -110,13 +111,14 @@ class KafkaWriter(BatchWriter):
         return sent._replace(backPressuredMillis=round(self._waited * 1000))
 
     def close(self) -> None:
-        # Only a batch that failed leaves something; it must not come between what is written again
+        # Only a failed batch leaves records behind; they must not mix with those that are written
+        # again
         self._producer.purge()
 
     # ------------------------------------------------------------------ sending
 
     def _send(self, runs: Iterable[Records], topics: dict[str, int]) -> SendCounts:
-        """Send elements; ``topics`` gets the topics that they go to."""
+        """Send elements, and add the topics that they go to to ``topics``."""
         self._waited = 0.0
         received = sent = 0
         for run in runs:
@@ -133,7 +135,7 @@ class KafkaWriter(BatchWriter):
 
     def _send_run(self, records: RunOfRecords, timestamps: Timestamps) -> None:
         produce, topic = self._producer.produce, records.topic
-        # 0 is Kafka's for the time now
+        # Kafka takes 0 for the current time
         times = np.maximum(timestamps, 0).tolist()
         for key, value, time_ in zip(records.keys, records.values, times):
             while True:
@@ -178,7 +180,7 @@ class KafkaWriter(BatchWriter):
                 raise kafka_error(self._sink, "write", error) from None
 
     def _make_room(self) -> None:
-        """Wait, as the queue is full until the brokers have taken some."""
+        """Wait for the brokers to take records from the full queue."""
         began = time.monotonic()
         self._poll(_POLL_SECONDS)
         self._check()
@@ -192,7 +194,7 @@ class KafkaWriter(BatchWriter):
         self._check()
 
     def _wait(self, seconds: float) -> None:
-        # Unlike poll(), flush() sends what lingers
+        # Unlike poll(), flush() sends lingering records
         self._producer.flush(seconds)
 
     def _poll(self, seconds: float) -> None:
@@ -229,7 +231,7 @@ def _no_record(record: object) -> IllegalArgumentError:
 
 
 class _Context(KafkaSinkContext):
-    """Asks the brokers, once for each topic."""
+    """Asks the brokers for partitions, once for each topic."""
 
     def __init__(self, producer: Any) -> None:
         self.index, self.count = 0, 1
@@ -262,7 +264,7 @@ class _JsonSerialization(SerializationSchema[Any]):
 def _serializer(
     schema: KafkaRecordSerializationSchema[Any], timeZone: str
 ) -> KafkaRecordSerializationSchema[Any]:
-    """``schema`` with what writes JSON in place of the description of it."""
+    """``schema`` with a working JSON serializer in place of the description of one."""
     if not isinstance(schema, BuiltSerialization):
         return schema
 
