@@ -66,7 +66,7 @@ Convert = Callable[[Any], Any]
 
 
 def conversion(output_type: TypeInformation | None) -> Convert | None:
-    """What results of that type are converted by, None if they stay as they are."""
+    """The function that converts results to ``output_type``, None if they stay unchanged."""
     if output_type is None or isinstance(output_type, PickledBytesTypeInfo):
         return None
     return output_type.converted
@@ -112,7 +112,7 @@ def _call(
 
 
 class FlatCall(Call):
-    """The same of a function with any number of results."""
+    """A ``Call`` of a function with any number of results."""
 
     def __reduce__(self) -> Any:
         return _flat_call, (self._dependencies, self._function, self._convert)
@@ -145,7 +145,7 @@ def _no_results(results: object) -> UnfitElementError:
 class FunctionAdapter(RichFunction):
     """The base of the adapters: opens and closes the function.
 
-    ``_called`` gives a method of it as the adapters call it.
+    ``_called`` returns a method of the function, to be called inside its dependencies.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class FunctionAdapter(RichFunction):
         self._prepare()
 
     def _prepare(self) -> None:
-        """Called when the function is open."""
+        """Called after the function was opened."""
 
     def close(self) -> None:
         self._function.close()
@@ -427,7 +427,7 @@ class AllWindowAdapter(FunctionAdapter, CoreProcessAllWindowFunction[Any, Any, A
 
 
 class CountWindowContext(ProcessWindowContext[Any]):
-    """The context of a window of so many elements, which fires once."""
+    """The context of a count window, which fires once."""
 
     def __init__(self, window: CountWindow, context: Any, state: CoreRuntimeContext) -> None:
         self._window = window
@@ -444,7 +444,7 @@ class CountWindowContext(ProcessWindowContext[Any]):
         return int(self._times.currentWatermark())
 
     def window_state(self) -> KeyedStateStore:
-        """Not supported: nothing of the window is there after it has fired."""
+        """Not supported: a window keeps nothing after it has fired."""
         raise NotSupportedError(
             "window_state: a count window fires once, and nothing of it stays. Keep values in variables,"
             " or use global_state()."
@@ -455,9 +455,10 @@ class CountWindowContext(ProcessWindowContext[Any]):
 
 
 class CountWindowAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, Any]):
-    """Windows of so many elements of a key, for a window function or, without one, for the elements.
+    """Windows of a number of elements of a key, for a window function or, without one, for the
+    elements.
 
-    ``folded`` turns the elements of a full window into those that the function gets.
+    ``folded`` converts the elements of a full window to those that the function gets.
     """
 
     def __init__(
@@ -485,7 +486,7 @@ class CountWindowAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, Any
         self._count.update(count)
         elements = [*self._elements.get(), value][-self._size :]
         full = count >= self._size and (count - self._size) % self._slide == 0
-        # In windows side by side no element comes again
+        # In tumbling windows no element is needed again
         self._elements.update([] if full and self._slide >= self._size else elements)
         if full:
             window = CountWindow((count - self._size) // self._slide)
@@ -499,7 +500,7 @@ class CountWindowAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, Any
 
 
 class PassThrough(WindowFunction[Any, Any, Any, Any]):
-    """Hands the elements of a window on."""
+    """Emits the elements of a window."""
 
     def apply(self, key: Any, window: Any, inputs: Iterable[Any]) -> Iterable[Any]:
         return inputs
@@ -534,7 +535,7 @@ class Aggregated:
 
 
 class KeyCall:
-    """A key selector, whose keys are converted to their type and to what state can hold."""
+    """A key selector, whose keys are converted to their type and to keys that state can use."""
 
     def __init__(
         self, dependencies: PythonDependencies, selector: Any, key_type: TypeInformation | None
@@ -556,7 +557,7 @@ class KeyCall:
         return select
 
     def of_user(self, value: Any) -> Any:
-        """The key as the user's functions know it."""
+        """The key as the user's functions see it."""
         key = self._dependencies.inside(self._select)(value)
         return key if self._key_type is None else self._key_type.converted(key)
 
@@ -601,7 +602,7 @@ _COMBINED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _like(row: Any, values: list[Any]) -> Any:
-    """``values`` in what ``row`` is: a tuple or a Row."""
+    """``values`` as a tuple or a Row, whichever ``row`` is."""
     if isinstance(row, tuple):
         return tuple(values)
     return created_row(row._fields, values, row.get_row_kind())

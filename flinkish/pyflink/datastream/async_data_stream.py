@@ -29,7 +29,8 @@ class AsyncDataStream:
         capacity: int = _DEFAULT_CAPACITY,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """Results between two watermarks come in any order: here in that of the elements."""
+        """Results between two watermarks may come in any order; here it is the order of the
+        elements."""
         strategy = AsyncRetryStrategy.no_restart()
         return _waiting(
             data_stream, async_function, timeout, strategy, capacity, output_type, ordered=False
@@ -44,7 +45,7 @@ class AsyncDataStream:
         capacity: int = _DEFAULT_CAPACITY,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """``unordered_wait``, which tries again as the strategy says."""
+        """``unordered_wait`` with retries."""
         strategy = async_retry_strategy
         return _waiting(
             data_stream, async_function, timeout, strategy, capacity, output_type, ordered=False
@@ -73,7 +74,7 @@ class AsyncDataStream:
         capacity: int = _DEFAULT_CAPACITY,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """``ordered_wait``, which tries again as the strategy says."""
+        """``ordered_wait`` with retries."""
         strategy = async_retry_strategy
         return _waiting(
             data_stream, async_function, timeout, strategy, capacity, output_type, ordered=True

@@ -15,23 +15,23 @@ _Errors = Callable[[Exception], bool] | None
 
 
 class AsyncRetryPredicate(ABC, Generic[OUT]):
-    """Says what is tried again (PyFlink: ``AsyncRetryPredicate``)."""
+    """Says which calls are retried (PyFlink: ``AsyncRetryPredicate``)."""
 
     @abstractmethod
     def result_predicate(self) -> Callable[[list[OUT]], bool] | None:
-        """Whether to try again after those results; None never does."""
+        """A function that says whether to retry after results; None never retries."""
 
     @abstractmethod
     def exception_predicate(self) -> Callable[[Exception], bool] | None:
-        """Whether to try again after that error; None never does."""
+        """A function that says whether to retry after an error; None never retries."""
 
 
 class AsyncRetryStrategy(ABC, Generic[OUT]):
-    """Says how often and when to try again (PyFlink: ``AsyncRetryStrategy``)."""
+    """Says how often and when to retry (PyFlink: ``AsyncRetryStrategy``)."""
 
     @abstractmethod
     def can_retry(self, current_attempts: int) -> bool:
-        """Whether there may be another attempt after so many."""
+        """Whether another attempt is allowed after ``current_attempts``."""
 
     @abstractmethod
     def get_backoff_time_millis(self, current_attempts: int) -> int:
@@ -39,11 +39,11 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
 
     @abstractmethod
     def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
-        """What is tried again."""
+        """Which results and errors are retried."""
 
     @staticmethod
     def no_restart() -> AsyncRetryStrategy[Any]:
-        """Never try again."""
+        """Never retry."""
         return NoRetryStrategy()
 
     @staticmethod
@@ -53,7 +53,7 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         result_predicate: Callable[[list[Any]], bool] | None = None,
         exception_predicate: Callable[[Exception], bool] | None = None,
     ) -> AsyncRetryStrategy[Any]:
-        """Try so often, so long apart."""
+        """Retry up to ``max_attempts`` times, each after ``backoff_time_millis``."""
         return FixedDelayRetryStrategy(
             max_attempts, backoff_time_millis, result_predicate, exception_predicate
         )
@@ -67,7 +67,7 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         result_predicate: Callable[[list[Any]], bool] | None = None,
         exception_predicate: Callable[[Exception], bool] | None = None,
     ) -> AsyncRetryStrategy[Any]:
-        """Try so often, longer and longer apart."""
+        """Retry up to ``max_attempts`` times, each after a longer delay (ms)."""
         return ExponentialBackoffDelayRetryStrategy(
             max_attempts,
             initial_delay,
@@ -92,7 +92,7 @@ class RetryPredicate(AsyncRetryPredicate[Any]):
 
 
 class NoRetryStrategy(AsyncRetryStrategy[Any]):
-    """Never tries again."""
+    """Never retries."""
 
     def can_retry(self, current_attempts: int) -> bool:
         return False
@@ -105,7 +105,7 @@ class NoRetryStrategy(AsyncRetryStrategy[Any]):
 
 
 class FixedDelayRetryStrategy(AsyncRetryStrategy[Any]):
-    """Tries so often, so long apart."""
+    """Retries a number of times, each after the same delay."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class FixedDelayRetryStrategy(AsyncRetryStrategy[Any]):
 
 
 class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[Any]):
-    """Tries so often, longer and longer apart."""
+    """Retries a number of times, each after a longer delay."""
 
     def __init__(
         self,

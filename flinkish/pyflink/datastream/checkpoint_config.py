@@ -20,7 +20,7 @@ __all__ = ["CheckpointConfig"]
 class CheckpointConfig(AbsentMethods):
     """The checkpoint settings of a job (PyFlink: ``CheckpointConfig``).
 
-    Every batch is a checkpoint, so most settings are kept and have no effect.
+    Every batch is a checkpoint, so most settings are stored without effect.
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -43,7 +43,7 @@ class CheckpointConfig(AbsentMethods):
         return CheckpointingMode[self._config.getCheckpointingConsistencyMode().name]
 
     def set_checkpointing_mode(self, checkpointing_mode: CheckpointingMode) -> CheckpointConfig:
-        """Accepted: elements count exactly once in either."""
+        """Accepted: elements count exactly once in either mode."""
         self._config.setCheckpointingConsistencyMode(CoreMode[checkpointing_mode.name])
         return self
 
@@ -52,7 +52,8 @@ class CheckpointConfig(AbsentMethods):
         return self._config.getCheckpointInterval()
 
     def set_checkpoint_interval(self, checkpoint_interval: int) -> CheckpointConfig:
-        """Start a batch, which is a checkpoint, at most every ``checkpoint_interval`` ms if a source has no end."""
+        """Start a batch, which is a checkpoint, at most every ``checkpoint_interval`` ms if a
+        source is unbounded."""
         self._config.setCheckpointInterval(checkpoint_interval)
         return self
 
@@ -103,7 +104,7 @@ class CheckpointConfig(AbsentMethods):
     def set_fail_on_checkpointing_errors(
         self, fail_on_checkpointing_errors: bool
     ) -> CheckpointConfig:
-        """``set_tolerable_checkpoint_failure_number(0)``, or any number."""
+        """``set_tolerable_checkpoint_failure_number(0)``, or with the highest number if False."""
         number = 0 if fail_on_checkpointing_errors else 2**31 - 1
         return self.set_tolerable_checkpoint_failure_number(number)
 
@@ -121,7 +122,7 @@ class CheckpointConfig(AbsentMethods):
         return self._retention
 
     def is_externalized_checkpoints_enabled(self) -> bool:
-        """Whether checkpoints were asked to stay."""
+        """Whether checkpoints may outlive the job."""
         return self._retention is not ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
 
     def is_unaligned_checkpoints_enabled(self) -> bool:

@@ -1,4 +1,4 @@
-"""Where checkpoints are, for ported jobs. Nothing of PyFlink 2 takes one of these: what counts is
+"""Where checkpoints are, for ported jobs. Nothing in PyFlink 2 takes one of these: use
 ``get_checkpoint_config().set_checkpoint_storage_dir(path)``."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class JobManagerCheckpointStorage(CheckpointStorage):
     """On the heap of Flink's JobManager (PyFlink: ``JobManagerCheckpointStorage``)."""
 
     DEFAULT_MAX_STATE_SIZE = 5 * 1024 * 1024
-    """The bytes of a state, unless others are given."""
+    """The largest size of a state in bytes, unless another is given."""
 
     def __init__(
         self, checkpoint_path: str | None = None, max_state_size: int | None = None
@@ -44,7 +44,7 @@ class FileSystemCheckpointStorage(CheckpointStorage):
     """In a directory (PyFlink: ``FileSystemCheckpointStorage``)."""
 
     MAX_FILE_STATE_THRESHOLD = 1024 * 1024
-    """The most that may be given as the size of a small file."""
+    """The highest threshold in bytes for the size of a small file."""
 
     def __init__(
         self,

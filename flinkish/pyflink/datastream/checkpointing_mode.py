@@ -1,4 +1,4 @@
-"""``CheckpointingMode``: kept for ported jobs, as each element counts exactly once anyway."""
+"""``CheckpointingMode``: accepted for ported jobs, as each element counts exactly once anyway."""
 
 from __future__ import annotations
 

@@ -123,11 +123,12 @@ class DataStreamSink(AbsentMethods):
         return self
 
     def set_uid_hash(self, uid_hash: str) -> DataStreamSink:
-        """The same by the hash."""
+        """``uid(uid_hash)``."""
         return self.uid(uid_hash)
 
     def set_parallelism(self, parallelism: int) -> DataStreamSink:
-        """Accepted for ported jobs."""
+        """Set how many tasks write to a sink of your own; for flinkish's file and Kafka sinks Spark
+        decides."""
         self._sink.setParallelism(parallelism)
         return self
 
@@ -188,7 +189,7 @@ class DataStream(AbsentMethods):
 
     @property
     def core(self) -> CoreStream[Any]:
-        """The same as flinkish's own."""
+        """The stream as flinkish's own."""
         return self._stream
 
     # ------------------------------------------------------------------ the operator itself
@@ -211,16 +212,16 @@ class DataStream(AbsentMethods):
         return self
 
     def uid(self, uid: str) -> DataStream:
-        """Give the operator an identity, by which its state is found again."""
+        """Give the operator an identity, under which its state is stored."""
         self._operator("uid").uid(uid)
         return self
 
     def set_uid_hash(self, uid_hash: str) -> DataStream:
-        """The same by the hash."""
+        """``uid(uid_hash)``."""
         return self.uid(uid_hash)
 
     def set_parallelism(self, parallelism: int) -> DataStream:
-        """With 1, run a keyed operator as one task; any other number shows in the plan only."""
+        """With 1, run a keyed operator as one task; any other number appears in the plan only."""
         self._operator("set_parallelism").setParallelism(parallelism)
         return self
 
@@ -308,7 +309,7 @@ class DataStream(AbsentMethods):
         self, func: ProcessFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
         """Call a ProcessFunction for every element."""
-        # PyFlink takes a KeyedProcessFunction too, which has neither key nor timers here
+        # PyFlink also takes a KeyedProcessFunction, which then has neither key nor timers
         user_function("process", func, ProcessFunction, KeyedProcessFunction)
         declared_type_or_none("process: output_type", output_type)
         adapter = ProcessAdapter(self._dependencies, func, output_type)
@@ -441,7 +442,7 @@ class DataStream(AbsentMethods):
         )
 
     def sink_to(self, sink: Sink | CoreSinkKind[Any]) -> DataStreamSink:
-        """Send the elements to ``sink``. It may be one of flinkish, or of your own."""
+        """Send the elements to ``sink``, which may also be one of flinkish's, or your own."""
         stream = self._stream
         if isinstance(sink, CoreSinkKind):
             return DataStreamSink(stream.sinkTo(sink))
@@ -521,11 +522,11 @@ class KeyedStream(DataStream):
 
     @property
     def keyed_core(self) -> CoreKeyedStream[Any, Any]:
-        """The same as flinkish's own."""
+        """The keyed stream as flinkish's own."""
         return self._keyed
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
-        """Combine the elements of each key; in BATCH mode only the last result comes."""
+        """Combine the elements of each key; in BATCH mode only the last result is emitted."""
         adapted: Any
         user_function("reduce", func, ReduceFunction, function="lambda a, b: a + b")
         if isinstance(func, ReduceFunction):
@@ -547,11 +548,11 @@ class KeyedStream(DataStream):
         return self._accumulated("max", position_to_max)
 
     def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
-        """The element with the least field so far."""
+        """The element with the lowest field so far."""
         return self._accumulated("min_by", position_to_min_by)
 
     def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
-        """The element with the greatest field so far."""
+        """The element with the highest field so far."""
         return self._accumulated("max_by", position_to_max_by)
 
     def _accumulated(self, kind: str, position: int | str) -> DataStream:
@@ -641,7 +642,7 @@ def _unkeyed(stream: DataStream) -> DataStream:
 
 
 class _WindowSettings(AbsentMethods):
-    """What windowed streams of both kinds set."""
+    """The settings of windowed streams of both kinds."""
 
     def __init__(self, window_assigner: WindowAssigner[Any, Any]) -> None:
         self._assigner = window_assigner
@@ -688,7 +689,7 @@ _F = TypeVar("_F", bound=Function)
 
 
 class _Windows(_WindowSettings, ABC, Generic[_F]):
-    """What windows with and without keys have in common; ``_F`` is what their functions may be."""
+    """The base of windows with and without keys; ``_F`` is the type of their functions."""
 
     _input: DataStream
     _function_kinds: tuple[type[Any], ...]
@@ -759,19 +760,19 @@ class _Windows(_WindowSettings, ABC, Generic[_F]):
 
     @abstractmethod
     def _windowed(self) -> Any:
-        """The core's windows."""
+        """The windowed stream of flinkish's own."""
 
     @abstractmethod
     def _keyed(self) -> KeyedStream:
-        """The stream by the key under which count windows are kept."""
+        """The stream partitioned by the key under which count windows are kept."""
 
     @abstractmethod
     def _pass_through(self) -> _F:
-        """A function that hands the elements of a window on."""
+        """A function that emits the elements of a window."""
 
     @abstractmethod
     def _adapted(self, function: _F, output_type: TypeInformation | None) -> Any:
-        """A window function for the core."""
+        """``function`` as a window function of flinkish's own."""
 
 
 class WindowedStream(_Windows[_Windowing]):
@@ -853,7 +854,7 @@ class AllWindowedStream(_Windows[_AllWindowing]):
 
 
 class PassThroughAll(AllWindowFunction[Any, Any, Any]):
-    """Hands the elements of a window on."""
+    """Emits the elements of a window."""
 
     def apply(self, window: Any, inputs: Any) -> Any:
         return inputs
@@ -902,7 +903,7 @@ class ConnectedStreams(AbsentMethods):
         )
 
     def map(self, func: CoMapFunction, output_type: TypeInformation | None = None) -> DataStream:
-        """Turn each element of either into one result."""
+        """Turn each element of either stream into one result."""
         user_function("map", func, CoMapFunction)
         declared_type_or_none("map: output_type", output_type)
         adapter = CoMapAdapter(self._dependencies, func, output_type)
@@ -911,7 +912,7 @@ class ConnectedStreams(AbsentMethods):
     def flat_map(
         self, func: CoFlatMapFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
-        """Turn each element of either into any number of results."""
+        """Turn each element of either stream into any number of results."""
         user_function("flat_map", func, CoFlatMapFunction)
         declared_type_or_none("flat_map: output_type", output_type)
         adapter = CoFlatMapAdapter(self._dependencies, func, output_type)
@@ -922,7 +923,7 @@ class ConnectedStreams(AbsentMethods):
         func: CoProcessFunction | KeyedCoProcessFunction,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """Call a function of both."""
+        """Call a process function for the elements of both streams."""
         user_function("process", func, CoProcessFunction, KeyedCoProcessFunction)
         declared_type_or_none("process: output_type", output_type)
         keyed = all(isinstance(s, KeyedStream) for s in (self.stream1, self.stream2))
@@ -949,7 +950,7 @@ class BroadcastStream(AbsentMethods):
 
 
 class BroadcastConnectedStream(AbsentMethods):
-    """A stream with a broadcast one (PyFlink: ``BroadcastConnectedStream``)."""
+    """A stream connected with a broadcast one (PyFlink: ``BroadcastConnectedStream``)."""
 
     def __init__(self, stream: DataStream, broadcast_stream: BroadcastStream) -> None:
         self._first = stream
@@ -961,7 +962,7 @@ class BroadcastConnectedStream(AbsentMethods):
         | KeyedBroadcastProcessFunction[Any, Any, Any, Any],
         output_type: TypeInformation | None = None,
     ) -> DataStream:
-        """Call a function of both."""
+        """Call a process function for the elements of both streams."""
         user_function("process", func, BroadcastProcessFunction, KeyedBroadcastProcessFunction)
         declared_type_or_none("process: output_type", output_type)
         adapter: Any

@@ -1,7 +1,8 @@
-"""What a job brings along for its functions: Python files, archives, requirements, job parameters.
+"""The dependencies that a job ships with its functions: Python files, archives, requirements, job
+parameters.
 
-They travel with the functions, as bytes, and are unpacked once in each worker, before the functions that
-may import them are unpickled.
+They are shipped with the functions, as bytes, and are unpacked once in each worker, before the
+functions that may import them are unpickled.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class PythonDependencies:
         self._directory: Path | None = None
 
     def add_file(self, path: str) -> None:
-        """Let functions import a module, a package or what a zip file holds."""
+        """Let functions import a module, a package or the contents of a zip file."""
         self._files.append(_existing("add_python_file", path))
         self._packed = None
 
@@ -51,14 +52,14 @@ class PythonDependencies:
         self._packed = None
 
     def set_requirements(self, path: str, cached: str | None) -> None:
-        """Let functions import what a file of requirements lists."""
+        """Let functions import the packages that a requirements file lists."""
         directory = None if cached is None else _existing("set_python_requirements", cached)
         self._requirements = _existing("set_python_requirements", path), directory
         self._packed = None
 
     @property
     def empty(self) -> bool:
-        """Whether functions go without."""
+        """Whether functions have no dependencies."""
         return not (self._files or self._archives or self._requirements or self._packed)
 
     def inside(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,14 +123,14 @@ def _zipped(directory: Path) -> bytes:
     with zipfile.ZipFile(data, "w") as archive:
         for file in sorted(directory.rglob("*")):
             if file.is_file() and file.suffix != ".pyc":
-                # Without its time of change, so that the same files are the same bytes
+                # Without the modification time, so that the same files give the same bytes
                 info = zipfile.ZipInfo(str(file.relative_to(directory)))
                 archive.writestr(info, file.read_bytes())
     return data.getvalue()
 
 
 def _installed(requirements: Path, cached: Path | None) -> bytes:
-    """What ``requirements`` lists, installed and packed."""
+    """The packages that ``requirements`` lists, installed and packed."""
     with tempfile.TemporaryDirectory() as target:
         command = [
             sys.executable,

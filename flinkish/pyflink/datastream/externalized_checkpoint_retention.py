@@ -1,4 +1,4 @@
-"""``ExternalizedCheckpointRetention``: when a directory of checkpoints is removed."""
+"""``ExternalizedCheckpointRetention``: when the directory of checkpoints is removed."""
 
 from __future__ import annotations
 

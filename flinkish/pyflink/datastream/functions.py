@@ -120,11 +120,11 @@ class RuntimeContext(KeyedStateStore):
         return self._context.getTaskInfo().getTaskNameWithSubtasks()
 
     def get_job_parameter(self, key: str, default_value: str) -> str:
-        """The global job parameter of that key."""
+        """The global job parameter of that key, ``default_value`` if there is none."""
         return self._job_parameters.get(key, default_value)
 
     def get_metrics_group(self) -> MetricGroup:
-        """Registers metrics."""
+        """The metrics of the operator."""
         return MetricGroup(self._context.getMetricGroup())
 
 
@@ -135,7 +135,7 @@ class Function(ABC):
         """Called before the first element."""
 
     def close(self) -> None:
-        """Called after the last."""
+        """Called after the last element."""
 
 
 class MapFunction(Function):
@@ -203,7 +203,7 @@ class AggregateFunction(Function):
 
     @abstractmethod
     def merge(self, acc_a: Any, acc_b: Any) -> Any:
-        """Both accumulators in one."""
+        """Both accumulators combined into one."""
 
 
 class KeySelector(Function):
@@ -238,11 +238,11 @@ class Partitioner(Function):
 
 
 class SourceFunction:
-    """A source of Java's, which flinkish cannot run."""
+    """A source in Java, which flinkish cannot run."""
 
 
 class SinkFunction:
-    """A sink of Java's, which flinkish cannot run."""
+    """A sink in Java, which flinkish cannot run."""
 
 
 # ---------------------------------------------------------------------- process functions
@@ -276,7 +276,7 @@ class KeyedTimerContext(KeyedElementContext):
     """The context of a timer (PyFlink: ``KeyedProcessFunction.OnTimerContext``)."""
 
     def time_domain(self) -> TimeDomain:
-        """The time that the timer goes by."""
+        """The time domain of the timer."""
         return TimeDomain[self._context.timeDomain().name]
 
 
@@ -417,7 +417,7 @@ class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
 
 
 class BaseBroadcastContext(AbsentMethods):
-    """What the contexts of functions with broadcast state have in common (PyFlink:
+    """The base of the contexts of functions with broadcast state (PyFlink:
     ``BaseBroadcastProcessFunction.BaseContext``)."""
 
     def __init__(self, context: CoreBroadcastContext | CoreBroadcastReadOnlyContext) -> None:
@@ -459,7 +459,8 @@ class ReadOnlyContext(BaseBroadcastContext):
 
 
 class KeyedReadOnlyContext(ReadOnlyContext):
-    """The same with a key (PyFlink: ``KeyedBroadcastProcessFunction.ReadOnlyContext``)."""
+    """The context of an element of a keyed stream (PyFlink:
+    ``KeyedBroadcastProcessFunction.ReadOnlyContext``)."""
 
     def timer_service(self) -> TimerService:
         """The current times and the timers."""
@@ -474,7 +475,7 @@ class KeyedBroadcastTimerContext(KeyedReadOnlyContext):
     """The context of a timer (PyFlink: ``KeyedBroadcastProcessFunction.OnTimerContext``)."""
 
     def time_domain(self) -> TimeDomain:
-        """The time that the timer goes by."""
+        """The time domain of the timer."""
         return TimeDomain[self._context.timeDomain().name]
 
 
@@ -521,14 +522,14 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
 
 
 class AsyncFunction(Function, Generic[IN, OUT]):
-    """Looks values up without waiting for each (PyFlink: ``AsyncFunction``)."""
+    """Looks up values for many elements at once (PyFlink: ``AsyncFunction``)."""
 
     @abstractmethod
     def async_invoke(self, value: IN) -> Awaitable[list[OUT]]:
-        """Write it as ``async def``: the results for ``value`` as a list."""
+        """Implement it as ``async def``, which returns the results for ``value`` as a list."""
 
     def timeout(self, value: IN) -> list[OUT]:
-        """Called for an element that took too long: its results instead."""
+        """Called for an element that took too long; returns its results instead."""
         raise TimeoutError(f"Async function call has timed out for input: {value}")
 
 

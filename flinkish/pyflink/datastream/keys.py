@@ -1,4 +1,5 @@
-"""Keys of any value that pickles: what flinkish cannot hash is a key by its pickle."""
+"""Keys of any value that can be pickled: one that flinkish cannot hash is represented by its
+pickle."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ _PLAIN = frozenset({str, int, bool, bytes, type(None)})
 
 @dataclass(frozen=True)
 class PickledKey:
-    """A key by its pickle."""
+    """A key represented by its pickle."""
 
     data: bytes
 
 
 def key_of_state(key: Any) -> Any:
-    """``key`` as state knows it."""
+    """``key`` as state uses it."""
     if type(key) in _PLAIN:
         return key
     try:
@@ -32,5 +33,5 @@ def key_of_state(key: Any) -> Any:
 
 
 def key_of_user(key: Any) -> Any:
-    """``key`` as the user's functions know it."""
+    """``key`` as the user's functions see it."""
     return unpickled(key.data) if type(key) is PickledKey else key

@@ -13,7 +13,8 @@ from flinkish.pyflink.common.typeinfo import RowTypeInfo, TypeInformation, Types
 
 
 class OutputTag(AbsentMethods):
-    """Names a side output (PyFlink: ``OutputTag``). A list of types stands for a row of those."""
+    """Names a side output (PyFlink: ``OutputTag``). A list of types stands for a row of these
+    types."""
 
     def __init__(
         self, tag_id: str, type_info: TypeInformation | Sequence[TypeInformation] | None = None
@@ -28,5 +29,5 @@ class OutputTag(AbsentMethods):
 
     @property
     def core(self) -> CoreTag[Any]:
-        """The same for flinkish's own streams."""
+        """The tag for flinkish's own streams."""
         return CoreTag(self.tag_id, self.type_info.core)

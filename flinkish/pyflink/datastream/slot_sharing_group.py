@@ -1,4 +1,4 @@
-"""Slot sharing groups, kept for ported jobs: Spark has no slots."""
+"""Slot sharing groups, accepted for ported jobs: Spark has no slots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MemorySize(AbsentMethods):
 
     @staticmethod
     def of_mebi_bytes(mebi_bytes: int) -> MemorySize:
-        """So many MiB."""
+        """A size of ``mebi_bytes`` MiB."""
         return MemorySize(mebi_bytes << 20)
 
     def get_bytes(self) -> int:
@@ -28,19 +28,19 @@ class MemorySize(AbsentMethods):
         return self.bytes_size
 
     def get_kibi_bytes(self) -> int:
-        """In KiB."""
+        """The size in whole KiB."""
         return self.bytes_size >> 10
 
     def get_mebi_bytes(self) -> int:
-        """In MiB."""
+        """The size in whole MiB."""
         return self.bytes_size >> 20
 
     def get_gibi_bytes(self) -> int:
-        """In GiB."""
+        """The size in whole GiB."""
         return self.bytes_size >> 30
 
     def get_tebi_bytes(self) -> int:
-        """In TiB."""
+        """The size in whole TiB."""
         return self.bytes_size >> 40
 
     def __lt__(self, other: MemorySize) -> bool:
@@ -62,39 +62,39 @@ class SlotSharingGroupBuilder:
         self._external: dict[str, float] = {}
 
     def set_cpu_cores(self, cpu_cores: float) -> SlotSharingGroupBuilder:
-        """Ask for so many cores."""
+        """Request ``cpu_cores`` cores."""
         self._cpu_cores = cpu_cores
         return self
 
     def set_task_heap_memory(self, task_heap_memory: MemorySize) -> SlotSharingGroupBuilder:
-        """Ask for so much memory."""
+        """Request heap memory."""
         self._heap = task_heap_memory
         return self
 
     def set_task_heap_memory_mb(self, task_heap_memory_mb: int) -> SlotSharingGroupBuilder:
-        """Ask for so much memory."""
+        """Request heap memory, in MiB."""
         return self.set_task_heap_memory(MemorySize.of_mebi_bytes(task_heap_memory_mb))
 
     def set_task_off_heap_memory(self, task_off_heap_memory: MemorySize) -> SlotSharingGroupBuilder:
-        """Ask for so much memory off the heap."""
+        """Request off-heap memory."""
         self._off_heap = task_off_heap_memory
         return self
 
     def set_task_off_heap_memory_mb(self, task_off_heap_memory_mb: int) -> SlotSharingGroupBuilder:
-        """Ask for so much memory off the heap."""
+        """Request off-heap memory, in MiB."""
         return self.set_task_off_heap_memory(MemorySize.of_mebi_bytes(task_off_heap_memory_mb))
 
     def set_managed_memory(self, managed_memory: MemorySize) -> SlotSharingGroupBuilder:
-        """Ask for so much managed memory."""
+        """Request managed memory."""
         self._managed = managed_memory
         return self
 
     def set_managed_memory_mb(self, managed_memory_mb: int) -> SlotSharingGroupBuilder:
-        """Ask for so much managed memory."""
+        """Request managed memory, in MiB."""
         return self.set_managed_memory(MemorySize.of_mebi_bytes(managed_memory_mb))
 
     def set_external_resource(self, name: str, value: float) -> SlotSharingGroupBuilder:
-        """Ask for so much of another resource, such as GPUs."""
+        """Request ``value`` units of another resource, such as GPUs."""
         self._external[name] = value
         return self
 

@@ -36,31 +36,31 @@ class StateTtlConfigBuilder:
         self._builder = builder
 
     def set_update_type(self, update_type: StateTtlConfig.UpdateType) -> StateTtlConfigBuilder:
-        """Set which accesses renew it."""
+        """Set which accesses renew an entry."""
         self._builder = self._builder.setUpdateType(update_type)
         return self
 
     def update_ttl_on_create_and_write(self) -> StateTtlConfigBuilder:
-        """Writing renews it."""
+        """Creating and writing renews an entry."""
         return self.set_update_type(StateTtlConfig.UpdateType.OnCreateAndWrite)
 
     def update_ttl_on_read_and_write(self) -> StateTtlConfigBuilder:
-        """Reading and writing renew it."""
+        """Reading and writing renews an entry."""
         return self.set_update_type(StateTtlConfig.UpdateType.OnReadAndWrite)
 
     def set_state_visibility(
         self, state_visibility: StateTtlConfig.StateVisibility
     ) -> StateTtlConfigBuilder:
-        """Set whether what has expired is returned."""
+        """Set whether reads return expired entries."""
         self._builder = self._builder.setStateVisibility(state_visibility)
         return self
 
     def return_expired_if_not_cleaned_up(self) -> StateTtlConfigBuilder:
-        """Return what has expired until it is removed."""
+        """Reads return expired entries until they are removed."""
         return self.set_state_visibility(StateTtlConfig.StateVisibility.ReturnExpiredIfNotCleanedUp)
 
     def never_return_expired(self) -> StateTtlConfigBuilder:
-        """Return nothing that has expired."""
+        """Reads never return expired entries."""
         return self.set_state_visibility(StateTtlConfig.StateVisibility.NeverReturnExpired)
 
     def set_ttl_time_characteristic(
@@ -79,19 +79,19 @@ class StateTtlConfigBuilder:
         return self
 
     def disable_cleanup_in_background(self) -> StateTtlConfigBuilder:
-        """Remove only what is read."""
+        """Remove expired entries only when they are accessed."""
         self._builder = self._builder.disableCleanupInBackground()
         return self
 
     def cleanup_full_snapshot(self) -> StateTtlConfigBuilder:
-        """Accepted, as flinkish's own builder has it."""
+        """Accepted, without effect, as in flinkish's own builder."""
         self._builder = self._builder.cleanupFullSnapshot()
         return self
 
     def cleanup_incrementally(
         self, cleanup_size: int, run_cleanup_for_every_record: bool
     ) -> StateTtlConfigBuilder:
-        """Accepted, as flinkish's own builder has it."""
+        """Accepted, without effect, as in flinkish's own builder."""
         self._builder = self._builder.cleanupIncrementally(
             cleanup_size, run_cleanup_for_every_record
         )
@@ -100,7 +100,7 @@ class StateTtlConfigBuilder:
     def cleanup_in_rocksdb_compact_filter(
         self, query_time_after_num_entries: int, periodic_compaction_time: Time | None = None
     ) -> StateTtlConfigBuilder:
-        """Accepted, as flinkish's own builder has it."""
+        """Accepted, without effect, as in flinkish's own builder."""
         self._builder = self._builder.cleanupInRocksdbCompactFilter(query_time_after_num_entries)
         return self
 
@@ -122,7 +122,7 @@ class StateTtlConfig(AbsentMethods):
 
     @property
     def core(self) -> core_ttl.StateTtlConfig:
-        """The same for flinkish's own descriptors."""
+        """The configuration for flinkish's own descriptors."""
         return self._config
 
     @staticmethod
@@ -144,11 +144,11 @@ class StateTtlConfig(AbsentMethods):
         return self._config.getTtlTimeCharacteristic()
 
     def get_update_type(self) -> UpdateType:
-        """Which accesses renew it."""
+        """Which accesses renew an entry."""
         return self._config.getUpdateType()
 
     def get_state_visibility(self) -> StateVisibility:
-        """Whether what has expired is returned."""
+        """Whether reads return expired entries."""
         return self._config.getStateVisibility()
 
 
@@ -186,7 +186,7 @@ class ValueStateDescriptor(StateDescriptor):
 
     @property
     def core(self) -> core.ValueStateDescriptor[Any]:
-        """The same for flinkish's own context."""
+        """The descriptor for flinkish's own context."""
         descriptor: core.ValueStateDescriptor[Any] = self._expiring(
             core.ValueStateDescriptor(self.name)
         )
@@ -201,7 +201,7 @@ class ListStateDescriptor(StateDescriptor):
 
     @property
     def core(self) -> core.ListStateDescriptor[Any]:
-        """The same for flinkish's own context."""
+        """The descriptor for flinkish's own context."""
         descriptor: core.ListStateDescriptor[Any] = self._expiring(
             core.ListStateDescriptor(self.name)
         )
@@ -220,7 +220,7 @@ class MapStateDescriptor(StateDescriptor):
 
     @property
     def core(self) -> core.MapStateDescriptor[Any, Any]:
-        """The same for flinkish's own context."""
+        """The descriptor for flinkish's own context."""
         descriptor: core.MapStateDescriptor[Any, Any] = self._expiring(
             core.MapStateDescriptor(self.name)
         )
@@ -247,7 +247,7 @@ class ReducingStateDescriptor(StateDescriptor):
 
     @property
     def core(self) -> core.ReducingStateDescriptor[Any]:
-        """The same for flinkish's own context."""
+        """The descriptor for flinkish's own context."""
         reduce, convert = self._reduce, self.type_info.converted
         descriptor: core.ReducingStateDescriptor[Any] = self._expiring(
             core.ReducingStateDescriptor(self.name, lambda a, b: convert(reduce(a, b)))
@@ -270,7 +270,7 @@ class AggregatingStateDescriptor(StateDescriptor):
 
     @property
     def core(self) -> core.AggregatingStateDescriptor[Any, Any, Any]:
-        """The same for flinkish's own context."""
+        """The descriptor for flinkish's own context."""
         function = AggregateAdapter(self._function, self.type_info)
         descriptor: core.AggregatingStateDescriptor[Any, Any, Any] = self._expiring(
             core.AggregatingStateDescriptor(self.name, function)
@@ -311,7 +311,7 @@ class State(ABC):
 
     @abstractmethod
     def clear(self) -> None:
-        """Remove what is kept of the key."""
+        """Remove the entry of the current key."""
 
 
 class AppendingState(State, Generic[IN, OUT]):
@@ -319,7 +319,7 @@ class AppendingState(State, Generic[IN, OUT]):
 
     @abstractmethod
     def get(self) -> OUT:
-        """What came of the values that were added."""
+        """The list, reduction or aggregate of the values added."""
 
     @abstractmethod
     def add(self, value: IN) -> None:
@@ -327,7 +327,7 @@ class AppendingState(State, Generic[IN, OUT]):
 
 
 class MergingState(AppendingState[IN, OUT]):
-    """One whose windows can merge (PyFlink: ``MergingState``)."""
+    """A state that can be merged when windows merge (PyFlink: ``MergingState``)."""
 
 
 class ValueState(State, Generic[T]):
@@ -449,7 +449,7 @@ class MapState(State, Generic[K, V]):
 
 
 class ReducingState(MergingState[T, T]):
-    """The reduction of what was added, for each key (PyFlink: ``ReducingState``)."""
+    """The reduction of all values added, for each key (PyFlink: ``ReducingState``)."""
 
     def __init__(self, state: core.ReducingState[Any], type_info: TypeInformation) -> None:
         self._state = state
@@ -470,7 +470,7 @@ class ReducingState(MergingState[T, T]):
 
 
 class AggregatingState(MergingState[IN, OUT]):
-    """The aggregate of what was added, for each key (PyFlink: ``AggregatingState``)."""
+    """The aggregate of all values added, for each key (PyFlink: ``AggregatingState``)."""
 
     def __init__(self, state: core.AggregatingState[Any, Any]) -> None:
         self._state = state

@@ -1,4 +1,4 @@
-"""State backends, kept for ported jobs: state is in Spark's state store, always."""
+"""State backends, accepted for ported jobs: state is always in Spark's state store."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PredefinedOptions(Enum):
 
 
 class EmbeddedRocksDBStateBackend(StateBackend):
-    """State in RocksDB (PyFlink: ``EmbeddedRocksDBStateBackend``). What is set is kept without effect."""
+    """State in RocksDB (PyFlink: ``EmbeddedRocksDBStateBackend``). Its settings have no effect."""
 
     def __init__(self, enable_incremental_checkpointing: bool | None = None) -> None:
         self._incremental = bool(enable_incremental_checkpointing)

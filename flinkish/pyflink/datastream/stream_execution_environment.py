@@ -1,4 +1,4 @@
-"""``StreamExecutionEnvironment``: makes the sources of a job, and runs it."""
+"""``StreamExecutionEnvironment``: creates the sources of a job, and runs it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class StreamExecutionEnvironment(AbsentMethods):
 
     @property
     def core(self) -> CoreEnvironment:
-        """The same as flinkish's own."""
+        """The environment as flinkish's own."""
         return self._core
 
     def set_local_execution(self, enabled: bool = True) -> StreamExecutionEnvironment:
@@ -83,7 +83,7 @@ class StreamExecutionEnvironment(AbsentMethods):
         return self._config
 
     def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
-        """How many tasks keyed operators run in."""
+        """Set the number of tasks of keyed operators."""
         self._core.setParallelism(parallelism)
         return self
 
@@ -115,7 +115,7 @@ class StreamExecutionEnvironment(AbsentMethods):
         return self
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
-        """Whether a job runs as a stream or as a batch, with only final results (flinkish:
+        """Set whether a job runs as a stream, or as a batch with only final results (flinkish:
         ``setRuntimeMode``)."""
         fix = "Pass one such as RuntimeExecutionMode.BATCH."
         instance("set_runtime_mode", execution_mode, RuntimeExecutionMode, fix)
@@ -132,7 +132,7 @@ class StreamExecutionEnvironment(AbsentMethods):
         return self._core.getBufferTimeout()
 
     def disable_operator_chaining(self) -> StreamExecutionEnvironment:
-        """Accepted for ported jobs: operators are chained still."""
+        """Accepted for ported jobs: operators stay chained."""
         self._core.disableOperatorChaining()
         return self
 
@@ -151,8 +151,9 @@ class StreamExecutionEnvironment(AbsentMethods):
     def enable_checkpointing(
         self, interval: int, mode: CheckpointingMode | None = None
     ) -> StreamExecutionEnvironment:
-        """Take a checkpoint at most every ``interval`` ms: every batch is one, so that is how often a batch of an unbounded
-        job starts. ``set_checkpoint_directory`` keeps them."""
+        """Take a checkpoint at most every ``interval`` ms: every batch is one, so this is the least
+        time between the starts of two batches of an unbounded job. ``set_checkpoint_directory``
+        makes checkpoints outlive the job."""
         if isinstance(interval, str):
             raise InvalidProgramError(
                 f"enable_checkpointing: {interval!r} is no interval in ms. A directory that keeps"
@@ -164,7 +165,8 @@ class StreamExecutionEnvironment(AbsentMethods):
         return self
 
     def set_checkpoint_directory(self, directory: str) -> StreamExecutionEnvironment:
-        """Keep checkpoints in that directory, to go on from there (flinkish: ``enableCheckpointing``)."""
+        """Keep checkpoints in that directory, and continue from there (flinkish:
+        ``enableCheckpointing``)."""
         self._core.enableCheckpointing(directory)
         return self
 
@@ -216,11 +218,11 @@ class StreamExecutionEnvironment(AbsentMethods):
         self._core.setRestartStrategy(strategy.core)
 
     def get_restart_strategy(self) -> RestartStrategyConfiguration:
-        """The strategy that was set, or that the options say."""
+        """The strategy that was set, directly or by options."""
         return RestartStrategyConfiguration(self._core.getRestartStrategy())
 
     def set_state_backend(self, state_backend: StateBackend) -> StreamExecutionEnvironment:
-        """Accepted: state is in Spark's state store, always."""
+        """Accepted: state is always in Spark's state store."""
         self._backend = state_backend
         return self
 
@@ -229,7 +231,7 @@ class StreamExecutionEnvironment(AbsentMethods):
         return self._backend
 
     def configure(self, configuration: Configuration) -> None:
-        """Apply the options that flinkish knows; others are kept without effect."""
+        """Apply the options that flinkish knows; others have no effect."""
         fix = "Pass one such as Configuration().set_string(key, value)."
         instance("configure", configuration, Configuration, fix)
         for key, value in configuration.to_dict().items():
@@ -281,13 +283,14 @@ class StreamExecutionEnvironment(AbsentMethods):
     # ------------------------------------------------------------------ dependencies
 
     def add_python_file(self, file_path: str) -> None:
-        """Let functions import a module, a package or what a zip file holds."""
+        """Let functions import a module, a package or the contents of a zip file."""
         self.dependencies.add_file(file_path)
 
     def set_python_requirements(
         self, requirements_file_path: str, requirements_cache_dir: str | None = None
     ) -> None:
-        """Let functions import what a file of requirements lists, which pip installs for the job."""
+        """Let functions import the packages that a requirements file lists; pip installs them for
+        the job."""
         self.dependencies.set_requirements(requirements_file_path, requirements_cache_dir)
 
     def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
@@ -298,10 +301,10 @@ class StreamExecutionEnvironment(AbsentMethods):
         """Accepted: set PYSPARK_PYTHON before the SparkSession is built."""
 
     def add_jars(self, *jars_path: str) -> None:
-        """Accepted: nothing of Java's runs."""
+        """Accepted, without effect: no Java code runs."""
 
     def add_classpaths(self, *classpaths: str) -> None:
-        """Accepted: nothing of Java's runs."""
+        """Accepted, without effect: no Java code runs."""
 
     # ------------------------------------------------------------------ sources
 
@@ -322,7 +325,8 @@ class StreamExecutionEnvironment(AbsentMethods):
         source_name: str,
         type_info: TypeInformation | None = None,
     ) -> DataStream:
-        """A stream of a source, with timestamps and watermarks. It may be one of flinkish, or of your own."""
+        """A stream of a source, with timestamps and watermarks. The source may also be one of
+        flinkish's, or your own."""
         fix = (
             "Pass one such as FileSource..., or one of flinkish's or derived from flinkish.Source."
         )
@@ -412,7 +416,7 @@ _RESTART_ALIASES = {"restart-strategy": "restart-strategy.type"}
 
 
 def _restart_value(option: str, value: str) -> str | int | float:
-    """The value of one of the options of restart strategies, which are texts here."""
+    """The value of an option of restart strategies, converted from text."""
     if option.endswith(".type"):
         return value
     if option.endswith(("-multiplier", "-factor")):
@@ -423,7 +427,7 @@ def _restart_value(option: str, value: str) -> str | int | float:
 
 
 def _millis(text: str) -> int:
-    """A length of time as Flink's options have it, such as ``1 min``, in ms."""
+    """A length of time as Flink's options write it, such as ``1 min``, in ms."""
     found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", text)
     unit = "ms" if found is None else found.group(2) or "ms"
     if unit not in _UNITS:

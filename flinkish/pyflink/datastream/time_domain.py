@@ -1,4 +1,4 @@
-"""``TimeDomain``: the time that a timer goes by."""
+"""``TimeDomain``: whether a timer is in event time or in processing time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class TimeDomain(Enum):
-    """The time that a timer goes by (PyFlink: ``TimeDomain``)."""
+    """Whether a timer is in event time or in processing time (PyFlink: ``TimeDomain``)."""
 
     EVENT_TIME = 0
     PROCESSING_TIME = 1

@@ -1,4 +1,4 @@
-"""``ResultTypeQueryable``; all else of PyFlink's module is for its JVM, and the names say so."""
+"""``ResultTypeQueryable``; the other names of PyFlink's module are for its JVM, and say so."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flinkish.pyflink.common.typeinfo import TypeInformation
 
 
 class ResultTypeQueryable(ABC):
-    """Knows the type of what it gives (PyFlink: ``ResultTypeQueryable``)."""
+    """Knows the type of the elements it emits (PyFlink: ``ResultTypeQueryable``)."""
 
     @abstractmethod
     def get_produced_type(self) -> TypeInformation:

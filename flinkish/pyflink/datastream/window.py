@@ -1,5 +1,5 @@
-"""Windows, window assigners and triggers: flinkish's own under PyFlink's names, and adapters for those that
-a job defines."""
+"""Windows, window assigners and triggers: flinkish's own under PyFlink's names, and adapters for
+those defined by a job."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TimeWindow(core_windows.TimeWindow):
         return core_windows.TimeWindow.getWindowStartWithOffset(timestamp, offset, window_size)
 
     def cover(self, other: core_windows.TimeWindow) -> TimeWindow:
-        """The least window that holds both."""
+        """The smallest window that contains both."""
         return TimeWindow(min(self.start, other.start), max(self.end, other.end))
 
     @staticmethod
@@ -66,7 +66,7 @@ class TimeWindow(core_windows.TimeWindow):
 
 
 class CountWindow(Window):
-    """A window of so many elements (PyFlink: ``CountWindow``)."""
+    """A window of a number of elements (PyFlink: ``CountWindow``)."""
 
     def __init__(self, id: int) -> None:  # noqa: A002 - PyFlink's name
         self.id = id
@@ -85,7 +85,7 @@ class CountWindow(Window):
 
 
 class GlobalWindow(core_windows.GlobalWindow):
-    """The one window of all elements (PyFlink: ``GlobalWindow``)."""
+    """The window that contains every element (PyFlink: ``GlobalWindow``)."""
 
     def max_timestamp(self) -> int:
         """The last timestamp that belongs to it."""
@@ -93,7 +93,7 @@ class GlobalWindow(core_windows.GlobalWindow):
 
 
 def window_of_user(window: core_windows.Window) -> Any:
-    """``window`` as the user's functions know it."""
+    """``window`` as the user's functions see it."""
     if type(window) is core_windows.TimeWindow:
         return TimeWindow(window.start, window.end)
     return GlobalWindow() if type(window) is core_windows.GlobalWindow else window
@@ -103,7 +103,7 @@ def window_of_user(window: core_windows.Window) -> Any:
 
 
 class TriggerResult(Enum):
-    """What a trigger decides (PyFlink: ``TriggerResult``)."""
+    """A trigger's decision (PyFlink: ``TriggerResult``)."""
 
     CONTINUE = (False, False)
     FIRE_AND_PURGE = (True, True)
@@ -115,7 +115,7 @@ class TriggerResult(Enum):
         return self.value[0]
 
     def is_purge(self) -> bool:
-        """Whether its elements go."""
+        """Whether its elements are dropped."""
         return self.value[1]
 
 
@@ -127,7 +127,7 @@ class TriggerContext:
 
     @property
     def core(self) -> core_triggers.TriggerContext:
-        """The same for flinkish's own triggers."""
+        """The context for flinkish's own triggers."""
         return self._context
 
     def get_current_processing_time(self) -> int:
@@ -139,15 +139,15 @@ class TriggerContext:
         return self._context.getCurrentWatermark()
 
     def get_metric_group(self) -> MetricGroup:
-        """Registers metrics."""
+        """The metrics of the window operator."""
         return MetricGroup(self._context.getMetricGroup())
 
     def register_processing_time_timer(self, time: int) -> None:
-        """Call ``on_processing_time`` at ``time``."""
+        """Call ``on_processing_time`` when the clock reaches ``time`` (ms)."""
         self._context.registerProcessingTimeTimer(time)
 
     def register_event_time_timer(self, time: int) -> None:
-        """Call ``on_event_time`` at ``time``."""
+        """Call ``on_event_time`` when the watermark reaches ``time`` (ms)."""
         self._context.registerEventTimeTimer(time)
 
     def delete_processing_time_timer(self, time: int) -> None:
@@ -191,7 +191,7 @@ class Trigger(ABC, Generic[T, W]):
 
     @property
     def core(self) -> core_triggers.Trigger[Any, Any]:
-        """The same for flinkish's own windows."""
+        """The trigger for flinkish's own windows."""
         return TriggerAdapter(self)
 
     @abstractmethod
@@ -209,11 +209,11 @@ class Trigger(ABC, Generic[T, W]):
         """Called when an event-time timer is due."""
 
     def can_merge(self) -> bool:
-        """Whether it works with windows that merge."""
+        """Whether the trigger supports windows that merge."""
         return False
 
     def on_merge(self, window: W, ctx: OnMergeContext) -> None:
-        """Called when windows were merged to ``window``."""
+        """Called when windows have been merged into ``window``."""
 
     @abstractmethod
     def clear(self, window: W, ctx: TriggerContext) -> None:
@@ -221,7 +221,7 @@ class Trigger(ABC, Generic[T, W]):
 
 
 class TriggerAdapter(core_triggers.Trigger[Any, Any]):
-    """A trigger that a job defines."""
+    """A trigger defined by a job."""
 
     def __init__(self, trigger: Trigger[Any, Any]) -> None:
         self._trigger = shippable(trigger)
@@ -319,7 +319,7 @@ class ProcessingTimeTrigger(BuiltInTrigger):
 
 
 class ContinuousEventTimeTrigger(BuiltInTrigger):
-    """Fires again and again by the watermark."""
+    """Fires at every interval of event time, and at the end of the window."""
 
     def __init__(self, interval: int) -> None:
         super().__init__(core_triggers.ContinuousEventTimeTrigger.of(interval))
@@ -333,7 +333,7 @@ class ContinuousEventTimeTrigger(BuiltInTrigger):
 
 
 class ContinuousProcessingTimeTrigger(BuiltInTrigger):
-    """Fires again and again by the clock."""
+    """Fires at every interval of processing time, and at the end of the window."""
 
     def __init__(self, interval: int) -> None:
         super().__init__(core_triggers.ContinuousProcessingTimeTrigger.of(interval))
@@ -347,19 +347,19 @@ class ContinuousProcessingTimeTrigger(BuiltInTrigger):
 
 
 class CountTrigger(BuiltInTrigger):
-    """Fires after so many elements."""
+    """Fires after every ``window_size`` elements."""
 
     def __init__(self, window_size: int) -> None:
         super().__init__(core_triggers.CountTrigger.of(window_size))
 
     @staticmethod
     def of(window_size: int) -> CountTrigger:
-        """The trigger of so many elements."""
+        """A trigger that fires after every ``window_size`` elements."""
         return CountTrigger(window_size)
 
 
 class PurgingTrigger(BuiltInTrigger):
-    """Fires as another does, and drops the elements then."""
+    """Fires when its nested trigger does, and then drops the elements."""
 
     def __init__(self, nested_trigger: Trigger[Any, Any]) -> None:
         fix = "Pass one such as CountTrigger.of(3)."
@@ -368,7 +368,7 @@ class PurgingTrigger(BuiltInTrigger):
 
     @staticmethod
     def of(nested_trigger: Trigger[Any, Any]) -> PurgingTrigger:
-        """The trigger around that one."""
+        """``nested_trigger``, but purging whenever it fires."""
         return PurgingTrigger(nested_trigger)
 
 
@@ -390,7 +390,7 @@ class WindowAssignerContext:
 
     @property
     def core(self) -> core_assigners.WindowAssignerContext:
-        """The same for flinkish's own assigners."""
+        """The context for flinkish's own assigners."""
         return self._context
 
     def get_current_processing_time(self) -> int:
@@ -412,7 +412,7 @@ class WindowAssigner(ABC, Generic[T, W]):
 
     @property
     def core(self) -> core_assigners.WindowAssigner[Any, Any]:
-        """The same for flinkish's own streams."""
+        """The assigner for flinkish's own streams."""
         return AssignerAdapter(self)
 
     @abstractmethod
@@ -442,7 +442,7 @@ class MergeCallback:
 
     @property
     def core(self) -> core_assigners.MergeCallback[Any]:
-        """The same for flinkish's own windows."""
+        """The callback for flinkish's own windows."""
         return self._callback
 
     def merge(self, to_be_merged: Iterable[Any], merge_result: Any) -> None:
@@ -465,7 +465,7 @@ class MergingWindowAssigner(WindowAssigner[T, W]):
 
 
 class AssignerAdapter(core_assigners.WindowAssigner[Any, Any]):
-    """An assigner that a job defines."""
+    """An assigner defined by a job."""
 
     def __init__(self, assigner: WindowAssigner[Any, Any]) -> None:
         self._assigner: Any = shippable(assigner)
@@ -485,7 +485,7 @@ class AssignerAdapter(core_assigners.WindowAssigner[Any, Any]):
 
 
 class MergingAssignerAdapter(AssignerAdapter, core_assigners.MergingWindowAssigner[Any, Any]):
-    """An assigner of windows that merge, which a job defines."""
+    """An assigner of merging windows, defined by a job."""
 
     def mergeWindows(
         self, windows: Sequence[Any], callback: core_assigners.MergeCallback[Any]
@@ -525,7 +525,7 @@ def _offset(subject: str, offset: Time | None) -> int:
 
 
 class TumblingEventTimeWindows(BuiltInAssigner):
-    """Windows side by side, by timestamps."""
+    """Tumbling windows by timestamps."""
 
     def __init__(self, size: int, offset: int) -> None:
         super().__init__(core_assigners.TumblingEventTimeWindows.of(size, offset))
@@ -540,7 +540,7 @@ class TumblingEventTimeWindows(BuiltInAssigner):
 
 
 class TumblingProcessingTimeWindows(BuiltInAssigner):
-    """Windows side by side, by the clock."""
+    """Tumbling windows by the clock."""
 
     def __init__(self, size: int, offset: int) -> None:
         super().__init__(core_assigners.TumblingProcessingTimeWindows.of(size, offset))
@@ -555,7 +555,7 @@ class TumblingProcessingTimeWindows(BuiltInAssigner):
 
 
 class SlidingEventTimeWindows(BuiltInAssigner):
-    """Windows that overlap, by timestamps."""
+    """Sliding windows by timestamps."""
 
     def __init__(self, size: int, slide: int, offset: int) -> None:
         super().__init__(core_assigners.SlidingEventTimeWindows.of(size, slide, offset))
@@ -571,7 +571,7 @@ class SlidingEventTimeWindows(BuiltInAssigner):
 
 
 class SlidingProcessingTimeWindows(BuiltInAssigner):
-    """Windows that overlap, by the clock."""
+    """Sliding windows by the clock."""
 
     def __init__(self, size: int, slide: int, offset: int) -> None:
         super().__init__(core_assigners.SlidingProcessingTimeWindows.of(size, slide, offset))
@@ -587,7 +587,7 @@ class SlidingProcessingTimeWindows(BuiltInAssigner):
 
 
 class SessionWindowTimeGapExtractor(ABC):
-    """Gives the gap after an element, in ms (PyFlink: ``SessionWindowTimeGapExtractor``)."""
+    """Reads the session gap from an element, in ms (PyFlink: ``SessionWindowTimeGapExtractor``)."""
 
     @abstractmethod
     def extract(self, element: Any) -> int:
@@ -609,7 +609,7 @@ class SessionAssigner(BuiltInAssigner, MergingWindowAssigner[Any, TimeWindow]):
 
 
 class EventTimeSessionWindows(SessionAssigner):
-    """Windows that end with a gap, by timestamps."""
+    """Session windows by timestamps."""
 
     def __init__(self, session_gap: int) -> None:
         super().__init__(core_assigners.EventTimeSessionWindows.withGap(session_gap))
@@ -628,7 +628,7 @@ class EventTimeSessionWindows(SessionAssigner):
 
 
 class ProcessingTimeSessionWindows(SessionAssigner):
-    """Windows that end with a gap, by the clock."""
+    """Session windows by the clock."""
 
     def __init__(self, session_gap: int) -> None:
         super().__init__(core_assigners.ProcessingTimeSessionWindows.withGap(session_gap))
@@ -649,7 +649,7 @@ class ProcessingTimeSessionWindows(SessionAssigner):
 
 
 class DynamicEventTimeSessionWindows(SessionAssigner):
-    """Windows that end with a gap that depends on the element, by timestamps."""
+    """Session windows by timestamps, with a gap read from each element."""
 
     def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
         gap = _gap(session_window_time_gap_extractor)
@@ -664,7 +664,7 @@ class DynamicEventTimeSessionWindows(SessionAssigner):
 
 
 class DynamicProcessingTimeSessionWindows(SessionAssigner):
-    """Windows that end with a gap that depends on the element, by the clock."""
+    """Session windows by the clock, with a gap read from each element."""
 
     def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
         gap = _gap(session_window_time_gap_extractor)
@@ -679,7 +679,7 @@ class DynamicProcessingTimeSessionWindows(SessionAssigner):
 
 
 class GlobalWindows(BuiltInAssigner):
-    """One window, which fires by a trigger."""
+    """One window for all elements, which fires only by a trigger."""
 
     def __init__(self) -> None:
         super().__init__(core_assigners.GlobalWindows.create())
@@ -691,7 +691,8 @@ class GlobalWindows(BuiltInAssigner):
 
 
 class CountSlidingWindowAssigner(BuiltInAssigner):
-    """Windows of so many elements of a key, a new one every so many (PyFlink: the class of this name).
+    """Windows of ``window_size`` elements of a key, a new one every ``window_slide`` elements
+    (PyFlink: the class of this name).
 
     They fire when they are full; a trigger cannot be set.
     """
@@ -711,7 +712,8 @@ class CountSlidingWindowAssigner(BuiltInAssigner):
 
 
 class CountTumblingWindowAssigner(CountSlidingWindowAssigner):
-    """Windows of so many elements of a key, one after the other (PyFlink: the class of this name)."""
+    """Windows of ``window_size`` elements of a key, one after the other (PyFlink: the class of this
+    name)."""
 
     def __init__(self, window_size: int) -> None:
         super().__init__(window_size, window_size)

@@ -19,24 +19,25 @@ class Source(ABC):
     @property
     @abstractmethod
     def core(self) -> CoreSource[Any]:
-        """The same for flinkish's own environment."""
+        """The source for flinkish's own environment."""
 
 
 class Sink(ABC):
     """Where elements go (PyFlink: ``Sink``)."""
 
     def writable(self, kind: TypeInformation) -> Callable[[Any], Any] | None:
-        """The function that makes of an element of ``kind`` what ``core`` writes; None: it is the element."""
+        """The function that converts an element of ``kind`` to what ``core`` writes; None if it
+        writes elements unchanged."""
         return None
 
     @property
     @abstractmethod
     def core(self) -> CoreSink[Any]:
-        """The same for flinkish's own streams."""
+        """The sink for flinkish's own streams."""
 
 
 class DeliveryGuarantee(Enum):
-    """How often an element may arrive (PyFlink: ``DeliveryGuarantee``)."""
+    """How often an element may be written (PyFlink: ``DeliveryGuarantee``)."""
 
     EXACTLY_ONCE = 0
     AT_LEAST_ONCE = 1

@@ -1,4 +1,4 @@
-"""Elasticsearch, by connectors of Java's: the names say what to write instead."""
+"""Elasticsearch, whose connectors are Java's: the names say what to write instead."""
 
 from flinkish.pyflink.absent import absent_names
 

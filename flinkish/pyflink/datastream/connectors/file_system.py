@@ -54,11 +54,11 @@ class FileSourceBuilder:
         self._source = source
 
     def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder:
-        """Go on watching for new files; flinkish chooses how often."""
+        """Keep watching for new files; flinkish chooses how often."""
         return FileSourceBuilder(self._source.monitorContinuously())
 
     def process_static_file_set(self) -> FileSourceBuilder:
-        """Read the files that are there: the default."""
+        """Read the files that exist when the job starts. This is the default."""
         return self
 
     def set_file_enumerator(self, file_enumerator: object) -> NoReturn:
@@ -122,7 +122,7 @@ class RollingPolicy:
 
     @staticmethod
     def on_checkpoint_rolling_policy() -> OnCheckpointRollingPolicy:
-        """What flinkish does: files are closed with each batch."""
+        """What flinkish does: files are closed at the end of each batch."""
         return OnCheckpointRollingPolicy()
 
 
@@ -131,7 +131,7 @@ class DefaultRollingPolicy(RollingPolicy):
 
 
 class OnCheckpointRollingPolicy(RollingPolicy):
-    """Closes files with each batch (PyFlink: ``OnCheckpointRollingPolicy``)."""
+    """Closes files at the end of each batch (PyFlink: ``OnCheckpointRollingPolicy``)."""
 
 
 class BucketAssigner:
@@ -142,14 +142,14 @@ class BucketAssigner:
 
     @staticmethod
     def base_path_bucket_assigner() -> BucketAssigner:
-        """No directories but those of batches."""
+        """No directories other than those of the batches."""
         return BucketAssigner(BasePathBucketAssigner())
 
     @staticmethod
     def date_time_bucket_assigner(
         format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None
     ) -> BucketAssigner:
-        """A directory ``bucket=<id>`` for each time that the format tells apart, by the processing time."""
+        """A directory ``bucket=<id>`` for each distinct processing time in that format."""
         return BucketAssigner(DateTimeBucketAssigner(format_str, timezone_id))
 
 
@@ -188,16 +188,16 @@ class OutputFileConfig:
         return OutputFileConfig.OutputFileConfigBuilder()
 
     def get_part_prefix(self) -> str:
-        """What names begin with."""
+        """The prefix of file names."""
         return self._prefix
 
     def get_part_suffix(self) -> str:
-        """What names end with."""
+        """The suffix of file names."""
         return self._suffix
 
 
 class _BaseBuilder(ABC):
-    """What the builders of ``FileSink`` share."""
+    """The base of the builders of ``FileSink``."""
 
     def __init__(self, sink: CoreFileSink[Any], row_type: RowTypeInfo | None = None) -> None:
         self._sink = sink
@@ -208,7 +208,7 @@ class _BaseBuilder(ABC):
         return self
 
     def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> Self:
-        """Write each element into the bucket that the assigner says."""
+        """Write each element into the bucket that the assigner chooses."""
         fix = "Pass BucketAssigner.date_time_bucket_assigner()."
         instance("with_bucket_assigner", bucket_assigner, BucketAssigner, fix)
         return type(self)(self._sink.withBucketAssigner(bucket_assigner.core), self._row_type)
@@ -219,10 +219,10 @@ class _BaseBuilder(ABC):
 
     @abstractmethod
     def with_rolling_policy(self, rolling_policy: Any) -> Self:
-        """When files are closed."""
+        """Set when files are closed."""
 
     def enable_compact(self, strategy: object, compactor: object) -> Self:
-        """Accepted, without effect: a batch writes a file a task."""
+        """Accepted, without effect: a batch writes one file per task."""
         return self
 
     def disable_compact(self) -> Self:
@@ -246,7 +246,7 @@ class BulkFormatBuilder(_BaseBuilder):
     """Builds a ``FileSink`` of columns."""
 
     def with_rolling_policy(self, rolling_policy: OnCheckpointRollingPolicy) -> Self:
-        """Accepted: files are closed with each batch."""
+        """Accepted: files are closed at the end of each batch."""
         fix = "Pass RollingPolicy.on_checkpoint_rolling_policy(), as in Flink, or leave it out."
         instance("with_rolling_policy", rolling_policy, OnCheckpointRollingPolicy, fix)
         return self
@@ -288,7 +288,7 @@ class FileSink(Sink):
 
 
 class _Columns:
-    """Makes of a row what columns are made of: a tuple, also where it is in another."""
+    """Converts a Row to a tuple, for columns, and Rows inside it as well."""
 
     def __init__(self, row_type: RowTypeInfo) -> None:
         self._row_type = row_type

@@ -1,4 +1,4 @@
-"""Sources one after the other, by connectors of Java's: the names say what to write instead."""
+"""Sources one after the other, whose connectors are Java's: the names say what to write instead."""
 
 from flinkish.pyflink.absent import absent_names
 

@@ -49,7 +49,7 @@ class KafkaTopicPartition:
 
     @property
     def core(self) -> TopicPartition:
-        """The same for flinkish's own sources."""
+        """The partition for flinkish's own sources."""
         return TopicPartition(self._topic, self._partition)
 
     def __eq__(self, other: object) -> bool:
@@ -60,7 +60,7 @@ class KafkaTopicPartition:
 
 
 class KafkaOffsetResetStrategy(Enum):
-    """Where to read on where there is no such offset (PyFlink: ``KafkaOffsetResetStrategy``)."""
+    """Where to continue if an offset does not exist (PyFlink: ``KafkaOffsetResetStrategy``)."""
 
     LATEST = 0
     EARLIEST = 1
@@ -77,7 +77,7 @@ class KafkaOffsetsInitializer:
     def committed_offsets(
         offset_reset_strategy: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.NONE,
     ) -> KafkaOffsetsInitializer:
-        """The offsets that are committed for the source's group."""
+        """The committed offsets of the source's group."""
         strategy = _reset_strategy("committed_offsets", offset_reset_strategy)
         return KafkaOffsetsInitializer(OffsetsInitializer.committedOffsets(strategy))
 
@@ -88,12 +88,12 @@ class KafkaOffsetsInitializer:
 
     @staticmethod
     def earliest() -> KafkaOffsetsInitializer:
-        """The first record that is there."""
+        """The first record of each partition."""
         return KafkaOffsetsInitializer(OffsetsInitializer.earliest())
 
     @staticmethod
     def latest() -> KafkaOffsetsInitializer:
-        """The end of each partition, as it is when the job starts."""
+        """The end that each partition has when the job starts."""
         return KafkaOffsetsInitializer(OffsetsInitializer.latest())
 
     @staticmethod
@@ -101,7 +101,7 @@ class KafkaOffsetsInitializer:
         offsets: Mapping[KafkaTopicPartition, int],
         offset_reset_strategy: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.EARLIEST,
     ) -> KafkaOffsetsInitializer:
-        """Those offsets."""
+        """The given offsets."""
         fix = 'Pass a dict such as {KafkaTopicPartition("t", 0): 42}.'
         instance("offsets", offsets, Mapping, fix)
         found = {
@@ -117,7 +117,7 @@ def _reset_strategy(method: str, strategy: KafkaOffsetResetStrategy) -> OffsetRe
 
 
 class KafkaSource(Source):
-    """Topics of Kafka (PyFlink: ``KafkaSource``). Made by ``builder()``.
+    """Reads topics of Kafka (PyFlink: ``KafkaSource``). Created by ``builder()``.
 
     Needs ``pip install 'flinkish[kafka]'``, and no jar.
     """
@@ -146,12 +146,12 @@ class KafkaSourceBuilder:
         return KafkaSource(self._core.build())
 
     def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSourceBuilder:
-        """The brokers to ask first."""
+        """Set the brokers to contact first."""
         self._core.setBootstrapServers(bootstrap_servers)
         return self
 
     def set_group_id(self, group_id: str) -> KafkaSourceBuilder:
-        """The group that offsets are committed for."""
+        """Set the group to which offsets are committed."""
         self._core.setGroupId(group_id)
         return self
 
@@ -178,7 +178,7 @@ class KafkaSourceBuilder:
     def set_starting_offsets(
         self, starting_offsets_initializer: KafkaOffsetsInitializer
     ) -> KafkaSourceBuilder:
-        """Where partitions begin."""
+        """Set where partitions begin."""
         self._core.setStartingOffsets(
             _initializer("set_starting_offsets", starting_offsets_initializer)
         )
@@ -187,7 +187,7 @@ class KafkaSourceBuilder:
     def set_unbounded(
         self, stopping_offsets_initializer: KafkaOffsetsInitializer
     ) -> KafkaSourceBuilder:
-        """Stop at these offsets, but let the job be an unbounded one."""
+        """Stop at these offsets, but treat the source as unbounded."""
         self._core.setUnbounded(_initializer("set_unbounded", stopping_offsets_initializer))
         return self
 
@@ -201,7 +201,7 @@ class KafkaSourceBuilder:
     def set_value_only_deserializer(
         self, deserialization_schema: DeserializationSchema
     ) -> KafkaSourceBuilder:
-        """Make elements of the values of records."""
+        """Set how the values of records become elements."""
         fix = "Pass one, such as SimpleStringSchema()."
         kind = DeserializationSchema
         schema = instance("set_value_only_deserializer", deserialization_schema, kind, fix)
@@ -209,17 +209,17 @@ class KafkaSourceBuilder:
         return self
 
     def set_client_id_prefix(self, prefix: str) -> KafkaSourceBuilder:
-        """What the names of clients begin with."""
+        """Set the prefix of client names."""
         self._core.setClientIdPrefix(prefix)
         return self
 
     def set_property(self, key: str, value: str) -> KafkaSourceBuilder:
-        """A property of Kafka's consumer."""
+        """Set a property of Kafka's consumer."""
         self._core.setProperty(key, value)
         return self
 
     def set_properties(self, props: Mapping[str, str]) -> KafkaSourceBuilder:
-        """Several properties."""
+        """Set several properties."""
         self._core.setProperties(props)
         return self
 
@@ -238,7 +238,8 @@ class KafkaTopicSelector(ABC):
 
 
 class KafkaRecordSerializationSchema:
-    """Makes a record of each element (PyFlink: ``KafkaRecordSerializationSchema``). Made by ``builder()``."""
+    """Converts each element to a record (PyFlink: ``KafkaRecordSerializationSchema``). Created by
+    ``builder()``."""
 
     def __init__(self, schema: CoreRecordSerializationSchema[Any]) -> None:
         self.core = schema
@@ -277,7 +278,7 @@ class KafkaRecordSerializationSchemaBuilder:
     def set_key_serialization_schema(
         self, key_serialization_schema: SerializationSchema
     ) -> KafkaRecordSerializationSchemaBuilder:
-        """Make the keys of records."""
+        """Set how elements become the keys of records."""
         method = "set_key_serialization_schema"
         self._core.setKeySerializationSchema(_schema(method, key_serialization_schema).serializer)
         return self
@@ -285,7 +286,7 @@ class KafkaRecordSerializationSchemaBuilder:
     def set_value_serialization_schema(
         self, value_serialization_schema: SerializationSchema
     ) -> KafkaRecordSerializationSchemaBuilder:
-        """Make the values of records."""
+        """Set how elements become the values of records."""
         method = "set_value_serialization_schema"
         schema = _schema(method, value_serialization_schema)
         self._core.setValueSerializationSchema(schema.serializer)
@@ -297,7 +298,7 @@ def _schema(method: str, schema: SerializationSchema) -> SerializationSchema:
 
 
 class KafkaSink(Sink):
-    """Records of topics of Kafka (PyFlink: ``KafkaSink``). Made by ``builder()``.
+    """Writes records to topics of Kafka (PyFlink: ``KafkaSink``). Created by ``builder()``.
 
     Needs ``pip install 'flinkish[kafka]'``, and no jar.
     """
@@ -326,25 +327,25 @@ class KafkaSinkBuilder:
         return KafkaSink(self._core.build())
 
     def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSinkBuilder:
-        """The brokers to ask first."""
+        """Set the brokers to contact first."""
         self._core.setBootstrapServers(bootstrap_servers)
         return self
 
     def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> KafkaSinkBuilder:
-        """How often an element arrives; by default NONE."""
+        """Set how often an element may be written; by default NONE."""
         guarantee = member("set_delivery_guarantee", delivery_guarantee, DeliveryGuarantee)
         self._core.setDeliveryGuarantee(CoreGuarantee[guarantee.name])
         return self
 
     def set_transactional_id_prefix(self, transactional_id_prefix: str) -> KafkaSinkBuilder:
-        """The name of the transactions, for EXACTLY_ONCE."""
+        """Set the name of the transactions, for EXACTLY_ONCE."""
         self._core.setTransactionalIdPrefix(transactional_id_prefix)
         return self
 
     def set_record_serializer(
         self, record_serializer: KafkaRecordSerializationSchema
     ) -> KafkaSinkBuilder:
-        """Make records of elements."""
+        """Set how elements become records."""
         fix = "Pass KafkaRecordSerializationSchema.builder()...build()."
         kind = KafkaRecordSerializationSchema
         schema = instance("set_record_serializer", record_serializer, kind, fix)
@@ -352,7 +353,7 @@ class KafkaSinkBuilder:
         return self
 
     def set_property(self, key: str, value: str) -> KafkaSinkBuilder:
-        """A property of Kafka's producer."""
+        """Set a property of Kafka's producer."""
         self._core.setProperty(key, value)
         return self
 

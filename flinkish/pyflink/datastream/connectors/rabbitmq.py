@@ -1,4 +1,4 @@
-"""RabbitMQ, by connectors of Java's: the names say what to write instead."""
+"""RabbitMQ, whose connectors are Java's: the names say what to write instead."""
 
 from flinkish.pyflink.absent import absent_names
 

@@ -1,4 +1,4 @@
-"""CSV, by formats of Java's: the names say what to write instead."""
+"""CSV, whose formats are Java's: the names say what to write instead."""
 
 from flinkish.pyflink.absent import absent_names
 

@@ -31,7 +31,8 @@ class _Rows(JsonDeserializationSchema[Any]):
 
 
 class JsonRowDeserializationSchema(DeserializationSchema):
-    """An object of JSON as a Row (PyFlink: ``JsonRowDeserializationSchema``). Made by ``builder()``."""
+    """Reads a JSON object as a Row (PyFlink: ``JsonRowDeserializationSchema``). Created by
+    ``builder()``."""
 
     def __init__(self, rows: CoreDeserializationSchema[Any]) -> None:
         self._rows = rows
@@ -53,7 +54,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             self._ignores = False
 
         def type_info(self, type_info: TypeInformation) -> JsonRowDeserializationSchema.Builder:
-            """The type of the Rows, whose field names are those of the objects."""
+            """Set the type of the Rows, whose field names are those of the objects."""
             self._type_info = _row_type("type_info", type_info)
             return self
 
@@ -72,7 +73,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             )
 
         def ignore_parse_errors(self) -> JsonRowDeserializationSchema.Builder:
-            """Leave out what does not fit."""
+            """Skip messages that do not fit."""
             self._ignores = True
             return self
 
@@ -96,7 +97,8 @@ class _JsonOfRows(CoreSerializationSchema[Any]):
 
 
 class JsonRowSerializationSchema(SerializationSchema):
-    """A Row as an object of JSON (PyFlink: ``JsonRowSerializationSchema``). Made by ``builder()``."""
+    """Writes a Row as a JSON object (PyFlink: ``JsonRowSerializationSchema``). Created by
+    ``builder()``."""
 
     def __init__(self, rows: CoreSerializationSchema[Any]) -> None:
         self._rows = rows
@@ -117,7 +119,7 @@ class JsonRowSerializationSchema(SerializationSchema):
             self._type_info: RowTypeInfo | None = None
 
         def with_type_info(self, type_info: TypeInformation) -> JsonRowSerializationSchema.Builder:
-            """The type of the Rows."""
+            """Set the type of the Rows."""
             self._type_info = _row_type("with_type_info", type_info)
             return self
 

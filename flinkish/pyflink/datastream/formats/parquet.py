@@ -1,4 +1,5 @@
-"""Parquet for ``FileSink.for_bulk_format``; of Java's formats the names say what to write instead."""
+"""Parquet for ``FileSink.for_bulk_format``; the names of Java's formats say what to write
+instead."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ class ParquetBulkWriters:
         hadoop_config: Configuration | None = None,
         utc_timestamp: bool = False,
     ) -> RowDataBulkWriterFactory:
-        """Files with the columns of ``row_type``: ``Types.ROW_NAMED(names, types)``, as the types of tables
-        are not there. ``hadoop_config`` and ``utc_timestamp`` are without effect."""
+        """Files with the columns of ``row_type``: ``Types.ROW_NAMED(names, types)``, as types of
+        tables are not supported here. ``hadoop_config`` and ``utc_timestamp`` have no effect."""
         subject = "ParquetBulkWriters.for_row_type"
         fix = "Pass Types.ROW_NAMED(names, types): DataTypes are of Flink's tables."
         core = instance(subject, row_type, RowTypeInfo, fix).core
