@@ -1,5 +1,5 @@
 """PyFlink's DataStream API on flinkish: a PyFlink job runs with its imports changed to ``flinkish.pyflink``.
 
-The modules, names, signatures and defaults are those of PyFlink 2.2. It may import ``runtime`` and
-``api``, which do the work; what is here only translates: names, types, functions and contexts.
+The modules, names, signatures and defaults are those of PyFlink 2.2. This package only translates
+names, types, functions and contexts; it may import ``runtime`` and ``api``, which do the work.
 """

@@ -1,7 +1,8 @@
-"""Names of PyFlink with nothing behind them here, as they are Java's or PyFlink's own workers': each says
-what to write instead.
+"""Names of PyFlink that flinkish lacks, as they belong to Java or to PyFlink's own workers: each
+says what to write instead.
 
-A module of PyFlink that has only such names is there, so that a ported import fails with its fix.
+A module of PyFlink that has only such names exists here too, so that a ported import fails with its
+fix.
 """
 
 from __future__ import annotations
@@ -310,9 +311,10 @@ def absent_names(module: str) -> Callable[[str], NoReturn]:
 
 
 class AbsentMethods:
-    """Lets a class say what to write instead of a method that it lacks, or that it has in snake_case."""
+    """Lets a class say what to write instead of a method that it lacks, or whose name it has in
+    snake_case."""
 
-    if not TYPE_CHECKING:  # a type checker is to see that the method is not there
+    if not TYPE_CHECKING:  # type checkers must see that the method is absent
 
         def __getattr__(self, name: str) -> object:
             subject = type(self).__name__

@@ -1,7 +1,7 @@
-"""Ports a PyFlink job: ``python -m flinkish.pyflink.port job.py`` rewrites its imports and lists what it
-could not.
+"""Ports a PyFlink job: ``python -m flinkish.pyflink.port job.py`` rewrites its imports and lists
+what is left to do.
 
-It needs libcst, which keeps the rest of the file as it is: ``pip install flinkish[port]``.
+It needs libcst, which leaves the rest of the file unchanged: ``pip install flinkish[port]``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MODULES = (
     "datastream.connectors.file_system",
     "datastream.connectors.kafka",
 )
-"""Where a name is looked for that a module does not have."""
+"""The modules to search for a name that a module lacks."""
 
 _ADVICE = {
     "pyflink.table": (
@@ -67,7 +67,7 @@ _CALLS = {
         )
     },
 }
-"""What to write instead of a method, which the job calls of what it has imported."""
+"""What to write instead of a method that the job calls."""
 
 
 class Leftover(NamedTuple):
@@ -101,7 +101,7 @@ class _ImportRewriter(cst.CSTTransformer):
         self._rewrites_names = False
 
     def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
-        return False  # so that the names in it are no uses of a module
+        return False  # so that names in an import do not count as uses of a module
 
     def visit_Import(self, node: cst.Import) -> bool:
         return False
@@ -178,7 +178,7 @@ class _ImportRewriter(cst.CSTTransformer):
 
 
 def _elsewhere(name: str) -> str:
-    """Where a name is that a job imports from elsewhere, as older releases let it."""
+    """The module that has a name which a job imports from another, as older releases allowed."""
     for module in _MODULES:
         if name in vars(importlib.import_module(f"{_OURS}.{module}")):
             return f" Write from {_OURS}.{module} import {name}."
@@ -209,7 +209,7 @@ def _expression(dotted: str) -> cst.BaseExpression:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Port the files that are named; 1 if something is left to do."""
+    """Port the named files; returns 1 if something is left to do."""
     parser = argparse.ArgumentParser(prog="python -m flinkish.pyflink.port", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="job.py")
     parser.add_argument(

@@ -1,4 +1,5 @@
-"""Checks of what PyFlink's methods are given: each error names the method, the wrong value and the fix."""
+"""Checks the arguments of PyFlink's methods: each error names the method, the wrong value and the
+fix."""
 
 from __future__ import annotations
 
@@ -27,14 +28,14 @@ def declared_type(subject: str, given: TypeInformation) -> TypeInformation:
 
 
 def declared_type_or_none(subject: str, given: TypeInformation | None) -> TypeInformation | None:
-    """The same, where no type has to be declared."""
+    """``declared_type`` for a type that may be omitted."""
     return None if given is None else declared_type(subject, given)
 
 
 def user_function(method: str, given: T, *kinds: type[Any], function: str | None = None) -> T:
-    """``given``; raises InvalidProgramError unless it is of one of the classes of functions.
+    """``given``; raises InvalidProgramError unless it is an object of one of ``kinds``.
 
-    ``function`` shows a plain function that will do too.
+    ``function``: an example of a plain function, if those are allowed too.
     """
     if isinstance(given, kinds):
         return given

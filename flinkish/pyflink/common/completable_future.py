@@ -19,7 +19,7 @@ class CompletableFuture(Generic[T]):
         self._done = done
 
     def cancel(self) -> bool:
-        """False: what has begun is not undone."""
+        """False: a call that has begun cannot be cancelled."""
         return False
 
     def cancelled(self) -> bool:
@@ -35,7 +35,7 @@ class CompletableFuture(Generic[T]):
         return self._wait()
 
     def exception(self) -> BaseException | None:
-        """Wait for the error, None if there is none."""
+        """Wait for the end, and return the error, None if there is none."""
         try:
             self._wait()
         except Exception as error:

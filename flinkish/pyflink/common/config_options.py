@@ -65,7 +65,7 @@ class OptionBuilder:
 
 
 class ConfigOptions:
-    """Makes options (PyFlink: ``ConfigOptions``).
+    """Creates options (PyFlink: ``ConfigOptions``).
 
     >>> ConfigOptions.key("limit").int_type().default_value(5)
     ConfigOption(key='limit', default=5)

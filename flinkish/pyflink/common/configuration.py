@@ -10,8 +10,8 @@ __all__ = ["Configuration"]
 
 
 class Configuration:
-    """Options by Flink's keys (PyFlink: ``Configuration``). Any key is kept; one that flinkish does not
-    know has no effect."""
+    """Options by Flink's keys (PyFlink: ``Configuration``). Any key is stored; one that flinkish
+    does not know has no effect."""
 
     def __init__(self, other: Configuration | None = None, j_configuration: object = None) -> None:
         self._options: dict[str, Any] = dict(other._options) if other is not None else {}
@@ -20,7 +20,7 @@ class Configuration:
 
     @staticmethod
     def parse_list_value(value: str) -> list[Any]:
-        """The parts of an option that is a list: ``a;b``, or ``[a, b]`` as YAML has it.
+        """The parts of an option that is a list: ``a;b``, or ``[a, b]`` as in YAML.
 
         >>> Configuration.parse_list_value("a;b"), Configuration.parse_list_value("['a', 2]")
         (['a', 'b'], ['a', 2])
@@ -46,7 +46,7 @@ class Configuration:
         return self._set(key, value)
 
     def get_boolean(self, key: str, default_value: bool) -> bool:
-        """The value of ``key`` as a truth."""
+        """The value of ``key`` as a bool."""
         return str(self._options.get(key, default_value)).lower() == "true"
 
     def set_boolean(self, key: str, value: bool) -> Configuration:
@@ -91,7 +91,7 @@ class Configuration:
         return {key: _text(value) for key, value in self._options.items()}
 
     def remove_config(self, key: str) -> bool:
-        """Remove ``key``; whether it was set."""
+        """Remove ``key``, and return whether it was set."""
         return self._options.pop(key, None) is not None
 
     def _set(self, key: str, value: Any) -> Configuration:

@@ -13,11 +13,11 @@ __all__ = ["ExecutionConfig"]
 class ExecutionConfig(AbsentMethods):
     """The settings of a job (PyFlink: ``ExecutionConfig``).
 
-    Those of serializers, closures, latency and cancellation are kept without effect.
+    Settings of serializers, closures, latency and cancellation have no effect.
     """
 
     PARALLELISM_DEFAULT = -1
-    """What ``get_parallelism`` gives if none was set."""
+    """What ``get_parallelism`` returns if none was set."""
     PARALLELISM_UNKNOWN = -2
     """Accepted for ported jobs."""
 
@@ -35,7 +35,7 @@ class ExecutionConfig(AbsentMethods):
         self._compresses_snapshots = False
 
     def set_auto_watermark_interval(self, interval: int) -> ExecutionConfig:
-        """How often generators emit, in ms; here they do at the end of every batch."""
+        """Set how often generators emit, in ms; on Spark they do at the end of every batch."""
         self._config.setAutoWatermarkInterval(interval)
         return self
 
@@ -62,29 +62,29 @@ class ExecutionConfig(AbsentMethods):
         return self._config.getMaxParallelism() or -1
 
     def enable_object_reuse(self) -> ExecutionConfig:
-        """Hand elements to chained operators without a copy."""
+        """Pass elements to chained operators without a copy."""
         self._config.enableObjectReuse()
         return self
 
     def disable_object_reuse(self) -> ExecutionConfig:
-        """Give each reader a copy of what can change: the default."""
+        """Give each reader its own copy of mutable elements. This is the default."""
         self._config.disableObjectReuse()
         return self
 
     def is_object_reuse_enabled(self) -> bool:
-        """Whether elements are handed on without a copy."""
+        """Whether elements are passed on without a copy."""
         return self._config.isObjectReuseEnabled()
 
     def set_global_job_parameters(
         self, global_job_parameters_dict: Mapping[str, str]
     ) -> ExecutionConfig:
-        """Set what functions read with ``get_job_parameter``."""
+        """Set the parameters that functions read with ``get_job_parameter``."""
         self._job_parameters.clear()
         self._job_parameters.update(global_job_parameters_dict)
         return self
 
     def get_global_job_parameters(self) -> dict[str, str]:
-        """What was set."""
+        """The parameters that were set."""
         return dict(self._job_parameters)
 
     def enable_closure_cleaner(self) -> ExecutionConfig:
@@ -167,7 +167,7 @@ class ExecutionConfig(AbsentMethods):
         return self
 
     def has_generic_types_disabled(self) -> bool:
-        """Whether they were disabled."""
+        """Whether generic types were disabled."""
         return not self._generic_types
 
     def enable_auto_generated_uids(self) -> ExecutionConfig:
@@ -197,7 +197,7 @@ class ExecutionConfig(AbsentMethods):
         return []
 
     def set_use_snapshot_compression(self, use_snapshot_compression: bool) -> ExecutionConfig:
-        """Accepted, without effect: Spark compresses its checkpoints."""
+        """Accepted, without effect: compression is a setting of Spark's state store."""
         self._compresses_snapshots = use_snapshot_compression
         return self
 

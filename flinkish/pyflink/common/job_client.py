@@ -24,8 +24,8 @@ class JobID:
 
 
 class JobStatus(Enum):
-    """The status of a job (PyFlink: ``JobStatus``); here it runs, or has finished, failed or been
-    cancelled."""
+    """The status of a job (PyFlink: ``JobStatus``); here a job is running, restarting, finished,
+    failed or cancelled."""
 
     CREATED = 0
     RUNNING = 1
@@ -99,14 +99,14 @@ class JobClient:
         savepoint_directory: str | None = None,
         format_type: object = None,
     ) -> CompletableFuture[str]:
-        """Finish the batch at hand and stop; the result is the directory of the savepoint, or of the
-        checkpoint if no directory is given."""
+        """Finish the current batch and stop; the result is the directory of the savepoint, or of
+        the checkpoint if no directory is given."""
         return CompletableFuture(lambda: self._client.stopWithSavepoint(savepoint_directory))
 
     def trigger_savepoint(
         self, savepoint_directory: str, format_type: object = None
     ) -> CompletableFuture[str]:
-        """Write a savepoint to a new directory, which is the result. The job goes on."""
+        """Write a savepoint to a new directory, which is the result. The job keeps running."""
         return CompletableFuture(lambda: self._client.triggerSavepoint(savepoint_directory))
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:

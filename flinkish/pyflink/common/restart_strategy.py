@@ -18,7 +18,7 @@ class RestartStrategyConfiguration:
 
     @property
     def core(self) -> CoreConfiguration:
-        """The same as flinkish's own."""
+        """The strategy as flinkish's own."""
         return self._core
 
     def get_description(self) -> str:
@@ -33,7 +33,7 @@ class RestartStrategyConfiguration:
 
 
 class RestartStrategies:
-    """Makes restart strategies (PyFlink: ``RestartStrategies``)."""
+    """Creates restart strategies (PyFlink: ``RestartStrategies``)."""
 
     @staticmethod
     def no_restart() -> RestartStrategyConfiguration:
@@ -42,14 +42,15 @@ class RestartStrategies:
 
     @staticmethod
     def fall_back_restart() -> RestartStrategyConfiguration:
-        """What the options ``restart-strategy...`` say."""
+        """The strategy that the options ``restart-strategy...`` set."""
         return RestartStrategyConfiguration(CoreStrategies.fallBackRestart())
 
     @staticmethod
     def fixed_delay_restart(
         restart_attempts: int, delay_between_attempts: int
     ) -> RestartStrategyConfiguration:
-        """Restart so many times, so many ms after a failure."""
+        """Restart up to ``restart_attempts`` times, ``delay_between_attempts`` ms after a
+        failure."""
         return RestartStrategyConfiguration(
             CoreStrategies.fixedDelayRestart(restart_attempts, delay_between_attempts)
         )
@@ -58,7 +59,8 @@ class RestartStrategies:
     def failure_rate_restart(
         failure_rate: int, failure_interval: int, delay_interval: int
     ) -> RestartStrategyConfiguration:
-        """Restart up to so many times in an interval (ms)."""
+        """Restart ``delay_interval`` ms after a failure, unless there were more than
+        ``failure_rate`` failures within ``failure_interval`` ms."""
         return RestartStrategyConfiguration(
             CoreStrategies.failureRateRestart(failure_rate, failure_interval, delay_interval)
         )

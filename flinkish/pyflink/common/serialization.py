@@ -1,4 +1,4 @@
-"""How elements are written to files, and read from and written to messages."""
+"""How elements are written to files, and to and from messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SerializationSchema(ABC):
     @property
     @abstractmethod
     def serializer(self) -> CoreSerializationSchema[Any]:
-        """The same for flinkish's own sinks."""
+        """The schema for flinkish's own sinks."""
 
 
 class DeserializationSchema(ABC):
@@ -42,7 +42,7 @@ class DeserializationSchema(ABC):
     @property
     @abstractmethod
     def deserializer(self) -> CoreDeserializationSchema[Any]:
-        """The same for flinkish's own sources."""
+        """The schema for flinkish's own sources."""
 
 
 class SimpleStringSchema(SerializationSchema, DeserializationSchema):
@@ -62,7 +62,7 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
 
 
 class ByteArraySchema(SerializationSchema, DeserializationSchema):
-    """Bytes as they are (PyFlink: ``ByteArraySchema``)."""
+    """Bytes, unchanged (PyFlink: ``ByteArraySchema``)."""
 
     @property
     def serializer(self) -> CoreSerializationSchema[Any]:
@@ -74,14 +74,14 @@ class ByteArraySchema(SerializationSchema, DeserializationSchema):
 
 
 class BulkWriterFactory:
-    """A format of columns for ``FileSink.for_bulk_format`` (PyFlink: ``BulkWriterFactory``)."""
+    """A columnar format for ``FileSink.for_bulk_format`` (PyFlink: ``BulkWriterFactory``)."""
 
     def __init__(self, core: CoreBulkWriterFactory) -> None:
         self.core = core
 
 
 class RowDataBulkWriterFactory(BulkWriterFactory):
-    """One with the type of its rows (PyFlink: ``RowDataBulkWriterFactory``)."""
+    """A columnar format with the type of its rows (PyFlink: ``RowDataBulkWriterFactory``)."""
 
     def __init__(self, core: CoreBulkWriterFactory, row_type: RowTypeInfo) -> None:
         super().__init__(core)
@@ -125,7 +125,7 @@ class Encoder:
 
     @staticmethod
     def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder:
-        """A line of the text of each element."""
+        """Writes the text of each element as a line."""
         return Encoder(charset_name)
 
 

@@ -1,6 +1,8 @@
-"""Functions of modules that a worker could not import are shipped by value, as those of the program are.
+"""Functions of modules that a worker could not import are shipped by value, like those of the main
+script.
 
-PyFlink runs a function beside the program where it can, and so finds any module that the program has.
+PyFlink may run a function on the same machine as the program, and so finds any module that the
+program has.
 """
 
 from __future__ import annotations
@@ -16,8 +18,8 @@ T = TypeVar("T")
 
 
 def shippable(function: T) -> T:
-    """``function``, which is pickled by value from now on if another Python could not import its module:
-    one that a test runner or a notebook has loaded from a file by itself."""
+    """``function``, which is pickled by value from now on if another process could not import its
+    module, such as one that a test runner or a notebook has loaded from a file itself."""
     owner = function if hasattr(function, "__qualname__") else type(function)
     name = getattr(owner, "__module__", None)
     module = sys.modules.get(name) if isinstance(name, str) else None

@@ -15,32 +15,32 @@ class Duration:
 
     @staticmethod
     def of_days(days: int) -> Duration:
-        """So many days."""
+        """``days`` days."""
         return Duration(days * 86_400_000)
 
     @staticmethod
     def of_hours(hours: int) -> Duration:
-        """So many hours."""
+        """``hours`` hours."""
         return Duration(hours * 3_600_000)
 
     @staticmethod
     def of_minutes(minutes: int) -> Duration:
-        """So many minutes."""
+        """``minutes`` minutes."""
         return Duration(minutes * 60_000)
 
     @staticmethod
     def of_seconds(seconds: int) -> Duration:
-        """So many seconds."""
+        """``seconds`` seconds."""
         return Duration(seconds * 1000)
 
     @staticmethod
     def of_millis(millis: int) -> Duration:
-        """So many milliseconds."""
+        """``millis`` milliseconds."""
         return Duration(millis)
 
     @staticmethod
     def of_nanos(nanos: int) -> Duration:
-        """So many nanoseconds."""
+        """``nanos`` nanoseconds."""
         return Duration(nanos / 1_000_000)
 
 
@@ -57,7 +57,7 @@ class Instant:
 
     @staticmethod
     def of_epoch_milli(epoch_milli: int) -> Instant:
-        """The instant of those milliseconds since the epoch."""
+        """The instant ``epoch_milli`` milliseconds after the epoch."""
         seconds, millis = divmod(epoch_milli, 1000)
         return Instant(seconds, millis * 1_000_000)
 
@@ -72,32 +72,32 @@ class Time:
         self._milliseconds = milliseconds
 
     def to_milliseconds(self) -> int:
-        """In milliseconds."""
+        """The length in milliseconds."""
         return self._milliseconds
 
     @staticmethod
     def milliseconds(milliseconds: int) -> Time:
-        """So many milliseconds."""
+        """``milliseconds`` milliseconds."""
         return Time(milliseconds)
 
     @staticmethod
     def seconds(seconds: int) -> Time:
-        """So many seconds."""
+        """``seconds`` seconds."""
         return Time(seconds * 1000)
 
     @staticmethod
     def minutes(minutes: int) -> Time:
-        """So many minutes."""
+        """``minutes`` minutes."""
         return Time(minutes * 60_000)
 
     @staticmethod
     def hours(hours: int) -> Time:
-        """So many hours."""
+        """``hours`` hours."""
         return Time(hours * 3_600_000)
 
     @staticmethod
     def days(days: int) -> Time:
-        """So many days."""
+        """``days`` days."""
         return Time(days * 86_400_000)
 
     def __eq__(self, other: object) -> bool:

@@ -1,8 +1,8 @@
-"""Types: what values of a type are converted to as they leave a function, and their text in Flink.
+"""Types: they convert the results of functions, and say how Flink prints values.
 
-PyFlink's functions run in a worker whose results are encoded by their type on the way to the JVM and back:
-whole numbers of 32 bits wrap, a tuple becomes a Row where the type says so. ``converted`` does the same
-without the way.
+PyFlink's functions run in a worker whose results are encoded by their type on the way to the JVM
+and back: 32-bit whole numbers wrap, and a tuple becomes a Row where the type says so. ``converted``
+does the same without the encoding.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class TypeInformation(AbsentMethods, ABC):
     def converted(self, value: Any) -> Any:
         """``value`` as a value of this type; None stays None.
 
-        Raises UnfitElementError if it is none and cannot be made one.
+        Raises UnfitElementError if it cannot be converted.
         """
         if value is None:
             return None
@@ -54,7 +54,7 @@ class TypeInformation(AbsentMethods, ABC):
 
     @property
     def core(self) -> CoreType[Any] | None:
-        """The same for what needs columns, None if there is none."""
+        """The type as flinkish's own, for columns; None if there is no such type."""
         return None
 
     @abstractmethod
@@ -71,7 +71,7 @@ class TypeInformation(AbsentMethods, ABC):
 
 
 class PickledBytesTypeInfo(TypeInformation):
-    """Any Python value: the type of streams whose type was not said."""
+    """Any Python value: the type of streams without a declared type."""
 
     def converted(self, value: Any) -> Any:
         return value
@@ -199,7 +199,7 @@ class CharTypeInfo(StringTypeInfo):
 
 
 class BooleanTypeInfo(BasicTypeInfo):
-    """Truths."""
+    """Booleans."""
 
     name = "Boolean"
 
@@ -211,7 +211,7 @@ class BooleanTypeInfo(BasicTypeInfo):
 
 
 class IntegerTypeInfo(BasicTypeInfo):
-    """Whole numbers of so many bits, which wrap as Java's do."""
+    """Whole numbers of ``bits`` bits, which wrap as in Java."""
 
     def __init__(self, name: str, bits: int) -> None:
         self.name = name
@@ -281,7 +281,7 @@ class InstantTypeInfo(BasicTypeInfo):
 
 
 class DateTypeInfo(TypeInformation):
-    """Days."""
+    """Dates."""
 
     def _converted(self, value: Any) -> Any:
         if isinstance(value, datetime.datetime) or not isinstance(value, datetime.date):
@@ -315,7 +315,7 @@ class TimeTypeInfo(TypeInformation):
 
 
 class TimestampTypeInfo(TypeInformation):
-    """Days with a time."""
+    """Dates with a time."""
 
     def _converted(self, value: Any) -> Any:
         if not isinstance(value, datetime.datetime):
@@ -335,7 +335,7 @@ class TimestampTypeInfo(TypeInformation):
 
 
 class SqlTimeTypeInfo(TypeInformation, ABC):
-    """Makes the types of days and times (PyFlink: ``SqlTimeTypeInfo``)."""
+    """Creates the types of dates and times (PyFlink: ``SqlTimeTypeInfo``)."""
 
     @staticmethod
     def DATE() -> TypeInformation:
@@ -377,7 +377,7 @@ class ListTypeInfo(TypeInformation):
 
 
 class PrimitiveArrayTypeInfo(ListTypeInfo):
-    """Lists of numbers or truths."""
+    """Lists of numbers or booleans."""
 
 
 class BasicArrayTypeInfo(ListTypeInfo):
@@ -413,7 +413,7 @@ class MapTypeInfo(TypeInformation):
 
 
 class _FieldsTypeInfo(TypeInformation, ABC):
-    """The common part of rows and tuples."""
+    """The base of rows and tuples."""
 
     def __init__(self, field_types: Sequence[TypeInformation]) -> None:
         self._field_types = list(field_types)
@@ -511,7 +511,7 @@ class TupleTypeInfo(_FieldsTypeInfo):
 
 
 def _text_of_bytes(value: bytes | bytearray) -> str:
-    """Java's bytes have a sign."""
+    """The text of bytes in Java, where bytes are signed."""
     return f"[{', '.join(str(byte - 256 if byte > 127 else byte) for byte in value)}]"
 
 
@@ -548,7 +548,7 @@ _Types: TypeAlias = Sequence[TypeInformation]
 
 
 class Types:
-    """Makes types (PyFlink: ``Types``)."""
+    """Creates types (PyFlink: ``Types``)."""
 
     @staticmethod
     def STRING() -> TypeInformation:
@@ -562,7 +562,7 @@ class Types:
 
     @staticmethod
     def BOOLEAN() -> TypeInformation:
-        """Truths."""
+        """Booleans."""
         return BooleanTypeInfo()
 
     @staticmethod
@@ -612,7 +612,7 @@ class Types:
 
     @staticmethod
     def SQL_DATE() -> TypeInformation:
-        """Days: ``datetime.date``."""
+        """Dates: ``datetime.date``."""
         return DateTypeInfo()
 
     @staticmethod
@@ -622,7 +622,7 @@ class Types:
 
     @staticmethod
     def SQL_TIMESTAMP() -> TypeInformation:
-        """Days with a time: ``datetime.datetime``."""
+        """Dates with a time: ``datetime.datetime``."""
         return TimestampTypeInfo()
 
     @staticmethod
@@ -647,7 +647,7 @@ class Types:
 
     @staticmethod
     def PRIMITIVE_ARRAY(element_type: TypeInformation) -> TypeInformation:
-        """Lists of numbers or truths."""
+        """Lists of numbers or booleans."""
         return PrimitiveArrayTypeInfo(element_type)
 
     @staticmethod

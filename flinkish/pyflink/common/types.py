@@ -12,7 +12,7 @@ __all__ = ["Row", "RowKind"]
 
 
 class RowKind(AbsentMethods, Enum):
-    """What a row does to a table (PyFlink: ``RowKind``)."""
+    """How a row changes a table (PyFlink: ``RowKind``)."""
 
     INSERT = 0
     UPDATE_BEFORE = 1
@@ -55,7 +55,7 @@ class Row:
         return row
 
     def as_dict(self, recursive: bool = False) -> dict[str, Any]:
-        """The fields by name; with ``recursive`` those of rows inside too."""
+        """The fields by name; with ``recursive`` also those of nested rows."""
         if self._fields is None:
             raise TypeError("Row.as_dict: the row has no names.")
         return {
@@ -138,7 +138,7 @@ class Row:
 def created_row(
     fields: Sequence[str] | None, values: Sequence[Any], row_kind: RowKind = RowKind.INSERT
 ) -> Row:
-    """A row of those names and values; what a Row is pickled as."""
+    """A row of those names and values; Rows are pickled as a call of this function."""
     row = Row.__new__(Row)
     _set(row, None if fields is None else list(fields), list(values), row_kind)
     return row

@@ -22,9 +22,9 @@ class TimestampAssigner(ABC):
 
 
 class WatermarkStrategy(AbsentMethods):
-    """Says how timestamps and watermarks are made (PyFlink: ``WatermarkStrategy``).
+    """How a stream gets timestamps and watermarks (PyFlink: ``WatermarkStrategy``).
 
-    ``strategy`` is flinkish's own, for a generator written for that.
+    ``strategy`` is one of flinkish's own, for example with a generator written for flinkish.
     """
 
     def __init__(self, strategy: CoreStrategy[Any]) -> None:
@@ -32,11 +32,11 @@ class WatermarkStrategy(AbsentMethods):
 
     @property
     def core(self) -> CoreStrategy[Any]:
-        """The same for flinkish's own streams."""
+        """The strategy for flinkish's own streams."""
         return self._strategy
 
     def with_timestamp_assigner(self, timestamp_assigner: TimestampAssigner) -> WatermarkStrategy:
-        """The same with timestamps of ``timestamp_assigner``."""
+        """This strategy with timestamps from ``timestamp_assigner``."""
         if not hasattr(timestamp_assigner, "extract_timestamp"):
             fix = "Derive a class from it with extract_timestamp(value, record_timestamp), and pass an object."
             instance("with_timestamp_assigner", timestamp_assigner, TimestampAssigner, fix)
@@ -44,7 +44,7 @@ class WatermarkStrategy(AbsentMethods):
         return WatermarkStrategy(self._strategy.withTimestampAssigner(extract))
 
     def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy:
-        """The same, idle after that time without elements."""
+        """This strategy, which marks an input idle after that time without elements."""
         return WatermarkStrategy(
             self._strategy.withIdleness(millis_of_duration("with_idleness", idle_timeout))
         )
@@ -55,7 +55,7 @@ class WatermarkStrategy(AbsentMethods):
         max_allowed_watermark_drift: Duration,
         update_interval: Duration | None = None,
     ) -> WatermarkStrategy:
-        """The same, whose source waits while it is ahead of the others of its group."""
+        """This strategy, which pauses a source while it is ahead of the others of its group."""
         call = "with_watermark_alignment"
         interval = 1_000
         if update_interval is not None:
@@ -67,12 +67,12 @@ class WatermarkStrategy(AbsentMethods):
 
     @staticmethod
     def for_monotonous_timestamps() -> WatermarkStrategy:
-        """For timestamps that never fall."""
+        """For timestamps that never decrease."""
         return WatermarkStrategy(CoreStrategy.forMonotonousTimestamps())
 
     @staticmethod
     def for_bounded_out_of_orderness(max_out_of_orderness: Duration) -> WatermarkStrategy:
-        """For timestamps that fall by at most that much."""
+        """For elements up to ``max_out_of_orderness`` older than the newest so far."""
         length = millis_of_duration("for_bounded_out_of_orderness", max_out_of_orderness)
         return WatermarkStrategy(CoreStrategy.forBoundedOutOfOrderness(length))
 

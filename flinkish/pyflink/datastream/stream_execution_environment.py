@@ -153,7 +153,7 @@ class StreamExecutionEnvironment(AbsentMethods):
     ) -> StreamExecutionEnvironment:
         """Take a checkpoint at most every ``interval`` ms: every batch is one, so this is the least
         time between the starts of two batches of an unbounded job. ``set_checkpoint_directory``
-        makes checkpoints outlive the job."""
+        keeps them."""
         if isinstance(interval, str):
             raise InvalidProgramError(
                 f"enable_checkpointing: {interval!r} is no interval in ms. A directory that keeps"

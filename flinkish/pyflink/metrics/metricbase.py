@@ -66,7 +66,8 @@ class MetricGroup:
         self._group = group
 
     def add_group(self, name: str, extra: str | None = None) -> MetricGroup:
-        """The group of that name in this one; ``extra`` is the value of a group that is a variable."""
+        """The group of that name in this one; ``extra`` makes ``name`` a variable with that
+        value."""
         return MetricGroup(self._group.addGroup(name, extra))
 
     def counter(self, name: str) -> Counter:
@@ -74,11 +75,12 @@ class MetricGroup:
         return Counter(self._group.counter(name))
 
     def gauge(self, name: str, obj: Callable[[], int]) -> None:
-        """Report what ``obj()`` gives."""
+        """Report the result of ``obj()`` at the end of each batch."""
         self._group.gauge(name, obj)
 
     def meter(self, name: str, time_span_in_seconds: int = 60) -> Meter:
-        """The meter of that name; its rate is over the time since its first event."""
+        """The meter of that name; its rate is over the last minute, whatever
+        ``time_span_in_seconds`` is."""
         return Meter(self._group.meter(name))
 
     def distribution(self, name: str) -> Distribution:

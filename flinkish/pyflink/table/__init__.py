@@ -1,4 +1,4 @@
-"""PyFlink's Table API, as far as queries need no state; its other names say how to go on."""
+"""PyFlink's Table API for queries that need no state; its other names say what to write instead."""
 
 from typing import NoReturn
 

@@ -1,4 +1,4 @@
-"""``Schema`` by PyFlink's names."""
+"""``Schema`` under PyFlink's names."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ __all__ = ["Schema"]
 
 
 class Schema(AbsentMethods):
-    """The columns, the time attribute and the watermarks of a table made of a stream (PyFlink: ``Schema``)."""
+    """The columns, the time attribute and the watermarks of a table created from a stream (PyFlink:
+    ``Schema``)."""
 
     def __init__(self, core: CoreSchema) -> None:
         self.core = core
-        """The same as flinkish's own."""
+        """The schema as flinkish's own."""
 
     @staticmethod
     def new_builder() -> Schema.Builder:
@@ -36,7 +37,7 @@ class Schema(AbsentMethods):
             return self
 
         def column_by_expression(self, column_name: str, expr: str) -> Self:
-            """A column computed of the others."""
+            """A column computed from the others."""
             self._builder.columnByExpression(column_name, expr)
             return self
 

@@ -1,4 +1,4 @@
-"""``Table`` and ``TableResult`` by PyFlink's names."""
+"""``Table`` and ``TableResult`` under PyFlink's names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ResolvedSchema(AbsentMethods):
     get_field_data_types = get_column_data_types
 
     def get_column_count(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return self._core.getColumnCount()
 
     get_field_count = get_column_count
@@ -62,13 +62,13 @@ class TableResult(AbsentMethods):
         self._core.print()
 
     def collect(self) -> CloseableIterator:
-        """The rows, as they come."""
+        """The rows, as they arrive."""
         rows = self._core.collect()
         convert = RowConversion(self._core.getResolvedSchema().types)
         return CloseableIterator(map(convert, rows), rows.close)
 
     def wait(self, timeout_ms: int | None = None) -> None:
-        """Let the job run to its end."""
+        """Wait for the end of the job."""
         self._core.wait()
 
     def get_resolved_schema(self) -> ResolvedSchema:
@@ -86,7 +86,7 @@ class Table:
 
     def __init__(self, core: CoreTable) -> None:
         self.core = core
-        """The same as flinkish's own."""
+        """The table as flinkish's own."""
 
     def get_schema(self) -> ResolvedSchema:
         """The columns with their types."""
@@ -123,7 +123,7 @@ def _camel(name: str) -> str:
 
 
 class RowConversion:
-    """Makes PyFlink's rows of flinkish's."""
+    """Converts rows of flinkish to those of PyFlink."""
 
     def __init__(self, types: tuple[DataType, ...]) -> None:
         self._parts = [_conversion(kind) for kind in types]

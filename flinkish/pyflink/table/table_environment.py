@@ -1,4 +1,4 @@
-"""``StreamTableEnvironment`` by PyFlink's names."""
+"""``StreamTableEnvironment`` under PyFlink's names."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class EnvironmentSettings(AbsentMethods):
 
     @staticmethod
     def in_streaming_mode() -> EnvironmentSettings:
-        """Settings without a choice."""
+        """The only settings there are."""
         return EnvironmentSettings()
 
     @staticmethod
     def new_instance() -> EnvironmentSettings.Builder:
-        """A builder of them."""
+        """A builder of settings."""
         return EnvironmentSettings.Builder()
 
     class Builder(AbsentMethods):
@@ -80,12 +80,13 @@ class TableConfig(AbsentMethods):
 
 
 class StreamTableEnvironment:
-    """Makes tables of streams, runs queries over them, and makes streams of tables (PyFlink: ``StreamTableEnvironment``)."""
+    """Converts streams to tables, runs queries over them, and converts tables to streams (PyFlink:
+    ``StreamTableEnvironment``)."""
 
     def __init__(self, environment: StreamExecutionEnvironment) -> None:
         self._environment = environment
         self.core = CoreEnvironment(environment.core)
-        """The same as flinkish's own."""
+        """The environment as flinkish's own."""
 
     @staticmethod
     def create(
@@ -175,7 +176,7 @@ class StreamTableEnvironment:
     def create_temporary_function(
         self, path: str, function: UserFunction | Callable[..., Any] | Any
     ) -> None:
-        """Let queries call a function that ``udf`` has made."""
+        """Let queries call a function that ``udf`` returned."""
         if not isinstance(function, UserFunction):
             raise IllegalArgumentError(
                 "create_temporary_function: pass what udf returns, as in udf(f, result_type=DataTypes.STRING())."

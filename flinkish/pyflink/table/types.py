@@ -1,4 +1,4 @@
-"""``DataTypes``: the types of columns by PyFlink's names."""
+"""``DataTypes``: the types of columns under PyFlink's names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DataType(AbsentMethods, CoreDataType):
 
 
 def own(kind: CoreDataType, nullable: bool = True) -> DataType:
-    """A type of flinkish as one of these."""
+    """A type of flinkish as one of PyFlink's."""
     found = {field.name: getattr(kind, field.name) for field in fields(CoreDataType)}
     return DataType(**{**found, "nullable": nullable and kind.nullable})
 
@@ -73,7 +73,7 @@ class DataTypes(AbsentMethods):
 
     @staticmethod
     def DECIMAL(precision: int, scale: int, nullable: bool = True) -> DataType:
-        """``Decimal`` of ``precision`` digits, of which ``scale`` are behind the point."""
+        """``Decimal`` of ``precision`` digits, of which ``scale`` are after the point."""
         return own(CoreDataTypes.DECIMAL(precision, scale), nullable)
 
     @staticmethod
@@ -160,7 +160,7 @@ _PLAIN: dict[str, Callable[[], TypeInformation]] = {
 
 
 def type_information(kind: CoreDataType) -> TypeInformation:
-    """The type of such values as elements of a stream."""
+    """The type of values of ``kind`` as elements of a stream."""
     if kind.name == "ROW":
         return Types.ROW_NAMED(
             list(kind.fields), [type_information(child) for child in kind.children]
@@ -174,5 +174,5 @@ def type_information(kind: CoreDataType) -> TypeInformation:
 
 
 def as_core(value: Any) -> Any:
-    """A type, or its name in SQL, as flinkish has it."""
+    """A type, or its name in SQL, as one of flinkish's types."""
     return CoreDataTypes.of(value) if isinstance(value, str) else value

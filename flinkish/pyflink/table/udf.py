@@ -17,7 +17,7 @@ __all__ = ["ScalarFunction", "udf"]
 
 
 class FunctionContext(AbsentMethods):
-    """What ``open`` gets (PyFlink: ``FunctionContext``)."""
+    """The argument of ``open`` (PyFlink: ``FunctionContext``)."""
 
     def get_job_parameter(self, key: str, default_value: str) -> str:
         """The default: queries have no parameters."""
@@ -40,7 +40,7 @@ class ScalarFunction(AbsentMethods, ABC):
 
 
 class _Evaluated:
-    """Calls ``eval``, and ``open`` before the first time."""
+    """Calls ``eval``, and ``open`` before the first call."""
 
     def __init__(self, function: ScalarFunction) -> None:
         self._function = function
@@ -50,7 +50,7 @@ class _Evaluated:
         return {"_function": self._function, "_opened": False}
 
     def openOnce(self) -> None:
-        """Call ``open``, unless that was done."""
+        """Call ``open``, unless it has been called."""
         if not self._opened:
             self._function.open(FunctionContext())
             self._opened = True
@@ -69,7 +69,8 @@ def udf(
     func_type: str = "general",
     udf_type: str | None = None,
 ) -> Any:
-    """Make a function one that queries can call, behind ``create_temporary_function`` (PyFlink: ``udf``)."""
+    """Wrap a function for ``create_temporary_function``, so that queries can call it (PyFlink:
+    ``udf``)."""
     if (udf_type or func_type) != "general":
         raise NotSupportedError(
             "udf: func_type='pandas' is not supported. Write the function for one row, and leave func_type out."
