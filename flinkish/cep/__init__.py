@@ -2,7 +2,7 @@
 
 >>> from flinkish.cep import CEP, Pattern
 
-docs/cep.md teaches it.
+docs/cep.md is the guide.
 """
 
 import flinkish.cep.operator  # noqa: F401  # registers the operator

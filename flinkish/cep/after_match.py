@@ -1,4 +1,4 @@
-"""Where matching goes on after a match (Flink: the package ``aftermatch``)."""
+"""Where matching continues after a match (Flink: the package ``aftermatch``)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,8 @@ class AfterMatchSkipStrategy:
 
     @property
     def keepsEarliest(self) -> bool:
-        """Whether of several results of ``pruneUntil`` the earliest counts, not the latest."""
+        """Whether the earliest of several results of ``pruneUntil`` counts, rather than the
+        latest."""
         return self.kind is SkipKind.SKIP_TO_NEXT
 
     def shouldPrune(self, started: EventId, until: EventId) -> bool:

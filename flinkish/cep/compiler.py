@@ -1,10 +1,11 @@
 """Compiles a pattern to the states and transitions of an NFA (Flink: ``NFACompiler``).
 
-The pattern is walked from its last stage to its first, so that each state knows the one that follows. A
-stage becomes one state or several: a looping stage one that takes events over and over, a stage with
-``times`` one for each time, an optional stage a second one that has no way past it. Stages that accept no
-event become conditions: of a *stop* state, which ends the partial match, or at the end of the pattern of a
-*pending* state, which completes it once the time is over.
+The pattern is walked from its last stage to its first, so that each state knows the one that
+follows. A stage becomes one state or several: a looping stage has a state that takes events
+repeatedly, a stage with ``times`` one state for each time, an optional stage a second state that
+has no way past the stage. Stages that accept no event become conditions: of a *stop* state, which
+ends the partial match, or at the end of the pattern of a *pending* state, which completes the match
+once the time is over.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ AnyPattern = Pattern[Any, Any]
 
 
 def compile_pattern(pattern: AnyPattern) -> CompiledPattern:
-    """The NFA of ``pattern``. Raises MalformedPatternError if there can be none."""
+    """The NFA of ``pattern``. Raises MalformedPatternError if the pattern has none."""
     check_names(pattern)
     check_skip_strategy(pattern)
     return _Compiler(pattern).compiled()
@@ -81,7 +82,7 @@ def _names_in(pattern: AnyPattern | None) -> list[str]:
 
 
 def check_skip_strategy(pattern: AnyPattern) -> None:
-    """Raises MalformedPatternError if the skip strategy names a stage that there is not."""
+    """Raises MalformedPatternError if the skip strategy names a stage that does not exist."""
     name = pattern.getAfterMatchSkipStrategy().getPatternName()
     if name is None:
         return
@@ -132,14 +133,14 @@ class _Draft:
         self.add(Action.PROCEED, target, condition)
 
     def state(self) -> State:
-        """The state as it is when all are there."""
+        """The finished state, once all states exist."""
         edges = (StateTransition(e.action, e.target.name, e.condition) for e in self.transitions)
         return State(self.name, self.type, tuple(edges))
 
 
 class _Compiler:
-    """Compiles one pattern. ``_current`` is the stage at which the walk is, ``_following`` the one that
-    was before it in the walk, ``_group`` the group that the stage is in."""
+    """Compiles one pattern. ``_current`` is the stage that the walk has reached, ``_following`` the
+    stage visited before it, ``_group`` the group that contains the stage."""
 
     def __init__(self, pattern: AnyPattern) -> None:
         self._last = self._current = pattern
@@ -181,7 +182,7 @@ class _Compiler:
     # ------------------------------------------------------------------ the walk
 
     def _middle_states(self, sink: _Draft) -> _Draft:
-        """The states of all stages but the first; the first state of them."""
+        """Create the states of all stages but the first, and return the first of these states."""
         while (previous := self._current.getPrevious()) is not None:
             sink = self._middle_state(sink)
             self._following, self._current = self._current, previous
@@ -195,7 +196,7 @@ class _Compiler:
         if strategy is ConsumingStrategy.NOT_FOLLOW:
             step = _millis(self._current, WithinType.PREVIOUS_AND_CURRENT)
             if sink.type is not StateType.FINAL or (step is None and not self._window_time):
-                return sink  # the states before get a way to the stop state
+                return sink  # earlier states get a transition to the stop state
             pending = self._stage_state(StateType.PENDING)
             condition = self._take_condition(self._current)
             pending.addProceed(self._stop_state(condition, self._current.getName()), condition)
@@ -206,7 +207,7 @@ class _Compiler:
             condition = self._take_condition(self._current)
             stop = self._stop_state(condition, self._current.getName())
             if sink.type is StateType.FINAL:
-                # To proceed to the end would complete the match before the next event is seen
+                # Proceeding to the end would complete the match before the next event is seen
                 unwanted.addIgnore(sink, negated(condition))
             else:
                 unwanted.addProceed(sink, negated(condition))
@@ -215,7 +216,7 @@ class _Compiler:
         return self._convert(sink)
 
     def _convert(self, sink: _Draft) -> _Draft:
-        """The states of the current stage, which accepts events; the first of them."""
+        """Create the states of the current stage, which accepts events, and return the first."""
         quantifier = self._current.getQuantifier()
         if quantifier.hasProperty(QuantifierProperty.LOOPING):
             self._set_first_of_loop(False)
@@ -303,8 +304,8 @@ class _Compiler:
         ignore: Condition | None,
         optional: bool,
     ) -> _Draft:
-        """A state that takes one event, or the states of a group. ``proceed``: where to go past it if
-        it is ``optional``."""
+        """A state that takes one event, or the states of a group. ``proceed``: the state after it,
+        if it is ``optional``."""
         current = self._current
         if isinstance(current, GroupPattern):
             return self._group_states(current, sink, proceed if optional else None)
@@ -328,7 +329,8 @@ class _Compiler:
         if ignore is not None:
             waiting = single
             if optional or self._heads_optional_group(current):
-                # A second state without the way past the stage, so that a match branches there once
+                # A second state without a way past the stage, so that a match branches there only
+                # once
                 waiting = self._state(current.getName(), StateType.NORMAL)
                 waiting.addTake(after, take)
                 waiting.addIgnore(waiting, ignore)
@@ -387,7 +389,7 @@ class _Compiler:
         return first
 
     def _inside(self, group: GroupPattern[Any, Any], sink: _Draft) -> _Draft:
-        """The states of the stages in ``group``; the first of them."""
+        """Create the states of the stages in ``group``, and return the first."""
         outside = self._current, self._following, self._group
         self._group, self._current = group, group.getRawPattern()
         first = self._convert(self._middle_states(sink))
@@ -415,7 +417,7 @@ class _Compiler:
 
     def _not_conditions(self) -> list[tuple[Condition, str]]:
         """The conditions that must not hold before the current stage, with the names of their stages:
-        of the stages right before it, and of those before optional ones."""
+        negated stages right before it, and those before optional stages."""
         found: list[tuple[Condition, str]] = []
         previous = self._current.getPrevious()
         while previous is not None:
@@ -438,8 +440,8 @@ class _Compiler:
             state.addProceed(self._stop_state(condition, following.getName()), condition)
 
     def _without_transitive_nots(self, sink: _Draft) -> _Draft:
-        """``sink``, or a copy of it for those who have been through an optional stage: what must not
-        happen before that stage may happen after it."""
+        """``sink``, or a copy of it for matches that went through an optional stage: events that
+        are forbidden before that stage are allowed after it."""
         conditions = self._not_conditions()
         if not conditions or not self._is_optional:
             return sink
@@ -477,7 +479,7 @@ class _Compiler:
         return condition
 
     def _ignore_condition(self, pattern: AnyPattern) -> Condition | None:
-        """For which events to wait before the first of the stage; None if for none."""
+        """Which events to ignore before the first of the stage; None if none."""
         quantifier = pattern.getQuantifier()
         strategy = quantifier.consumingStrategy
         if self._group is not None and self._heads_group(pattern):
@@ -487,7 +489,7 @@ class _Compiler:
         return self._waiting_condition(strategy, pattern)
 
     def _inner_ignore_condition(self, pattern: AnyPattern) -> Condition | None:
-        """For which events to wait between those of the stage; None if for none."""
+        """Which events to ignore between those of the stage; None if none."""
         strategy = pattern.getQuantifier().innerConsumingStrategy
         if self._group is not None and self._heads_group(pattern):
             strategy = self._group.getQuantifier().innerConsumingStrategy
@@ -509,8 +511,8 @@ class _Compiler:
 
 
 def _until(condition: Condition | None, until: Condition | None, takes: bool) -> Condition | None:
-    """``condition`` as long as ``until`` does not hold. ``takes``: without a condition too, as it is of
-    a transition that takes events."""
+    """``condition`` as long as ``until`` does not hold. ``takes``: the transition takes events, so
+    ``until`` applies even without a condition."""
     if until is None:
         return condition
     if condition is not None:

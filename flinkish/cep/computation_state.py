@@ -1,4 +1,4 @@
-"""``ComputationState``: where a partial match is in the NFA, and its version number."""
+"""``ComputationState``: the position of a partial match in the NFA, and its version number."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.cep.after_match import EventId
 
 Version: TypeAlias = tuple[int, ...]
-"""A Dewey number: one digit for each event of the match, which tells branches apart (Flink:
+"""A Dewey number: one digit for each event of the match, to distinguish branches (Flink:
 ``DeweyNumber``)."""
 
 NodeId: TypeAlias = tuple[EventId, str]
-"""An event in the shared buffer, as one of the stage of that name."""
+"""An event in the shared buffer, accepted by the stage of that name."""
 
 LAST: EventId = (MAX_TIMESTAMP, 2**31 - 1)
-"""Orders states without an event behind all others."""
+"""Orders states without an event after all others."""
 
 NO_TIME = -1
 """The times of a match that has no event, as in Flink."""
 
 
 class ComputationState(NamedTuple):
-    """A partial match (Flink: the class of this name). It is kept as a plain tuple.
+    """A partial match (Flink: the class of this name). It is stored as a plain tuple.
 
-    ``state`` is the name of the state that it waits in, ``node`` the event that it accepted last.
-    ``started`` is its first event, ``startTimestamp`` and ``previousTimestamp`` are those of its first and
-    last event in ms.
+    ``state`` is the name of the state that the match waits in, ``node`` the event that it accepted
+    last. ``started`` is its first event; ``startTimestamp`` and ``previousTimestamp`` are the
+    timestamps of its first and last event, in ms.
     """
 
     state: str
@@ -38,7 +38,7 @@ class ComputationState(NamedTuple):
 
     @property
     def order(self) -> EventId:
-        """What partial matches are sorted by."""
+        """The key by which partial matches are sorted."""
         return self.started or LAST
 
 
@@ -52,8 +52,8 @@ def increased(version: Version, by: int) -> Version:
 
 
 def compatible(version: Version, edge: Version) -> bool:
-    """Whether a match with ``version`` may have come along an edge with the version ``edge``: that is
-    an earlier stage of it, or its own with a last digit that is not higher.
+    """Whether a match with ``version`` may have come along an edge with the version ``edge``: that
+    must be a prefix of ``version``, or equal to it except for a last digit that is not higher.
 
     >>> compatible((1, 0, 2), (1, 0))
     True

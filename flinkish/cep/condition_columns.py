@@ -1,4 +1,4 @@
-"""``ConditionColumns``: asks conditions about a whole run of events at once."""
+"""``ConditionColumns``: evaluates conditions for a whole run of events at once."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 
 _MOST_CONDITIONS = 16
-"""Verdicts of so many conditions are the bits of a number."""
+"""The verdicts of up to this many conditions are encoded as the bits of a number."""
 
 
 @dataclass(frozen=True)
 class KnownVerdicts:
-    """The events of a run that can matter, with what is known of each."""
+    """The events of a run that can matter, with the known verdicts on each."""
 
     records: Records
     verdicts: Iterable[tuple[str, Verdicts]]
@@ -31,8 +31,9 @@ class KnownVerdicts:
 class ConditionColumns:
     """The conditions of a pattern that only compute, over columns.
 
-    An event takes what they say with it as it waits for the watermark. That counts only for the object that asked: after a
-    restart the conditions may be others. Events that leave all matches as they are, whatever these are, go no further.
+    An event keeps their verdicts while it waits for the watermark. Only the object that evaluated
+    the conditions uses these verdicts: after a restart the conditions may differ. Events that leave
+    any possible match unchanged are dropped here.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class ConditionColumns:
         self._inert: dict[int, bool] = {}
 
     def of(self, records: Records, watermark: int) -> KnownVerdicts | None:
-        """What is known of the events of a run; None if nothing is."""
+        """The known verdicts on the events of a run; None if there are none."""
         values, keys = records.values, records.keys
         if not self._any or not isinstance(values, RowColumns) or not len(values):
             return None
@@ -72,7 +73,7 @@ class ConditionColumns:
         return KnownVerdicts(records, [of_codes[code] for code in codes.tolist()])
 
     def known(self, verdicts: Sequence[tuple[str, Verdicts]]) -> Verdicts | None:
-        """What was said of an event that has waited; None if it counts no longer."""
+        """The verdicts on an event that has waited; None if they are another object's."""
         return verdicts[0][1] if verdicts and verdicts[0][0] == self._mine else None
 
     def _are_inert(self, codes: NDArray[np.int64]) -> NDArray[np.bool_]:

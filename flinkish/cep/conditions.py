@@ -16,14 +16,15 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class ConditionContext(ABC, Generic[T]):
-    """What a condition may ask besides the event (Flink: ``IterativeCondition.Context``)."""
+    """The context of a condition: the match so far, and the time (Flink:
+    ``IterativeCondition.Context``)."""
 
     __slots__ = ()
 
     @abstractmethod
     def getEventsForPattern(self, name: str) -> Iterable[T]:
-        """The events that the partial match holds for the stage ``name``, in their order; none if the
-        stage has not accepted an event yet."""
+        """The events that the stage ``name`` has accepted for the partial match, in their order;
+        none if it has not accepted an event yet."""
 
     @abstractmethod
     def timestamp(self) -> int:
@@ -91,13 +92,13 @@ ConditionLike = Union[
     Callable[[T], bool],
     Callable[[T, ConditionContext[T]], bool],
 ]
-"""What ``where``, ``or_`` and ``until`` take."""
+"""The types that ``where``, ``or_`` and ``until`` accept."""
 
 
 @dataclass(frozen=True, eq=False)
 class UserCondition:
-    """A condition of the user's. ``stage`` is the name of the stage that it was given to with ``method``;
-    ``iterative`` tells whether ``call`` takes the context too."""
+    """A user's condition. ``method`` is the method that added it to the stage named ``stage``;
+    ``iterative``: whether ``call`` takes the context too."""
 
     stage: str
     method: str
@@ -115,7 +116,7 @@ class InstanceOf:
 
 @dataclass(frozen=True, eq=False)
 class And:
-    """Holds if both do; ``right`` is not asked unless ``left`` holds."""
+    """Holds if both do; ``right`` is evaluated only if ``left`` holds."""
 
     left: Condition
     right: Condition
@@ -123,7 +124,7 @@ class And:
 
 @dataclass(frozen=True, eq=False)
 class Or:
-    """Holds if one of both does; ``right`` is not asked if ``left`` holds."""
+    """Holds if either does; ``right`` is evaluated only if ``left`` does not hold."""
 
     left: Condition
     right: Condition
@@ -147,7 +148,7 @@ ALWAYS = Always()
 
 
 def negated(condition: Condition) -> Condition:
-    """What holds where ``condition`` does not."""
+    """The condition that holds where ``condition`` does not."""
     return condition.of if isinstance(condition, Not) else Not(condition)
 
 
@@ -174,9 +175,9 @@ def asks_types(condition: Condition) -> bool:
 
 
 def test_of(method: str, stage: str, condition: object) -> UserCondition:
-    """``condition``, as the user gave it to ``method`` of the stage.
+    """The condition that the user passed to ``method`` of the stage.
 
-    Raises InvalidProgramError if it is none, or has other parameters than a condition.
+    Raises InvalidProgramError if it is not a condition, or has other parameters than one.
     """
     if isinstance(condition, IterativeCondition):
         call = condition.filter

@@ -1,4 +1,5 @@
-"""``CepDescription``: the operator of a pattern as data, and how user functions become calls."""
+"""``CepDescription``: the operator of a pattern as data, and the conversion of user functions to
+calls."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ Compare = Callable[[Any, Any], int]
 
 @dataclass(frozen=True)
 class MatchCalls:
-    """What is done with matches. ``onTimeout`` is None if partial matches that take too long are
+    """The calls for matches. ``onTimeout`` is None if partial matches that take too long are
     dropped. ``functions`` are the user's."""
 
     functions: tuple[Any, ...]
@@ -40,7 +41,7 @@ class MatchCalls:
 
 @dataclass(frozen=True)
 class CepDescription(OperatorDescription):
-    """All of an operator that matches a pattern. ``grouped``: the keys are the user's."""
+    """An operator that matches a pattern. ``grouped``: the keys are the user's."""
 
     kind: ClassVar[str] = "Cep"
 
@@ -77,7 +78,7 @@ class CepDescription(OperatorDescription):
 
 
 def select_calls(function: Any) -> MatchCalls:
-    """A PatternSelectFunction or ``f(match)``."""
+    """The calls of a PatternSelectFunction or ``f(match)``."""
     call = _one("select", function, PatternSelectFunction, "select", "f(match)", 1)
 
     def on_match(match: Any, ctx: Any, out: Any) -> None:
@@ -87,7 +88,7 @@ def select_calls(function: Any) -> MatchCalls:
 
 
 def flat_select_calls(function: Any) -> MatchCalls:
-    """A PatternFlatSelectFunction, ``f(match)`` or ``f(match, out)``."""
+    """The calls of a PatternFlatSelectFunction, ``f(match)`` or ``f(match, out)``."""
     wanted = "f(match) or f(match, out)"
     kind = PatternFlatSelectFunction
     call = _several("flatSelect", function, kind, "flatSelect", wanted, 1)
@@ -121,7 +122,7 @@ def with_flat_timeout(calls: MatchCalls, tag: OutputTag[Any], function: Any) -> 
 
 
 def process_calls(function: Any) -> MatchCalls:
-    """A PatternProcessFunction or ``f(match, ctx, out)``."""
+    """The calls of a PatternProcessFunction or ``f(match, ctx, out)``."""
     if not isinstance(function, PatternProcessFunction):
         wanted = "a PatternProcessFunction or f(match, ctx, out)"
         if isinstance(function, Function):
@@ -138,7 +139,7 @@ def process_calls(function: Any) -> MatchCalls:
 
 
 def comparison(comparator: Any) -> Compare:
-    """An EventComparator or ``f(a, b)``."""
+    """The call of an EventComparator or ``f(a, b)``."""
     if isinstance(comparator, EventComparator):
         return comparator.compare
     wanted = "an EventComparator or f(a, b)"
@@ -156,7 +157,7 @@ class _SideCollector:
         self._ctx.output(self._tag, value)
 
     def close(self) -> None:
-        """As that of any collector."""
+        """Does nothing, as in any collector."""
 
 
 def _one(

@@ -16,8 +16,8 @@ from flinkish.cep.states import CompiledPattern, State, StateType
 
 
 def drawn(pattern: CompiledPattern, strategy: AfterMatchSkipStrategy) -> tuple[str, ...]:
-    """A line for each state with its transitions, from the first to the last, below a line of what
-    holds for the whole pattern."""
+    """Lines for each state with its transitions, from the first to the last, below a line about the
+    whole pattern."""
     time = f"within {pattern.windowTime} ms" if pattern.windowTime else "without a time limit"
     skips = strategy.kind.value
     if strategy.patternName is not None:

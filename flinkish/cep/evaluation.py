@@ -21,12 +21,12 @@ from flinkish.cep.shared_buffer import SharedBuffer
 from flinkish.runtime.records.user_code import is_interrupt
 
 Verdicts: TypeAlias = "Sequence[bool | None]"
-"""What the conditions on an event alone have said, None for those that were not asked."""
+"""The results of the conditions on an event alone, None for those not evaluated yet."""
 
 
 class Event:
-    """An event on its way through the NFA. ``verdicts`` holds what the conditions on the event alone
-    have said, None for those that were not asked."""
+    """An event on its way through the NFA. ``verdicts`` holds the results of the conditions on the
+    event alone, None for those not evaluated yet."""
 
     __slots__ = ("timestamp", "value", "verdicts")
 
@@ -38,7 +38,7 @@ class Event:
 
 class MatchContext(ConditionContext[Any]):
     """The context of conditions for one partial match and one event. The events of the match are
-    looked up when a condition asks for them first."""
+    looked up when a condition first asks for them."""
 
     __slots__ = ("_buffer", "_clock", "_events", "_state", "event")
 
@@ -69,11 +69,11 @@ class MatchContext(ConditionContext[Any]):
 
 
 Evaluation: TypeAlias = "Callable[[MatchContext], bool] | None"
-"""Whether a condition holds; None if it always does."""
+"""A function that says whether a condition holds; None if it always does."""
 
 
 class Evaluator:
-    """Makes functions of conditions. ``operator`` is named in errors."""
+    """Converts conditions to functions. Errors name ``operator``."""
 
     def __init__(self, operator: str, conditions: Sequence[UserCondition]) -> None:
         self._operator = operator

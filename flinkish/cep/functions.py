@@ -43,8 +43,8 @@ class PatternContext(ABC):
 class PatternProcessFunction(RichFunction, ABC, Generic[T, R_co]):
     """Turns each match into any number of results (Flink: ``PatternProcessFunction``).
 
-    Derive it from ``TimedOutPartialMatchHandler`` too to see the partial matches that take too long. As
-    in Flink, its runtime context has no keyed state.
+    Derive it from ``TimedOutPartialMatchHandler`` too to receive the partial matches that take too
+    long. As in Flink, its runtime context has no keyed state.
     """
 
     Context = PatternContext
@@ -58,8 +58,8 @@ class PatternProcessFunction(RichFunction, ABC, Generic[T, R_co]):
 
 @declares_methods
 class TimedOutPartialMatchHandler(ABC, Generic[T]):
-    """Sees the partial matches that exceed ``within`` (Flink: ``TimedOutPartialMatchHandler``). A
-    PatternProcessFunction that derives from it too is called for both."""
+    """Receives the partial matches that exceed ``within`` (Flink: ``TimedOutPartialMatchHandler``).
+    A PatternProcessFunction that derives from it too is called for both."""
 
     @abstractmethod
     def processTimedOutMatch(self, match: Mapping[str, Sequence[T]], ctx: PatternContext) -> None:
@@ -125,7 +125,8 @@ class EventComparator(ABC, Generic[T]):
 
     @abstractmethod
     def compare(self, a: T, b: T) -> int:
-        """Below zero if ``a`` comes first, above zero if ``b`` does, zero if they are as they came."""
+        """Below zero if ``a`` comes first, above zero if ``b`` does, zero if they keep their
+        order."""
 
 
 EventComparatorLike = Union[EventComparator[T], Callable[[T, T], int]]

@@ -1,8 +1,8 @@
 """``NFA``: matches the events of a key against a compiled pattern, as the SASE paper describes it.
 
-Each partial match waits in a state. An event makes of each any number of others: one for each transition
-that accepts the event or leaves it out. Their version numbers tell apart which events in the shared
-buffer belong to which.
+Each partial match waits in a state. An event turns each into any number of others: one for each
+transition that accepts the event or ignores it. Their version numbers determine which events in the
+shared buffer belong to which match.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Values = dict[str, list[Any]]
 
 
 class NFAState:
-    """What a key has of the NFA (Flink: the class of this name, with the shared buffer beside it)."""
+    """The state of a key in the NFA, with its shared buffer (Flink: the class of this name)."""
 
     __slots__ = ("buffer", "changed", "completed", "partial", "started")
 
@@ -36,17 +36,17 @@ class NFAState:
         self.completed = completed
         self.buffer = buffer
         self.started = False
-        """Whether a match has begun since the state was last kept."""
+        """Whether a match has begun since the state was restored."""
         self.changed = False
 
     def kept(self) -> tuple[Any, ...]:
-        """It as plain values."""
+        """The state as plain values."""
         partial, completed = map(tuple, self.partial), map(tuple, self.completed)
         return list(partial), list(completed), *self.buffer.contents()
 
     @staticmethod
     def restored(kept: tuple[Any, ...]) -> NFAState:
-        """It from plain values."""
+        """The state from plain values."""
         partial, completed, *contents = kept
         make = ComputationState._make
         return NFAState(
@@ -60,12 +60,12 @@ FAR = 2**62
 """Beyond it, the time since a match began may not fit into 64 bits."""
 
 MOST_VISITS = 100
-"""How often the states of a pattern are visited for one event, on the average, before that is taken for a
-circle without an end."""
+"""How often each state of a pattern may be visited on average for one event before this counts as
+an endless cycle."""
 
 
 def raise_endless(state: str) -> NoReturn:
-    """Raise MalformedPatternError for a circle of transitions that need no event."""
+    """Raise MalformedPatternError for a cycle of transitions that need no event."""
     raise MalformedPatternError(
         f"the state {state!r} of the pattern leads back to itself without an event, as in a looping group"
         " whose stages are all optional; in Flink the job would hang. Make one stage of the group"
@@ -81,7 +81,7 @@ class TimedOut(NamedTuple):
 
 
 class _Edge(NamedTuple):
-    """A transition; ``stage`` is that of the state it leaves."""
+    """A transition; ``stage`` is the stage of the state that it leaves."""
 
     action: Action
     stage: str
@@ -93,8 +93,8 @@ class NFA:
     """Runs a compiled pattern (Flink: ``NFA``). It has no state of its own: the methods work on the
     state of a key.
 
-    ``clock`` gives the processing time to conditions, ``handlesTimeouts`` tells whether anybody wants
-    the matches that took too long.
+    ``clock`` gives the processing time to conditions; ``handlesTimeouts``: whether the matches that
+    took too long are needed.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class NFA:
         self._alike = frozenset(filter(self._asks_the_event_alone, self._states))
 
     def _asks_the_event_alone(self, name: str) -> bool:
-        """Whether all matches in a state have the same transitions open for an event."""
+        """Whether all matches in a state can take the same transitions for an event."""
         open_ends, seen = [name], {name}
         while open_ends:
             for edge in self._states[open_ends.pop()].transitions:
@@ -142,7 +142,7 @@ class NFA:
         return True
 
     def initialState(self) -> NFAState:
-        """The state of a key that has seen nothing."""
+        """The state of a key without events."""
         first = ComputationState(self._compiled.start.name, None, (1,))
         return NFAState(MatchQueue([first]), MatchQueue(), SharedBuffer())
 
@@ -155,17 +155,17 @@ class NFA:
 
     @cached_property
     def leavesOut(self) -> bool:
-        """Whether events that are ``inert`` need not be processed at all: nothing but the event and the clock of the whole
-        match tells what becomes of a match."""
+        """Whether inert events need not be processed at all: the transitions of a match depend on
+        nothing but the event and the time limit of the whole match."""
         states = self._compiled.states
         times = self._compiled.windowTimes or any(state.isPending for state in states)
         types = any(asks_types(edge.condition) for state in states for edge in state.transitions)
         return len(self._alike) == len(self._states) and not times and not types
 
     def isInert(self, verdicts: Verdicts) -> bool:
-        """Whether an event with these verdicts leaves every match as it is: it begins none, and all others leave it
-        out."""
-        # The conditions on the event alone have been asked, so neither it nor the match is looked at
+        """Whether an event with these verdicts leaves every match unchanged: it begins no match,
+        and all others ignore it."""
+        # All conditions have verdicts, so neither the event nor the match is read
         context = MatchContext(
             Event(None, 0, list(verdicts)), _NOWHERE, SharedBuffer(), self._clock
         )
@@ -183,13 +183,14 @@ class NFA:
     def process(
         self, state: NFAState, value: Any, timestamp: int, verdicts: Verdicts | None = None
     ) -> list[Values]:
-        """The matches that the next event completes. ``verdicts``: what its conditions are known to say."""
+        """The matches that the next event completes. ``verdicts``: the known results of the
+        conditions."""
         asked = repeat(None, len(self._conditions)) if verdicts is None else verdicts
         event = Event(value, timestamp, list(asked))
         buffer, matches = state.buffer, state.partial.heap
         step = _Step(buffer, event)
         known: dict[str, list[_Edge]] = {}
-        # None as long as the event has left all matches as they are
+        # None as long as the event has left all matches unchanged
         partial: MatchQueue | None = None
         potential = MatchQueue()
         for number, match in enumerate(matches):
@@ -223,8 +224,8 @@ class NFA:
         partial: MatchQueue,
         potential: MatchQueue,
     ) -> None:
-        """Add what becomes of ``match`` to the ``partial`` matches, or to those that may be
-        complete."""
+        """Add the followers of ``match`` to the ``partial`` matches, or to the ``potential`` ones,
+        which may be complete."""
         state.changed = True
         began = self._states[match.state].isStart
         discarded = False
@@ -247,15 +248,15 @@ class NFA:
                 partial.add(follower)
 
     def _nothing_ends(self, state: NFAState, timestamp: int) -> bool:
-        """Whether no match ends at ``timestamp``, as that which began first does not."""
+        """Whether no match ends at ``timestamp``, because the one that began first does not."""
         if self._compiled.windowTimes or timestamp > FAR:
             return False
         earliest = state.partial.peek()
         return earliest is None or self._deadline(earliest, timestamp) is None
 
     def advanceTime(self, state: NFAState, timestamp: int) -> tuple[list[Values], list[TimedOut]]:
-        """What ends because no event before ``timestamp`` will come: the matches that only had to wait
-        for that, and those that took too long."""
+        """The matches that end because no event before ``timestamp`` will follow: those that are
+        complete by that, and those that took too long."""
         if self._nothing_ends(state, timestamp):
             state.buffer.advanceTime(timestamp)
             return [], []
@@ -280,7 +281,7 @@ class NFA:
         return found, timed_out
 
     def _deadline(self, match: ComputationState, timestamp: int) -> int | None:
-        """The time that ``match`` had, if ``timestamp`` is beyond it."""
+        """The time limit of ``match``, if ``timestamp`` has reached it."""
         if self._states[match.state].isStart:
             return None
         step = self._compiled.windowTimes.get(match.state, 0)
@@ -297,7 +298,7 @@ class NFA:
     def _completed(
         self, state: NFAState, potential: MatchQueue, partial: MatchQueue
     ) -> list[Values]:
-        """The matches that are complete, after each of which the skip strategy drops others. With one,
+        """The complete matches; the skip strategy drops others after each. With a skip strategy,
         matches wait for those that began earlier."""
         found: list[Values] = []
         completed, buffer, skips = state.completed, state.buffer, self._strategy.isSkipStrategy()
@@ -348,7 +349,7 @@ class NFA:
     def _followers(
         self, match: ComputationState, edges: list[_Edge], context: MatchContext, step: _Step
     ) -> list[ComputationState]:
-        """The partial matches that the event makes of ``match`` along ``edges``."""
+        """The partial matches that follow from ``match`` along ``edges``."""
         buffer, event = step.buffer, step.event
         current = self._states[match.state]
         takes = sum(edge.action is Action.TAKE for edge in edges)
@@ -372,7 +373,7 @@ class NFA:
                     event.timestamp,
                 )
                 self._add(buffer, followers, follower)
-                # A state that may be left out and is the last one: the match is complete as well
+                # The end can be reached without another event: the match is complete as well
                 final = self._final_beyond(edge.target, context)
                 if final is not None:
                     self._add(buffer, followers, follower._replace(state=final.name))
@@ -393,8 +394,8 @@ class NFA:
 
     @staticmethod
     def _stays(match: ComputationState, edges: list[_Edge], buffer: SharedBuffer) -> bool:
-        """Whether ``edges`` leave ``match`` as it is: it has not begun and does not, or the event is left
-        out."""
+        """Whether ``edges`` leave ``match`` unchanged: it does not begin, or the event is
+        ignored."""
         if match.node is None:
             return not edges
         if len(edges) != 1 or edges[0].action is not Action.IGNORE:
@@ -402,8 +403,8 @@ class NFA:
         return edges[0].target.name == match.state and buffer.isLocked(match.node, match.version)
 
     def _open_edges(self, name: str, context: MatchContext) -> list[_Edge]:
-        """The transitions that accept the event or leave it out, of the state and of those that can be
-        reached from it without an event."""
+        """The transitions that accept the event or ignore it, of the state and of the states that
+        can be reached from it without an event."""
         found: list[_Edge] = []
         open_ends = [name]
         visits = 0
@@ -451,7 +452,7 @@ class NFA:
 
 
 class _Step:
-    """An event while it is processed: it enters the buffer when a transition accepts it first."""
+    """An event while it is processed: it enters the buffer when the first transition accepts it."""
 
     __slots__ = ("_id", "buffer", "event")
 
@@ -467,13 +468,13 @@ class _Step:
         return self._id
 
     def close(self) -> None:
-        """Leave the event to the partial matches that have accepted it."""
+        """Release the event, so that only the partial matches that accepted it keep it."""
         if self._id is not None:
             self.buffer.releaseEvent(self._id)
 
 
 _NOWHERE = ComputationState("", None, (1,))
-"""For conditions that ask the event alone."""
+"""A match for conditions on the event alone."""
 
 
 def _leaves_out(edge: _Edge, state: State) -> bool:
@@ -481,5 +482,5 @@ def _leaves_out(edge: _Edge, state: State) -> bool:
 
 
 def _branches(ignores: int, takes: int) -> int:
-    """By how much the version of a match that stays where it is rises."""
+    """By how much to increase the version of a match that stays in its state."""
     return ignores + max(1, takes) if ignores or takes else 0

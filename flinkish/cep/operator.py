@@ -45,7 +45,7 @@ NFA_STATE, EVENT_QUEUE = "nfaStateName", "eventQueuesStateName"
 """The names of the states, as in Flink."""
 
 Waiting: TypeAlias = tuple[Any, ...]
-"""A timestamp and an event, with what its conditions have said, if that is known."""
+"""A timestamp and an event, with the verdicts of its conditions, if they are known."""
 
 
 _timestamp = itemgetter(0)
@@ -55,9 +55,9 @@ class CepOperator(TimerOperator, OneInputOperator):
     """Matches a pattern (Flink: ``CepOperator``).
 
     In event time an element waits in the queue of its key until the watermark has reached it. A key has
-    a timer at its first waiting element and one where a match that has begun would take too long. In
+    a timer at its first waiting element, and one at the time limit of each match that has begun. In
     processing time an element is matched at once; with a comparator it waits until the clock has passed
-    it.
+    its time.
     """
 
     keepsRecords = True
@@ -87,7 +87,7 @@ class CepOperator(TimerOperator, OneInputOperator):
         )
 
     def open(self) -> None:
-        # Not as states of the user's, which keep and hand out copies
+        # Not as user states, which store and return copies
         self._state = self.backend.table(NFA_STATE)
         self._queue = self.backend.table(EVENT_QUEUE)
         for function in self._description.userFunctions:
@@ -173,7 +173,7 @@ class CepOperator(TimerOperator, OneInputOperator):
         self._process_queue(state, watermark)
         self._advance(state, watermark)
         if len(state.partial) == 1 and not len(state.completed):
-            # Nothing has begun: as in Flink, the key starts anew
+            # No match has begun: as in Flink, the key starts afresh
             self._state.remove(self.backend.currentKey, None)
         else:
             self._keep(state)
@@ -186,8 +186,8 @@ class CepOperator(TimerOperator, OneInputOperator):
         self._keep(state)
 
     def _process_queue(self, state: NFAState, until: int | None) -> None:
-        """Match the waiting elements up to ``until``, those that have the same time as the comparator
-        orders them."""
+        """Match the waiting elements up to ``until``; the comparator orders those that have the
+        same time."""
         key = self.backend.currentKey
         waiting: list[Waiting] | None = self._queue.get(key, None)
         if waiting is None:
@@ -210,8 +210,8 @@ class CepOperator(TimerOperator, OneInputOperator):
             self._process(state, value, timestamp, self._verdicts.known(verdict))
 
     def _sorted(self, waiting: list[Waiting]) -> Iterator[Waiting]:
-        """``waiting``, which is in the order of time, with those of one time as the comparator orders
-        them."""
+        """``waiting``, which is in the order of time, with the elements of one time ordered by the
+        comparator."""
         for _, group in groupby(waiting, _timestamp):
             of_one_time = list(group)
             try:
@@ -227,7 +227,7 @@ class CepOperator(TimerOperator, OneInputOperator):
 
     def _register(self, timestamp: int) -> None:
         if self._event_time:
-            # What the watermark has reached is done in the callback that is running
+            # The running callback handles all that the watermark has reached
             if timestamp > self.timers.currentWatermark():
                 self.timers.registerEventTimeTimer(None, timestamp)
         else:
@@ -275,7 +275,7 @@ class CepOperator(TimerOperator, OneInputOperator):
 
     def _call(self, call: MatchCall, match: Values) -> None:
         collector = self._collector
-        # Copies, as later matches have some of the events too
+        # Copies, as later matches contain some of the events too
         match = {stage: list(handed_out(events)) for stage, events in match.items()}
         with self.userCodeOf(lambda: match):
             returned = call(match, self._context, collector)
@@ -285,8 +285,8 @@ class CepOperator(TimerOperator, OneInputOperator):
 
 
 class CepRuntimeContext(StreamingRuntimeContext):
-    """The runtime context of conditions and functions of matches: without state (Flink: the class of
-    this name)."""
+    """The runtime context of conditions and functions of matches, without state (Flink: the class
+    of this name)."""
 
     def _refuse(self) -> NoReturn:
         raise IllegalStateError(
@@ -296,7 +296,7 @@ class CepRuntimeContext(StreamingRuntimeContext):
 
 
 class MatchOutputContext(PatternContext):
-    """The context of PatternProcessFunctions; ``time`` is that of the match."""
+    """The context of PatternProcessFunctions; ``time`` is the time of the match."""
 
     __slots__ = ("_event_time", "_operator", "_timers", "time")
 

@@ -1,4 +1,4 @@
-"""``Pattern``: a sequence of stages, as data. ``compiler`` makes an NFA of it."""
+"""``Pattern``: a sequence of stages, as data. ``compiler`` compiles it to an NFA."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ X = TypeVar("X")
 
 
 class WithinType(Enum):
-    """What the length of ``within`` is measured between (Flink: ``WithinType``)."""
+    """Which events ``within`` measures the time between (Flink: ``WithinType``)."""
 
     PREVIOUS_AND_CURRENT = "PREVIOUS_AND_CURRENT"
     """The event before and the event of the stage."""
@@ -91,8 +91,9 @@ class Pattern(Generic[T, F]):
     ) -> Pattern[Any, Any]:
         """The first stage of a pattern: the name of a stage, or a pattern as a group.
 
-        ``Pattern[Event].begin("start")`` says the type of the elements. ``afterMatchSkipStrategy``:
-        where matching goes on after a match; without one all matches are emitted.
+        ``Pattern[Event].begin("start")`` declares the type of the elements.
+        ``afterMatchSkipStrategy``: where matching continues after a match; without one all matches
+        are emitted.
         """
         strategy = afterMatchSkipStrategy or AfterMatchSkipStrategy.noSkip()
         fix = "Pass one, such as AfterMatchSkipStrategy.skipPastLastEvent()."
@@ -116,7 +117,8 @@ class Pattern(Generic[T, F]):
         return self
 
     def subtype(self, subtypeClass: type[S]) -> Pattern[T, S]:
-        """Accept only instances of ``subtypeClass``; what follows sees them as such."""
+        """Accept only instances of ``subtypeClass``; later calls on the stage have events of that
+        type."""
         instance("subtype", subtypeClass, type, "Pass a class.")
         test = InstanceOf(subtypeClass)
         self._condition = test if self._condition is None else And(self._condition, test)
@@ -177,8 +179,8 @@ class Pattern(Generic[T, F]):
     def followedByAny(self, name: Pattern[T, S]) -> GroupPattern[T, S]: ...
 
     def followedByAny(self, name: str | Pattern[T, Any]) -> Pattern[T, Any]:
-        """Append a stage, or a pattern as a group; any events may come before it, matching ones
-        too, so that each matching event makes a match."""
+        """Append a stage, or a pattern as a group; any events may come before it, even matching
+        ones, so that each matching event gives a match."""
         return self._followed("followedByAny", name, ConsumingStrategy.SKIP_TILL_ANY)
 
     def notNext(self, name: str) -> Pattern[T, T]:
@@ -195,7 +197,7 @@ class Pattern(Generic[T, F]):
     # ------------------------------------------------------------------ quantifiers
 
     def optional(self) -> Self:
-        """Let matches go without this stage."""
+        """Allow matches without this stage."""
         previous = self._previous
         if previous is not None and previous._quantifier.hasProperty(QuantifierProperty.GREEDY):
             raise MalformedPatternError(
@@ -249,16 +251,16 @@ class Pattern(Generic[T, F]):
         return self
 
     def allowCombinations(self) -> Self:
-        """Let any events lie between those of this stage, matching ones too."""
+        """Allow any events between those of this stage, even matching ones."""
         self._quantifier.combinations(self._subject)
         return self
 
     def consecutive(self) -> Self:
-        """Let nothing lie between the events of this stage."""
+        """Allow no other events between those of this stage."""
         self._quantifier.consecutive(self._subject)
         return self
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ properties
 
     def getName(self) -> str:
         """The name of the stage."""
@@ -269,11 +271,11 @@ class Pattern(Generic[T, F]):
         return self._previous
 
     def getQuantifier(self) -> Quantifier:
-        """How often it accepts events."""
+        """How often the stage accepts events."""
         return self._quantifier
 
     def getTimes(self) -> Times | None:
-        """How often exactly; None for once."""
+        """The exact numbers of events; None for once."""
         return self._times
 
     def getWindowSize(self, withinType: WithinType = WithinType.FIRST_AND_LAST) -> Duration | None:
@@ -290,7 +292,7 @@ class Pattern(Generic[T, F]):
         return self._until
 
     def getAfterMatchSkipStrategy(self) -> AfterMatchSkipStrategy:
-        """Where matching goes on after a match, as given to ``begin``."""
+        """Where matching continues after a match, as given to ``begin``."""
         return self._skip_strategy
 
     def __repr__(self) -> str:

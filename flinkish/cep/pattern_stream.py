@@ -1,4 +1,4 @@
-"""``CEP.pattern`` and the ``PatternStream`` that it gives."""
+"""``CEP.pattern`` and the ``PatternStream`` that it returns."""
 
 from __future__ import annotations
 
@@ -49,11 +49,12 @@ class CEP:
         pattern: Pattern[T, Any],
         comparator: EventComparatorLike[T] | None = None,
     ) -> PatternStream[T]:
-        """Match ``pattern`` on ``input``: on the elements of each key apart if it is keyed, else on
-        all elements in one task.
+        """Match ``pattern`` on ``input``: on the elements of each key separately if it is keyed,
+        else on all elements in one task.
 
-        The elements are matched in the order of their timestamps, those with the same timestamp as
-        ``comparator``, an EventComparator or ``f(a, b)``, orders them, else as they came.
+        The elements are matched in the order of their timestamps. ``comparator``, an
+        EventComparator or ``f(a, b)``, orders those with the same timestamp; without one they keep
+        their order.
         """
         instance("CEP.pattern: input", input, DataStream, "Pass the stream first.")
         fix = 'Pass one, such as Pattern[Event].begin("start").where(...).'
@@ -100,12 +101,12 @@ class PatternStream(Generic[T]):
         return PatternStream(replace(self._settings, inProcessingTime=True))
 
     def withComparator(self, comparator: EventComparatorLike[T]) -> PatternStream[T]:
-        """Order events with the same timestamp."""
+        """Order events with the same timestamp by ``comparator``."""
         return PatternStream(replace(self._settings, comparator=comparison(comparator)))
 
     def sideOutputLateData(self, lateDataOutputTag: OutputTag[T]) -> PatternStream[T]:
-        """Send elements that the watermark has passed there, instead of counting and dropping
-        them."""
+        """Send elements that the watermark has passed to that side output, instead of counting and
+        dropping them."""
         tag = checked_tag("sideOutputLateData", lateDataOutputTag)
         return PatternStream(replace(self._settings, lateDataOutputTag=tag))
 
@@ -222,8 +223,9 @@ class PatternStream(Generic[T]):
         patternProcessFunction: PatternProcessLike[T, R],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]:
-        """Hand each match to a PatternProcessFunction or ``f(match, ctx, out)``, and each partial
-        match that takes longer than ``within`` too if it is a TimedOutPartialMatchHandler."""
+        """Pass each match to a PatternProcessFunction or ``f(match, ctx, out)``; a function that is
+        also a TimedOutPartialMatchHandler gets the partial matches that take longer than
+        ``within``."""
         return self._build(process_calls(patternProcessFunction), outputType)
 
     def _build(

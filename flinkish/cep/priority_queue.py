@@ -1,7 +1,8 @@
 """``MatchQueue``: computation states by the event that their match began with.
 
-Flink keeps them in Java's ``PriorityQueue`` and walks over its array, so that array decides in which
-order the matches of one event come out. This is the same binary heap, with the same array.
+Flink keeps them in Java's ``PriorityQueue`` and iterates over its array, so that array determines
+in which order the matches of one event are emitted. This is the same binary heap, with the same
+array.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from flinkish.cep.computation_state import ComputationState
 
 
 class MatchQueue:
-    """A binary heap that behaves like ``java.util.PriorityQueue``, also where states are equal."""
+    """A binary heap that behaves like ``java.util.PriorityQueue``, even where states are equal."""
 
     __slots__ = ("heap",)
 
@@ -23,7 +24,7 @@ class MatchQueue:
 
     @staticmethod
     def of(heap: list[ComputationState]) -> MatchQueue:
-        """The queue with that heap, as the first states of another queue's are."""
+        """The queue with that heap, such as the first states of another queue's heap."""
         queue = MatchQueue()
         queue.heap = heap
         return queue
@@ -61,7 +62,7 @@ class MatchQueue:
         return first
 
     def removeIf(self, unwanted: Callable[[ComputationState], bool]) -> None:
-        """Remove the states that ``unwanted`` says."""
+        """Remove the states for which ``unwanted`` is true."""
         kept = [state for state in self.heap if not unwanted(state)]
         if len(kept) == len(self.heap):
             return

@@ -1,4 +1,4 @@
-"""How often a stage accepts events, and what may lie between them (Flink: ``Quantifier``)."""
+"""How often a stage accepts events, and what may come between them (Flink: ``Quantifier``)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flinkish.api.time.durations import Duration, TimeLike
 
 
 class ConsumingStrategy(Enum):
-    """What may lie between two events of a match (Flink: the enum of this name)."""
+    """What may come between two events of a match (Flink: the enum of this name)."""
 
     STRICT = "next"
     SKIP_TILL_NEXT = "followedBy"
@@ -38,8 +38,8 @@ NEGATIVE = (ConsumingStrategy.NOT_FOLLOW, ConsumingStrategy.NOT_NEXT)
 class Quantifier:
     """The quantifier of a stage.
 
-    ``consumingStrategy`` holds between the stage before and the first event of this one,
-    ``innerConsumingStrategy`` between the events of this one.
+    ``consumingStrategy`` applies between the previous stage and the first event of this stage,
+    ``innerConsumingStrategy`` between the events of this stage.
     """
 
     consumingStrategy: ConsumingStrategy
@@ -47,7 +47,7 @@ class Quantifier:
     innerConsumingStrategy: ConsumingStrategy = ConsumingStrategy.SKIP_TILL_NEXT
 
     def hasProperty(self, property: QuantifierProperty) -> bool:  # noqa: A002 - Flink's name
-        """Whether it has ``property``."""
+        """Whether the quantifier has ``property``."""
         return property in self.properties
 
     def getConsumingStrategy(self) -> ConsumingStrategy:
@@ -60,23 +60,23 @@ class Quantifier:
 
     @property
     def isNegative(self) -> bool:
-        """Whether it is of a ``notNext`` or ``notFollowedBy``."""
+        """Whether the stage was appended by ``notNext`` or ``notFollowedBy``."""
         return self.consumingStrategy in NEGATIVE
 
     def combinations(self, stage: str) -> None:
-        """Let any events lie between those of the stage."""
+        """Allow any events between those of the stage."""
         self._check_repeated(stage, "allowCombinations")
         self._check_inner(stage, "allowCombinations")
         self.innerConsumingStrategy = ConsumingStrategy.SKIP_TILL_ANY
 
     def consecutive(self, stage: str) -> None:
-        """Let nothing lie between the events of the stage."""
+        """Allow no other events between those of the stage."""
         self._check_repeated(stage, "consecutive")
         self._check_inner(stage, "consecutive")
         self.innerConsumingStrategy = ConsumingStrategy.STRICT
 
     def optional(self, stage: str) -> None:
-        """Let matches go without the stage."""
+        """Allow matches without the stage."""
         if self.hasProperty(QuantifierProperty.OPTIONAL):
             raise MalformedPatternError(f"optional: {stage} is optional already. Call it once.")
         if self.isNegative:
@@ -118,8 +118,9 @@ class Quantifier:
 
 @dataclass(frozen=True)
 class Times:
-    """How often a stage accepts events (Flink: ``Quantifier.Times``): from ``from_`` to ``to`` times,
-    or more where the quantifier loops. ``windowTime``: the most ms from one event to the next."""
+    """How often a stage accepts events (Flink: ``Quantifier.Times``): from ``from_`` to ``to``
+    times, or more if the quantifier loops. ``windowTime``: the longest time (ms) from one event to
+    the next."""
 
     from_: int
     to: int
@@ -140,11 +141,11 @@ class Times:
         return Times(from_, to, millis)
 
     def getFrom(self) -> int:
-        """The least number of events."""
+        """The lowest number of events."""
         return self.from_
 
     def getTo(self) -> int:
-        """The largest number of events, where the quantifier does not loop."""
+        """The highest number of events, if the quantifier does not loop."""
         return self.to
 
     def getWindowSize(self) -> Duration | None:

@@ -1,8 +1,9 @@
 """``SharedBuffer``: the events of all partial matches of a key, each kept once.
 
-A node is an event in a stage. It points to the nodes of the events before it along edges with version
-numbers: a match, which knows its last node and its version, finds its way back along the edges that are
-compatible with it. Nodes, edges and events are counted by those that need them, and go with the last.
+A node is an event in a stage. It points to the nodes of the events before it along edges with
+version numbers: a match knows its last node and its version, and finds its events along the edges
+that are compatible with that version. Nodes, edges and events are reference-counted, and removed
+with the last reference.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Match: TypeAlias = dict[str, list[EventId]]
 
 
 class BufferContents(NamedTuple):
-    """What is kept of a buffer, as plain values."""
+    """The stored contents of a buffer, as plain values."""
 
     nodes: dict[NodeId, Node]
     events: dict[EventId, list[Any]]
@@ -50,7 +51,7 @@ class SharedBuffer:
             self._nodes, self._events, self._counts = contents
 
     def contents(self) -> BufferContents:
-        """What to keep of it."""
+        """The contents to store."""
         return BufferContents(self._nodes, self._events, self._counts)
 
     # ------------------------------------------------------------------ events
@@ -64,7 +65,7 @@ class SharedBuffer:
         return event
 
     def releaseEvent(self, event: EventId) -> None:
-        """Unlock an event, and forget it if nobody needs it."""
+        """Unlock an event, and remove it if no lock is left."""
         entry = self._events.get(event)
         if entry is not None and _release(entry):
             del self._events[event]
@@ -78,7 +79,7 @@ class SharedBuffer:
     # ------------------------------------------------------------------ nodes
 
     def put(self, stage: str, event: EventId, previous: NodeId | None, version: Version) -> NodeId:
-        """Add ``event`` to ``stage``, behind the node ``previous``."""
+        """Add ``event`` to ``stage``, after the node ``previous``."""
         if previous is not None:
             self.lockNode(previous, version)
         name = event, stage
@@ -100,7 +101,8 @@ class SharedBuffer:
                 edge[LOCKS] += 1
 
     def isLocked(self, name: NodeId, version: Version) -> bool:
-        """Whether a node and its edges stay if a match with ``version`` locks and releases them."""
+        """Whether a node and its edges remain if a match with ``version`` locks and releases
+        them."""
         node = self._nodes.get(name)
         return (
             node is not None
@@ -109,13 +111,13 @@ class SharedBuffer:
         )
 
     def releaseNode(self, name: NodeId, version: Version) -> None:
-        """Undo ``lockNode``, and forget what nobody needs any more, back to the first event."""
+        """Undo ``lockNode``, and remove whatever has no lock any more, back to the first event."""
         open_ends = [(name, version)]
         while open_ends:
             name, version = open_ends.pop()
             node = self._nodes.get(name)
             if node is None:
-                return  # as in Flink, which leaves the other ends too
+                return  # as in Flink, which leaves the other ends alone too
             kept = []
             for edge in node[EDGES]:
                 if compatible(version, edge[VERSION]) and _release(edge):
@@ -131,8 +133,8 @@ class SharedBuffer:
     # ------------------------------------------------------------------ matches
 
     def extract(self, name: NodeId, version: Version) -> list[Match]:
-        """The events before and at a node that a match with ``version`` has, by stage; one match,
-        unless version numbers leave several ways."""
+        """The events of a match with ``version`` up to a node, by stage; this is one match, unless
+        the version numbers allow several paths."""
         found: list[Match] = []
         if name not in self._nodes:
             return found
@@ -172,7 +174,7 @@ class SharedBuffer:
 
 
 def _release(entry: list[Any]) -> bool:
-    """Take a lock away; whether none is left."""
+    """Remove a lock, and return whether none is left."""
     if entry[LOCKS] > 0:
         entry[LOCKS] -= 1
     return bool(entry[LOCKS] == 0)

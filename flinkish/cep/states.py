@@ -11,13 +11,13 @@ from flinkish.cep.conditions import Condition, UserCondition, tests_in
 
 
 class StateType(Enum):
-    """What a state is (Flink: ``State.StateType``)."""
+    """The kind of a state (Flink: ``State.StateType``)."""
 
     START = "Start"
     FINAL = "Final"
     NORMAL = "Normal"
     PENDING = "Pending"
-    """Final, if nothing happens until the time of the match is over."""
+    """Completes the match if nothing happens until its time is over."""
     STOP = "Stop"
     """Ends the partial matches that reach it."""
 
@@ -28,13 +28,13 @@ class Action(Enum):
     TAKE = "take"
     """Accept it and go on to the target."""
     IGNORE = "ignore"
-    """Go on to the target without it."""
+    """Go on to the target without accepting it."""
     PROCEED = "proceed"
-    """Go to the target first, and let that decide."""
+    """Go to the target, which decides about the event."""
 
 
 DELIMITER = ":"
-"""Stands between the name of a stage and a number in the names of the states of one stage."""
+"""Separates the name of a stage from a number in the names of its states."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class StateTransition:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A node of the NFA. ``name`` is unique in it."""
+    """A node of the NFA. ``name`` is unique in the NFA."""
 
     name: str
     type: StateType
@@ -61,33 +61,33 @@ class State:
 
     @property
     def isFinal(self) -> bool:
-        """Whether it completes a match."""
+        """Whether the state completes a match."""
         return self.type is StateType.FINAL
 
     @property
     def isStop(self) -> bool:
-        """Whether it ends partial matches."""
+        """Whether the state ends partial matches."""
         return self.type is StateType.STOP
 
     @property
     def isPending(self) -> bool:
-        """Whether it completes a match once the time is over."""
+        """Whether the state completes a match once the time is over."""
         return self.type is StateType.PENDING
 
     @property
     def stage(self) -> str:
-        """The name under which a match holds its events."""
+        """The name under which a match has the events of this state."""
         return stage_of(self.name)
 
 
 def stage_of(name: str) -> str:
-    """The name of the stage that the state ``name`` is of. As in Flink that ends at a colon."""
+    """The name of the stage to which the state ``name`` belongs. As in Flink it ends at a colon."""
     return name.split(DELIMITER)[0]
 
 
 @dataclass(frozen=True, eq=False)
 class CompiledPattern:
-    """What the compiler makes of a pattern. Times are in ms.
+    """A compiled pattern. Times are in ms.
 
     ``windowTime``: the longest time of a match, 0 if it has no limit. ``windowTimes``: by the name of a
     state, the longest time since the event before.
@@ -120,7 +120,7 @@ class CompiledPattern:
 
     @property
     def isBounded(self) -> bool:
-        """Whether partial matches end some time, or there are none."""
+        """Whether every partial match ends at some time, or there are none."""
         if self.windowTime > 0 or self.windowTimes:
             return True
         waiting = (StateType.NORMAL, StateType.PENDING)
