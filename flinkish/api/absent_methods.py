@@ -105,7 +105,7 @@ ABSENT_METHODS: dict[str, dict[str, str]] = {
         ),
         "withColumn": "write map(function)",
         "where": "write filter(function)",
-        "writeStream": "write sinkTo(sink), or toDataFrame() and go on with Spark",
+        "writeStream": "write sinkTo(sink), or toDataFrame() and continue with Spark",
     },
     "KeyedStream": {
         "asQueryableState": (
@@ -193,7 +193,7 @@ ABSENT_METHODS: dict[str, dict[str, str]] = {
         ),
         **dict.fromkeys(
             ("sqlQuery", "executeSql", "sql", "createTemporaryView"),
-            "for SQL go on in Spark: stream.toDataFrame(), or stream.forEachBatchDataFrame(function); for"
+            "for SQL continue in Spark: stream.toDataFrame(), or stream.forEachBatchDataFrame(function); for"
             " MATCH_RECOGNIZE write CEP.pattern(stream, pattern) of flinkish.cep",
         ),
     },

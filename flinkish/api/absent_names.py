@@ -41,7 +41,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ("SocketTextStreamFunction", "Write env.socketTextStream(host, port)."),
     (
         "HybridSource",
-        "Read the bounded part in a first job, stop it with a savepoint and go on from that with the other"
+        "Read the bounded part in a first job, stop it with a savepoint and continue from that with the other"
         " source; or derive from Source, whose read(position) yields first the one and then the other.",
     ),
     (
@@ -209,7 +209,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ),
     (
         "AsyncTableFunction TableFunction ScalarFunction",
-        "For SQL go on in Spark: stream.toDataFrame(), with a UDF of Spark's.",
+        "For SQL continue in Spark: stream.toDataFrame(), with a UDF of Spark's.",
     ),
     (
         "AbstractStreamOperator AbstractUdfStreamOperator BoundedMultiInput BoundedOneInput ChainingStrategy Input"
@@ -254,7 +254,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
     ),
     (
         "CheckpointType RecoveryClaimMode RestoreMode SavepointFormatType SavepointConfigOptions",
-        "Leave it out: a savepoint has one format, and a job that starts from one leaves it as it is.",
+        "Leave it out: a savepoint has one format, and a job that starts from one leaves it unchanged.",
     ),
     (
         "AppendingState MergingState State",
@@ -407,7 +407,7 @@ _GROUPS: tuple[tuple[str, str], ...] = (
         " StatementSet AsyncDynamicTableSinkFactory AsyncSinkConnectorOptions ConfigurationValidator"
         " TableOptionsUtils AsyncDynamicTableSink AsyncDynamicTableSinkBuilder AsyncSinkConfigurationValidator"
         " ConfigurationValidatorUtil",
-        "Queries without state run with flinkish.table.StreamTableEnvironment. For other SQL go on in Spark:"
+        "Queries without state run with flinkish.table.StreamTableEnvironment. For other SQL continue in Spark:"
         " stream.toDataFrame(), or stream.forEachBatchDataFrame(function) for what Spark refuses on"
         " a stream, and back with env.fromDataFrame(df).",
     ),

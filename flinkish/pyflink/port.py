@@ -39,7 +39,7 @@ _MODULES = (
 _ADVICE = {
     "pyflink.table": (
         "StreamTableEnvironment of flinkish.pyflink.table runs queries without state; for others call key_by(...) on"
-        " the stream, or go on in Spark with stream.core.toDataFrame()."
+        " the stream, or continue in Spark with stream.core.toDataFrame()."
     ),
     "pyflink.ml": "Use Spark's MLlib, or a model in a MapFunction.",
     "pyflink.java_gateway": "There is no JVM of Flink's.",
@@ -223,7 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             result = ported(file.read_text("utf-8"))
         except (OSError, UnicodeDecodeError, cst.ParserSyntaxError) as error:
-            print(f"{file}: it is left as it is, as it cannot be read: {error}")
+            print(f"{file}: it is left unchanged, as it cannot be read: {error}")
             left = True
             continue
         target = file if given.output is None else given.output / file.name

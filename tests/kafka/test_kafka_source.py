@@ -457,7 +457,7 @@ def test_a_deleted_topic_fails_the_job(topics: Topics, topic, builder):
     )
     assert planner.plan() is not None
     topics.delete(topic)
-    with pytest.raises(JobExecutionError, match=f"the topic {topic} is not there any more"):
+    with pytest.raises(JobExecutionError, match=f"the topic {topic} does not exist any more"):
         planned(planner)
 
 
@@ -474,7 +474,7 @@ def test_a_topic_made_anew_fails_the_job(broker, topics: Topics, topic):
     planned(planner)
     topics.delete(topic)
     topics.create(topic, 2)
-    with pytest.raises(JobExecutionError, match="its topic was made anew"):
+    with pytest.raises(JobExecutionError, match="its topic was recreated"):
         planned(planner)
 
 

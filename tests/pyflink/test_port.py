@@ -124,7 +124,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_ported(tmp_path,
     whole.write_text("import pyflink.datastream\n")
     assert main([str(broken), str(tmp_path / "none.py"), str(whole)]) == 1
     said = capsys.readouterr().out
-    assert f"{broken}: it is left as it is" in said
-    assert "none.py: it is left as it is" in said
+    assert f"{broken}: it is left unchanged" in said
+    assert "none.py: it is left unchanged" in said
     assert whole.read_text() == "import flinkish.pyflink.datastream\n"
     assert broken.read_text() == "print 'of Python 2'\n"

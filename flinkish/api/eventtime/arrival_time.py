@@ -31,7 +31,7 @@ class OrderingPolicy(enum.Enum):
     DROP = "drop"
     """Drop it; it goes to the side output for dead letters, if one is set."""
     ADJUST = "adjust"
-    """Set its timestamp to the nearest one that is allowed. Its fields stay as they are."""
+    """Set its timestamp to the nearest one that is allowed. Its fields stay unchanged."""
 
 
 @stored_as("DeadLetterReason")

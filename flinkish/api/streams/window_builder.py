@@ -187,8 +187,8 @@ class WindowSettings(Generic[T, W]):
         return self
 
     def allowedLateness(self, lateness: TimeLike) -> Self:
-        """Keep event-time windows for so long (ms if an int) after the watermark has passed them:
-        elements that come meanwhile fire them again. By default 0.
+        """Keep event-time windows for ``lateness`` (ms if an int) after the watermark has passed
+        them: elements that come meanwhile fire them again. By default 0.
 
         Raises IllegalArgumentError if it is negative.
         """

@@ -247,7 +247,7 @@ def no_such_field(element: Any, field: Field) -> UnfitElementError:
 def field_type(
     elements: TypeInformation[Any], field: Field, method: str
 ) -> TypeInformation[Any] | None:
-    """The type of ``field`` of ``elements``, None if their type does not tell.
+    """The type of ``field`` of ``elements``, None if their type does not say.
 
     Raises InvalidProgramError, which names ``method``, if the type says that there is no such field.
     """

@@ -212,7 +212,7 @@ class TumblingEventTimeWindows(TumblingWindows):
         """Windows of ``size`` that start at ``offset`` and every ``size`` before and after.
 
         Lengths are in ms if they are ints. ``windowStagger`` shifts the windows of each key group (in
-        Flink: of each task) by an amount of its own, so that they do not all fire at once.
+        Flink: of each task) by a different amount, so that they do not all fire at once.
 
         Raises IllegalArgumentError unless ``size`` is above 0 and ``abs(offset)`` below it.
         """
@@ -254,7 +254,7 @@ class TumblingProcessingTimeWindows(TumblingWindows):
         """Windows of ``size`` that start at ``offset`` and every ``size`` before and after.
 
         Lengths are in ms if they are ints. ``windowStagger`` shifts the windows of each key group (in
-        Flink: of each task) by an amount of its own, so that they do not all fire at once.
+        Flink: of each task) by a different amount, so that they do not all fire at once.
 
         Raises IllegalArgumentError unless ``size`` is above 0 and ``abs(offset)`` below it.
         """

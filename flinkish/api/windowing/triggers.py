@@ -114,11 +114,11 @@ class TriggerContext(ABC):
 
     @abstractmethod
     def deleteProcessingTimeTimer(self, time: int) -> None:
-        """Delete the timer, if it is there."""
+        """Delete the timer, if it is registered."""
 
     @abstractmethod
     def deleteEventTimeTimer(self, time: int) -> None:
-        """Delete the timer, if it is there."""
+        """Delete the timer, if it is registered."""
 
     @overload
     def getPartitionedState(self, stateDescriptor: ValueStateDescriptor[T]) -> ValueState[T]: ...

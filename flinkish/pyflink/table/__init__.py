@@ -27,7 +27,7 @@ def __getattr__(name: str) -> NoReturn:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     fix = _FIXES.get(
         name,
-        "StreamTableEnvironment runs queries without state; for others call key_by(...) on the stream, or go on in"
-        " Spark with stream.core.toDataFrame().",
+        "StreamTableEnvironment runs queries without state; for others call key_by(...) on the stream, or"
+        " continue in Spark with stream.core.toDataFrame().",
     )
     raise AbsentNameError(f"{__name__} has no {name}. {fix}")

@@ -76,9 +76,9 @@ class AvroDecoder(MessageDecoder):
                     if isinstance(error, errors.SchemaRegistryError) and status in (404, 422):
                         raise
                     raise JobExecutionError(
-                        f"{NAME}: the schema registry at {shown_url(url)} gives no schema:"
+                        f"{NAME}: the schema registry at {shown_url(url)} returns no schema:"
                         f" {_said_by(error, url)}. Start it, or fix its URL and settings, and start the job"
-                        " again: it goes on there."
+                        " again: it continues there."
                     ) from None
 
         try:

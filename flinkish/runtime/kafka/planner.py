@@ -204,7 +204,7 @@ class KafkaPlanner(SourcePlanner):
             if there < progress.next and progress.planned:
                 raise JobExecutionError(
                     f"{USER}: the partition {key.topic}-{key.partition} ends at offset {there}, and the"
-                    f" job has read up to {progress.next}. If its topic was made anew, begin with another"
+                    f" job has read up to {progress.next}. If its topic was recreated, start with another"
                     " checkpoint directory."
                 )
             waiting[key] = max(end - progress.next, 0)
@@ -268,7 +268,7 @@ class KafkaPlanner(SourcePlanner):
         if missing:
             raise JobExecutionError(
                 f"{USER}: the topic {missing[0].topic!r} has no partition {missing[0].partition} any more. If"
-                " it was deleted on purpose, begin anew with another checkpoint directory."
+                " it was deleted on purpose, start afresh with another checkpoint directory."
             )
         new = [key for key in found if key not in self._partitions]
         if new:
@@ -354,7 +354,7 @@ class BrokerView:
             if initializer.offsetResetStrategy is OffsetResetStrategy.NONE:
                 raise JobExecutionError(
                     f"{USER}: {there}, the job was to begin at {found[key]}, and the OffsetResetStrategy is"
-                    " NONE. Pass another, such as OffsetResetStrategy.EARLIEST, or an offset that is there."
+                    " NONE. Pass another, such as OffsetResetStrategy.EARLIEST, or an offset that exists."
                 )
             latest = initializer.offsetResetStrategy is OffsetResetStrategy.LATEST
             begin = (ends if latest else firsts)[key]
@@ -430,10 +430,10 @@ class BrokerView:
             return BrokerAwayError(error.str())
         if error.name() in _NOT_THERE:
             return JobExecutionError(
-                f"{USER}: the topic {subject} is not there any more ({error.str()}). If it was deleted on"
-                " purpose, begin anew with another checkpoint directory."
+                f"{USER}: the topic {subject} does not exist any more ({error.str()}). If it was deleted on"
+                " purpose, start afresh with another checkpoint directory."
             )
-        return JobExecutionError(f"{USER}: Kafka refuses to tell about {subject}: {error.str()}.")
+        return JobExecutionError(f"{USER}: Kafka returns an error for {subject}: {error.str()}.")
 
     def _has(self, topic: object) -> bool:
         metadata = self._asked(topic, self._consumer.list_topics, timeout=_REQUEST_SECONDS)

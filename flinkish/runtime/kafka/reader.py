@@ -135,12 +135,12 @@ class KafkaReader:
         first: int = consumer.get_watermark_offsets(partition, timeout=self._patience)[0]
         if first <= following or self._reset is OffsetResetStrategy.NONE:
             raise JobExecutionError(
-                f"{USER}: the offset {following} of {found.topic}-{found.partition} is not there any more:"
-                f" the partition begins at {first}. Let the topic keep its records longer, or begin anew"
+                f"{USER}: the offset {following} of {found.topic}-{found.partition} does not exist any more:"
+                f" the partition begins at {first}. Let the topic keep its records longer, or start afresh"
                 " with another checkpoint directory."
             )
         LOG.warning(
-            "%s: the offsets %d to %d of %s-%d are not there any more, and are left out",
+            "%s: the offsets %d to %d of %s-%d do not exist any more, and are skipped",
             *(USER, following, min(first, found.end) - 1, found.topic, found.partition),
         )
         if first < found.end:
@@ -150,9 +150,9 @@ class KafkaReader:
     def _silent(self, found: KafkaRange, following: int, last_error: Any) -> JobExecutionError:
         reason = f" The last error was: {last_error}." if last_error else ""
         return JobExecutionError(
-            f"{USER}: {found.topic}-{found.partition} has given nothing from offset {following} on for"
-            f" {self._patience:.0f} s, and was to be read up to {found.end}.{reason} Look after the brokers, or"
-            " raise default.api.timeout.ms with setProperty, and start the job again: it goes on there."
+            f"{USER}: {found.topic}-{found.partition} has returned nothing from offset {following} on for"
+            f" {self._patience:.0f} s, and was to be read up to {found.end}.{reason} Check the brokers, or"
+            " raise default.api.timeout.ms with setProperty, and start the job again: it continues there."
         )
 
     def _opened(self) -> Any:

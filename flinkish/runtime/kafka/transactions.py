@@ -194,9 +194,9 @@ class Transactions:
                 # Never freed, as freeing a producer waits for its calls
                 _STUCK.append(self._producer)
                 raise JobExecutionError(
-                    f"{USER}: Kafka does not {what} a transaction, and its client has not given up after"
+                    f"{USER}: Kafka did not {what} a transaction, and its client has not given up after"
                     f" {left:.0f} s (max.block.ms). Look whether the brokers can be reached; a restart strategy"
-                    " goes on from the checkpoint."
+                    " continues from the checkpoint."
                 ) from None
 
 

@@ -56,7 +56,7 @@ def kafka_error(sink: KafkaSink[Any], what: str, raised: Any) -> JobExecutionErr
         return FencedError(sink)
     if is_transient(error) and what == "begin":
         return unreachable(USER, dict(sink.properties)["bootstrap.servers"], error.str())
-    return JobExecutionError(f"{USER}: Kafka does not {what}: {error.str()}.")
+    return JobExecutionError(f"{USER}: Kafka failed to {what}: {error.str()}.")
 
 
 class FencedError(JobExecutionError):

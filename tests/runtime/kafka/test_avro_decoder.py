@@ -164,6 +164,6 @@ def test_a_registry_that_is_away_is_no_malformed_record(registry):
     registry.stop()
     settings = {"max.retries": "0", "basic.auth.user.info": "ann:hunter2"}
     schema = ConfluentRegistryAvroDeserializationSchema.forSpecific(Sale, registry.url, settings)
-    with pytest.raises(JobExecutionError, match="gives no schema") as away:
+    with pytest.raises(JobExecutionError, match="returns no schema") as away:
         decoded(schema, OLD)
     assert "hunter2" not in repr(schema) + str(away.value)
