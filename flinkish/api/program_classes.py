@@ -347,7 +347,7 @@ class ProgramPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle 
     """How many classes were pickled by name."""
 
     def __init__(self, file: Any, protocol: int = 5) -> None:
-        # A dict, as a look-up for each object takes long in the ChainMap that cloudpickle has
+        # A dict, as looking up each object in cloudpickle's ChainMap takes long
         tables = reversed(cloudpickle.Pickler.dispatch_table.maps)
         self.dispatch_table = {kind: reduce for table in tables for kind, reduce in table.items()}
         super().__init__(file, protocol=protocol)

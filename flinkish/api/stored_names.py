@@ -68,7 +68,7 @@ def at_top_level(function: F) -> F:
 def restored(name: str, *arguments: Any) -> Any:
     """An object of the class that is stored as ``name``."""
     if name not in _MAKERS:
-        # A worker may meet an object of another system before anything else of that system.
+        # A worker may restore an object of another system before it has imported that system.
         importlib.import_module(f"flinkish.compat.{name.partition('.')[0]}")
     return _MAKERS[name](arguments)
 

@@ -40,7 +40,7 @@ def plainly_pickled(value: Any) -> bytes | None:
         data = pickle.dumps(value, protocol=5)
     except KeyboardInterrupt:
         raise
-    except BaseException:  # of the __reduce__ of a class of the user's
+    except BaseException:  # from a __reduce__ of the user's
         return None
     return None if names_main(data) else data
 

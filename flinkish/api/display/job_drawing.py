@@ -106,7 +106,7 @@ def read_so_far(details: JobDetails) -> str | None:
     estimated from what this run has read per batch and how long its last batches took; None if no
     source knows its size."""
     own = details.batches[max(len(details.batches) - details.completedBatches, 0) :]
-    # The first waits for Spark's workers
+    # The first batch waits for Spark's workers to start
     durations = sorted(batch.duration for batch in (own[1:] or own)[-_RECENT:])
     found: list[str] = []
     left: list[float] = []

@@ -424,7 +424,7 @@ class CheckpointConfig(AbsentMethods):
         self._retention = member(method, retention, ExternalizedCheckpointRetention)
 
     def getExternalizedCheckpointRetention(self) -> ExternalizedCheckpointRetention | None:
-        """What was set; None if the directory stays in any case."""
+        """The retention that was set; None if the directory stays in any case."""
         return self._retention
 
     def isExternalizedCheckpointsEnabled(self) -> bool:
@@ -507,7 +507,7 @@ class CheckpointConfig(AbsentMethods):
         self._unaligned = False
 
     def isUnalignedCheckpointsEnabled(self) -> bool:
-        """What was set."""
+        """The value that was set."""
         return self._unaligned
 
     def setAlignedCheckpointTimeout(self, alignedCheckpointTimeout: TimeLike) -> None:

@@ -36,7 +36,7 @@ _UNCLAIMED = (
 def usable_cores() -> int:
     """The number of cores that this process may use, which in a container may be fewer than the
     machine has."""
-    # Not on every system
+    # Not available on every system
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 

@@ -36,7 +36,7 @@ def cell_run() -> CellRun | None:
         frame = frame.f_back
     if shell is None or frame is None:
         return None
-    # IPython alone numbers the runs in the name, a kernel does not
+    # IPython without a kernel puts the number of the run into the file name
     file = re.sub(r"-input-\d+-", "-input-", frame.f_code.co_filename)
     return CellRun(file, frame.f_lineno, shell.execution_count)
 

@@ -44,11 +44,12 @@ class FunctionRuns:
     """The runs of one function of an operator, or of the writer after it."""
 
     function: str
-    """Its name, with file and line."""
+    """The name of the function, with file and line."""
     runsOverColumns: int
     runsElementByElement: int
     difference: str | None = None
-    """What a check has found (``ExecutionConfig.setColumnChecks``): the function has left the columns."""
+    """The difference that a check has found (``ExecutionConfig.setColumnChecks``), since when the
+    function runs element by element."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class JobExecutionResult(AbsentMethods):
     netRuntime: int
     """Milliseconds from start to end."""
     metrics: dict[str, OperatorMetrics]
-    """By operator name, ``name#2`` for the second of a name."""
+    """The metrics by operator name; ``name#2`` for the second operator of a name."""
     numRestarts: int = 0
     """How often the job failed and was restarted."""
 

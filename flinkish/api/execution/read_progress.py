@@ -30,7 +30,7 @@ class SourceBacklog:
     pendingRecords: int | None = None
     """The records that were available but in no batch yet (Flink's metric of that name)."""
     pendingBytes: int | None = None
-    """The same in bytes."""
+    """The bytes that were available but in no batch yet."""
 
     @staticmethod
     def of(found: Mapping[str, Any]) -> SourceBacklog:

@@ -96,7 +96,7 @@ class AsyncRetryStrategy(ABC):
 
     @abstractmethod
     def getBackoffTimeMillis(self, currentAttempts: int) -> int:
-        """How long to wait before it, in ms."""
+        """How long to wait before the next attempt, in ms."""
 
     @abstractmethod
     def getRetryPredicate(self) -> AsyncRetryPredicate:

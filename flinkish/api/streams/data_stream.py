@@ -586,7 +586,7 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
         return self._collected(limit).toPandas()
 
     def collectAsArrow(self, limit: int | None = None) -> pa.Table:
-        """The same as an Arrow table."""
+        """``collectAsPandas``, but as an Arrow table."""
         return self._collected(limit).toArrow()
 
     def _collected(self, limit: int | None) -> Elements[T_co]:

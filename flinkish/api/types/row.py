@@ -108,7 +108,8 @@ def rowType(*fields: str) -> type[Row]:
 @lru_cache(maxsize=1024)
 def row_type(fields: tuple[str, ...]) -> type[Row]:
     """The type of rows with those fields, cached: there is one class for each tuple of names."""
-    # namedtuple's accessors are C and five times as fast as an itemgetter on a subclass of tuple
+    # namedtuple's accessors are in C, and five times as fast as an itemgetter on a subclass of
+    # tuple
     named = namedtuple("Row", fields, rename=True)  # type: ignore[misc]
     return type("Row", (named, Row), {"__slots__": (), "_fields": fields, **_ROW_METHODS})
 

@@ -661,7 +661,7 @@ class _WindowSettings(AbsentMethods):
         return self
 
     def allowed_lateness(self, time_ms: int) -> Self:
-        """How late elements may be."""
+        """Set how late elements may be, in ms."""
         self._lateness = milliseconds("allowed_lateness", time_ms)
         return self
 

@@ -100,11 +100,11 @@ class RuntimeContext(KeyedStateStore):
         return self._context.getTaskInfo().getTaskName()
 
     def get_number_of_parallel_subtasks(self) -> int:
-        """How many subtasks there are."""
+        """The number of subtasks of the operator."""
         return self._context.getTaskInfo().getNumberOfParallelSubtasks()
 
     def get_max_number_of_parallel_subtasks(self) -> int:
-        """How many key groups there are."""
+        """The number of key groups."""
         return self._context.getTaskInfo().getMaxNumberOfParallelSubtasks()
 
     def get_index_of_this_subtask(self) -> int:

@@ -124,23 +124,23 @@ class SlotSharingGroup(AbsentMethods):
         return self.name
 
     def get_managed_memory(self) -> MemorySize | None:
-        """What was asked for."""
+        """The value that was set, without effect."""
         return self.managed_memory
 
     def get_task_heap_memory(self) -> MemorySize | None:
-        """What was asked for."""
+        """The value that was set, without effect."""
         return self.task_heap_memory
 
     def get_task_off_heap_memory(self) -> MemorySize | None:
-        """What was asked for."""
+        """The value that was set, without effect."""
         return self.task_off_heap_memory
 
     def get_cpu_cores(self) -> float | None:
-        """What was asked for."""
+        """The value that was set, without effect."""
         return self.cpu_cores
 
     def get_external_resources(self) -> dict[str, float]:
-        """What was asked for."""
+        """The value that was set, without effect."""
         return dict(self.external_resources)
 
     @staticmethod

@@ -48,7 +48,7 @@ def begin_run(sink: KafkaSink[Any], job: str, writers: int) -> SinkRun:
     """Begin a run of a job whose sink has ``writers`` writers: abort the transactions that earlier
     runs with the prefix left open, and fence their writers."""
     prefix = sink.transactionalIdPrefix
-    # Earlier versions had this one writer, on the driver
+    # Earlier versions had a single writer, on the driver
     written = last_batch(_opened(sink, prefix, f"flinkish-{prefix}").initialise(), job)
     opened: list[_OpenedWriter] = []
     used = latest = 0

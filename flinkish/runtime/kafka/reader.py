@@ -97,11 +97,12 @@ class KafkaReader:
                         raise self._silent(found, following, last_error)
                     continue
                 errors = asked(messages, "error")
-                # Not by count(None): an error of Kafka's does not compare with it
+                # Not with count(None), as Kafka's errors cannot be compared with None
                 events = [m for m, error in zip(messages, errors) if error is not None]
                 if events:
                     messages = [m for m, error in zip(messages, errors) if error is None]
-                # Offsets have gaps: those of compacted records, and of the ends of transactions
+                # Offsets have gaps, from compacted records and from the markers that end
+                # transactions
                 if messages and messages[-1].offset() >= found.end:
                     messages = [m for m in messages if m.offset() < found.end]
                     following = found.end
