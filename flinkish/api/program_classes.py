@@ -329,8 +329,8 @@ def names_main(data: bytes) -> bool:
 
 
 def is_plain_tuple(kind: type[Any]) -> bool:
-    """Whether objects of a class are equal whenever they are as tuples, as those of a NamedTuple,
-    which a program may create while it runs."""
+    """Whether objects of a class compare as plain tuples do, like those of a NamedTuple, which a
+    program may create while it runs."""
     return issubclass(kind, tuple) and (kind.__eq__, kind.__hash__) == (
         tuple.__eq__,
         tuple.__hash__,

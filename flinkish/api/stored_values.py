@@ -19,8 +19,8 @@ from flinkish.api.program_classes import (
 )
 
 _BY_VALUE = b"cloudpickle.cloudpickle"
-"""Occurs in pickles of functions, and of classes that no module has as earlier versions stored
-them."""
+"""Occurs in pickles of functions, and in those by which earlier versions stored classes that no
+module has."""
 
 
 def pickled(value: Any) -> bytes:

@@ -223,9 +223,9 @@ class PatternStream(Generic[T]):
         patternProcessFunction: PatternProcessLike[T, R],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]:
-        """Pass each match to a PatternProcessFunction or ``f(match, ctx, out)``; a function that is
-        also a TimedOutPartialMatchHandler gets the partial matches that take longer than
-        ``within``."""
+        """Pass each match to a PatternProcessFunction or ``f(match, ctx, out)``. A function that is
+        also a TimedOutPartialMatchHandler is called for the partial matches that take longer than
+        ``within`` too."""
         return self._build(process_calls(patternProcessFunction), outputType)
 
     def _build(

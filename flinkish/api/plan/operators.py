@@ -45,15 +45,19 @@ class OperatorDescription(ABC):
     """Base of all descriptions.
 
     ``kind``: the prefix of the uids of such operators, also stored in checkpoints, so it must not
-    change even if the class is renamed. ``keyed``: the operator works under a current key, with
-    keyed state and timers, so its input is partitioned by key. Where one class describes an
-    operator both with and without a key, the field says which; a class that is always one of the
-    two does not take it. ``stateful``: the operator keeps state from one batch to the next, so it
-    gets a stage of its own. ``seesTime``: its function may ask for the watermark and the clock,
-    which are known after a shuffle; so it gets a stage if it comes before the first shuffle.
-    ``inOrder``: if branches of one stream meet again in it, their elements keep the order of that
-    stream. ``keepsType``: the output type equals the input type. ``hasFunctionStates``: all its
-    state is registered by its function, by name.
+    change even if the class is renamed.
+
+    ``keyed``: the operator works under a current key, with keyed state and timers, so its input is
+    partitioned by key. Where one class describes an operator both with and without a key, the field
+    says which; a class that is always one of the two does not take it.
+
+    ``stateful``: the operator keeps state from one batch to the next, so it gets a stage of its
+    own. ``seesTime``: its function may ask for the watermark and the clock, which are known after a
+    shuffle; so it gets a stage if it comes before the first shuffle. ``inOrder``: if branches of
+    one stream meet again in it, their elements keep the order of that stream.
+
+    ``keepsType``: the output type equals the input type. ``hasFunctionStates``: all its state is
+    registered by its function, by name.
     """
 
     seesTime: ClassVar[bool] = False

@@ -68,7 +68,7 @@ class TableResult(AbsentMethods):
         return CloseableIterator(map(convert, rows), rows.close)
 
     def wait(self, timeout_ms: int | None = None) -> None:
-        """Wait for the end of the job."""
+        """Run the job to its end."""
         self._core.wait()
 
     def get_resolved_schema(self) -> ResolvedSchema:
