@@ -135,8 +135,8 @@ def chosen(values: RowColumns, count: int, seed: int, read: set[int] | None = No
 
 
 def _look(column: pa.Array, begin: int, odd: list[int], extreme: list[int]) -> None:
-    """Add positions of nulls, and from ``begin`` on of NaN and infinity, to ``odd``, and of
-    extremes to ``extreme``."""
+    """Add positions to ``odd``: the first null and the first value of a column with nulls, and from
+    ``begin`` on NaN and infinity. Add those of extremes, from ``begin`` on, to ``extreme``."""
     if column.null_count:
         valid = column.is_valid()
         odd.append(pc.index(valid, False).as_py())
