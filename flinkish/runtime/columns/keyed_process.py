@@ -19,8 +19,8 @@ from flinkish.runtime.records.records import Records
 
 
 class KeyedProcessPath(ColumnPath):
-    """``process`` of a keyed stream until its input ends; after the end, new timers fire at
-    once."""
+    """``process`` of a keyed stream until its input ends; timers registered after that do not
+    fire."""
 
     def __init__(self, operator: KeyedProcessOperator, function: Callable[..., Any]) -> None:
         self.columns = ProcessColumns(function, operator.backend, operator.timerService)
