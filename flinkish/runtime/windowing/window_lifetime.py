@@ -9,8 +9,9 @@ from flinkish.api.windowing.windows import Window
 class WindowLifetime:
     """When event-time windows under ``EventTimeTrigger`` fire and are removed.
 
-    A window fires at its last timestamp, and expires ``allowedLateness`` ms later. Operators without a timer for each
-    pane use it to compute the timers that ``WindowOperator`` would have.
+    A window fires at its last timestamp, and expires ``allowedLateness`` ms later. Operators
+    without a timer for each pane compute the number of timers that ``WindowOperator`` would have
+    from this class.
     """
 
     __slots__ = ("_lateness",)
