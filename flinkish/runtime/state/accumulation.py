@@ -1,7 +1,7 @@
 """Checks that reduce and aggregate functions do not return None.
 
-A function that forgot its ``return`` returns None. In Flink, None as accumulator means that there is none
-yet, so all elements so far would be dropped silently.
+A function without a ``return`` returns None. In Flink, None means that there is no accumulator yet,
+so all elements so far would be dropped silently.
 """
 
 from __future__ import annotations
