@@ -34,7 +34,7 @@ def distributed(
     """Splits a part of keyed state by key group: yields each key group that has keys in it, and its
     content.
 
-    ``groups`` are the operator's key groups, and ``keyGroups`` is their number.
+    ``groups`` are the key groups of the operator's vertex: one, or all ``keyGroups`` of the job.
     """
     if len(groups) == 1:
         yield groups[0], saved.content
@@ -167,7 +167,7 @@ def redistributed(
     and each split goes to the group of its id. Attributes of functions cannot be divided: if the
     number differs, they are dropped if ``mayDrop``.
 
-    Raises IncompatibleCheckpointError for attributes that belong to no key group, unless
+    Raises IncompatibleCheckpointError if attributes cannot be given to a key group, unless
     ``mayDrop``.
     """
     own = same and set(snapshots) == set(groups)

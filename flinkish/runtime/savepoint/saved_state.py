@@ -3,7 +3,7 @@ entries.
 
 Its content is an envelope like that of a page (``page_codec``): a header in JSON, then a pickle
 each for keys, namespaces and values. So a tool can list the keys without the classes of the values.
-And of a part that goes to one key group as a whole, redistribution reads only the keys.
+If a part goes to one key group as a whole, redistribution reads only its keys.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ functions."""
 
 TASK = "task"
 """These three for all operators of one task. A savepoint does not contain it: it is put together
-when the task gets its state from the savepoint."""
+when a job starts from the savepoint."""
 
 SEPARATOR = "|"
 """Separates the columns of a row before its content when the checksum is computed."""
