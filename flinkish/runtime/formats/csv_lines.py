@@ -99,9 +99,9 @@ class CsvLines:
 
     def _alone(self, value: Any, name: str = "value") -> UnfitElementError:
         return UnfitElementError(
-            f"the element {shown(value)} has nothing but the column {name!r}, which is None, and a line"
-            " with nothing in it is no row of CSV. Filter such elements, write a second column, or write"
-            " JSON or Parquet."
+            f"the element {shown(value)} has only the column {name!r}, which is None, and an empty"
+            " line is not a row of CSV. Filter such elements, write a second column, or write JSON"
+            " or Parquet."
         )
 
 

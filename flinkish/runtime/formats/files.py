@@ -121,7 +121,7 @@ def _snappy_length(data: bytes) -> int:
         shift += 7
         if byte < 0x80:
             return length
-    raise ValueError("a block says no length")
+    raise ValueError("a block does not say its length")
 
 
 def _lz4_length(data: bytes) -> int:

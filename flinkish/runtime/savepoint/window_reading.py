@@ -45,8 +45,8 @@ def saved_windows(
     for key, namespace, kept in backend.table(TABLE).entries():
         if namespace is None:
             raise NotSupportedError(
-                f"{operator}: which windows there are depends on elements to come. Read what is kept with"
-                f" readKeyedState(uid, ValueStateDescriptor({TABLE!r}))."
+                f"{operator}: its windows depend on elements to come. Read the state that it keeps"
+                f" with readKeyedState(uid, ValueStateDescriptor({TABLE!r}))."
             )
         yield key, actual.get((key, namespace), namespace), contents.values(kept)
     windows = backend.windowTable(TABLE)
@@ -122,8 +122,8 @@ class _Contents:
 
     def _refusal(self) -> IllegalArgumentError:
         return IllegalArgumentError(
-            f"{self._operator}: its windows keep what a function made of their elements, and not these. Pass"
-            " the function of reduce or aggregate: readWindowState(uid, function)."
+            f"{self._operator}: its windows keep the result of a function, and not their elements."
+            " Pass the function of reduce or aggregate: readWindowState(uid, function)."
         )
 
 

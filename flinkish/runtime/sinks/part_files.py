@@ -79,5 +79,5 @@ class PartFiles:
     def _unwritten(self, error: OSError) -> JobExecutionError:
         return JobExecutionError(
             f"{self.writer.sink}: cannot write to {self.directory} ({error}). Make room there, or give the user"
-            " of the workers the right to write; a job with a checkpoint then goes on."
+            " of the workers the right to write; a job with a checkpoint then continues."
         )

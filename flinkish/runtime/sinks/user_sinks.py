@@ -98,7 +98,7 @@ def _prepared(name: str, sink: Sink[Any], writer: Any, runs: Iterable[Records]) 
     kind = CommittingSinkWriter if isinstance(sink, SupportsCommitter) else SinkWriter
     if not isinstance(writer, kind):
         raise InvalidProgramError(
-            f"{name}: createWriter gave {shown(writer)}, which is no {kind.__name__}. {fix}"
+            f"{name}: createWriter returned {shown(writer)}, which is not a {kind.__name__}. {fix}"
         )
     with closed_at_end(_Closing(name, writer)):
         element = _ElementContext()

@@ -161,8 +161,9 @@ class ReadAhead:
         for element in elements:
             if type(element) is not tuple or len(element) != 2:
                 raise UnfitElementError(
-                    f"read() gave {shown(element)}, which is no pair. Write yield element, position,"
-                    " where position is what read(position) gets to go on after that element.",
+                    f"read() yielded {shown(element)}, which is not a pair. Write yield element,"
+                    " position, where position is what read(position) gets to go on after that"
+                    " element.",
                     self.name,
                 )
             value, position = element

@@ -355,7 +355,7 @@ class KeyedStateBackend(ABC):
                 f"the state {state.name!r} has values of the type {earlier[0].type} in the checkpoint, and"
                 f" is to have values of the type {state.type} now. Integers may become Float or Double; for"
                 " other changes give the new state a name of its own, read the old one in the function"
-                " and write what it says to the new one."
+                " and write its values to the new one."
             )
         self.states[state] = None
 

@@ -85,7 +85,7 @@ class KeyedStates(KeyedStateStore):
             known = self._states[descriptor.name] = kind, self._new(kind, descriptor)
         elif known[0] is not kind:
             raise InvalidProgramError(
-                f"the state {descriptor.name!r} is asked for with a {kind.__name__}, but was with a"
+                f"the state {descriptor.name!r} is used with a {kind.__name__}, but was used with a"
                 f" {known[0].__name__} before. Give each state its own name."
             )
         return known[1]
