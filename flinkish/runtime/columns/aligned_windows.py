@@ -283,7 +283,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         due, now = self._lifetime.due, self.currentWatermark
         return earliest(due(window, now) for window in self._open_windows)
 
-    # ------------------------------------------------------------------ what is pending
+    # ------------------------------------------------------------------ pending timers
 
     def nextEventTimeTimer(self) -> int | None:
         return self._next_due

@@ -227,7 +227,7 @@ class StreamOperator(ABC):
         """Called at the end of each slice: of a partition before the first shuffle, of a key group
         after it."""
 
-    # ------------------------------------------------------------------ what is pending
+    # ------------------------------------------------------------------ pending timers
 
     def nextEventTimeTimer(self) -> int | None:
         """A lower bound of the event-time timers; a lower watermark is passed on without firing any."""

@@ -10,7 +10,7 @@ written back as the bytes that were read. For example, in a page of depth 3 with
 
 As long as few entries have changed since the blocks were written, only the changes are written, as
 a separate page (``_Changes``). A batch that touches a thousandth of the entries of each page writes
-a hundredth of the bytes, and all of them every so many batches.
+a hundredth of the bytes, and only now and then all of them.
 """
 
 from __future__ import annotations

@@ -253,7 +253,8 @@ class PageCodec:
 
 def check_format(version: int, what: str) -> None:
     """Raises CorruptCheckpointError if ``version`` is 0, which stands for no bytes at all, and
-    IncompatibleCheckpointError if this flinkish does not read it. The error names ``what``."""
+    IncompatibleCheckpointError if this version of flinkish does not read it. The error names
+    ``what``."""
     if not version:
         raise CorruptCheckpointError(
             f"{what} is empty. The state store was damaged: restore the checkpoint directory from a copy,"

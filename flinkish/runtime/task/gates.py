@@ -247,7 +247,7 @@ class InputGates:
         watermark, idle = self._joined[gate.index].get(part, (MIN_TIMESTAMP, False))
         told, ended = _told(closing)
         if told is None:
-            # A key group without splits tells only the end of the input
+            # A key group without splits sends only the end of the input
             watermark = MAX_TIMESTAMP if ended else watermark
         elif idle or told < watermark:
             # A split begins or becomes active: it counts from the beginning of the batch
@@ -302,8 +302,8 @@ class InputGates:
         return False
 
     def _close(self, members: list[_Channel]) -> None:
-        """Read what the key groups of an operator with splits tell at the end of the batch, and
-        combine their watermarks once."""
+        """Read the watermarks that the key groups of an operator with splits send at the end of the
+        batch, and combine them once."""
         for channel in members:
             told, channel.ended = _told(channel.closing)
             channel.watermark = channel.watermark if told is None else told
@@ -349,7 +349,7 @@ class InputGates:
 
 
 def _told(closing: Sequence[Segment]) -> tuple[int | None, bool]:
-    """The last watermark that a key group tells, None if it has no splits; and whether its input
+    """The last watermark that a key group sends, None if it has no splits; and whether its input
     has ended."""
     told = [watermark for segment in closing if isinstance(segment, list) for watermark in segment]
     below = [watermark for watermark in told if watermark != MAX_TIMESTAMP]

@@ -99,7 +99,7 @@ class TaskSettings:
     """Whether all input comes in one batch, and only final results are emitted
     (RuntimeExecutionMode.BATCH)."""
     columnChecks: int = DEFAULT_COLUMN_CHECKS
-    """For how many elements of a run over columns the function is called as a check."""
+    """For how many elements of a run over columns the function is called too, as a check."""
     foldsBeforeShuffle: bool = True
     """Whether a task may fold elements for the windows after its shuffle."""
     bootstraps: frozenset[str] = frozenset()

@@ -487,7 +487,7 @@ class KeyGroupTask(VertexTask):
         self._backend.load(metered, snapshot and snapshot["backend"])
         self._begin(Slice(key_group, clock), snapshot and self._chain_of(snapshot))
         self._gates.restore(snapshot and snapshot["gates"])
-        # Key groups may differ from those of the savepoint, so each tells its splits again
+        # Key groups may differ from those of the savepoint, so each sends its splits again
         told = None if restored else self._head.joinedSplits()
         with collection_paused(), self._log.kept(), self._working():
             if self.plan.uid in self._settings.bootstraps:
@@ -555,8 +555,8 @@ class KeyGroupTask(VertexTask):
         ]
 
     def _finish_of_splits(self, told: JoinedSplits | None) -> list[FrameRow]:
-        """``_finish`` if the readers combine the splits of all key groups. ``told``: what the
-        readers know of the splits of this key group."""
+        """``_finish`` if the readers combine the splits of all key groups. ``told`` are the splits
+        of this key group as the readers know them."""
         for writer in self._writers:
             writer.beginClosing()
         self._chain.endSlice()

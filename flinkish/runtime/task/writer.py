@@ -107,7 +107,7 @@ class RecordWriter(Input):
             self._sequence = CLOSING
 
     def tellSplits(self, joined: JoinedSplits) -> None:
-        """Tell the watermark and idleness of the key group's splits, if the gate joins splits."""
+        """Send the watermark and idleness of the key group's splits if the gate joins splits."""
         if self._gate.joinsSplits:
             self._marks.addWatermark(self._count, joined.watermark)
             status = WatermarkStatus.IDLE if joined.idle else WatermarkStatus.ACTIVE

@@ -1,8 +1,8 @@
 """``WindowOperator``: windows of any assigner under any trigger, element by element.
 
-This is the general operator, and the definition of what a window does. For the common cases there
-are quicker operators with the same results: ``SessionWindowOperator``, and
-``AlignedWindowOperator`` in ``runtime/columns``.
+This is the general operator, which defines how windows behave. For the common cases there are
+faster operators with the same results: ``SessionWindowOperator``, and ``AlignedWindowOperator`` in
+``runtime/columns``.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class ColumnFold:
             self._get_result = ColumnFunction(function.getResult)
             self._merge = ColumnFold(function.merge)
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ properties
 
     @property
     def reason(self) -> str | None:

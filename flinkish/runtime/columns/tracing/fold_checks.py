@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from flinkish.runtime.columns.tracing.column_fold import ColumnFold, FoldPlan
 
 _MOST_MEMBERS = 16
-"""Of a group with more elements, the first so many, and special ones, are folded again for the
+"""Of a group with more elements, this many of the first, and special ones, are folded again for the
 check."""
 
 _LOOKED_AT = 1 << 12

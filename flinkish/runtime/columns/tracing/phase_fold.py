@@ -78,10 +78,10 @@ from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import Shape
 
 _MOST_PHASES = 6
-"""For the elements of a run that are left after so many phases, the function is called."""
+"""The most phases of a run. The function is called for the elements that are left after them."""
 
 _MOST_SITUATIONS = 16
-"""For the elements of keys in further situations, the function is called."""
+"""The most situations that are traced. In others, the function is called for each element."""
 
 
 SOMETHING = object()
