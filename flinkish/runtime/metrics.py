@@ -165,7 +165,8 @@ class OperatorMetricGroup(MetricGroup):
         self._accumulators[name] = _RegisteredAccumulator(accumulator)
 
     def changedAccumulators(self) -> tuple[tuple[str, str, bytes], ...]:
-        """The name, the id and the pickled value of each accumulator that has changed since the last call."""
+        """The name, the id and the pickled value of each accumulator that has changed since the
+        last call."""
         return tuple(
             (name, registered.id, registered.reported)
             for name, registered in self._accumulators.items()
@@ -193,8 +194,8 @@ class OperatorMetricGroup(MetricGroup):
         return {name: gauge() for name, gauge in self._gauges.items()}
 
     def isOnlyShown(self, owner: str, attribute: str) -> bool:
-        """Whether only a gauge reads the attribute of a function of the class ``owner``, so that no result changes if
-        it is reset."""
+        """Whether only a gauge reads the attribute of a function of the class ``owner``, so that no
+        result changes if it is reset."""
         return any(_only_shows(gauge, owner, attribute) for gauge in self._gauges.values())
 
     def _registered(self, name: str, kind: type[_M]) -> _M:
@@ -310,7 +311,8 @@ class PageSizes:
 
 
 def _lowest_watermark(groups: Sequence[OperatorReport]) -> int:
-    """The lowest watermark of the key groups that are not idle; if all are idle, the highest of all."""
+    """The lowest watermark of the key groups that are not idle; if all are idle, the highest of
+    all."""
     watermark, _ = combined((group.watermark, group.idle) for group in groups)
     return watermark
 
@@ -463,16 +465,19 @@ class MetricsTotals:
         )
 
     def watermark(self, uid: str) -> int | None:
-        """The watermark (ms) of an operator, the highest of all at its end; None before the first."""
+        """The watermark (ms) of an operator, the highest of all at its end; None before the
+        first."""
         groups = list(self._last.get(uid, {}).values())
         return visible(_lowest_watermark(groups)) if groups else None
 
     def nextProcessingTime(self) -> int | None:
-        """The earliest processing time (ms) at which an operator has a timer, None if there is none."""
+        """The earliest processing time (ms) at which an operator has a timer, None if there is
+        none."""
         return min((time for time, _ in self._wanted()), default=None)
 
     def due(self, now: int) -> dict[str, list[int]]:
-        """The key groups with a processing-time timer at ``now`` (ms) or before, by operator uid."""
+        """The key groups with a processing-time timer at ``now`` (ms) or before, by operator
+        uid."""
         due: dict[str, list[int]] = {}
         for wanted, report in self._wanted():
             if wanted <= now:

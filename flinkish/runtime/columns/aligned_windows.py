@@ -1,8 +1,8 @@
 """``AlignedWindowOperator``: tumbling and sliding event-time windows, a whole run at a time.
 
-Windows are *aligned* when all keys share them: [12:00, 12:05) is the same window for every key. Then
-numpy can compute the windows of a run of elements at once, and one lookup of due windows serves all
-keys, where ``WindowOperator`` does both for each element and each key.
+Windows are *aligned* when all keys share them: [12:00, 12:05) is the same window for every key.
+Then numpy can compute the windows of a run of elements at once, and one lookup of due windows
+serves all keys, where ``WindowOperator`` does both for each element and each key.
 """
 
 from __future__ import annotations

@@ -245,8 +245,8 @@ def folded_schema(key: pa.DataType, folded: pa.Schema) -> pa.Schema:
 def combined_run(
     fold: ColumnFold, run: pa.RecordBatch, keys: pa.Array, groups: Positions
 ) -> RowColumns | None:
-    """A folded run with its rows combined by group; ``keys`` are the keys of the groups. None if columns cannot
-    represent it."""
+    """A folded run with its rows combined by group; ``keys`` are the keys of the groups. None if
+    columns cannot represent it."""
     combined = fold.combine(accumulators_of(run), groups, len(keys))
     return None if combined is None else folded_run(keys, combined)
 

@@ -62,7 +62,8 @@ later."""
 
 
 class WindowColumns:
-    """The windows of a key group that are columns. ``fold`` is None for windows that list their elements."""
+    """The windows of a key group that are columns. ``fold`` is None for windows that list their
+    elements."""
 
     def __init__(self, table: ColumnTable, fold: ColumnFold | None) -> None:
         self._table = table

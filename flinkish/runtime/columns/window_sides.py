@@ -66,7 +66,8 @@ class Side:
 
 @dataclass(frozen=True)
 class WindowSides:
-    """The distinct ``keys`` of a window in the order in which they came first, and the elements of both streams."""
+    """The distinct ``keys`` of a window in the order in which they came first, and the elements of
+    both streams."""
 
     keys: pa.Array
     one: Side

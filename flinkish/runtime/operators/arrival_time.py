@@ -30,7 +30,8 @@ from flinkish.runtime.time.watermark_generation import JoinedSplits
 
 
 class SubstreamWatermarks:
-    """One watermark for each key, in ms; each only rises. A heap with lazy deletion finds the lowest."""
+    """One watermark for each key, in ms; each only rises. A heap with lazy deletion finds the
+    lowest."""
 
     def __init__(self, watermarks: dict[Any, int]) -> None:
         self._watermarks = watermarks
@@ -134,7 +135,8 @@ class ArrivalOrder:
         return Verdict(timestamp, None, late, out_of_order)
 
     def estimate(self, now: int) -> None:
-        """Advance the watermark to the estimated arrival time if no element has come until ``now``."""
+        """Advance the watermark to the estimated arrival time if no element has come until
+        ``now``."""
         if self._arrival is not None and self._late is not None and now > self._seen:
             self._raise(self._arrival + now - self._seen - self._late)
 

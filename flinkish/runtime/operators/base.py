@@ -133,7 +133,8 @@ class StreamOperator(ABC):
     """The base of running operators (Flink: ``AbstractStreamOperator``).
 
     Life cycle: ``open`` once; then, for each key group and batch, ``restore``, the inputs, and
-    ``snapshot``; ``close`` once. Keyed state and timers are in the backend, ``snapshot`` holds the rest.
+    ``snapshot``; ``close`` once. Keyed state and timers are in the backend, ``snapshot`` holds the
+    rest.
     """
 
     def __init__(self, context: OperatorContext) -> None:
@@ -186,7 +187,8 @@ class StreamOperator(ABC):
         self._restored_attributes = None if snapshot is None else snapshot.get("attributes")
 
     def initializeFunctions(self, keyGroup: int) -> None:
-        """Give the functions the attributes and the operator state that were restored for ``keyGroup``."""
+        """Give the functions the attributes and the operator state that were restored for
+        ``keyGroup``."""
         self._key_group = keyGroup
         self._attributes.restore(self._restored_attributes)
         states = self._function_states or ()
@@ -218,10 +220,12 @@ class StreamOperator(ABC):
         self.currentWatermark = timestamp
 
     def advanceProcessingTime(self, now: int) -> None:
-        """Called when the clock is at ``now`` (ms): fire the processing-time timers that are due."""
+        """Called when the clock is at ``now`` (ms): fire the processing-time timers that are
+        due."""
 
     def endInput(self) -> None:
-        """Called in BATCH after the last watermark: fire the processing-time timers that are left."""
+        """Called in BATCH after the last watermark: fire the processing-time timers that are
+        left."""
 
     def onPeriodicEmit(self) -> None:
         """Called at the end of each slice: of a partition before the first shuffle, of a key group
@@ -230,7 +234,8 @@ class StreamOperator(ABC):
     # ------------------------------------------------------------------ pending timers
 
     def nextEventTimeTimer(self) -> int | None:
-        """A lower bound of the event-time timers; a lower watermark is passed on without firing any."""
+        """A lower bound of the event-time timers; a lower watermark is passed on without firing
+        any."""
         return None
 
     def nextProcessingTimeTimer(self) -> int | None:
@@ -340,8 +345,8 @@ class StreamOperator(ABC):
         collector: TimestampedCollector,
         records: Records,
     ) -> None:
-        """Call ``function(value, context, collector)`` for every record and emit what it returns; an
-        error names the value."""
+        """Call ``function(value, context, collector)`` for every record and emit what it returns;
+        an error names the value."""
         value = None
         with self.userCodeOf(lambda: value):
             for value, timestamp in zip(records.values, records.timestamps.tolist()):

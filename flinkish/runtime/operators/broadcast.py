@@ -1,4 +1,5 @@
-"""The operators of the broadcast state pattern: every task receives all elements of the second input."""
+"""The operators of the broadcast state pattern: every task receives all elements of the second
+input."""
 
 from __future__ import annotations
 
@@ -63,7 +64,8 @@ class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
 
 
 class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
-    """``process`` on a keyed stream connected with a broadcast stream (Flink: the class of this name).
+    """``process`` on a keyed stream connected with a broadcast stream (Flink: the class of this
+    name).
 
     Every key group processes every broadcast element, for its copy of the broadcast state and for
     its keys. Results of ``processBroadcastElement`` would be emitted once for each key group, so

@@ -70,7 +70,8 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
             self.rearrange()
 
     def rearrange(self) -> None:
-        """Re-index elements that were stored under other bounds, and remove those that have expired."""
+        """Re-index elements that were stored under other bounds, and remove those that have
+        expired."""
         for buffer in self._buffers.values():
             buffer.rearrange(self.timers)
 
@@ -186,7 +187,8 @@ class JoinBuffer:
         self._table.put(key, None, bucket, elements)
 
     def between(self, first: int, last: int) -> list[tuple[int, list[Any]]]:
-        """(timestamp, elements) of the current key from ``first`` to ``last``, both included, in order."""
+        """(timestamp, elements) of the current key from ``first`` to ``last``, both included, in
+        order."""
         key, width, get = self._backend.currentKey, self._width, self._table.get
         found: list[tuple[int, list[Any]]] = []
         for bucket in range(first // width, last // width + 1):
@@ -202,7 +204,8 @@ class JoinBuffer:
         return to_long(timestamp + self.upper) if self.upper > 0 else timestamp
 
     def rearrange(self, timers: InternalTimerService) -> None:
-        """Re-index elements that were stored under other bounds, and remove those that have expired."""
+        """Re-index elements that were stored under other bounds, and remove those that have
+        expired."""
         for key, _ in list(self._table.maps()):
             self._backend.currentKey = key
             kept = [

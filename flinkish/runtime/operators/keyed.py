@@ -21,8 +21,8 @@ from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
 
 
 class KeyedOperator(StreamOperator):
-    """An operator on a keyed stream: its functions are called with the key of each record as current
-    key, and may have keyed state.
+    """An operator on a keyed stream: its functions are called with the key of each record as
+    current key, and may have keyed state.
 
     It must be the first base: ``KeyedOperator, StreamMap`` is the keyed form of ``StreamMap``.
     """

@@ -1,4 +1,5 @@
-"""``Output`` collects the results of an operator; ``Input`` reads elements, watermarks and statuses."""
+"""``Output`` collects the results of an operator; ``Input`` reads elements, watermarks and
+statuses."""
 
 from __future__ import annotations
 

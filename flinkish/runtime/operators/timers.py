@@ -71,9 +71,9 @@ class InternalTimerService:
 
     When the watermark advances to t, every event-time timer with a timestamp <= t fires, lowest
     timestamp first, each under its own key. A timer that a callback registers at or below t fires
-    in the same sweep, so a timer is never one watermark late. For example, with timers at 10 and 30 and
-    a callback that registers the time + 5, a watermark of 20 fires 10, 15 and 20; the timer that
-    20 registers waits at 25. Processing-time timers fire likewise, by the clock.
+    in the same sweep, so a timer is never one watermark late. For example, with timers at 10 and 30
+    and a callback that registers the time + 5, a watermark of 20 fires 10, 15 and 20; the timer
+    that 20 registers waits at 25. Processing-time timers fire likewise, by the clock.
 
     Timers are kept in the queues of the state backend, so they are checkpointed with the state.
     """

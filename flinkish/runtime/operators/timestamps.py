@@ -83,7 +83,8 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
 
     @cached_property
     def _made(self) -> str:
-        """The settings of a new generator: the state of another strategy's generator is not restored."""
+        """The settings of a new generator: the state of another strategy's generator is not
+        restored."""
         with user_method_of(self.name, "createWatermarkGenerator()"):
             # With a clock that stands still, as some generators start from the time
             made = WatermarkGeneration(self.strategy, ProcessingTimeService(), None)
@@ -336,7 +337,8 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
     def emitOfSplits(
         self, records: Records, found: Splits, splits: Sequence[Split], done: Sequence[bool]
     ) -> None:
-        """Emit records one by one; ``done`` says for each split whether its generator has seen them already."""
+        """Emit records one by one; ``done`` says for each split whether its generator has seen them
+        already."""
         numbers = list(found.numbers)
 
         def noted(position: int, value: Any, timestamp: int) -> None:

@@ -14,7 +14,8 @@ from flinkish.runtime.time.watermark_generation import JoinedSplits
 
 
 class HeldSignals:
-    """The watermarks and statuses of a run, each with the position of the element that it follows."""
+    """The watermarks and statuses of a run, each with the position of the element that it
+    follows."""
 
     def __init__(self) -> None:
         self.position = 0
@@ -30,7 +31,8 @@ class HeldSignals:
 
 
 class WatermarkEmitter(WatermarkOutput):
-    """Lets only rising watermarks through, and statuses that change (Flink: the class of this name)."""
+    """Lets only rising watermarks through, and statuses that change (Flink: the class of this
+    name)."""
 
     def __init__(self, output: Output) -> None:
         self._output: Output | HeldSignals = output

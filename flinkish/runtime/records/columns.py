@@ -317,8 +317,8 @@ class ElementColumns:
     whole: bool = False
 
     def of(self, values: Sequence[Any]) -> RowColumns:
-        """``values`` as columns. Raises UnfitElementError, which names the element and the field, if
-        one does not fit."""
+        """``values`` as columns. Raises UnfitElementError, which names the element and the field,
+        if one does not fit."""
         if isinstance(values, RowColumns):
             # Rows of a table, and results of traced functions, are columns already
             columns = self._columns_of(values)

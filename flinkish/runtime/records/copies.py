@@ -91,7 +91,8 @@ _PARTS: dict[type[Any], _Parts | None] = {
     set: None,
     bytearray: None,
 }
-"""For an immutable container type, a function for the parts of a value; None: the type is mutable."""
+"""For an immutable container type, a function for the parts of a value; None: the type is
+mutable."""
 
 
 # Not issuperset(), which would first convert its argument to a set

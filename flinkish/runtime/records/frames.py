@@ -50,8 +50,8 @@ class SplitMark:
 
 @dataclass
 class Marks:
-    """Watermarks, statuses and split marks, each with the number of records before it. The watermark of
-    a split mark is its index in ``splits``."""
+    """Watermarks, statuses and split marks, each with the number of records before it. The
+    watermark of a split mark is its index in ``splits``."""
 
     positions: NDArray[np.int64]
     kinds: NDArray[np.int8]

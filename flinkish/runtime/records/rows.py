@@ -129,7 +129,8 @@ class RowColumns(Sequence[Any]):
         return self.columns.column(column)
 
     def encoded(self, column: int) -> pa.DictionaryArray:
-        """A column as a dictionary array: its distinct values, and an index into them for each row."""
+        """A column as a dictionary array: its distinct values, and an index into them for each
+        row."""
         values = self._codes.get(column, self._encoded.get(column))
         if values is None:
             values = self.columns.column(column)

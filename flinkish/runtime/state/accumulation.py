@@ -30,8 +30,8 @@ def merged(function: AggregateFunction[Any, Any, Any], a: Any, b: Any) -> Any:
 
 
 def check_no_accumulator(function: AggregateFunction[Any, Any, Any], method: str) -> None:
-    """Called when ``method`` returned None: raises UnfitElementError, unless a new accumulator is None
-    too."""
+    """Called when ``method`` returned None: raises UnfitElementError, unless a new accumulator is
+    None too."""
     if function.createAccumulator() is not None:
         raise UnfitElementError(
             f"{type(function).__name__}.{method} returned None, but must return the accumulator, or"

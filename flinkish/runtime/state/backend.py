@@ -103,8 +103,8 @@ class MapStateTable(ABC):
     def items(self, key: Any, namespace: Any) -> Iterator[tuple[Any, Any]]:
         """The entries of the map, which may be changed during the iteration.
 
-        They come in the order in which they were first put, or in any order if the map is too big for a
-        page.
+        They come in the order in which they were first put, or in any order if the map is too big
+        for a page.
         """
 
     @abstractmethod
@@ -185,7 +185,8 @@ def kind_of_run(schema: pa.Schema) -> bytes:
 
 
 class ColumnTable(ABC):
-    """The contents of aligned windows as columns: window -> runs of rows, in the order of their arrival.
+    """The contents of aligned windows as columns: window -> runs of rows, in the order of their
+    arrival.
 
     Appending writes only the new rows, however many a window has.
     """
@@ -229,7 +230,8 @@ class ColumnTable(ABC):
 
 
 class KeyedColumnTable(ABC):
-    """Rows of columns that are found by the hash of their key, or by the time at which they are due.
+    """Rows of columns that are found by the hash of their key, or by the time at which they are
+    due.
 
     The first two columns of a row are its ``hash`` (unsigned, 32 bits) and the time when it is
     ``due`` (ms, 64 bits). Rows have to be *opened* before they are read or replaced; others may be

@@ -231,7 +231,8 @@ class Blocks:
 
 
 class _Changes:
-    """The entries of a page that changed since its blocks were written, in the order of their blocks."""
+    """The entries of a page that changed since its blocks were written, in the order of their
+    blocks."""
 
     __slots__ = ("_names", "_removed", "_values", "numbers")
 

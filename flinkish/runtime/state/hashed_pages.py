@@ -1,10 +1,11 @@
-"""``HashedPages``: entries in pages by hash (extendible hashing), so that only a full page is split.
+"""``HashedPages``: entries in pages by hash (extendible hashing), so that only a full page is
+split.
 
 A page holds the entries whose hash ends in the same bits: ``depth`` is the number of those bits and
-``bucket`` their value. When a page splits, the half whose next bit is 0 keeps the bucket. So buckets are
-unique, and they follow from the depths alone. For example, a single page (depth 0, bucket 0) splits into
-the buckets 0 and 1 of depth 1; if bucket 1 splits again, its halves are the buckets 01 and 11 of depth 2,
-while bucket 0 stays as it is.
+``bucket`` their value. When a page splits, the half whose next bit is 0 keeps the bucket. So
+buckets are unique, and they follow from the depths alone. For example, a single page (depth 0,
+bucket 0) splits into the buckets 0 and 1 of depth 1; if bucket 1 splits again, its halves are the
+buckets 01 and 11 of depth 2, while bucket 0 stays as it is.
 
 Inside a page the next bits of the hash divide the entries into blocks (``Blocks``), which are
 decoded when they are needed. ``read`` and ``write`` return the block of a hash. That depends on the
@@ -58,9 +59,9 @@ the same order, which format 2 does not have."""
 class HashedPages:
     """The pages of one table, one window or one big map.
 
-    ``hashesOf`` computes the hashes of entries when they are divided. ``relieve`` is called first, for each
-    block, when a page has too many bytes; it may remove entries and returns whether it did. ``named``:
-    entries are stored under (key, namespace).
+    ``hashesOf`` computes the hashes of entries when they are divided. ``relieve`` is called first,
+    for each block, when a page has too many bytes; it may remove entries and returns whether it
+    did. ``named``: entries are stored under (key, namespace).
     """
 
     __slots__ = (
@@ -216,7 +217,8 @@ class HashedPages:
     def flush(self) -> Catalogue | None:
         """Write the changed pages, drop them from memory, and return the catalogue.
 
-        It is None if there are no entries, and the same object that was loaded if it did not change.
+        It is None if there are no entries, and the same object that was loaded if it did not
+        change.
         """
         changed = [bucket for bucket, page in self._pages.items() if page.isTouched()]
         if changed:
@@ -338,8 +340,8 @@ class HashedPages:
         self._space.write(self._id(bucket), content, digest)
 
     def _split(self, bucket: int, page: Blocks, bits: int) -> bool:
-        """Split a page by the next ``bits`` of the hash and write the parts. False if all entries would
-        stay together."""
+        """Split a page by the next ``bits`` of the hash and write the parts. False if all entries
+        would stay together."""
         most = min(_MOST_DEPTH, len(self._depths).bit_length() + _SPARE_DEPTH)
         bits = min(bits, most - page.depth)
         if page.count() < 2 or bits <= 0:

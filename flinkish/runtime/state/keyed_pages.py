@@ -26,8 +26,8 @@ up again."""
 class KeyedPages(HashedPages):
     """The pages of a table whose entries have a key.
 
-    ``named``: entries are stored under (key, namespace). All entries of a key share a block, however many they are.
-    ``hashes`` and ``relieve`` are as in ``HashedPages``.
+    ``named``: entries are stored under (key, namespace). All entries of a key share a block,
+    however many they are. ``hashes`` and ``relieve`` are as in ``HashedPages``.
     """
 
     __slots__ = ("blocks",)

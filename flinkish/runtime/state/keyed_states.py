@@ -156,7 +156,8 @@ _STATES: dict[type[StateDescriptor[Any]], Any] = {
 
 
 class _NoKey:
-    """Stands for the current key while there is none: looking up its state hashes it, and raises."""
+    """Stands for the current key while there is none: looking up its state hashes it, and
+    raises."""
 
     def __hash__(self) -> NoReturn:
         raise IllegalStateError(

@@ -6,7 +6,8 @@ batch, when it is first needed, and writes it once if it has changed. The number
 depends on how many pages a batch touches, not on how many elements it has; ``DictPageStore`` counts
 calls so that tests can check this.
 
-For example, 1 000 elements of 500 keys in 1 page cost one read and one write instead of 1 000 of each.
+For example, 1 000 elements of 500 keys in 1 page cost one read and one write instead of 1 000 of
+each.
 """
 
 from __future__ import annotations
@@ -144,8 +145,8 @@ class PageSpace:
 class Paged(ABC):
     """A table or timer queue in pages, which its backend moves from key group to key group.
 
-    Its *catalogue* lists its pages and is kept in the directory. It starts with the number of entries
-    and of pages, and consists of ints, bytes and tuples only; None stands for no entries.
+    Its *catalogue* lists its pages and is kept in the directory. It starts with the number of
+    entries and of pages, and consists of ints, bytes and tuples only; None stands for no entries.
     """
 
     __slots__ = ()

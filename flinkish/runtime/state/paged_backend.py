@@ -61,7 +61,8 @@ class PagedKeyedStateBackend(KeyedStateBackend):
             item.load(store, directory.get(name))
 
     def flush(self) -> dict[str, Any]:
-        """Write the pages changed since ``load``, drop them from memory, and return the new directory.
+        """Write the pages changed since ``load``, drop them from memory, and return the new
+        directory.
 
         The directory consists of plain values and is empty if the key group has no entries. If
         nothing changed it is the same object that was loaded.
@@ -103,7 +104,8 @@ class PagedKeyedStateBackend(KeyedStateBackend):
         return self._item(_TIMERS, name, PagedTimerQueue)
 
     def numEntries(self, table: str | None = None) -> int:
-        """The number of entries of all tables together, or of those named ``table``; a map counts as one."""
+        """The number of entries of all tables together, or of those named ``table``; a map counts
+        as one."""
         opened = sum(len(item) for name, item in self._items.items() if _is_meant(name, table))
         unopened = sum(
             int(value[0])

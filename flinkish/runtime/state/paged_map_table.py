@@ -205,7 +205,8 @@ class PagedMapStateTable(MapStateTable, Paged):
         return self._catalogue if catalogue == self._catalogue else catalogue
 
     def _promote_heavy(self, block: Block) -> bool:
-        """Called for the blocks of a page with too many bytes: turn its heaviest maps into big ones."""
+        """Called for the blocks of a page with too many bytes: turn its heaviest maps into big
+        ones."""
         encode = self._space.codec.encodeEntries
         small = [name for name, entry in block.items() if type(entry) is dict and len(entry) > 1]
         heavy = [name for name in small if len(encode(block[name])) > TARGET_BYTES]

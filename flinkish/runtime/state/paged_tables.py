@@ -13,7 +13,8 @@ from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
 
 
 class PagedStateTable(StateTable, Paged):
-    """A table in pages: key -> value for the void namespace, (key, namespace) -> value for others."""
+    """A table in pages: key -> value for the void namespace, (key, namespace) -> value for
+    others."""
 
     __slots__ = ("_catalogue", "_named", "_namespaces", "_space", "_void")
 

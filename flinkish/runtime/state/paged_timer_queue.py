@@ -214,8 +214,8 @@ class PagedTimerQueue(TimerQueue, Paged):
         )
 
     def _advance(self, until: int) -> None:
-        """Move the horizon towards ``until``, but not past the end of the first page: if many pages are
-        due at once, only those that overlap are in memory together."""
+        """Move the horizon towards ``until``, but not past the end of the first page: if many pages
+        are due at once, only those that overlap are in memory together."""
         target = until
         if self._first_unread() <= until:
             unread = self._unread_pages()

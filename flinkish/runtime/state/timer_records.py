@@ -1,8 +1,8 @@
 """The log of timer registrations and deletions, in columns.
 
-A record says what one batch did to one timer. Records are ordered by timestamp, then by a sequence number
-that grows with each batch. Replaying all records of a timestamp in that order yields its pending timers,
-in the order of their registration.
+A record says what one batch did to one timer. Records are ordered by timestamp, then by a sequence
+number that grows with each batch. Replaying all records of a timestamp in that order yields its
+pending timers, in the order of their registration.
 """
 
 from __future__ import annotations

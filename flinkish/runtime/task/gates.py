@@ -4,20 +4,20 @@ A *vertex* is a chain of operators between two shuffles. Spark delivers all fram
 key group at once, in no particular order. These terms describe how the order is restored:
 
 - A *gate* is one edge into a vertex: the frames of one upstream vertex.
-- A *slice* is the part of a batch that one writer wrote: one Spark partition of a source, or one key
-  group of an operator. Frames are numbered within their slice.
-- A *channel* is a sequence of slices that follow one another, with one watermark. The partitions of a
-  source are consecutive parts of its input, hence one channel (a *sequential* gate). The key groups of
-  an operator run independently, hence each is a channel of its own.
+- A *slice* is the part of a batch that one writer wrote: one Spark partition of a source, or one
+  key group of an operator. Frames are numbered within their slice.
+- A *channel* is a sequence of slices that follow one another, with one watermark. The partitions of
+  a source are consecutive parts of its input, hence one channel (a *sequential* gate). The key
+  groups of an operator run independently, hence each is a channel of its own.
 
 Within a channel the order is fixed. Between channels any order is a legal Flink run; ``InputGates``
 always reads on in the channel with the lowest watermark, so that a batch that is run again gives
 the same output. The watermark of a gate is the lowest of its channels; the watermark of an input is
 the lowest of its gates that are not idle (``StatusWatermarkValve``).
 
-Example: an operator reads a source in two partitions and a key group of an upstream operator. These are
-two gates with one channel each. Slices 0 and 1 of the source are read in that order; between them and the
-other gate the lower watermark goes first.
+Example: an operator reads a source in two partitions and a key group of an upstream operator. These
+are two gates with one channel each. Slices 0 and 1 of the source are read in that order; between
+them and the other gate the lower watermark goes first.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ class FrameRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Slice:
-    """The part of a batch that a writer writes: its number and its clock (ms), noted in each frame."""
+    """The part of a batch that a writer writes: its number and its clock (ms), noted in each
+    frame."""
 
     number: int
     clock: int

@@ -43,7 +43,8 @@ class ExitPlan:
     columns: ElementColumns | None = None
     """Converts the elements for a sink that writes columns; None for any other."""
     window: WindowOperatorDescription | None = None
-    """The window operator that reads the edge, for which its writer may fold elements; None for any other."""
+    """The window operator that reads the edge, for which its writer may fold elements; None for any
+    other."""
     buckets: Buckets | None = None
     """Finds the buckets of the elements for a sink that writes into buckets."""
     files: PartFiles | None = None

@@ -41,7 +41,8 @@ class StageTask:
     ) -> None:
         self._settings = settings
         self.reusable = True
-        """Whether the task may be kept for the next batch: unchanged, and the input has not ended."""
+        """Whether the task may be kept for the next batch: unchanged, and the input has not
+        ended."""
         self._tasks = {plan.uid: KeyGroupTask(plan, settings, subtask) for plan in plans}
 
     def open(self) -> None:

@@ -139,7 +139,8 @@ class IdlenessTimer:
         return now - self._since > self._timeout
 
     def due(self) -> int | None:
-        """The earliest time (ms) at which a check can find the input idle; None while it is active."""
+        """The earliest time (ms) at which a check can find the input idle; None while it is
+        active."""
         return None if self._since is None else self._since + self._timeout + 1
 
     def snapshot(self) -> tuple[int, int, int | None]:

@@ -78,7 +78,8 @@ class MergingWindowSet:
         return None
 
     def retireWindow(self, window: Any) -> None:
-        """Remove ``window``, which has ended or is late; raises IllegalStateError if it is not open."""
+        """Remove ``window``, which has ended or is late; raises IllegalStateError if it is not
+        open."""
         if self._mapping.pop(window, None) is None:
             raise IllegalStateError(
                 f"the window {window} is not among the open windows of its key."

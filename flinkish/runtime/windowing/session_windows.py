@@ -1,7 +1,7 @@
 """``SessionWindowOperator``: event-time sessions under the default trigger.
 
-To understand sessions, read ``MergingWindowSet`` first: it says which windows of a key are open, and
-under which of them their contents are stored.
+To understand sessions, read ``MergingWindowSet`` first: it says which windows of a key are open,
+and under which of them their contents are stored.
 """
 
 from __future__ import annotations

@@ -120,7 +120,8 @@ def window_contents(
 
 
 class WindowContents(ABC):
-    """The contents of the panes of the current key; as in Flink, None means that a pane is empty."""
+    """The contents of the panes of the current key; as in Flink, None means that a pane is
+    empty."""
 
     def __init__(self, backend: KeyedStateBackend) -> None:
         self._backend = backend

@@ -40,7 +40,7 @@ class WindowLifetime:
         return expiry if expiry is not None and expiry > now else None
 
     def timers(self, window: Window, watermark: int) -> int:
-        """How many timers ``WindowOperator`` would have for a pane of ``window``: one to fire and one
-        to clean up, or a single one where both are due at the same time."""
+        """How many timers ``WindowOperator`` would have for a pane of ``window``: one to fire and
+        one to clean up, or a single one where both are due at the same time."""
         end, expiry = window.maxTimestamp(), self.expiry(window)
         return (end > watermark) + (expiry is not None and expiry != end)

@@ -39,7 +39,8 @@ class Emitting:
         self.results.append(value)
 
     def collectReturned(self, returned: Any, tuples: bool = False, wrote: bool = True) -> None:
-        """Collect the results that a function returns or yields, as ``results_of`` finds them. Raises Refusal."""
+        """Collect the results that a function returns or yields, as ``results_of`` finds them.
+        Raises Refusal."""
         if isinstance(returned, (Symbol, Record)):
             raise Refusal("returns a value that is not a list of results")
         # results_of would compare each result with None
