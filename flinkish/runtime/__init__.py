@@ -1,5 +1,4 @@
-"""What runs a job without knowing Spark: operators, timers, windows, state, and the tasks around
-them.
+"""Runs a job without knowing Spark: operators, timers, windows, state, and the tasks around them.
 
-It may import ``api``; ``registry`` says which operator runs a description.
+It may import ``api``. ``registry`` says which operator runs a description.
 """

@@ -1,8 +1,9 @@
-"""Finds the attributes that user functions changed since they were opened, and keeps them as state.
+"""Finds the attributes that user functions have changed since ``open``, and keeps them as state.
 
-A function is kept open from batch to batch, but may be opened anew at any time: in another worker, after
-an error or a restart. One function also serves many key groups. So where a task has state, the attributes
-that have changed belong to the key group and are part of its snapshot; elsewhere a change is reported.
+A function stays open from batch to batch, but may be opened again at any time: in another worker,
+after an error, or after a restart. One function also serves many key groups. So where a task has
+state, the changed attributes belong to the key group and are part of its snapshot. Elsewhere a
+change is reported.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from flinkish.runtime.records.copies import immutable
 
 
 class AttributeChange(NamedTuple):
-    """An attribute of a user function that has changed; of a plain function, a variable it refers to."""
+    """A changed attribute of a user function; of a plain function, a variable that it refers to."""
 
     operator: str
     owner: str
@@ -34,9 +35,10 @@ class AttributeChange(NamedTuple):
 class FunctionAttributes:
     """The attributes of an operator's functions, as they were when this object was created.
 
-    ``operator`` is anything that refers to them, such as the description of the operator. ``keeps``: changed
-    attributes are state, which ``snapshot`` returns and ``restore`` takes; those that cannot be pickled are reported
-    by ``changes``, and if it is False so are all others.
+    ``operator`` is anything that refers to the functions, such as the description of the operator.
+    If ``keeps`` is True, changed attributes are state: ``snapshot`` returns them and ``restore``
+    takes them, and ``changes`` reports only those that cannot be pickled. If it is False,
+    ``changes`` reports all changed attributes.
     """
 
     def __init__(self, name: str, *operator: object, keeps: bool = False) -> None:
@@ -50,14 +52,16 @@ class FunctionAttributes:
         self._restored: bytes | None = None
 
     def changes(self) -> list[AttributeChange]:
-        """The attributes that have changed, were added or removed, and are not kept; each is told once."""
+        """The attributes that were changed, added or removed and are not kept. Each is reported
+        once."""
         lost = set(self._changed()) if self._opened is None else self._lost
         new = [attribute for attribute in sorted(lost, key=str) if attribute not in self._told]
         self._told.update(new)
         return [AttributeChange(self._name, place[0], name) for place, name in new]
 
     def restore(self, kept: bytes | None) -> None:
-        """Set the functions' attributes to those of a snapshot; None sets them to what ``open`` left."""
+        """Set the functions' attributes to those of a snapshot; None: to the values after
+        ``open``."""
         if self._opened is None or (kept == self._restored and not self._may_be_reset()):
             return
         self._opened.install(self._touched)
@@ -75,7 +79,7 @@ class FunctionAttributes:
             self._touched.add((place, name))
 
     def snapshot(self) -> bytes | None:
-        """The attributes that have changed, None if none has."""
+        """The attributes that have changed, as bytes; None if none has."""
         if self._opened is None or not (changed := self._changed()):
             self._restored = None
             return None
@@ -94,7 +98,8 @@ class FunctionAttributes:
         return self._restored
 
     def _may_be_reset(self) -> bool:
-        """Whether a class has changed attributes, which are lost when the class is created again for another task."""
+        """Whether a class has changed attributes: they are lost when another task creates the class
+        again."""
         return any(isinstance(self._owners[place].find(), type) for place, _ in self._touched)
 
     def _changed(self) -> list[_Attribute]:
@@ -109,14 +114,14 @@ _Attribute = tuple[Place, str]
 
 
 _Entry = tuple[Place, str, tuple[()] | tuple[object]]
-"""An attribute with its value; without one where it was removed."""
+"""An attribute with its value; without a value if the attribute was removed."""
 
 
-# ------------------------------------------------------------------ what is kept of it
+# ------------------------------------------------------------------ attributes that are kept
 
 
 class _Opened:
-    """The attributes as ``open`` left them, to be put back for another key group."""
+    """The attributes as ``open`` left them. They are put back for another key group."""
 
     def __init__(
         self, owners: Mapping[Place, Owner], marks: Mapping[Place, Mapping[str, Mark]]
@@ -128,7 +133,8 @@ class _Opened:
             for name, held in owner.attributes()
             if name in marks[place]
         }
-        # What cannot change needs no copy; what is large has none, and cannot be kept if it changes
+        # A value that cannot change needs no copy. A large one gets none, so a change in place is
+        # lost
         changing: list[_Entry] = [
             (place, name, (held,))
             for (place, name), held in self._held.items()
@@ -140,7 +146,8 @@ class _Opened:
         }
 
     def isLost(self, place: Place, name: str, now: tuple[object, ...]) -> bool:
-        """Whether the attribute, which is ``now`` another, was changed in place and cannot be put back."""
+        """Whether the attribute, whose value is ``now`` different, was changed in place and cannot
+        be put back."""
         if isinstance(self._owners[place].find(), tuple):
             return True
         held = self._held.get((place, name), now)
@@ -160,8 +167,9 @@ class _Opened:
 def _pickled(
     entries: list[_Entry], owners: Mapping[Place, Owner], stored: bool
 ) -> tuple[bytes | None, set[_Attribute]]:
-    """The entries as bytes, and the attributes that cannot be pickled. They go together, as two attributes may
-    refer to one object. ``stored``: another process may read them."""
+    """The entries as bytes, and the attributes that cannot be pickled. All entries are in one
+    pickle, as two attributes may refer to one object. ``stored``: another process may read the
+    bytes."""
     if not entries or (data := _dumped(entries, owners, stored)) is not None:
         return (data if entries else None), set()
     kept = [entry for entry in entries if _dumped([entry], owners, stored) is not None]
@@ -229,12 +237,12 @@ class AttributeWarnings:
         self._warned: set[AttributeChange] = set()
 
     def warn(self, changes: Iterable[AttributeChange]) -> None:
-        """Warn of those that are new."""
+        """Warn of the changes that were not warned of yet."""
         for change in changes:
             if change not in self._warned:
                 self._warned.add(change)
                 warning = ChangedAttributeWarning(*change)
-                if _LOG.hasHandlers():  # without any, logging would say it on stderr a second time
+                if _LOG.hasHandlers():  # without any, logging would print it to stderr once more
                     _LOG.warning("%s", warning)
-                # With a registry of its own, as Python shows a warning once in a process
+                # With a new registry, as Python shows a warning once in a process
                 warnings.warn_explicit(warning, None, "flinkish", 1, registry={})

@@ -1,7 +1,8 @@
-"""Finds the functions and classes that an operator refers to and that can hold values in attributes, and whether
-these changed.
+"""Finds the functions and classes of an operator that can hold values in attributes, and the
+attributes that have changed.
 
-An attribute is compared by a hash of its pickle; what cannot be pickled, or is large, by its identity.
+An attribute is compared by the hash of its pickle, or by identity if it is large or cannot be
+pickled.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ from flinkish.api.functions.functions import Function
 from flinkish.api.functions.runtime_context import RuntimeContext
 
 MOST_BYTES = 1 << 18
-"""The size in bytes above which values are compared by identity and length, as a model must not be pickled
-in every batch."""
+"""The size in bytes above which a value is compared by identity and length. A model, for example,
+must not be pickled in every batch."""
 
 
 MOST_SECONDS = 0.02
-"""The processor time to pickle a value above which it is compared that way too."""
+"""If pickling a value takes more processor time than this (s), it is compared by identity and
+length too."""
 
 
 Place = tuple[str, int]
@@ -39,8 +41,11 @@ Place = tuple[str, int]
 
 
 class Mark(NamedTuple):
-    """What an attribute is compared by. It refers to a value compared by identity, so that no other object gets that
-    identity."""
+    """The hash or identity by which an attribute is compared.
+
+    A mark refers to the values that are compared by identity, so that no other object gets their
+    identity.
+    """
 
     identity: tuple[int, int | None]
     digest: bytes | None
@@ -62,22 +67,22 @@ class Mark(NamedTuple):
 
 
 class Owner(NamedTuple):
-    """A function or class and where its attributes are read."""
+    """A function or class, and how its attributes are read."""
 
     name: str
     find: Callable[[], Any]
-    """Returns the function or class. A method is found by name, as it is replaced when its class comes with another
-    task."""
+    """Returns the function or class. A method is found by name, as another task may bring its class
+    with new methods."""
     attributes: Callable[[], Iterable[tuple[str, object]]]
     parts: frozenset[int] = frozenset()
-    """Identities of the functions in it that are owners themselves."""
+    """The identities of functions in the owner's attributes that are owners themselves."""
 
     def marks(self) -> dict[str, Mark]:
-        """What its attributes are compared by."""
+        """The marks of the owner's attributes, by name."""
         return {name: _mark(value, self.parts) for name, value in self._kept()}
 
     def changed(self, before: Mapping[str, Mark]) -> list[str]:
-        """The attributes that are not as they were ``before``."""
+        """The attributes that differ from the marks ``before``."""
         now = dict(self._kept())
         changed = [
             n for n, held in now.items() if n not in before or not before[n].of(held, self.parts)
@@ -108,7 +113,7 @@ class Owner(NamedTuple):
 
 
 def owners_of(value: object) -> dict[Place, Owner]:
-    """The functions and classes that can hold values in attributes, of those that ``value`` refers to."""
+    """The functions and classes that ``value`` refers to and that can hold values in attributes."""
     places: dict[Place, Owner] = {}
     counts: collections.Counter[str] = collections.Counter()
     for owner in _Walk().owners(value):
@@ -122,7 +127,7 @@ def _mark(value: object, parts: frozenset[int]) -> Mark:
     pickler = _Digest(parts, MOST_BYTES, until)
     try:
         pickler.dump(value)
-    except Exception:  # it is too large, or one of the many ways in which a pickle fails
+    except Exception:  # the value is too large, or a pickle fails in one of its many ways
         return Mark(_identity(value), None, 0, (value,))
     if time.thread_time() > until:
         return Mark(_identity(value), None, 0, (value,))
@@ -136,18 +141,19 @@ def _identity(value: object) -> tuple[int, int | None]:
 _SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, collections.deque, array.array)
 
 
-# ------------------------------------------------------------------ what keeps something
+# ------------------------------------------------------------------ owners of attributes
 
 
 class _Walk:
-    """Walks the objects that an operator refers to, for functions and classes that can hold values in attributes."""
+    """Searches the objects that an operator refers to for functions and classes that can hold
+    values in attributes."""
 
     def __init__(self) -> None:
         self._seen: dict[int, object] = {}
 
     def owners(self, value: object) -> Iterator[Owner]:
         """The owners in ``value``, each once."""
-        # A context leads to the task and all that it has, such as gauges
+        # A context refers to the task and everything in it, such as gauges
         if id(value) in self._seen or isinstance(value, (*_PLAIN, RuntimeContext)):
             return
         self._seen[id(value)] = value
@@ -171,10 +177,10 @@ class _Walk:
                 yield from _of_methods(value)
                 yield Owner(value.__qualname__, lambda: value, lambda: _of_class(value))
         elif _is_ours(type(value)):
-            # It holds no values itself, but may refer to a function that does.
+            # An object of flinkish holds no values itself, but may refer to a function that does.
             yield from self._all(held for _, held in _of_instance(value))
         elif isinstance(value, CheckpointedFunction):
-            # What its attributes hold comes from its state, and goes back there.
+            # The values of its attributes come from its state, and its snapshot keeps them.
             yield from self._all(type(value).__mro__)
         elif isinstance(value, Function) or _is_users(_class(value)):
             parts = [held for _, held in _of_instance(value) if _is_function(held)]
@@ -191,7 +197,7 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, bytearray, types.Mo
 
 
 def _is_function(value: object) -> bool:
-    """Whether ``value`` is looked into as a function of its own when an object has it."""
+    """Whether ``value``, an attribute of an object, is searched as a function by itself."""
     return isinstance(value, (Function, types.FunctionType, types.MethodType, functools.partial))
 
 
@@ -236,7 +242,7 @@ def _of_function(function: types.FunctionType) -> Iterator[tuple[str, object]]:
     for name, cell in zip(code.co_freevars, function.__closure__ or ()):
         try:
             yield name, cell.cell_contents
-        except ValueError:  # it is empty yet
+        except ValueError:  # the cell is still empty
             continue
     defaults = function.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount]
@@ -294,7 +300,7 @@ def _global_names(code: types.CodeType) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=1024)
 def _lazy_names(kind: type) -> frozenset[str]:
-    """The attributes of a class that are filled when they are first read."""
+    """The attributes of a class that are computed when they are first read."""
     return frozenset(
         name
         for base in kind.__mro__
@@ -304,14 +310,14 @@ def _lazy_names(kind: type) -> frozenset[str]:
 
 
 def _by_value(value: type | types.FunctionType) -> bool:
-    """Whether a function or class was pickled with the job and is created again with it. Otherwise it is that of a
-    module, which belongs to the worker."""
+    """Whether a function or class was pickled by value with the job, so that each task creates it
+    again. Otherwise it is in a module of the worker."""
     found: object = sys.modules.get(_module(value))
     for name in value.__qualname__.split("."):
         found = getattr(found, name, None)
     if found is not value:
         return True
-    # In the process that shipped a class, the one that comes back is the class itself with other functions
+    # In the process that pickled a class, unpickling returns the class itself, with other functions
     functions = (
         (value, *(held for _, held in _held_by(value))) if isinstance(value, type) else (value,)
     )
@@ -338,7 +344,7 @@ def _is_ours(kind: type | types.FunctionType) -> bool:
 
 
 def of_engine(kind: type) -> bool:
-    """Whether objects of the class are given to functions by flinkish, or collected from them with each batch:
+    """Whether flinkish gives objects of the class to functions, or collects them with each batch:
     states, contexts, collectors, metrics, accumulators."""
     return issubclass(kind, Accumulator) or _module(kind).startswith(
         (
@@ -350,14 +356,14 @@ def of_engine(kind: type) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _is_users(kind: type) -> bool:
-    """Whether a class is neither Python's nor that of an installed package."""
+    """Whether a class belongs neither to Python nor to an installed package."""
     if _module(kind).partition(".")[0] in sys.stdlib_module_names - {"__main__"}:
         return False
     file = getattr(sys.modules.get(_module(kind)), "__file__", None) or ""
     return "site-packages" not in file and "dist-packages" not in file
 
 
-# ------------------------------------------------------------------ what an attribute is worth
+# ------------------------------------------------------------------ hashes of attributes
 
 
 class _TooLarge(Exception):
@@ -365,7 +371,8 @@ class _TooLarge(Exception):
 
 
 class _Hashed:
-    """A file that keeps only the hash of what is written, and accepts ``most`` bytes."""
+    """A file that keeps only the hash of the data written to it, and accepts at most ``most``
+    bytes."""
 
     def __init__(self, most: int) -> None:
         self._hash = blake2b(digest_size=16)
@@ -387,9 +394,10 @@ class _Hashed:
 class _Digest(pickle.Pickler):
     """Pickles a value into a hash.
 
-    What cannot be pickled counts by its identity: a lock, a connection, an ``lru_cache``, a function. Of
-    containers and objects of the user's own classes that holds for each part, of other objects as a whole:
-    what is in a library's connection pool is not the user's to keep.
+    An object that cannot be pickled counts by its identity: a lock, a connection, an ``lru_cache``,
+    a function. In a container or an object of the user's own classes, this holds for each part. Any
+    other object counts as a whole: the parts of a library's connection pool, for example, are no
+    state of the user's function.
     """
 
     def __init__(self, parts: frozenset[int], most: int, until: float = math.inf) -> None:
@@ -400,7 +408,7 @@ class _Digest(pickle.Pickler):
         self.pinned: list[object] = []
 
     def digest(self) -> bytes:
-        """The hash of what was pickled."""
+        """The hash of the pickled data."""
         return self._file.digest()
 
     @property
@@ -453,7 +461,7 @@ class _Digest(pickle.Pickler):
             return self._by_identity(value)
         code = value.__code__
         token = value.__qualname__, code.co_firstlineno, code.co_code
-        # Its own variables come after it, as a function may refer to itself
+        # The function's variables come after it, as it may refer to itself
         return _token, token, {} if id(value) in self._parts else dict(_of_function(value))
 
     def _by_identity(self, value: object) -> Any:
@@ -462,7 +470,7 @@ class _Digest(pickle.Pickler):
 
 
 class _Whole(_Digest):
-    """Pickles an object of a library, all or nothing."""
+    """Pickles an object of a library as a whole, or fails."""
 
     def reducer_override(self, value: Any) -> Any:
         if value is _token:
@@ -473,7 +481,8 @@ class _Whole(_Digest):
 
 
 def _token(*_: object) -> None:
-    """A placeholder in a pickle for an object that is compared another way. The pickle is never loaded."""
+    """A placeholder in a pickle for an object that is compared in another way. The pickle is never
+    loaded."""
 
 
 _KNOWN_BY_IDENTITY = (type, types.ModuleType, types.BuiltinFunctionType)

@@ -28,15 +28,15 @@ def is_written_in_tasks(sink: object) -> TypeGuard[WrittenInBatches]:
 
 
 def check_writers(sinks: Iterable[object]) -> None:
-    """Raises InvalidProgramError if two sinks of one job would write with the same transactional id prefix."""
+    """Raises InvalidProgramError if two sinks of a job have the same transactional id prefix."""
     check_prefixes(sinks)
 
 
 def batch_writer(
     sink: WrittenInBatches, name: str, uid: str, job: str, timeZone: str
 ) -> BatchWriter:
-    """The writer of ``sink``, open. ``uid`` is that of its node; ``job`` is the same for all runs that go
-    on from a checkpoint, and ``timeZone`` the one that texts of times are in."""
+    """The open writer of ``sink``. ``uid`` is that of the sink's node. ``job`` is the same in all
+    runs that continue from a checkpoint. Times in texts are written in ``timeZone``."""
     if isinstance(sink, KafkaSink):
         if sink.deliveryGuarantee is DeliveryGuarantee.EXACTLY_ONCE:
             return ExactlyOnceWriter.alone(sink, name, job, timeZone)

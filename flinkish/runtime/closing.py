@@ -1,4 +1,4 @@
-"""Closing several things reliably: all of them are closed, even if one raises."""
+"""Closes several objects reliably: all of them are closed, even if one raises."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Protocol
 
 
 class Closeable(Protocol):
-    """Something with a ``close()``, which does nothing if it was not opened."""
+    """An object with a ``close()`` that does nothing if the object was not opened."""
 
     def close(self) -> None: ...
 
 
 def close_all(parts: Iterable[Closeable]) -> None:
-    """Close all ``parts`` in order; the first error is raised once all are closed."""
+    """Close all ``parts`` in order. The first error is raised after all are closed."""
     raised: list[BaseException] = []
     for part in parts:
         try:
@@ -27,7 +27,8 @@ def close_all(parts: Iterable[Closeable]) -> None:
 
 @contextmanager
 def closed_on_error(part: Closeable) -> Iterator[None]:
-    """Closes ``part`` if the block raises. The error of the block is raised, not one of ``close()``."""
+    """Closes ``part`` if the block raises. The block's error is raised, and an error of ``close()``
+    is not."""
     try:
         yield
     except BaseException:

@@ -1,4 +1,4 @@
-"""Says of each function of a plan whether it runs over columns, and if not, why."""
+"""Says for each function of a plan whether it runs over columns, and if not, why."""
 
 from __future__ import annotations
 
@@ -62,22 +62,26 @@ CHECKPOINTED = "is a CheckpointedFunction, whose attributes come with the key gr
 
 
 class _Explained(NamedTuple):
-    """A function of an operator, and a call that returns why it does not run over columns."""
+    """A function of an operator, and a call that returns why it does not run over columns (None: it
+    does)."""
 
     name: str
     reason: Callable[[], str | None]
     function: Any = None
     each: str = "element by element"
-    """How it is called otherwise."""
+    """How the function is called if it does not run over columns."""
     condition: str = ""
-    """The condition on which it runs over columns, where that is not known yet."""
+    """The condition on which the function runs over columns, if that is not known yet."""
 
 
 def explained(
     description: OperatorDescription, enabled: bool, elements: RowColumns | None = None
 ) -> Iterator[str]:
-    """A line for each function of an operator. ``elements``: typical input of the operator, as columns on which the
-    functions are tried; None if its input is not known to be columns."""
+    """A line for each function of an operator.
+
+    ``elements`` is typical input of the operator, as columns on which the functions are tried.
+    None: the input is not known to be columns.
+    """
     for name, reason, function, each, condition in _functions_of(description, elements):
         if not may_be_traced(function):
             yield explanation(name, CHECKPOINTED, each)
@@ -96,7 +100,8 @@ def explained_key(
 def explanation(
     name: str, reason: str | None, each: str = "element by element", condition: str = ""
 ) -> str:
-    """The line for a function that runs over columns, on some condition, or does not for that reason.
+    """The line for a function that runs over columns under ``condition``, or does not for
+    ``reason``.
 
     >>> explanation("key selector", "calls print (line 3)")
     'key selector element by element, as it calls print (line 3)'
@@ -108,7 +113,7 @@ def explanation(
 def elements_behind(
     description: OperatorDescription, elements: RowColumns | None
 ) -> RowColumns | None:
-    """What an operator emits for typical elements; None if that is not known to be columns."""
+    """The output of an operator for typical elements; None if that is not known to be columns."""
     if elements is None or isinstance(
         description, (FilterDescription, TimestampsAndWatermarksDescription)
     ):
@@ -131,7 +136,7 @@ def _condition(elements: RowColumns | None) -> str:
 
 
 def _reason(function: Any, elements: RowColumns | None) -> str | None:
-    """Why a function does not run over columns, None if it does, as far as its elements are known."""
+    """Why a function does not run over columns. None: it does, as far as its elements are known."""
     if elements is None:
         return function.reason  # type: ignore[no-any-return]
     _untold(function)
@@ -148,7 +153,7 @@ def _reason(function: Any, elements: RowColumns | None) -> str | None:
 
 
 def _untold(function: Any) -> Any:
-    """``function`` without the checks of its first runs against Python, as it is only tried here."""
+    """``function``, which does not check its first runs against Python: it is only tried here."""
     function.runs.checks = 0
     return function
 
@@ -209,7 +214,8 @@ def _(description: KeyedProcessDescription, elements: RowColumns | None) -> Iter
 
 
 def _against_process(call: Callable[..., Any]) -> str | None:
-    """Why a keyed process function is called for each element, None if it is not, as far as its states are known."""
+    """Why a keyed process function is called for each element. None: it is not, as far as its
+    states are known."""
     return None if ProcessFold(call).reason is None else PhaseFold(call).reason
 
 
@@ -225,7 +231,8 @@ def _(description: CoProcessDescription, elements: RowColumns | None) -> Iterato
 
 
 def _against_phases(call: Callable[..., Any]) -> str | None:
-    """Why one of two inputs is processed element by element, None if it is not, as far as its states are known."""
+    """Why one of two inputs is processed element by element. None: it is not, as far as its states
+    are known."""
     return PhaseFold(call).reason
 
 
@@ -283,7 +290,8 @@ def _(
 def _element_function(
     name: str, traced: Any, function: Any, elements: RowColumns | None
 ) -> _Explained:
-    """A function that is called with each element; ``traced`` is it over columns."""
+    """A function that is called with each element. ``traced`` is the function that runs over
+    columns."""
     return _Explained(
         name, lambda: _reason(traced, elements), function, condition=_condition(elements)
     )
@@ -317,7 +325,7 @@ def _(description: WindowOperatorDescription, elements: RowColumns | None) -> It
 
 
 def _against_columns(description: WindowOperatorDescription) -> str | None:
-    """Why the windows are not kept as columns, if they are not."""
+    """Why the windows are not kept as columns. None: they are."""
     layout = description.layout
     if isinstance(layout, AlignedLayout):
         return None
@@ -333,7 +341,7 @@ def _against_columns(description: WindowOperatorDescription) -> str | None:
 
 
 def _against_call(description: WindowOperatorDescription) -> str | None:
-    """Why the window function is called for each window, if it is."""
+    """Why the window function is called for each window. None: it is not."""
     if description.aggregation is None:
         return "is given all elements of a window"
     if overrides_clear(description.function):
@@ -343,7 +351,7 @@ def _against_call(description: WindowOperatorDescription) -> str | None:
 
 
 def _against_join(description: WindowOperatorDescription, join: JoinCall) -> str | None:
-    """Why a join function is called for each pair, if it is."""
+    """Why a join function is called for each pair. None: it is not."""
     if not isinstance(description.layout, AlignedLayout):
         return "joins windows that are kept element by element"
     return "may emit no result, or several" if join.flat else PairMap(join.pair).reason

@@ -1,5 +1,5 @@
-"""Metrics: counted by operators in the workers, reported with each batch (``reports``), added up in the
-driver by ``MetricsTotals``."""
+"""Metrics. Operators in the workers count them and report them with each batch (``reports``), and
+``MetricsTotals`` adds them up in the driver."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ class SimpleCounter(Counter):
 
 
 class SimpleMeter(Meter):
-    """Counts events; the rate is their number by the time since the first (Flink: ``MeterView``)."""
+    """Counts events. The rate is their number divided by the time since the first (Flink:
+    ``MeterView``)."""
 
     def __init__(self) -> None:
         self.reset()
@@ -100,10 +101,10 @@ _M = TypeVar("_M", SimpleCounter, SimpleMeter, SimpleHistogram)
 
 
 class OperatorMetricGroup(MetricGroup):
-    """The metrics of an operator: its own and those that its functions register.
+    """The metrics of an operator: its own, and those that its functions register.
 
-    A function that drops late elements itself counts them in ``counter(LATE_RECORDS_DROPPED)``, which is
-    the operator's own count.
+    A function that drops late elements itself counts them in ``counter(LATE_RECORDS_DROPPED)``, the
+    operator's own counter.
     """
 
     def __init__(self) -> None:
@@ -164,7 +165,8 @@ class OperatorMetricGroup(MetricGroup):
         self._accumulators[name] = _RegisteredAccumulator(accumulator)
 
     def changedAccumulators(self) -> tuple[tuple[str, str, bytes], ...]:
-        """The name, the id and the pickled value of each accumulator that has changed since the last call."""
+        """The name, the id and the pickled value of each accumulator that has changed since the
+        last call."""
         return tuple(
             (name, registered.id, registered.reported)
             for name, registered in self._accumulators.items()
@@ -192,8 +194,8 @@ class OperatorMetricGroup(MetricGroup):
         return {name: gauge() for name, gauge in self._gauges.items()}
 
     def isOnlyShown(self, owner: str, attribute: str) -> bool:
-        """Whether only a gauge reads the attribute of a function of the class ``owner``, so that no result changes if
-        it is reset."""
+        """Whether only a gauge reads the attribute of a function of the class ``owner``, so that no
+        result changes if it is reset."""
         return any(_only_shows(gauge, owner, attribute) for gauge in self._gauges.values())
 
     def _registered(self, name: str, kind: type[_M]) -> _M:
@@ -242,8 +244,8 @@ def _kind(metric: type[Any]) -> str:
 
 
 class _RegisteredAccumulator:
-    """An accumulator as a function registered it in ``open``. By the id, the driver tells it from those of other
-    tasks, and from that of the same task before a failure."""
+    """An accumulator that a function registered in ``open``. Its id tells the driver that it is not
+    that of another task, or of the same task before a failure."""
 
     def __init__(self, accumulator: Accumulator[Any, Any]) -> None:
         self._accumulator = accumulator
@@ -251,7 +253,7 @@ class _RegisteredAccumulator:
         self.reported = b""
 
     def changed(self) -> bool:
-        """Whether the value differs from ``reported``, which it becomes."""
+        """Whether the value differs from ``reported``, which is then set to it."""
         before, self.reported = self.reported, cloudpickle.dumps(self._accumulator)
         return before != self.reported
 
@@ -270,7 +272,7 @@ class EventRate:
         self._counts = deque([(began, 0.0)])
 
     def add(self, count: float, now: float) -> None:
-        """Note that the event has come ``count`` times by ``now`` (s)."""
+        """Note that ``count`` events have happened by ``now`` (s)."""
         if count != self._counts[-1][1]:
             self._counts.append((now, count))
 
@@ -283,20 +285,22 @@ class EventRate:
 
 
 class PageSizes:
-    """The mean size of the pages of one key group, estimated from those that its last batches touched.
+    """The mean size of the pages of one key group, estimated from the pages that its last batches
+    touched.
 
-    Which pages a batch touches depends on the hashes of its keys, so they are a fair sample. The state store's own
-    size would not do: it includes old versions until they are compacted.
+    Which pages a batch touches depends on the hashes of its keys, so they are a fair sample. The
+    size that the state store reports is no substitute: it includes old versions until they are
+    compacted.
     """
 
     _KEPT = 0.8
-    """The weight of the earlier batches."""
+    """The weight of earlier batches."""
 
     def __init__(self) -> None:
         self._pages = self._bytes = 0.0
 
     def add(self, pages: int, size: int) -> None:
-        """Note that a batch has touched so many pages, of ``size`` bytes together."""
+        """Note that a batch has touched ``pages`` pages of ``size`` bytes together."""
         self._pages = self._KEPT * self._pages + pages
         self._bytes = self._KEPT * self._bytes + size
 
@@ -307,7 +311,8 @@ class PageSizes:
 
 
 def _lowest_watermark(groups: Sequence[OperatorReport]) -> int:
-    """The lowest watermark of the key groups that are not idle; if all are idle, the highest of all."""
+    """The lowest watermark of the key groups that are not idle; if all are idle, the highest of
+    all."""
     watermark, _ = combined((group.watermark, group.idle) for group in groups)
     return watermark
 
@@ -380,10 +385,10 @@ class MetricsTotals:
             last = self._last.setdefault(report.uid, {})
             part = report.vertex, report.keyGroup
             if report.keyGroup == SOURCE_PART and part in last:
-                # The partitions of a source are parts of one channel, whose watermark only rises
+                # A source's partitions are parts of one channel, and its watermark only rises
                 report = report._replace(watermark=max(report.watermark, last[part].watermark))
             last[part] = report
-            # Last: metrics() runs in another thread and expects all the rest of a named operator
+            # Set last: metrics() runs in another thread and expects all values of a named operator
             self._names[report.uid] = report.name
 
     def _add_runs(self, report: OperatorReport) -> None:
@@ -398,7 +403,7 @@ class MetricsTotals:
             )
 
     def endBatch(self, now: int = 0) -> None:
-        """Note that all reports of a batch have been added, by the time ``now`` (ms)."""
+        """Called at the time ``now`` (ms) when all reports of a batch have been added."""
         for uid, groups in self._last.items():
             self.inputs.update(uid, [report.inputs for report in groups.values()], now)
         self.loads.endBatch()
@@ -408,14 +413,14 @@ class MetricsTotals:
 
     @property
     def numLateRecordsDropped(self) -> int:
-        """The late elements that all operators have dropped."""
+        """How many late elements all operators have dropped."""
         return sum(
             counts[2] for parts in list(self._counts.values()) for counts in list(parts.values())
         )
 
     @property
     def numOpenWindows(self) -> int:
-        """The windows that all operators have open, each counted for each key."""
+        """How many windows all operators have open, counted for each key."""
         return sum(batch.openWindows for batch in self.lastBatch.values())
 
     @property
@@ -460,16 +465,19 @@ class MetricsTotals:
         )
 
     def watermark(self, uid: str) -> int | None:
-        """The watermark (ms) of an operator, the highest of all at its end; None before the first."""
+        """The watermark (ms) of an operator, the highest of all at its end; None before the
+        first."""
         groups = list(self._last.get(uid, {}).values())
         return visible(_lowest_watermark(groups)) if groups else None
 
     def nextProcessingTime(self) -> int | None:
-        """The earliest processing time (ms) at which an operator has a timer, None if there is none."""
+        """The earliest processing time (ms) at which an operator has a timer, None if there is
+        none."""
         return min((time for time, _ in self._wanted()), default=None)
 
     def due(self, now: int) -> dict[str, list[int]]:
-        """The key groups with a processing-time timer at ``now`` (ms) or before, by operator uid."""
+        """The key groups with a processing-time timer at ``now`` (ms) or before, by operator
+        uid."""
         due: dict[str, list[int]] = {}
         for wanted, report in self._wanted():
             if wanted <= now:
@@ -477,14 +485,14 @@ class MetricsTotals:
         return due
 
     def _wanted(self) -> Iterator[tuple[int, OperatorReport]]:
-        # Copies, as a batch may add reports in another thread meanwhile
+        # Copies, as a batch in another thread may add reports at the same time
         for groups in list(self._last.values()):
             for report in list(groups.values()):
                 if report.nextProcessingTime is not None:
                     yield report.nextProcessingTime, report
 
     def metrics(self) -> dict[str, OperatorMetrics]:
-        """The metrics by operator name; operators that share a name are numbered."""
+        """The metrics by operator name. Operators that share a name are numbered."""
         result: dict[str, OperatorMetrics] = {}
         for uid, name in sorted(self._names.items(), key=lambda item: item[1]):
             key, number = name, 1
@@ -495,8 +503,8 @@ class MetricsTotals:
         return result
 
     def ofVertex(self, found: OperatorMetrics, vertex: str) -> OperatorMetrics:
-        """The counts, watermark and state of an operator in one vertex: an operator behind a union is chained into
-        several."""
+        """The counts, watermark and state of an operator in one vertex. An operator after a union
+        is chained into several vertices."""
         parts = self._counts.get(found.uid, {})
         return found if len(parts) < 2 else self._metrics_of(found.uid, found.name, vertex)
 

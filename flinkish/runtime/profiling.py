@@ -1,7 +1,9 @@
-"""Sampling of what the tasks of one batch do, on demand: ``StackSampler`` in the workers, ``Profiler`` in the driver.
+"""Samples the stacks of the tasks of one batch, on demand: ``StackSampler`` in the workers,
+``Profiler`` in the driver.
 
-A thread of the worker looks at the stack of the task every few milliseconds. Unlike a tracing profiler, it does not
-slow down the functions that are called most, and it costs nothing unless a profile is requested.
+A thread of the worker looks at the stack of the task every few milliseconds. Unlike a tracing
+profiler, this does not slow down the functions that are called most, and it costs nothing unless a
+profile is requested.
 """
 
 from __future__ import annotations
@@ -24,14 +26,14 @@ INTERVAL_MILLIS = 2
 _PACKAGE = Path(__file__).parents[1]
 
 _KEYS = 50
-"""How many keys a key group reports, and a profile has."""
+"""The most keys that a key group reports, and that a profile has."""
 
 _BATCHES = 20
 """A request is dropped if in this many batches no task worked long enough to be sampled."""
 
 
 class StackSampler:
-    """Samples the stack of the thread that enters it, from there on inwards."""
+    """Samples the stack of the thread that enters it: the calls within the block."""
 
     def __init__(self) -> None:
         self._stacks: Counter[tuple[str, ...]] = Counter()
@@ -55,7 +57,8 @@ class StackSampler:
         self._thread.join()
 
     def taken(self) -> tuple[tuple[tuple[str, ...], int], ...]:
-        """The stacks sampled since the last call, the outermost frame first, with the time (ms) in each."""
+        """The stacks sampled since the last call, the outermost frame first, with the time (ms) in
+        each."""
         stacks, self._stacks = self._stacks, Counter()
         return tuple(stacks.items())
 
@@ -67,7 +70,7 @@ class StackSampler:
             while frame is not None and frame is not outermost:
                 stack.append(_named(frame.f_code))
                 frame = frame.f_back
-            # A busy machine lets this thread come later than it wants to
+            # On a busy machine, this thread may run later than planned
             now = time.perf_counter()
             if stack:
                 self._stacks[tuple(reversed(stack))] += max(1, round((now - last) * 1000))
@@ -75,14 +78,14 @@ class StackSampler:
 
 
 def largest_keys(keys: Iterable[Hashable]) -> tuple[tuple[str, int], ...]:
-    """The most frequent ones as text, and how often each is there; none if elements are hidden."""
+    """The most frequent of ``keys`` as text, each with its count; empty if elements are hidden."""
     if elements_hidden():
         return ()
     return tuple((shown(key), count) for key, count in Counter(keys).most_common(_KEYS))
 
 
 def _named(code: CodeType) -> str:
-    """A function by name, file and line; those of flinkish by their path in it."""
+    """A function by name, file and line. Files of flinkish have their path in the package."""
     file = Path(code.co_filename)
     if file.is_relative_to(_PACKAGE):
         shown = file.relative_to(_PACKAGE.parent).as_posix()
@@ -92,7 +95,7 @@ def _named(code: CodeType) -> str:
 
 
 class Profiler:
-    """Whether a batch is to be sampled, and what the last such batch did."""
+    """Says whether a batch is sampled, and keeps the profile of the last sampled batch."""
 
     def __init__(self) -> None:
         self._left = 0
@@ -103,7 +106,7 @@ class Profiler:
 
     @property
     def requested(self) -> bool:
-        """Whether a profile is still to come."""
+        """Whether a profile was requested and is not complete yet."""
         return self._left > 0
 
     def request(self) -> None:
@@ -111,7 +114,7 @@ class Profiler:
         self._left = _BATCHES
 
     def begin(self) -> bool:
-        """Called before a batch; returns whether its tasks are to be sampled."""
+        """Called before a batch; returns whether its tasks are sampled."""
         self._sampling = self._left > 0
         self._stacks.clear()
         self._keys.clear()

@@ -1,6 +1,7 @@
-"""The progress of a job's vertices, in the driver: their watermarks by input, and their load by key group.
+"""The progress of a job's vertices, in the driver: their watermarks by input, and their load by key
+group.
 
-Both are computed from the reports that come with each batch.
+Both are computed from the reports of each batch.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from flinkish.runtime.reports import SOURCE_PART, InputReport, OperatorReport
 
 @dataclass
 class InputWatermark:
-    """The watermark of one input or split of an operator, the lowest over the key groups."""
+    """The watermark of one input or split of an operator: the lowest of all key groups."""
 
     name: str
     isSplit: bool
     watermark: int
     idle: bool
     since: int
-    """When (ms) the watermark rose last, or the input became idle or active."""
+    """The time (ms) of the last rise of the watermark, or when the input became idle or active."""
 
 
 class InputWatermarks:
-    """The inputs of all operators, and since when each stands where it is."""
+    """The watermarks of the inputs of all operators, and the time of each one's last change."""
 
     def __init__(self) -> None:
         self._inputs: dict[str, dict[tuple[str, bool], InputWatermark]] = {}
@@ -42,7 +43,7 @@ class InputWatermarks:
         return max(lags, default=0)
 
     def update(self, uid: str, reports: Iterable[tuple[InputReport, ...]], now: int) -> None:
-        """Update from what the key groups of an operator reported up to ``now`` (ms)."""
+        """Take over the reports of an operator's key groups up to ``now`` (ms)."""
         found: dict[tuple[str, bool], list[InputReport]] = defaultdict(list)
         for reported in reports:
             for report in reported:
@@ -50,7 +51,7 @@ class InputWatermarks:
         if not found:
             return
         known = self._inputs.get(uid, {})
-        # Made anew, as another thread may look at the old one
+        # A new dict, as another thread may be reading the old one
         self._inputs[uid] = {
             key: _updated(known.get(key), parts, now) for key, parts in found.items()
         }
@@ -70,13 +71,14 @@ class VertexLoad:
     """The load of one vertex."""
 
     busyNanoseconds: int = 0
-    """In the batches so far, over all tasks."""
+    """How long all tasks worked in the batches so far."""
     lastBusyNanoseconds: int = 0
-    """In the last batch."""
+    """How long all tasks worked in the last batch."""
     lastRecords: int = 0
-    """What came in with the last batch."""
+    """How many records the vertex received in the last batch."""
     skew: float = 1.0
-    """The skew of the last batch: the records of its largest key group, divided by the mean of all that had any."""
+    """The skew of the last batch: the records of the largest key group, divided by the mean of the
+    key groups that had any."""
 
 
 class VertexLoads:
@@ -84,11 +86,11 @@ class VertexLoads:
 
     def __init__(self) -> None:
         self.edges: dict[tuple[str, str], int] = {}
-        """The records written, by target uid and name of the edge."""
+        """How many records were written, by target uid and name of the edge."""
         self.vertices: dict[str, VertexLoad] = {}
-        """By uid of the vertex."""
+        """The load by uid of the vertex."""
         self.keyGroups: dict[str, dict[int, int]] = {}
-        """The records that came in so far, by uid of the vertex and key group."""
+        """How many records were received so far, by uid of the vertex and key group."""
         self._batch: dict[str, list[OperatorReport]] = defaultdict(list)
 
     def add(self, report: OperatorReport) -> None:
@@ -100,7 +102,7 @@ class VertexLoads:
             self._batch[report.uid].append(report)
 
     def endBatch(self) -> None:
-        """All reports of a batch have been added."""
+        """Called when all reports of a batch have been added."""
         batch, self._batch = self._batch, defaultdict(list)
         for load in self.vertices.values():
             load.lastBusyNanoseconds = load.lastRecords = 0
@@ -120,21 +122,22 @@ class VertexLoads:
 
 
 def _records(report: OperatorReport) -> int:
-    """The records that came in; for a source, those it read."""
+    """How many records the operator received; for a source, how many it read."""
     if report.keyGroup == SOURCE_PART:
         return report.numRecordsOut
     return report.numRecordsIn
 
 
 def lowest(inputs: Iterable[InputWatermark]) -> InputWatermark | None:
-    """The input that holds the others back: the lowest that is not idle; None if all are."""
+    """The input that holds the others back: the lowest that is not idle. None: all are idle."""
     active = [read for read in inputs if not read.idle]
     return min(active, key=lambda read: (read.watermark, read.since), default=None)
 
 
 def input_lags(inputs: Iterable[InputWatermark]) -> dict[tuple[str, bool], int]:
-    """How far (ms) inputs are behind the one that is ahead of them, and splits behind theirs, by name and whether it is
-    a split. Those without a watermark, or which are idle or have ended, have none."""
+    """How far (ms) each input is behind the furthest input, and each split behind the furthest
+    split, by name and whether it is a split. An input or split that has no watermark yet, is idle
+    or has ended is left out."""
     lags = {}
     read = [
         each for each in inputs if not each.idle and MIN_TIMESTAMP < each.watermark < MAX_TIMESTAMP
@@ -147,5 +150,5 @@ def input_lags(inputs: Iterable[InputWatermark]) -> dict[tuple[str, bool], int]:
 
 
 def visible(watermark: int) -> int | None:
-    """A watermark to show; None before the first."""
+    """A watermark as it is shown; None before the first."""
     return None if watermark == MIN_TIMESTAMP else watermark

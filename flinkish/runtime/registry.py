@@ -1,8 +1,9 @@
-"""Which operator runs a description: one table for all of them.
+"""Says which operator runs a description, in one table for all descriptions.
 
-The core's descriptions are in ``api/plan``, their operators in ``runtime/operators`` and
-``runtime/windowing``; ``runtime/columns`` has those that take runs of columns as well. A package of another system, in ``compat``, brings its own operators with
-``register_operator``; the core imports none of them.
+The descriptions of the core are in ``api/plan``, and their operators in ``runtime/operators`` and
+``runtime/windowing``. Operators that also take runs of columns are in ``runtime/columns``. Other
+packages, such as those in ``compat``, register their own operators with ``register_operator``; the
+core imports none of them.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ _WINDOW_OPERATORS: dict[str, OperatorFactory] = {
     SESSION_LAYOUT.name: ColumnSessionWindows,
     GENERAL_LAYOUT.name: WindowOperator,
 }
-"""By the name of the layout."""
+"""The window operators by the name of the layout."""
 
 
 def _window_operator(
@@ -122,14 +123,14 @@ _OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {
     (ArrivalTimeDescription, False): ColumnArrivalTime,
     (AsyncWaitDescription, False): AsyncWaitOperator,
 }
-"""By the class of the description, and whether it works under a key."""
+"""The operators by the class of the description, and whether they work under a key."""
 
 
 def register_operator(description: type[OperatorDescription], factory: OperatorFactory) -> None:
-    """Let ``factory(context, description)`` make the operator of descriptions of that class.
+    """Let ``factory(context, description)`` create the operator for descriptions of that class.
 
-    Call it in the package that has the description, so that a worker, which imports the package to
-    unpickle a description, knows the operator too.
+    Call this in the package of the description: a worker imports the package to unpickle a
+    description, and so knows the operator too.
     """
     _OPERATORS[description, description.keyed] = factory
 

@@ -1,6 +1,7 @@
-"""What a task reports with each batch: an ``OperatorReport`` for each of its operators.
+"""The reports that a task sends with each batch: an ``OperatorReport`` for each of its operators.
 
-A worker cannot be asked for its metrics, so each task sends its reports along with its output.
+The driver cannot ask a worker for its metrics, so each task sends its reports along with its
+output.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from flinkish.runtime.sinks.batch_writer import SendCounts
 _NAME = 100
 
 SOURCE_PART = -1
-"""Stands for the key group in the reports of a source's partitions."""
+"""The key group in the reports of sinks and of a source's partitions, which have none."""
 
 
 class InputReport(NamedTuple):
-    """The watermark of one input of an operator, or of one split, and whether it is idle.
+    """The watermark of one input of an operator, or of one split, and whether that is idle.
 
     ``name`` is the name of the input's gate, or the split as text.
     """
@@ -43,7 +44,8 @@ class InputReport(NamedTuple):
 
 
 def split_name(split: object, number: int) -> str:
-    """A split as text to show: its number if elements are hidden, as its text may be part of them."""
+    """A split as text to show. If elements are hidden, its number: the text may be part of the
+    elements."""
     if elements_hidden():
         return f"split {number + 1} (hidden)"
     text = str(split)
@@ -51,7 +53,7 @@ def split_name(split: object, number: int) -> str:
 
 
 class EdgeReport(NamedTuple):
-    """How many records a task wrote to an edge that leaves its vertex, in this batch."""
+    """How many records a task wrote to an edge from its vertex to another, in this batch."""
 
     target: str
     name: str
@@ -59,7 +61,7 @@ class EdgeReport(NamedTuple):
 
 
 class LogReport(NamedTuple):
-    """What user code has logged, and when (s since the epoch)."""
+    """A record that user code has logged. ``created`` is in seconds since the epoch."""
 
     operator: str
     logger: str
@@ -84,16 +86,17 @@ _PAGE_BYTES = resource.getpagesize()
 
 
 _WORKER_SECONDS = 1.0
-"""How old the numbers of a process may be: to read them costs as much as the rest of a small report."""
+"""How old the numbers of a process may be. Reading them costs as much as the rest of a small
+report."""
 
 _read: tuple[float, WorkerReport] | None = None
 
 
 def this_worker() -> WorkerReport:
-    """This process, as it was up to a second ago."""
+    """The report of this process, which may be up to a second old."""
     global _read
     now = time.monotonic()
-    # By its id, as Spark forks its workers from a process that has perhaps read its own
+    # The id is compared, as Spark forks workers from a process that may have read its own numbers
     if _read is None or now - _read[0] > _WORKER_SECONDS or _read[1].process != os.getpid():
         _read = now, _this_worker()
     return _read[1]
@@ -117,8 +120,8 @@ _STATUS = Path("/proc/self/statm")
 class OperatorReport(NamedTuple):
     """The metrics of one operator in one key group and batch.
 
-    ``numRecordsIn`` to ``numLateRecordsDropped`` count this batch only; ``watermark`` to
-    ``nextProcessingTime`` describe the operator after it.
+    ``numRecordsIn`` to ``numLateRecordsDropped`` count this batch only. ``watermark`` to
+    ``nextProcessingTime`` describe the operator after the batch.
     """
 
     uid: str
@@ -136,55 +139,60 @@ class OperatorReport(NamedTuple):
     userGauges: dict[str, float]
     userHistograms: dict[str, HistogramStatistics]
     states: tuple[tuple[str, str, str], ...] = ()
-    """The states that its functions use: name, kind and type of each."""
+    """The states that the operator's functions use: name, kind and type of each."""
     inputs: tuple[InputReport, ...] = ()
-    """Its inputs, if its vertex begins with it, and the splits that it distinguishes."""
+    """The inputs, if the vertex begins with the operator, and the splits that the operator
+    distinguishes."""
     edges: tuple[EdgeReport, ...] = ()
-    """The edges that leave its vertex, if the vertex begins with it."""
+    """The edges from the vertex to others, if the vertex begins with the operator."""
     busyNanoseconds: int = 0
-    """How long its vertex worked, if the vertex begins with it."""
+    """How long the vertex worked, if the vertex begins with the operator."""
     logs: tuple[LogReport, ...] = ()
-    """What the functions of its vertex have logged, if the vertex begins with it."""
+    """The records that the functions of the vertex have logged, if the vertex begins with the
+    operator."""
     userMeters: tuple[str, ...] = ()
-    """Which of ``userCounts`` are those of meters."""
+    """The names in ``userCounts`` that are those of meters."""
     idle: bool = False
-    """Whether all splits of its key group are idle, or there are none, where splits are divided over key groups."""
+    """If splits are divided over key groups: whether all splits of the key group are idle, or it
+    has none."""
     accumulators: tuple[tuple[str, str, bytes], ...] = ()
-    """The name, the id and, pickled, the value of each accumulator that has changed."""
+    """The name, the id and the pickled value of each accumulator that has changed."""
     columnRuns: tuple[RunReport, ...] = ()
-    """The runs that its functions took over columns or element by element, in this batch."""
+    """The runs in this batch that the operator's functions processed over columns or element by
+    element."""
     vertex: str = ""
-    """The uid of its vertex: an operator behind a union is chained into several."""
+    """The uid of the vertex. An operator after a union is chained into several vertices."""
     openWindows: int = 0
     """How many windows have contents, counted for each key."""
     touchedPages: int = 0
-    """How many pages of its state were read or written in this batch."""
+    """How many pages of the operator's state were read or written in this batch."""
     touchedBytes: int = 0
-    """The bytes in these pages."""
+    """The size of these pages in bytes."""
     stacks: tuple[tuple[tuple[str, ...], int], ...] = ()
-    """The stacks sampled in its vertex, and the time (ms) in each, if the batch is profiled."""
+    """The stacks sampled in the vertex, and the time (ms) in each, if the batch is profiled."""
     worker: WorkerReport | None = None
-    """The process that its vertex ran in, if the vertex begins with it."""
+    """The process that the vertex ran in, if the vertex begins with the operator."""
     keys: tuple[tuple[str, int], ...] = ()
-    """The keys of its key group with the most records, and how many, if the batch is profiled and it has keys."""
+    """The keys of the key group with the most records, each with their number, if the batch is
+    profiled and the operator has keys."""
 
 
 RECORDS_SEND = "numRecordsSend"
-"""The name, Flink's, of the count of records that a sink has sent."""
+"""Flink's name for the count of records that a sink has sent."""
 
 
 SEND_ERRORS = "numRecordsSendErrors"
-"""The name, Flink's, of the count of records that were refused; with a dot and a partition behind it, of those of the
-partition."""
+"""Flink's name for the count of refused records. With a dot and a partition appended, it counts
+those of the partition."""
 
 BACK_PRESSURED = "backPressuredTimeMs"
-"""The name of the count of milliseconds for which a sink has waited until more could be sent."""
+"""The name of the count of milliseconds that a sink has waited until it could send more."""
 
 
 def sink_report(
     uid: str, name: str, counts: SendCounts, errors: Mapping[str, int] = MappingProxyType({})
 ) -> OperatorReport:
-    """The report of a sink on a batch; ``errors`` has how many records were refused, by partition."""
+    """The report of a sink on a batch. ``errors`` is the number of refused records by partition."""
     found: dict[str, float] = {RECORDS_SEND: counts.sent}
     if counts.backPressuredMillis is not None:
         found[BACK_PRESSURED] = counts.backPressuredMillis
@@ -209,7 +217,7 @@ def sink_report(
 
 
 def encode_reports(reports: list[OperatorReport], changes: Sequence[AttributeChange] = ()) -> bytes:
-    """Reports as bytes, with the attributes that user functions have changed."""
+    """Reports, and the attributes that user functions have changed, as bytes."""
     content = [tuple(report) for report in reports], [tuple(change) for change in changes]
     return pickle.dumps(content, protocol=5)
 

@@ -1,8 +1,10 @@
-"""What user code logs in a worker: kept with the name of its operator, and logged again in the driver.
+"""Brings the log records of user code from the workers to the driver, each with the name of its
+operator.
 
-What a worker's loggers write is seldom read. So a handler keeps their records while a task works, and sends them with
-the task's reports. A function that logs each element must not fill the driver's memory:
-so a limited number is kept for each task and batch, and the others are counted.
+The output of a worker's loggers is seldom read. So a handler keeps their records while a task works
+and sends them with the task's reports, and the driver logs them again. A function that logs each
+element must not fill the driver's memory, so a limited number is kept for each task and batch, and
+the others are only counted.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from flinkish.runtime.operators.base import StreamOperator
 from flinkish.runtime.reports import LogReport
 
 RECORDS_A_BATCH = 100
-"""How many records of a task are kept in a batch."""
+"""The most records of a task that are kept in a batch."""
 
 _MESSAGE = 2_000
 
@@ -25,7 +27,8 @@ _NOT_OF_USERS = ("py4j", "pyspark")
 
 
 class TaskLog(logging.Handler):
-    """Keeps what is logged while a task works. ``name`` stands for user code that is of no operator."""
+    """Keeps the records logged while a task works. Those of user code outside an operator get
+    ``name``."""
 
     def __init__(self, name: str, level: int) -> None:
         super().__init__(level)
@@ -35,12 +38,12 @@ class TaskLog(logging.Handler):
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Keep what is logged inside the block. If it raises, nothing more is sent to the driver, and what was
-        kept goes to the worker's standard error."""
+        """Keep the records logged inside the block. If it raises, no report reaches the driver any
+        more, so the kept records are printed to the worker's standard error."""
         root = logging.getLogger()
         level = root.level
         wanted = min(level, self.level) if level else self.level
-        # Setting a level visits all loggers, which would take longer than a small batch
+        # Setting a level visits all loggers, which may take longer than a small batch
         if wanted != level:
             root.setLevel(wanted)
         root.addHandler(self)
@@ -71,7 +74,7 @@ class TaskLog(logging.Handler):
         )
 
     def reports(self) -> tuple[LogReport, ...]:
-        """What was kept since the last call."""
+        """The records kept since the last call."""
         kept, left_out = self._kept, self._left_out
         self._kept, self._left_out = [], 0
         if left_out:
@@ -82,7 +85,7 @@ class TaskLog(logging.Handler):
 
 
 def log_again(reports: Iterable[LogReport]) -> None:
-    """Give what workers have logged to the driver's loggers of the same names."""
+    """Pass the records of workers to the driver's loggers of the same names."""
     for report in reports:
         logger = logging.getLogger(report.logger)
         if logger.isEnabledFor(report.level):
@@ -95,8 +98,8 @@ def log_again(reports: Iterable[LogReport]) -> None:
 
 
 def log_unhandled(reports: Iterable[LogReport]) -> None:
-    """Print what tasks in this process have logged where the program has no handler: the handler of the task, which is
-    one, has kept Python from printing it."""
+    """Print the records of tasks in this process for which the program has no handler. As the task
+    has a handler, Python has not printed them."""
     last = logging.lastResort
     for report in reports:
         if last is None or report.level < last.level:
@@ -115,8 +118,8 @@ def _named(report: LogReport) -> str:
 
 
 def _operator_of(frame: FrameType | None) -> str | None:
-    """The operator whose function logs: the nearest on the stack. That is looked up when something is
-    logged, so that a function that logs nothing costs nothing."""
+    """The operator whose function logs: the nearest on the stack. It is looked up only when
+    something is logged, so a function that logs nothing costs nothing."""
     while frame is not None:
         caller = frame.f_locals.get("self")
         if isinstance(caller, StreamOperator):

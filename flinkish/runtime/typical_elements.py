@@ -1,4 +1,4 @@
-"""Typical elements of a schema, on which ``explain`` tries whether functions run over columns."""
+"""Typical elements of a schema. ``explain`` uses them to try whether functions run over columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOMENT = datetime.datetime(2026, 1, 2, 3, 4, 5)
 
 
 def typical_elements(schema: pa.Schema) -> RowColumns:
-    """Two rows with these columns, without nulls.
+    """Two rows with the columns of ``schema``, without nulls.
 
     >>> typical_elements(pa.schema({"n": pa.int64(), "s": pa.string()})).rows()
     [Row(n=1, s='a'), Row(n=2, s='b')]

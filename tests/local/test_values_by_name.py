@@ -134,7 +134,7 @@ def test_csv_names_a_field_that_it_has_no_form_for(env, tmp_path, value):
 
 def test_a_null_alone_in_its_row_is_no_line_of_csv(env, tmp_path):
     env.fromElements(("a",), (None,)).sinkTo(fl.FileSink.forCsv(str(tmp_path), "a string"))
-    with pytest.raises(UnfitElementError, match="nothing but the column 'a'"):
+    with pytest.raises(UnfitElementError, match="has only the column 'a'"):
         env.execute()
 
 

@@ -1,5 +1,5 @@
-"""How a run of elements that are columns goes through an operator at once.
+"""Operators vectorised: how a run of columns is processed at once.
 
-The operators in ``runtime/operators`` and ``runtime/windowing`` say what is done with each element;
-here the same is done with columns. A reader of Flink's meaning may leave this package unopened.
+The operators in ``runtime/operators`` and ``runtime/windowing`` define what happens to each
+element; this package does the same to columns. To learn Flink's semantics, you need not read it.
 """

@@ -1,4 +1,4 @@
-"""The path of aligned windows: their contents as columns, where the function that folds them only computes."""
+"""The column path of aligned windows, for functions that can be traced."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ CallFunction = Callable[[TimeWindow, Iterable[tuple[Any, Any]]], None]
 
 
 class AlignedColumns(ColumnPath):
-    """The aligned windows of an operator that are columns; the others are kept key by key.
+    """The aligned windows of an operator that are kept as columns; the others are kept key by key.
 
-    A window is in one place: here, or in ``by_key``. ``note`` is told of a window that has contents now.
+    A window is kept either here or in ``by_key``. ``note`` is called with each window that gets
+    contents.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class AlignedColumns(ColumnPath):
         return self._columns.windows()
 
     def size(self, window: TimeWindow) -> int:
-        """How many keys ``window`` has, or more: a key counts in each of its runs."""
+        """An upper bound of the number of keys in ``window``: a key counts once in each run."""
         return self._columns.size(window)
 
     def remove(self, window: TimeWindow) -> None:
@@ -85,7 +86,7 @@ class AlignedColumns(ColumnPath):
         self._columns.remove(window)
 
     def forget(self) -> None:
-        """Drop what was not settled."""
+        """Drop the elements that are not settled yet."""
         self._columns.forget()
 
     # ------------------------------------------------------------------ elements
@@ -116,7 +117,7 @@ class AlignedColumns(ColumnPath):
         return True
 
     def _all_take(self, folded: Records) -> bool:
-        """Whether every window that the panes are in keeps columns to which they can be added."""
+        """Whether the panes can be added as columns to every window that they belong to."""
         assert isinstance(folded.values, RowColumns)
         return all(
             window.maxTimestamp() <= self._operator.currentWatermark
@@ -125,15 +126,15 @@ class AlignedColumns(ColumnPath):
         )
 
     def _takes(self, window: TimeWindow, folded: RowColumns) -> bool:
-        """Whether ``window``, with all that came before, keeps columns to which a folded run can be added."""
+        """Settle ``window``; whether it is columns then, to which a folded run can be added."""
         self._settle(window)
         if self._by_key.table.size(window):
             return False
         return self._columns.takes(window, decoded(folded.batch).schema)
 
     def processFolded(self, records: Records) -> int:
-        """Add accumulators of panes to the windows that have not fired yet. Returns how many elements
-        were in windows that have all fired."""
+        """Add accumulators of panes to the windows that have not fired yet. Returns the number of
+        late elements: those whose windows have all fired."""
         values, counts, panes = records.values, records.counts, records.timestamps
         assert isinstance(values, RowColumns)
         assert counts is not None
@@ -157,7 +158,7 @@ class AlignedColumns(ColumnPath):
     # ------------------------------------------------------------------ back to the operator
 
     def giveBack(self, window: TimeWindow) -> None:
-        """Keep the contents of ``window`` key by key from now on, if it is columns."""
+        """Move the contents of ``window``, if it is columns, to ``by_key``, for good."""
         if window not in self._columns:
             return
         runs = self._columns.taken(window)
@@ -177,11 +178,12 @@ class AlignedColumns(ColumnPath):
     def _join(
         self, window: TimeWindow, folded: pa.RecordBatch, counts: Sequence[int] | None = None
     ) -> None:
-        """Add accumulators to a window that is kept key by key. ``counts``: of how many elements each was folded before the
-        shuffle; None: they are those of the window itself, whose elements nobody has.
+        """Add accumulators to a window that is kept key by key. ``counts``: how many elements were
+        folded into each before the shuffle; None: the accumulators are the window's own, and their
+        elements are gone.
 
-        This is the one place where state kept as objects meets what columns made. They are joined where that is proved to
-        be exact; else the elements have to come.
+        Only here does state kept as objects meet accumulators of columns. They are merged where
+        that is proved to be exact; otherwise ElementsNeededError asks for the elements.
         """
         assert self._fold is not None
         schema = accumulators_of(folded).schema
@@ -208,7 +210,7 @@ class AlignedColumns(ColumnPath):
             block[key] = accumulator
 
     def _settle(self, window: TimeWindow) -> bool:
-        """Fold what came to a window of columns; False if it is kept key by key now, or was before."""
+        """Fold the new elements of ``window``; False if it is (now) kept key by key."""
         if window not in self._columns:
             return False
         if self._columns.settle(window):
@@ -217,25 +219,27 @@ class AlignedColumns(ColumnPath):
         return False
 
     def isSettled(self) -> bool:
-        """Whether all that came is folded."""
+        """Whether all elements are folded."""
         return not self._columns.unsettled()
 
     def settle(self) -> None:
-        """Fold what came since the last call, before a snapshot."""
+        """Fold the elements that came since the last call, before a snapshot."""
         for window in self._columns.unsettled():
             self._settle(window)
 
     # ------------------------------------------------------------------ time
 
     def fire(self, window: TimeWindow, clears: bool) -> bool:
-        """Emit the results of a window. False if its contents are kept key by key, or if the function has to be called
-        for each key. ``clears``: the function is told of each key whose window ends."""
+        """Emit the results of a window. False if it is kept key by key, or if the function has to
+        be called for each key. ``clears``: the function's ``clear`` is to be called for each
+        key."""
         if self._pairs is not None and self._fire_pairs(window, self._pairs):
             return True
         return not clears and self._fire_columns(window)
 
     def _fire_columns(self, window: TimeWindow) -> bool:
-        """Emit the results of a window as columns. False if its contents or results are none."""
+        """Emit the results of a window as columns. False if columns cannot hold its contents or
+        results."""
         if not (self._operator.tracesFunctions and self._settle(window)):
             return False
         folded = self._columns.folded(window)
@@ -252,14 +256,14 @@ class AlignedColumns(ColumnPath):
         return True
 
     def _pair_map(self, call: object) -> PairMap | None:
-        """The function of a join, if it may run over columns."""
+        """The join function, if it can be traced."""
         if not isinstance(call, JoinCall) or call.flat or not self._operator.tracesFunctions:
             return None
         return PairMap(call.pair) if may_be_traced(call.pair) else None
 
     def _fire_pairs(self, window: TimeWindow, pairs: PairMap) -> bool:
-        """Join what is in a window of columns: as columns where the function runs over them, else with a call for each
-        pair. False if the window is kept key by key."""
+        """Join the elements of a window of columns: as columns if the function can be traced, else
+        with a call for each pair. False if the window is kept key by key."""
         sides = self._columns.sides(window) if self._settle(window) else None
         if sides is None:
             return False
@@ -293,14 +297,14 @@ class AlignedColumns(ColumnPath):
 
 
 def of_rows(records: Records) -> Records:
-    """Records with rows made of their columns once, as a row may be in several windows."""
+    """Records with their columns converted to rows once, as a row may be in several windows."""
     return Records(
         list(records.values), records.timestamps, list(records.keys or ()), records.hashes
     )
 
 
 def _at(values: RowColumns, positions: Positions) -> RowColumns:
-    """The values at ascending ``positions``; no copy where these follow one another."""
+    """The values at ascending ``positions``, without a copy if the positions are contiguous."""
     first, last = int(positions[0]), int(positions[-1])
     if last - first + 1 == len(positions):
         return values.between(first, last + 1)

@@ -1,4 +1,4 @@
-"""What aligned windows keep key by key: an accumulator, a reduced value or all elements of each key."""
+"""The contents of aligned windows kept by key: an accumulator, a reduced value or all elements."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ def aligned_contents(description: WindowOperatorDescription) -> AlignedContents:
 
 
 class AlignedContents(ABC):
-    """How elements are added to the blocks of a window, and read from them when it fires.
+    """How elements are added to the blocks of a window, and read from the blocks when the window
+    fires.
 
-    A block maps keys to contents; as in Flink, None means that there are none.
+    A block maps keys to contents; as in Flink, None means that a key has none.
     """
 
     @abstractmethod
@@ -51,11 +52,11 @@ class AlignedContents(ABC):
         counts: Iterable[int],
         values: Iterator[Any],
     ) -> None:
-        """For each key, add the next ``count`` of ``values`` to its contents in its block."""
+        """For each key, add its count of the next ``values`` to its contents in its block."""
 
     @abstractmethod
     def elements(self, contents: Any) -> Sequence[Any] | None:
-        """The values of one key's contents for the window function, None if there are none."""
+        """What the window function gets of one key's ``contents``; None if there is nothing."""
 
 
 class Accumulators(AlignedContents):
@@ -138,7 +139,8 @@ class Reductions(AlignedContents):
 
 
 class ListedElements(AlignedContents):
-    """All elements of a key; ``copies`` says that they are needed again after the window fired."""
+    """All elements of a key; ``copies``: the window function gets a copy, as the window may fire
+    again."""
 
     def __init__(self, copies: bool) -> None:
         self._copies = copies
@@ -182,7 +184,8 @@ class WindowsByKey:
         self._contents = contents
         self._operator = operator
         self._shares = shares
-        """Whether several windows aggregate an element, and the function may change its arguments."""
+        """Whether an element is aggregated in several windows; the function may change its
+        arguments."""
 
     def add(
         self,
@@ -191,8 +194,8 @@ class WindowsByKey:
         positions: Positions | None = None,
         copies: bool = False,
     ) -> None:
-        """Add the records at ``positions``, or all, to a window that has not fired yet; with ``copies``, a copy of
-        each."""
+        """Add the records at ``positions``, or all, to a window that has not fired yet; with
+        ``copies``, add a copy of each."""
         keys, values, hashes = records.keys, records.values, records.hashes
         assert keys is not None
         assert hashes is not None
@@ -217,7 +220,7 @@ class WindowsByKey:
         positions: Positions | None,
         copies: bool,
     ) -> None:
-        """Add the elements ``values`` of ``runs``, which are ordered by key, to a window key by key."""
+        """Add ``values``, the elements of ``runs``, ordered by key, to a window key by key."""
         keys, counts, hashes = runs.of(positions)
         members = values if positions is None else taken(values, positions)
         if copies:
@@ -228,11 +231,11 @@ class WindowsByKey:
             self._contents.addRuns(each_block(blocks, index), keys, counts.tolist(), remaining)
 
     def copies(self, values: Sequence[Any]) -> bool:
-        """Whether each window needs copies of its own of ``values``."""
+        """Whether each window needs its own copies of ``values``."""
         return self._shares and not all_immutable(values)
 
     def addOne(self, window: TimeWindow, key: Any, value: Any, key_hash: Hashes) -> Any:
-        """Add one element. Returns the contents of its key."""
+        """Add one element. Returns the contents of the element's key."""
         blocks, index = self.table.blocks(window, (key,), key_hash)
         block = blocks[index[0]]
         self._contents.add((block,), (key,), (copied(value) if self._shares else value,))
@@ -241,13 +244,12 @@ class WindowsByKey:
     def _naming(
         self, values: Sequence[Any], remaining: Iterator[Any]
     ) -> AbstractContextManager[None]:
-        """Names the element in an error of a user function: the number of ``values`` that are left
-        tells which one it was."""
+        """Names the element when a user function fails, counting the ``values`` that remain."""
         return self._operator.userCodeOf(
             lambda: values[len(values) - sum(1 for _ in remaining) - 1]
         )
 
 
 def each_block(blocks: Sequence[Block], index: Iterable[int]) -> Iterator[Block]:
-    """The block of every index."""
+    """The block at each index."""
     return repeat(blocks[0]) if len(blocks) == 1 else map(blocks.__getitem__, index)

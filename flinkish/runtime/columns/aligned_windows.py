@@ -1,8 +1,8 @@
 """``AlignedWindowOperator``: tumbling and sliding event-time windows, a whole run at a time.
 
-Windows are *aligned* when all keys share them: [12:00, 12:05) is the same window for every key. Then
-numpy can compute the windows of a run of elements at once, and one lookup of due windows serves all
-keys, where ``WindowOperator`` does both for each element and each key.
+Windows are *aligned* when all keys share them: [12:00, 12:05) is the same window for every key.
+Then numpy can compute the windows of a run of elements at once, and one lookup of due windows
+serves all keys, where ``WindowOperator`` does both for each element and each key.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from flinkish.runtime.windowing.window_lifetime import WindowLifetime
 
 
 class AlignedWindowOperator(KeyedOperator, OneInputOperator):
-    """A ``WindowOperator`` for aligned windows under ``EventTimeTrigger``: the same results, but a
-    run of elements is added to one window after another.
+    """A ``WindowOperator`` for aligned windows under ``EventTimeTrigger``, with the same results.
+    It adds a run of elements to one window after another.
 
-    There are no timers: which windows are due follows from the set of open windows, which all keys
-    share. ``numEventTimeTimers`` reports the number that ``WindowOperator`` would have. Only an
-    element for a window that has fired already, within the allowed lateness, is handled by
-    itself, as it fires the window again.
+    It registers no timers: the set of open windows, which all keys share, says which are due.
+    ``numEventTimeTimers`` reports the number that ``WindowOperator`` would have. Only an element of
+    a window that has fired already, within the allowed lateness, is processed singly, as it fires
+    the window again.
 
-    A window is in one place: key by key (``WindowsByKey``), or as columns (``AlignedColumns``). Whatever adds to
-    the first has the second give the window back.
+    A window is kept either by key (``WindowsByKey``) or as columns (``AlignedColumns``). Before
+    elements are added to it by key, ``AlignedColumns.giveBack`` moves its contents there.
     """
 
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
@@ -118,7 +118,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         self._columns.settle()
 
     def _process_runs(self, runs: KeyRuns, copies: bool) -> None:
-        """Add records that are ordered by key, and not late, to their windows key by key."""
+        """Add records that are ordered by key, none of them late, to their windows key by key."""
         values: Sequence[Any] = runs.values
         if self._windows.overlap:
             values = list(values)
@@ -128,21 +128,22 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             self._note(window)
 
     def _behind(self, timestamps: Timestamps, lowest: int) -> NDArray[np.bool_] | None:
-        """Which elements have a window that has fired already, or are late; None if none has."""
+        """Which elements are late or have a window that has fired already; None if there are
+        none."""
         watermark = self.currentWatermark
         gaps = self._windows.gaps(timestamps)
         if gaps is None and lowest > watermark:
             return None
         behind = self._windows.firstEnds(timestamps) - 1 <= watermark
         if gaps is not None:
-            # Java's sum wraps around, and so does numpy's: with a lateness near the end of its
-            # range an element of no window counts as late
+            # Java's sum wraps around, and so does NumPy's: with a lateness near the end of its
+            # range, an element that is in no window counts as late
             late = timestamps + np.int64(self._lateness) <= watermark
             behind = np.where(gaps, late, behind)
         return behind if behind.any() else None
 
     def _process_singly(self, records: Records, positions: Positions, added: bool) -> None:
-        """Add elements one by one; ``added`` says that windows yet to fire have them already."""
+        """Add elements one by one; ``added``: the windows that have not fired have them already."""
         values, keys, hashes = records.values, records.keys, records.hashes
         assert keys is not None
         assert hashes is not None
@@ -216,7 +217,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
                 self._remove(window)
 
     def _remove_expired(self) -> None:
-        """Remove the windows that have fired and were kept for a larger allowed lateness than the present one."""
+        """Remove the fired windows that only a larger allowed lateness, since reduced, had kept."""
         now, expiry_of = self.currentWatermark, self._lifetime.expiry
         expiries = ((window, expiry_of(window)) for window in self._open_windows)
         for window in [w for w, expiry in expiries if expiry is not None and expiry <= now]:
@@ -236,7 +237,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         backend, function, contents_of = self.backend, self._function, self._by_key.elements
         self._window_states.namespace = window
         items = self._items(window)
-        # Elements of columns are made anew for each window that fires
+        # Columns are converted to new objects for each window that fires
         own = window in self._columns or (last and not self._windows.overlap)
         key = None
         with self.userCodeOf(lambda: (key, window)):
@@ -271,7 +272,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
     # ------------------------------------------------------------------ windows
 
     def _note(self, window: TimeWindow) -> None:
-        """Note that ``window`` has contents now."""
+        """Open ``window``, which has contents now."""
         if window not in self._open_windows:
             self._open_windows.add(window)
             due = self._lifetime.due(window, self.currentWatermark)
@@ -282,7 +283,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         due, now = self._lifetime.due, self.currentWatermark
         return earliest(due(window, now) for window in self._open_windows)
 
-    # ------------------------------------------------------------------ what is pending
+    # ------------------------------------------------------------------ pending timers
 
     def nextEventTimeTimer(self) -> int | None:
         return self._next_due

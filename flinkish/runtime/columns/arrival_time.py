@@ -1,4 +1,4 @@
-"""``ArrivalTimeStrategy`` at work on runs that are columns."""
+"""``ArrivalTimeStrategy`` over runs of columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from flinkish.runtime.records.shapes import VALUE
 
 
 class Verdicts(NamedTuple):
-    """The results for a run of elements: ``dropped`` counts in ``REASONS``."""
+    """The results for a run of elements: ``dropped`` has indices into ``REASONS``."""
 
     timestamps: Timestamps
     dropped: NDArray[np.int8]
@@ -40,7 +40,7 @@ REASONS = (
 _EARLY, _LATE, _OUT_OF_ORDER = 1, 2, 3
 
 _FAR = 1 << 61
-"""Sums and differences of times that are nearer to zero fit into 64 bits."""
+"""Sums and differences of times below this, in absolute value, fit into 64 bits."""
 
 
 class ColumnArrivalOrder(ArrivalOrder):
@@ -48,15 +48,15 @@ class ColumnArrivalOrder(ArrivalOrder):
 
     @property
     def takesRuns(self) -> bool:
-        """Whether ``arriveInOrder`` can check what comes next: there are no substreams, and no time is so
-        far from zero that a sum of two would not fit into 64 bits."""
+        """Whether ``arriveInOrder`` can check the next run: there are no substreams, and the sum of
+        any two times fits into 64 bits."""
         own = self._substreams.of(None)
         times = (self._early, self._late, self._disorder, self.watermark, own)
         near = all(time is None or abs(time) < _FAR for time in times)
         return near and not self._independent and len(self._substreams) == (own is not None)
 
     def arriveInOrder(self, timestamps: Timestamps, arrivals: Timestamps, now: int) -> Verdicts:
-        """``arrive`` for one element after another of no substream, all read at ``now``."""
+        """``arrive`` for each element in order, without substreams, all read at ``now``."""
         self._seen = now
         last = int(arrivals.max())
         self._arrival = last if self._arrival is None else max(last, self._arrival)
@@ -69,7 +69,8 @@ class ColumnArrivalOrder(ArrivalOrder):
         elif self._late is not None:
             timestamps = np.where(late, arrivals - self._late, timestamps)
         left = dropped == 0
-        # An element out of order moves no watermark, so the others say how far it was before each
+        # An element out of order does not advance the watermark, so a running maximum over the
+        # others is the watermark before each element
         highest = np.maximum.accumulate(np.where(left, timestamps - self._disorder, -_FAR))
         before = self._lowest(None)
         lowest = np.empty_like(highest)
@@ -87,7 +88,8 @@ class ColumnArrivalOrder(ArrivalOrder):
 
 
 class ColumnArrivalTime(ArrivalTimeOperator):
-    """An ``ArrivalTimeOperator`` that judges a run of columns at once, where its times are columns too."""
+    """An ``ArrivalTimeOperator`` that judges a run of columns at once if its times are columns
+    too."""
 
     _partitions: ArrivalPartitions[ColumnArrivalOrder]
 
@@ -114,7 +116,7 @@ class ColumnArrivalTime(ArrivalTimeOperator):
             super().judge(records)
 
     def _process_columns(self, records: Records) -> bool:
-        """Process a run of columns whose times are columns too; False if it must be done one by one."""
+        """Process a run of columns; False if its elements have to be processed one by one."""
         if self._key is not None or not len(records):
             return False
         now = self.clock.getCurrentProcessingTime()
@@ -152,7 +154,7 @@ class ColumnArrivalTime(ArrivalTimeOperator):
     def _judged(
         self, records: Records, timestamps: Timestamps, arrivals: Timestamps, verdicts: Verdicts
     ) -> Records:
-        """The elements that are not dropped, with the timestamps that they have now."""
+        """The elements that are not dropped, with their corrected timestamps."""
         dropped = np.flatnonzero(verdicts.dropped)
         self._late.inc(int(verdicts.late.sum()))
         self._out_of_order.inc(int(verdicts.outOfOrder.sum()))
@@ -172,8 +174,8 @@ class ColumnArrivalTime(ArrivalTimeOperator):
         return judged
 
     def _partitions_of(self, records: Records) -> tuple[list[Any], NDArray[np.int32]] | None:
-        """The partitions of a run in the order in which they come first, and for each element the number
-        of its own; None if they must be asked for one by one."""
+        """The partitions of a run, in order of first occurrence, and each element's index among
+        them; None if the partition function has to be called for each element."""
         if self._partition_columns is None:
             return None
         found = self._partition_columns.results(records.values)
@@ -201,7 +203,7 @@ def _of_partitions(
     arrivals: Timestamps,
     now: int,
 ) -> Verdicts:
-    """The verdicts for elements of several partitions, each in the order of its own."""
+    """The verdicts for elements of several partitions, each judged by its partition's order."""
     count = len(timestamps)
     judged, dropped = np.empty(count, np.int64), np.empty(count, np.int8)
     late, out_of_order = np.empty((2, count), np.bool_)

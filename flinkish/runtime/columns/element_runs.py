@@ -1,9 +1,9 @@
-"""Runs of the elements of a window, as ``WindowColumns`` keeps them: as they came, with a note of which column
-is their key.
+"""Runs of unfolded elements of a window, as ``WindowColumns`` keeps them; the schema notes the key
+column.
 
-Tagged elements, those of the two streams of a join, have one more column behind theirs: how many came to the window
-before. The columns of the two streams differ, so their runs are merged apart, and only that number tells in which
-order elements of both came.
+Tagged elements, those of the two streams of a join, have a last column with their arrival number:
+how many elements came to the window before. The two streams have different columns, so their runs
+are merged apart, and only the arrival number gives the order across both.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from flinkish.runtime.records.shapes import shape_of
 from flinkish.runtime.records.tagged_columns import tag_of
 
 KEY_COLUMN = b"flinkish.key"
-"""In the schema of a run of elements: the number of the column that is their key."""
+"""Metadata of the schema of a run of elements: the index of the key column."""
 
 _ARRIVAL = "flinkish.arrival"
 
 
 def are_elements(run: pa.RecordBatch) -> bool:
-    """Whether a run has elements, and not accumulators."""
+    """Whether a run has elements rather than accumulators."""
     return KEY_COLUMN in (run.schema.metadata or {})
 
 
 def key_column(run: pa.RecordBatch) -> int:
-    """The number of the column that is the key of elements."""
+    """The index of the key column of a run of elements."""
     return int(run.schema.metadata[KEY_COLUMN])
 
 
 def elements_of(run: pa.RecordBatch) -> RowColumns:
-    """The elements of a run of elements."""
+    """The elements of a run, without their arrival numbers."""
     shape = shape_of(run.schema)
     return RowColumns(run.select(list(range(shape.width))) if are_tagged(run) else run, shape)
 
@@ -55,20 +55,20 @@ def tag_of_run(run: pa.RecordBatch) -> int:
 
 
 def numbered(run: pa.RecordBatch, arrived: int) -> pa.RecordBatch:
-    """A run of tagged elements with their numbers, of which the first is ``arrived``."""
+    """A run of tagged elements with their arrival numbers, from ``arrived`` on."""
     numbers = pa.array(np.arange(arrived, arrived + run.num_rows, dtype=np.int64))
     schema = run.schema.append(pa.field(_ARRIVAL, numbers.type))
     return pa.RecordBatch.from_arrays([*run.columns, numbers], schema=schema)
 
 
 def of_one_kind(runs: Sequence[pa.RecordBatch]) -> bool:
-    """Whether the elements of all ``runs`` have the same columns and are made of them in the same way."""
+    """Whether all ``runs`` have the same columns and the same shape."""
     first = runs[0].schema
     return all(run.schema.equals(first, check_metadata=True) for run in runs)
 
 
 def by_tag(runs: Iterable[pa.RecordBatch]) -> dict[int, list[pa.RecordBatch]]:
-    """Runs of tagged elements by their tag, those of each in their order."""
+    """Runs of tagged elements by tag, in their order."""
     found: dict[int, list[pa.RecordBatch]] = {}
     for run in runs:
         found.setdefault(tag_of_run(run), []).append(run)
@@ -82,14 +82,14 @@ def merged_elements(runs: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch] | No
 
 
 def arrivals(runs: Sequence[pa.RecordBatch]) -> NDArray[np.int64]:
-    """The numbers of tagged elements of one tag, none lower than one before it: that could be where key groups
-    have been divided anew, and the order of the runs is the right one."""
+    """The arrival numbers of tagged elements of one tag, made ascending: after key groups were
+    redistributed a number may be lower than one before it, and then the order of the runs holds."""
     numbers = np.concatenate([run.column(run.num_columns - 1).to_numpy() for run in runs])
     return np.maximum.accumulate(numbers)
 
 
 def singly(runs: Sequence[pa.RecordBatch]) -> tuple[list[Any], list[Any]]:
-    """The keys of tagged elements and these themselves, in the order of their arrival."""
+    """The keys of tagged elements, and the elements, in the order of their arrival."""
     sides = by_tag(runs)
     ordered = list(chain.from_iterable(sides.values()))
     order = np.argsort(np.concatenate(list(map(arrivals, sides.values()))), kind="stable").tolist()

@@ -1,4 +1,4 @@
-"""The interval join of runs that are columns."""
+"""The interval join of runs of columns."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from flinkish.runtime.records.records import Records
 
 
 class ColumnIntervalJoin(IntervalJoinOperator):
-    """An ``IntervalJoinOperator`` that keeps elements that are columns as columns, without timers
-    (``JoinColumns``), as long as those of the other side are columns too.
+    """An ``IntervalJoinOperator`` that keeps runs of columns as columns, without timers
+    (``JoinColumns``), as long as the elements of the other side are columns too.
 
-    ``numEventTimeTimers`` counts one timer for each of them, as there would be. Where an element has to be joined by
-    itself, all stored elements of its key are given back to the operator.
+    ``numEventTimeTimers`` counts one timer for each stored element, as ``IntervalJoinOperator``
+    would have. Before an element is joined singly, all stored elements of its key are given back to
+    the operator.
     """
 
     def __init__(self, context: OperatorContext, description: IntervalJoinDescription) -> None:
@@ -38,7 +39,7 @@ class ColumnIntervalJoin(IntervalJoinOperator):
 
     @cached_property
     def _computes(self) -> bool:
-        """Whether the function may run over columns."""
+        """Whether the function can be traced."""
         return self._pair_function.reason is None
 
     def rearrange(self) -> None:
@@ -67,7 +68,8 @@ class ColumnIntervalJoin(IntervalJoinOperator):
         return super().numEventTimeTimers() + sum(map(len, self._columns.values()))
 
     def _process_columns(self, records: Records, own: JoinBuffer, other: JoinBuffer) -> bool:
-        """Join a run as columns. False, and nothing done, if its elements have to be joined one by one."""
+        """Join a run as columns. False, with nothing done, if its elements have to be joined one by
+        one."""
         if not (self._joins_columns and len(records)) or len(other):
             return False
         run = JoinRun.of(records)
@@ -107,7 +109,8 @@ class ColumnIntervalJoin(IntervalJoinOperator):
                     collector.collectReturned(returned)
 
     def _emit_columns(self, pairs: Pairs, isLeft: bool) -> bool:
-        """Emit what the function emits for ``pairs``, as columns; False if it has to be called."""
+        """Emit the function's results for ``pairs`` as columns; False if it has to be called for
+        each."""
         own, others = pairs.columns()
         times, other_times = pairs.ownTimes, pairs.otherTimes
         results = (
@@ -121,7 +124,8 @@ class ColumnIntervalJoin(IntervalJoinOperator):
         return True
 
     def _give_back(self, records: Records) -> None:
-        """Let the operator keep the elements of both sides that have keys of ``records``."""
+        """Give the stored elements of both sides that have a key of ``records`` back to the
+        operator."""
         for buffer in (self.left, self.right):
             columns = self._columns[buffer.name]
             if not len(columns):

@@ -1,12 +1,13 @@
 """``JoinColumns``: the elements of one side of an interval join as columns.
 
-All elements of a run meet the same elements of the other side. So where both are columns, the other side is sorted by
-key and time once for a run, and two binary searches for each element of the run find where its partners begin and end.
-An object is made only of an element that has a partner. A row of the table is the time at which the element can be
-removed, its timestamp, and its own columns.
+All elements of a run are joined with the same stored elements of the other side. So if both are
+columns, the other side is sorted by key and time once for the run, and two binary searches for each
+element of the run find its first and last partner. Only elements with a partner become Python
+objects. A row of the table has the hash of the key, the time at which the element can be removed,
+its timestamp, and its columns.
 
-The pairs come as they do element by element: for each element of the run in its order, by the timestamps of its
-partners, and those of one timestamp in the order of their arrival.
+Pairs have the same order as element by element: that of the run, then of the partners' timestamps,
+then of the partners' arrival.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from flinkish.runtime.state.backend import DUE, KeyedColumnTable
 _TIME, _ELEMENT = 2, 3
 _NAMES = ("hash", "due", "time")
 _KEY = b"flinkish.key"
-"""In the schema of the rows: which column of an element is its key."""
+"""Metadata of the schema of the rows: the index of the key among an element's columns."""
 
 FARTHEST = 2**60
-"""Timestamps and bounds up to here can be added, and counted from one another, without leaving 64 bits."""
+"""Sums and differences of timestamps and bounds up to this fit into 64 bits."""
 
 PAIRS_AT_ONCE = 1 << 16
 
 MOST_PLACES = 2**62
-"""Keys with times, which are numbered."""
+"""The most combinations of a key and a time that are numbered."""
 
 Codes = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -51,7 +52,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class JoinRun:
-    """Elements of one side that are columns, some at least."""
+    """The elements of a run of one side as columns; created with at least one."""
 
     elements: pa.RecordBatch
     keys: pa.DictionaryArray
@@ -60,7 +61,7 @@ class JoinRun:
 
     @classmethod
     def of(cls, records: Records) -> JoinRun | None:
-        """None if the records are not columns, or cannot be stored as columns."""
+        """The run of ``records``; None if they are not columns, or cannot be stored as such."""
         values, keys, hashes = records.values, records.keys, records.hashes
         if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
             return None
@@ -95,7 +96,7 @@ class JoinRun:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Some pairs of an element of a run and one of the other side, by their positions there."""
+    """Pairs of an element of a run and a stored element of the other side, by their positions."""
 
     run: JoinRun
     rows: pa.RecordBatch
@@ -118,8 +119,8 @@ class Pairs:
         return _taken(own, self.own), _taken(others, self.others)
 
     def singly(self) -> Iterator[tuple[Any, Any, int, Any, int]]:
-        """Of each pair its key, the element of the run and its timestamp, and that of the other side with its
-        own. There is one object for each element."""
+        """Each pair as (key, element of the run, its timestamp, stored element, its timestamp). An
+        element in several pairs is the same object in each."""
         return zip(
             python_values(self.run.keys.take(pa.array(self.own))),
             _objects(self.run.elements, self.own),
@@ -130,7 +131,8 @@ class Pairs:
 
 
 class JoinColumns:
-    """One side. ``lower`` and ``upper``: how far from one of its elements the partners may lie, in ms."""
+    """One side. ``lower`` and ``upper``: the bounds of a partner's timestamp, in ms, relative to an
+    element of this side."""
 
     def __init__(self, table: KeyedColumnTable, lower: int, upper: int) -> None:
         self._table = table
@@ -145,7 +147,7 @@ class JoinColumns:
         return self._table.nextDue()
 
     def add(self, run: JoinRun) -> None:
-        """Keep the elements of a run."""
+        """Store the elements of a run."""
         dues = self._dues(run.timestamps)
         arrays = [*map(pa.array, (run.hashes, dues, run.timestamps)), *run.elements.columns]
         fields = [(name, array.type) for name, array in zip(_NAMES, arrays)]
@@ -156,7 +158,7 @@ class JoinColumns:
         self._table.replace([*self._table.rows(), rows])
 
     def rearrange(self) -> None:
-        """Compute anew when the elements expire, as the bounds have changed since they came."""
+        """Recompute when the stored elements expire, as the job's bounds have changed."""
         self._table.openDue(MAX_TIMESTAMP)
         rows = self._table.rows()
         dues = [pa.array(self._dues(_times(batch))) for batch in rows]
@@ -171,8 +173,9 @@ class JoinColumns:
         return dues
 
     def stored(self, run: JoinRun) -> pa.RecordBatch | None:
-        """All rows with the hashes of a run of the other side, and some others. None if they are not of one
-        kind, or have keys of another type."""
+        """The stored rows, among them all with the hashes of ``run``, a run of the other side. None
+        if the rows do not all have one schema, or their keys have another type than those of
+        ``run``."""
         self._table.open(run.hashes)
         batches = self._table.rows()
         if not batches:
@@ -187,7 +190,7 @@ class JoinColumns:
         return rows if keys is not None and keys.type == run.keys.dictionary.type else None
 
     def expire(self, watermark: int) -> None:
-        """Remove the elements for which no partner can come any more."""
+        """Remove the elements that can have no further partner."""
         due = self._table.nextDue()
         if due is None or due > watermark:
             return
@@ -197,8 +200,8 @@ class JoinColumns:
         self._table.replace([batch.filter(mask) for batch, mask in zip(rows, kept)])
 
     def taken(self, keys: Set[Any], hashes: Hashes) -> Iterator[tuple[Any, int, Any]]:
-        """(key, timestamp, element) for all elements of ``keys``, which have those hashes, in the order of
-        their arrival; they are removed."""
+        """Remove all elements of ``keys``, which have the hashes ``hashes``, and give them as (key,
+        timestamp, element) in the order of their arrival."""
         self._table.open(hashes)
         found, kept = [], []
         for batch in self._table.rows():
@@ -214,7 +217,8 @@ class JoinColumns:
 
 
 def pairs_of(run: JoinRun, own: JoinColumns, rows: pa.RecordBatch) -> Iterator[Pairs]:
-    """The pairs that ``run``, of the side ``own``, makes with the ``stored`` rows of the other side."""
+    """The pairs of ``run``, of the side ``own``, with ``rows``, the ``stored`` rows of the other
+    side."""
     if not rows.num_rows or not len(run):
         return
     stored, times = rows.num_rows, _times(rows)
@@ -246,10 +250,10 @@ def _searched(
     origin: int,
     length: int,
 ) -> tuple[Codes, Codes, Codes]:
-    """The stored rows by key and time, and for each element of the run where among them those begin and end
-    that lie from its ``firsts`` to its ``lasts``."""
+    """The positions of the stored rows by key and time, and for each element of the run the begin
+    and the end, in that order, of the rows that lie from its ``firsts`` to its ``lasts``."""
     if length * (int(codes.max()) + 1) > MOST_PLACES:
-        # 64 bits cannot number all keys with all times: number the times that there are
+        # 64 bits cannot number every key with every time: number only the times that occur
         known = np.unique(times)
         length = len(known) + 1
         times = np.searchsorted(known, times)
@@ -262,7 +266,7 @@ def _searched(
     places = places[order]
     begins = np.searchsorted(places, firsts + offsets[stored:], "left")
     ends = np.searchsorted(places, lasts + offsets[stored:], "right")
-    # Bounds that are exclusive on both sides may leave nothing between them
+    # Two exclusive bounds may leave nothing between them
     return order, begins, np.maximum(ends, begins)
 
 

@@ -1,4 +1,5 @@
-"""The paths of keyed process functions: a fold of each key, or phases where a function is no fold of all that a key has."""
+"""The column paths of keyed process functions: a fold by key, or phases if the function is no
+fold."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from flinkish.runtime.records.records import Records
 
 
 class KeyedProcessPath(ColumnPath):
-    """``process`` of a keyed stream, as long as its input lasts: behind it, new timers fire at once."""
+    """``process`` of a keyed stream until its input ends; timers registered after that do not
+    fire."""
 
     def __init__(self, operator: KeyedProcessOperator, function: Callable[..., Any]) -> None:
         self.columns = ProcessColumns(function, operator.backend, operator.timerService)

@@ -1,4 +1,4 @@
-"""Paths of the operators that keep nothing: map, filter, flatMap, and process without state."""
+"""The column paths of operators without state: map, filter, flatMap, and process."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class MapPath(ColumnPath):
 
 
 class FilterPath(ColumnPath):
-    """``filter``: a column of truths."""
+    """``filter``: a column of booleans."""
 
     def __init__(self, output: Output, columns: ColumnFunction) -> None:
         self._output = output

@@ -1,8 +1,9 @@
 """Aligned windows as arithmetic on columns of timestamps, and their elements folded by pane.
 
-Windows are *aligned* when all keys share them. A *pane* is here the span from one window's start to the next
-one's, for all keys (in ``WindowOperator`` it is one key in one window): the elements of a pane are in the same windows. So a sliding window of 60 s every 15 s is made of four
-panes, and an element that is folded into its pane once is folded into four windows.
+Windows are *aligned* when all keys share them. Here a *pane* is the span from one window's start to
+the next one's, for all keys (in ``WindowOperator`` it is one key in one window). All elements of a
+pane are in the same windows. So a sliding window of 60 s every 15 s consists of four panes, and an
+element is folded once, into its pane, instead of into four windows.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ class AlignedWindows:
 
     @classmethod
     def of(cls, description: WindowOperatorDescription) -> AlignedWindows:
-        """The windows that ``description`` lays out, which are aligned."""
+        """The windows of ``description``, whose layout has to be aligned."""
         layout = description.layout
         assert isinstance(layout, AlignedLayout)
         return cls(layout.size, layout.slide, layout.offset)
 
     def fit(self, timestamps: Timestamps) -> bool:
-        """Whether 64 bits hold all that is computed for ``timestamps``, of which there are some. Java's sums
-        wrap around near the ends of time, and not at the same steps as these."""
+        """Whether 64 bits hold everything computed from ``timestamps``, which must not be empty.
+        Near the ends of the range Java's sums wrap around, at other steps than these."""
         reach = self.size + self.slide + abs(self.offset)
         lowest, highest = int(timestamps.min()), int(timestamps.max())
         return lowest - reach >= MIN_TIMESTAMP and highest + reach <= MAX_TIMESTAMP
@@ -61,14 +62,14 @@ class AlignedWindows:
     def lastStarts(self, timestamps: Timestamps) -> Timestamps:
         """For each timestamp the latest start of a window at or before it.
 
-        In a gap between windows, that window does not contain the timestamp.
+        If the timestamp is in a gap between windows, that window does not contain it.
         """
         return timestamps - np.mod(timestamps - self.offset, self.slide)
 
     def firstEnds(self, timestamps: Timestamps) -> Timestamps:
         """For each timestamp the earliest end of a window after it.
 
-        In a gap between windows, that window does not contain the timestamp.
+        If the timestamp is in a gap between windows, that window does not contain it.
         """
         return timestamps - np.mod(timestamps - self.offset - self.size, self.slide) + self.slide
 
@@ -110,7 +111,7 @@ class AlignedWindows:
 
     @property
     def panes(self) -> int:
-        """How many panes a window has; 0 if windows do not begin and end with panes."""
+        """How many panes a window has; 0 if the size is no multiple of the slide."""
         return 0 if self.size % self.slide else self.size // self.slide
 
 
@@ -126,11 +127,11 @@ _POSITIONS: Mapping[str, Callable[[Positions, int], Positions]] = {
     "first": first_positions,
     "last": last_positions,
 }
-"""Where the element is that decides in which order parts are combined."""
+"""The position of the element by which the parts to combine are ordered."""
 
 
 class PaneFold:
-    """Folds elements by key and pane, with the function of a window operator."""
+    """Folds elements by key and pane with a window operator's aggregation."""
 
     def __init__(self, windows: AlignedWindows, fold: ColumnFold) -> None:
         self._windows = windows
@@ -138,8 +139,9 @@ class PaneFold:
 
     @classmethod
     def before(cls, description: WindowOperatorDescription) -> PaneFold | None:
-        """The fold that may be done before the shuffle to the operator of ``description``, None if elements
-        have to come singly: the operator needs each that is late, or its window lists all."""
+        """The fold to do before the shuffle to the operator of ``description``. None if the
+        operator needs the elements themselves: it re-fires windows or emits late elements, it has
+        no aggregation, or its windows do not consist of panes."""
         if not isinstance(description.layout, AlignedLayout) or description.aggregation is None:
             return None
         if description.allowedLateness or description.lateDataOutputTag is not None:
@@ -148,8 +150,9 @@ class PaneFold:
         return cls(windows, ColumnFold(description.aggregation)) if windows.panes else None
 
     def partials(self, records: Records) -> Records | None:
-        """The partial aggregates of ``records``: an accumulator for each key and pane, with the start of the pane as timestamp
-        and the number of its elements. None if the run cannot be vectorised, or if folding would save little.
+        """The partial aggregates of ``records``: an accumulator for each key and pane, with the
+        start of the pane as its timestamp and the number of elements folded into it. None if the
+        run cannot be vectorised, or if folding would save little.
         """
         windows = self._windows
         values, keys, hashes = records.values, records.keys, records.hashes
@@ -179,7 +182,7 @@ class PaneFold:
         counts = np.bincount(groups, minlength=span * distinct)
         present = np.flatnonzero(counts)
         if span > 1 and order != "any":
-            # Windows of several panes put their rows together in the order in which they are
+            # A window of several panes combines their rows in the order in which they stand here
             positions = _POSITIONS[order](groups, span * distinct)
             present = present[np.argsort(positions[present])]
         numbers = np.zeros(span * distinct, dtype=np.intp)
@@ -200,8 +203,8 @@ class PaneFold:
         )
 
     def joined(self, parts: Sequence[Records]) -> Records | None:
-        """Several results of ``of``, for elements that follow each other, as one run. None if columns cannot
-        represent it."""
+        """Several results of ``partials``, of consecutive runs, combined into one. None if columns
+        cannot represent it."""
         runs = [part.values.batch for part in parts if isinstance(part.values, RowColumns)]
         if any(run.schema != runs[0].schema for run in runs):
             return None
@@ -228,13 +231,13 @@ class PaneFold:
 
 
 def folded_run(keys: pa.Array, folded: pa.RecordBatch) -> RowColumns:
-    """Folded elements: the keys, and the columns of their accumulators."""
+    """A folded run: the keys, and the columns of their accumulators."""
     schema = folded_schema(keys.type, folded.schema)
     return RowColumns(pa.RecordBatch.from_arrays([keys, *folded.columns], schema=schema))
 
 
 def folded_schema(key: pa.DataType, folded: pa.Schema) -> pa.Schema:
-    """The columns of a folded run: the key, and those of the accumulators."""
+    """The schema of a folded run: the key, then the columns of the accumulators."""
     fields = [(field.name, field.type) for field in folded]
     return pa.schema([(KEY, key), *fields], metadata=folded.metadata)
 
@@ -242,8 +245,8 @@ def folded_schema(key: pa.DataType, folded: pa.Schema) -> pa.Schema:
 def combined_run(
     fold: ColumnFold, run: pa.RecordBatch, keys: pa.Array, groups: Positions
 ) -> RowColumns | None:
-    """A folded run with its rows combined by group; ``keys`` are the keys of the groups. None if columns cannot
-    represent it."""
+    """A folded run with its rows combined by group; ``keys`` are the keys of the groups. None if
+    columns cannot represent it."""
     combined = fold.combine(accumulators_of(run), groups, len(keys))
     return None if combined is None else folded_run(keys, combined)
 

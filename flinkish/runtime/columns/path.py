@@ -1,4 +1,4 @@
-"""``ColumnPath``: how runs of columns go through an operator at once, beside the operator, which takes elements one by
+"""``ColumnPath``: the vectorised path of an operator that otherwise processes elements one by
 one."""
 
 from __future__ import annotations
@@ -10,23 +10,24 @@ from flinkish.runtime.records.records import Records
 
 
 class ColumnPath(ABC):
-    """Does for a whole run what an operator does for each of its elements.
+    """Does for a whole run what an operator does for each element of it.
 
-    A path that cannot take a run leaves its elements to the operator, and keeps the state of earlier ones where the
-    operator finds it.
+    If a path cannot process a run, the operator processes its elements one by one, and finds the
+    state of earlier elements where it would have stored it itself.
     """
 
     @abstractmethod
     def process(self, records: Records) -> bool:
-        """Process the run and emit its results. False, and nothing done, if the operator has to take its elements one
-        by one."""
+        """Process the run and emit its results. False, with nothing done, if the operator has to
+        process the elements one by one."""
 
 
 class WithColumns(OneInputOperator):
-    """The first base of an operator that asks a path before it takes the elements of a run one by one."""
+    """First base class of an operator that tries its column path before it processes elements
+    singly."""
 
     path: ColumnPath | None = None
-    """None: there is none for this function."""
+    """None if this function has no path."""
 
     def processRecords(self, records: Records) -> None:
         if self.path is not None and self.path.process(records):

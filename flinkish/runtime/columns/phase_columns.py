@@ -1,4 +1,5 @@
-"""``PhasePath`` takes a run through a keyed process function at once, in phases. Elements of keys that columns cannot tell about are called, each in its place among the others."""
+"""``PhasePath`` runs a keyed process function over a run at once, in phases. For elements whose
+keys columns cannot represent it calls the function, each in its place among the others."""
 
 from __future__ import annotations
 
@@ -23,20 +24,21 @@ from flinkish.runtime.state.table_states import TableListState, TableMapState, T
 
 
 class TableStates:
-    """The states of a function, in tables."""
+    """A function's states, which are kept in tables."""
 
     def check(self, state: State) -> None:
-        """Raises Refusal if it is more than a value, a list or a map."""
+        """Raises Refusal unless ``state`` is a plain value, list or map state."""
         if type(state) not in (TableValueState, TableListState, TableMapState):
             raise Refusal("uses a state whose values expire, or which reduces")
 
     def default(self, state: ValueState[Any]) -> Any:
-        """The default value."""
+        """The default value of ``state``."""
         assert isinstance(state, TableValueState)
         return state.default
 
     def stored(self, state: State, keys: Keys) -> list[Any]:
-        """What is under each key."""
+        """What ``state`` holds for each key: its value, or ``SOMETHING`` if a list or map is not
+        empty."""
         if isinstance(state, TableMapState):
             return [None if empty else SOMETHING for empty in state.areEmpty(keys.values)]
         assert isinstance(state, (TableValueState, TableListState))
@@ -47,7 +49,7 @@ class TableStates:
 
 
 class PhasePath(ColumnPath):
-    """One input of an operator, whose elements ``function`` processes."""
+    """The path of one input of an operator; ``function`` processes the elements of that input."""
 
     def __init__(self, operator: OnTimerOperator, function: Callable[..., Any]) -> None:
         self.fold = PhaseFold(function, TableStates())
@@ -121,8 +123,8 @@ class PhasePath(ColumnPath):
     def _called(
         self, phased: Phased, records: Records, values: RowColumns, effects: _Effects
     ) -> tuple[list[int], list[Any], list[int]]:
-        """Call the function for the elements that columns cannot tell about: the positions of those that emit
-        something, what they emit, and its timestamps."""
+        """Call the function for the elements that cannot be vectorised. Returns, for each result,
+        the position of its element, the result, and its timestamp."""
         operator, function = self._operator, self.fold.function
         backend, context, collector = operator.backend, operator.context, operator.collector
         keys = records.keys
@@ -153,7 +155,8 @@ class PhasePath(ColumnPath):
 
 
 class _Effects:
-    """What a run does to states and timers, done up to one element after the other."""
+    """The writes to states and the timers of the vectorised elements of a run, applied step by
+    step."""
 
     def __init__(self, phased: Phased, operator: OnTimerOperator, distinct: Sequence[Any]) -> None:
         self._writes = [_StateWrites(writes, distinct) for writes in phased.writes]
@@ -163,7 +166,7 @@ class _Effects:
         self._distinct = distinct
 
     def until(self, place: int | None) -> None:
-        """Do what the elements before ``place`` do that columns tell about; None: all."""
+        """Apply the effects of the vectorised elements before ``place``; None: of all."""
         for writes in self._writes:
             writes.until(place)
         backend, register = self._operator.backend, self._operator.timers.registerEventTimeTimer
@@ -176,7 +179,7 @@ class _Effects:
 
 
 class _StateWrites:
-    """What is left to be written to a state."""
+    """The pending writes to a state."""
 
     def __init__(self, writes: Writes, distinct: Sequence[Any]) -> None:
         self._writes = writes
@@ -184,7 +187,7 @@ class _StateWrites:
         self._done = 0
 
     def until(self, place: int | None) -> None:
-        """Write what the elements before ``place`` write; None: all."""
+        """Apply the writes of the elements before ``place``; None: of all."""
         begin, values = self._done, self._writes.values
         if begin == len(values):
             return
@@ -196,10 +199,10 @@ class _StateWrites:
 
 
 class PhaseCheck(KeyCheck[PhaseFold]):
-    """Checks a function that runs in phases."""
+    """Checks a function that is run in phases."""
 
     def difference(self, operator: OnTimerOperator, distinct: Sequence[Any]) -> str | None:
-        """What differs, None if nothing does, or if columns do not tell."""
+        """What differs; None if nothing does, or if columns cannot represent the key."""
         key, backend = distinct[self.group], operator.backend
         phased = self.fold.processed(self.part, self.watermark, Keys([key], None))
         if phased is None or len(phased.called):
@@ -210,7 +213,7 @@ class PhaseCheck(KeyCheck[PhaseFold]):
         for writes in phased.writes:
             number = values.index(writes.state)  # type: ignore[arg-type]
             if None in writes.values and before[number] is not None:
-                return None  # to clear and set it again would change the order of its keys
+                return None  # clearing and setting the state again would change the order of keys
             after[number] = writes.values[-1]
         results, emitting = phased.emitted
         rows = [] if results is None else results.rows()

@@ -1,5 +1,5 @@
-"""``ProcessCheck``: calls a keyed process function for the elements of a key, and compares what it does with what its
-columns do."""
+"""``ProcessCheck``: calls a keyed process function for some elements of a key, and compares the
+effects with those computed over columns."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.table_states import TableValueState
 
 MOST_ELEMENTS = 16
-"""So many elements of a key are called."""
+"""How many elements of a key the function is called for, besides those picked by ``chosen``."""
 
 
 Before: TypeAlias = Sequence[tuple[TableValueState, Any]]
-"""States, and the value that each has."""
+"""States, each with its value before the check."""
 
 
 class Checked(Protocol):
-    """A function over columns that is checked."""
+    """A vectorised function that can be checked."""
 
     @property
     def function(self) -> Callable[..., Any]: ...
@@ -39,8 +39,9 @@ F = TypeVar("F", bound=Checked)
 
 
 class KeyCheck(Generic[F]):
-    """For one key of a run. Of a key with many elements a few are processed for themselves, over columns and one by
-    one. The states of the key are as before when the check is done."""
+    """A check for one key of a run: its elements, or a few of them if it has many, are processed
+    apart from the run, over columns and one by one. Afterwards the states of the key are as
+    before."""
 
     def __init__(self, fold: F, run: KeyedRun, watermark: int) -> None:
         self.fold = fold
@@ -60,8 +61,9 @@ class KeyCheck(Generic[F]):
     def differenceOf(
         self, columns: Any, backend: KeyedStateBackend, key: Any, before: Before
     ) -> str | None:
-        """What the function does else than ``columns``: the states after the elements, what is emitted for each, and
-        the timers. ``before``: the states, and what they hold."""
+        """How the called function differs from ``columns``: the states after the elements, the
+        results with the elements' numbers, and the timers. ``before``: the states and their
+        values."""
 
         def called(_: int) -> Any:
             backend.currentKey = key
@@ -95,10 +97,10 @@ class KeyCheck(Generic[F]):
 
 
 class ProcessCheck(KeyCheck[ProcessFold]):
-    """Checks a function that folds."""
+    """Checks a function that is run as a fold."""
 
     def difference(self, backend: KeyedStateBackend, distinct: Sequence[Any]) -> str | None:
-        """What differs, None if nothing does."""
+        """What differs; None if nothing does."""
         key = distinct[self.group]
         states: list[TableValueState] = []
 
@@ -122,7 +124,7 @@ class ProcessCheck(KeyCheck[ProcessFold]):
 
 
 class CalledContext:
-    """The context of an element whose function is called to check its columns, and its timer service."""
+    """The context, and the timer service, of a function that is called for a check."""
 
     def __init__(self, key: Any, timestamp: int, watermark: int, timers: list[int]) -> None:
         self._key = key

@@ -1,4 +1,4 @@
-"""The path of keyed process functions: ``ProcessColumns`` takes a run through the function at once, with its state."""
+"""``ProcessColumns``: a keyed process function over a run at once, with its state."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.table_states import TableValueState
 
 LEAST_ELEMENTS = 1 << 10
-"""Fewer are processed one by one, which takes less time."""
+"""Smaller runs are processed element by element, which is faster."""
 
 
 class ProcessColumns:
-    """Does for a whole run what ``processElement`` does for each element, where that can be told from columns."""
+    """Does for a whole run what ``processElement`` does for each element, if that can be
+    vectorised."""
 
     def __init__(
         self,
@@ -35,20 +36,20 @@ class ProcessColumns:
         timers: TimerService,
         named: object = None,
     ) -> None:
-        """``named``: the function of the user, if that is another."""
+        """``named``: the user's function, if ``function`` is a wrapper."""
         self._fold = ProcessFold(function, _default_of, named)
         self._backend = backend
         self._timers = timers
 
     @property
     def refused(self) -> bool:
-        """Whether the function cannot be followed as a fold of each key."""
+        """Whether the function cannot be traced as a fold by key."""
         return self._fold.refused
 
     def _checked(
         self, processed: Processed, run: KeyedRun, distinct: Sequence[Any]
     ) -> Processed | None:
-        """``processed``, None if the function gives something else for one of the keys."""
+        """``processed``; None if a check of one key finds a difference."""
         difference = ProcessCheck(self._fold, run, self._timers.currentWatermark()).difference(
             self._backend, distinct
         )
@@ -58,8 +59,8 @@ class ProcessColumns:
         return None
 
     def process(self, records: Records) -> Records | None:
-        """What the function emits for ``records``, with its states and timers changed; None, and nothing changed,
-        if it has to be called for each."""
+        """Run the function over ``records``: update its states, register its timers and return its
+        results. None, with nothing changed, if it has to be called for each element."""
         values, keys = records.values, records.keys
         columns = isinstance(values, RowColumns) and len(values) >= LEAST_ELEMENTS
         if not columns or not isinstance(keys, ColumnKeys):
@@ -100,7 +101,8 @@ class ProcessColumns:
 def by_first(
     encoded: pa.DictionaryArray,
 ) -> tuple[pa.Array, NDArray[np.intp], Sequence[Any]]:
-    """For each key its number, and the distinct ones, in the order in which they come first."""
+    """``encoded``, the number of each element's key, and the distinct keys, numbered in the order
+    of their first occurrence."""
     codes = encoded.indices.to_numpy()
     first = first_positions(codes, len(encoded.dictionary))
     known = np.flatnonzero(first >= 0)
@@ -111,7 +113,7 @@ def by_first(
 
 
 def _default_of(state: ValueState[Any]) -> Any:
-    """The default value of a state. Raises Refusal if it is more than a value of a table."""
+    """The default value of a state. Raises Refusal unless it is a plain value state."""
     if type(state) is not TableValueState:
         raise Refusal("uses a state whose values expire")
     return state.default

@@ -1,5 +1,5 @@
-"""The path of ``reduce`` and of ``sum``, ``min`` and ``max`` of a keyed stream: what there is after each element, for
-a whole run."""
+"""The column path of ``reduce``, ``sum``, ``min`` and ``max`` of a keyed stream: a running result
+for each element of a run."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from flinkish.runtime.state.table_states import TableValueState
 
 
 class RollingReduction:
-    """A keyed reduction as a process function with one state. ``call`` may be the ``reduce`` of one of flinkish's own
-    aggregations, which the tracer knows."""
+    """A keyed reduction as a process function with one state. ``call`` may be the ``reduce`` of a
+    built-in aggregation, which the tracer knows."""
 
     state: ValueState[Any]
 
@@ -39,7 +39,8 @@ class RollingReduction:
 
 
 def rolling_refusal(description: KeyedReduceDescription) -> str | None:
-    """Why the function is called for each element, None if it is not, as far as its input is known."""
+    """Why the function is called for each element; None if it can be traced, as far as known
+    without input."""
     function = description.function
     if isinstance(function, FieldAggregator) and function.method not in ("sum", "min", "max"):
         return "gives the best element so far of each key"
@@ -47,7 +48,7 @@ def rolling_refusal(description: KeyedReduceDescription) -> str | None:
 
 
 class RollingPath(ColumnPath):
-    """The results of a run, and what there is behind it."""
+    """Emits the running results of a run, and keeps the last of each key in state."""
 
     def __init__(self, columns: ProcessColumns, output: Output) -> None:
         self.columns = columns
@@ -61,7 +62,8 @@ class RollingPath(ColumnPath):
 
 
 class ColumnGroupedReduce(WithColumns, StreamGroupedReduceOperator):
-    """``StreamGroupedReduceOperator`` with its path; in BATCH, where only the last of a key is emitted, without."""
+    """``StreamGroupedReduceOperator`` with its path, except in BATCH, where only a key's last
+    result counts."""
 
     def __init__(self, context: OperatorContext, description: KeyedReduceDescription) -> None:
         super().__init__(context, description)

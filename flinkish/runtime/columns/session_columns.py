@@ -1,17 +1,19 @@
-"""``SessionColumns``: open sessions as columns, where the window's function allows it.
+"""``SessionColumns``: open sessions as columns, if the window's function allows it.
 
-The elements of a run, sorted by key and time, make sessions where no gap between two is longer than that of the
-window. These are merged with the open sessions that they touch, and their elements are folded as arrays, with
-no Python object for an element, a key or a session. An open session is a row of a ``KeyedColumnTable``: its key,
-start and end, and the fields of its accumulator.
+The elements of a run, sorted by key and time, form a session as long as no gap between two is
+longer than the window's gap. Each is merged with the open sessions that it touches, and the
+elements are folded as arrays, without a Python object for an element, a key or a session. An open
+session is a row of a ``KeyedColumnTable``: its key, start and end, and the fields of its
+accumulator.
 
-The result has to be the one that ``MergingWindowSet`` comes to element by element. Where an order matters that
-columns do not have, the key is left to the operator, which keeps its sessions one by one from then on:
+The result has to equal that of ``MergingWindowSet``, element by element. If it depends on an order
+that columns do not have, the key is given back to the operator, which keeps its sessions one by one
+from then on:
 
-* a session gets an element that is behind the watermark, so it may be late, or fire at once, or not, depending
-  on what came before it;
-* two sessions become one, and the function's ``merge`` may not do what its ``add`` does with the elements in one
-  go: it cannot be followed, or it keeps a first element or adds floats.
+* A session gets an element behind the watermark. Whether it is late, or fires the session at once,
+  depends on the elements before it.
+* Two sessions merge, and the function's ``merge`` may differ from adding all elements to one
+  accumulator: ``merge`` cannot be traced, or it keeps a first element or adds floats.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ class OpenSession:
 
 
 class OpenSessions:
-    """Rows of open sessions."""
+    """Open sessions, as rows of columns."""
 
     def __init__(self, rows: pa.RecordBatch, fold: ColumnFold) -> None:
         self.rows = rows
@@ -89,7 +91,8 @@ class OpenSessions:
         return OpenSessions(self.rows.filter(pa.array(mask)), self._fold)
 
     def results(self) -> RowColumns | None:
-        """The results of the function as columns; None if it has to be called for each session."""
+        """The function's results as columns; None if the function has to be called for each
+        session."""
         return self._fold.results(self.accumulators)
 
     def singly(self) -> Iterator[OpenSession]:
@@ -107,16 +110,16 @@ class OpenSessions:
 
 @dataclass(frozen=True)
 class Added:
-    """What became of the elements of a run."""
+    """What ``SessionColumns.add`` did with the elements of a run."""
 
     left: Positions
-    """Elements of keys whose sessions are, or are to be, kept one by one."""
+    """Elements that were not added: their keys' sessions are, or are to be, kept one by one."""
     apart: set[Any]
     """Keys whose sessions are to be kept one by one from now on."""
     late: Positions
     """Other elements that were not added: they are late."""
     timers: int
-    """How many more timers there are for sessions."""
+    """By how much the number of timers for sessions grows."""
 
 
 @dataclass(frozen=True)
@@ -124,13 +127,14 @@ class Due:
     """The sessions that a watermark has reached."""
 
     firing: list[OpenSessions]
-    """Those that fire, in their order; of each schema by themselves."""
+    """The sessions that fire, in their order, apart by schema."""
     timers: int
-    """How many timers there were for what has happened."""
+    """How many timers those sessions, and the ones that expired, have used up."""
 
 
 class SessionColumns:
-    """The open sessions of a key group that are columns; sessions end ``gap`` ms after an element."""
+    """The open sessions of a key group that are columns; a session ends ``gap`` ms after its last
+    element."""
 
     def __init__(
         self, table: KeyedColumnTable, fold: ColumnFold, gap: int, allowedLateness: int
@@ -144,7 +148,7 @@ class SessionColumns:
         return len(self._table)
 
     def nextDue(self) -> int | None:
-        """When the first session fires or expires, None if there is none."""
+        """When the first session fires or expires; None if there is none."""
         return self._table.nextDue()
 
     # ------------------------------------------------------------------ elements
@@ -152,8 +156,8 @@ class SessionColumns:
     def add(
         self, records: Records, watermark: int, isApart: Callable[[Any], bool] | None
     ) -> Added | None:
-        """Add the elements of a run. None, and nothing was added, if the run cannot be vectorised. ``isApart`` says
-        whether the sessions of a key are kept one by one; None: no key's are.
+        """Add the elements of a run. None, with nothing added, if the run cannot be vectorised.
+        ``isApart``: whether the sessions of a key are kept one by one; None: no key's are.
         """
         values, keys, hashes = records.values, records.keys, records.hashes
         if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
@@ -202,8 +206,8 @@ class SessionColumns:
         left: Mask,
         watermark: int,
     ) -> int | None:
-        """Add all but the elements that are ``left``. Returns by how much the number of timers grows, None if the
-        run cannot be vectorised."""
+        """Add all elements but those in ``left``. Returns by how much the number of timers grows;
+        None if the run cannot be vectorised."""
         sessions = run.sessions
         if left.any():
             values, sessions = values.kept(~left), sessions[~left]
@@ -238,8 +242,9 @@ class SessionColumns:
     def _begun(
         self, accumulators: pa.RecordBatch, sessions: Codes, count: int
     ) -> tuple[pa.RecordBatch | None, Mask | None]:
-        """For each of ``count`` sessions the accumulator with which it begins, and which have one, of the
-        ``accumulators`` of ``sessions``. None if they cannot be vectorised."""
+        """The accumulators with which ``count`` sessions begin, and a mask of the sessions that
+        have one (None: all). ``accumulators`` are the stored ones, ``sessions`` the session that
+        each is merged into. None, None if they cannot be combined as columns."""
         distinct, groups = np.unique(sessions, return_inverse=True)
         begun: pa.RecordBatch | None = accumulators
         if len(distinct) < len(sessions):
@@ -255,7 +260,7 @@ class SessionColumns:
         return begun.take(pa.array(rows)), None if started.all() else started
 
     def taken(self, keys: Set[Any], hashes: Hashes) -> list[OpenSession]:
-        """The sessions of ``keys``, which have those hashes; they are removed."""
+        """Remove the sessions of ``keys``, which have the hashes ``hashes``, and return them."""
         self._table.open(hashes)
         found: list[OpenSession] = []
         kept = []
@@ -269,7 +274,7 @@ class SessionColumns:
         return found
 
     def takenAll(self) -> list[OpenSession]:
-        """All sessions; they are removed."""
+        """Remove all sessions and return them."""
         self._table.openDue(MAX_TIMESTAMP)
         found = [
             s for batch in self._table.rows() for s in OpenSessions(batch, self._fold).singly()
@@ -280,8 +285,8 @@ class SessionColumns:
     # ------------------------------------------------------------------ time
 
     def due(self, before: int, watermark: int) -> Due | None:
-        """What happens as the watermark advances from ``before``: sessions fire, and what has expired is
-        removed. None if nothing does."""
+        """Advance the watermark from ``before``: return the sessions that fire, and remove those
+        that have expired. None if none does either."""
         next_due = self._table.nextDue()
         if next_due is None or next_due > watermark:
             return None
@@ -309,16 +314,17 @@ class SessionColumns:
         return sum(self._timers(of_batch, watermark) for of_batch in ends)
 
     def _timers(self, ends: Times, watermark: int) -> int:
-        """How many timers ``WindowOperator`` would have for sessions with those ends."""
+        """How many timers ``WindowOperator`` would have for sessions that end at ``ends``."""
         firing = int((ends - 1 > watermark).sum())
         return firing + len(ends) if self._lateness else firing
 
 
 @dataclass(frozen=True)
 class SessionRun:
-    """The sessions that the elements of a run make with one another and with the stored ones.
+    """The sessions that the elements of a run form with one another and with the stored sessions.
 
-    A *code* stands for a key. Sessions of a key that touch are one, as for ``TimeWindow.intersects``.
+    A *code* stands for a key. Sessions of a key that touch are one, as with
+    ``TimeWindow.intersects``.
     """
 
     gap: int
@@ -332,7 +338,7 @@ class SessionRun:
     sessions: Codes
     """The session of each element."""
     sessionsOfStored: Codes
-    """The session of each stored one."""
+    """The session that each stored session is part of."""
     stored: OpenSessions | None
     count: int
     starts: Times
@@ -347,8 +353,8 @@ class SessionRun:
         stored: OpenSessions | None,
         gap: int,
     ) -> SessionRun | None:
-        """The sessions of elements with those timestamps and keys; None if there are so many keys over so
-        long a time that 64 bits cannot number them."""
+        """The sessions of elements with those timestamps and keys; None if the stored keys have
+        another type, or if 64 bits cannot number that many keys over that long a time."""
         distinct, known = encoded.dictionary, 0
         code_of: Codes = np.arange(len(distinct))
         if stored is not None:
@@ -399,8 +405,8 @@ class SessionRun:
         )
 
     def late(self, watermark: int, allowedLateness: int, apart: Mask) -> Mask:
-        """Which elements are late in any order. A key is added to ``apart`` if the order of its elements matters
-        because the watermark has passed a session of one element."""
+        """Which elements are late whatever their order. Adds a key to ``apart`` if the order of its
+        elements matters, because the watermark has passed the end of one element's own session."""
         lasts = self.timestamps + (self.gap - 1)
         behind = lasts <= watermark
         if not behind.any():
@@ -415,12 +421,13 @@ class SessionRun:
         return late_elements
 
     def noteMerges(self, apart: Mask) -> None:
-        """Add the keys to ``apart`` of which two sessions would merge if their elements came one by one."""
+        """Add the keys to ``apart`` that have two sessions to merge if their elements come one by
+        one."""
         before = np.bincount(self.sessionsOfStored, minlength=self.count)
         apart[self.codesOfSessions[before > 1]] = True
         sessions, first, last = self.sessions, self.timestamps, self.timestamps
         if self.stored is not None:
-            # A stored session is as if its elements had come first
+            # The elements of a stored session came before those of the run
             sessions = np.concatenate([self.sessionsOfStored, sessions])
             first = np.concatenate([self.stored.starts, first])
             last = np.concatenate([self.stored.ends - self.gap, last])
@@ -440,8 +447,8 @@ class SessionRun:
 
 
 def _places(codes: Codes, starts: Times, ends: Times, space: int) -> tuple[Times, Times] | None:
-    """``starts`` and ``ends`` on one line, where all of a key come before those of the next, and more than
-    ``space`` lies between. None if 64 bits cannot number it."""
+    """``starts`` and ``ends`` on one line, on which the times of a key lie before those of the next
+    key, more than ``space`` apart. None if 64 bits are not enough."""
     origin = int(starts.min())
     length = int(ends.max()) - origin + space + 1
     if length * (int(codes.max()) + 1) > FARTHEST:
@@ -451,12 +458,13 @@ def _places(codes: Codes, starts: Times, ends: Times, space: int) -> tuple[Times
 
 
 def _begins(new: Mask) -> Codes:
-    """The positions at which something new begins, ``new`` of those after the first."""
+    """The positions at which a group begins: the first, and those where ``new`` is true (it omits
+    the first)."""
     return np.concatenate([np.zeros(1, dtype=np.intp), np.flatnonzero(new) + 1])
 
 
 def _numbered(order: Codes, begins: Codes) -> Codes:
-    """For each of what is in ``order`` how often something new has begun before it."""
+    """The number of the group of each position in ``order``; the groups begin at ``begins``."""
     new = np.zeros(len(order), dtype=np.intp)
     new[begins[1:]] = 1
     numbers = np.empty(len(order), dtype=np.intp)

@@ -1,4 +1,4 @@
-"""The path of sessions: open ones as columns, where the function that folds them only computes."""
+"""The column path of sessions, for functions that can be traced."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from flinkish.runtime.windowing.window_contents import TABLE
 
 
 class _Firing:
-    """Sessions of columns that fire, up to where they have."""
+    """Sessions of columns that are due, of which some have fired."""
 
     def __init__(self, sessions: OpenSessions, function: WindowFunctionPath) -> None:
         self._sessions = sessions
         self._function = function
         self._fired = 0
         self.lasts = sessions.ends - 1
-        """When each fires."""
+        """The timestamp at which each fires."""
 
     def advance(self, until: int) -> tuple[int, int]:
-        """The positions of those that fire next, at or before ``until``."""
+        """The range of positions of the next sessions to fire, at or before ``until``."""
         start = self._fired
         self._fired = int(np.searchsorted(self.lasts, until, side="right"))
         return start, self._fired
 
     @cached_property
     def emitted(self) -> Emitted | None:
-        """What all of them emit; None if functions have to be called for each."""
+        """The results of all these sessions; None if functions have to be called for each."""
         sessions = self._sessions
         results = sessions.results()
         if results is None:
@@ -57,7 +57,8 @@ class _Firing:
         return self._function.process(results, sessions.keys, sessions.starts, sessions.ends)
 
     def records(self, emitted: Emitted, start: int, end: int) -> Records | None:
-        """What those from ``start`` to before ``end`` emit; None if nothing."""
+        """The results of the sessions from ``start`` to before ``end``; None if they emit
+        nothing."""
         first, last = np.searchsorted(emitted.positions, (start, end)).tolist()
         if emitted.results is None or first == last:
             return None
@@ -70,11 +71,11 @@ class _Firing:
 
 
 class ColumnSessionWindows(SessionWindowOperator):
-    """A ``SessionWindowOperator`` that keeps the sessions of a fixed gap as columns, without timers (``SessionColumns``),
-    where their elements are columns and the function only computes.
+    """A ``SessionWindowOperator`` that keeps sessions with a fixed gap as columns, without timers
+    (``SessionColumns``), if their elements are columns and the function can be traced.
 
-    The sessions of a key are in one place: there, or one by one. ``_give_back`` moves them to the operator, for a key
-    whose sessions the columns cannot keep.
+    The sessions of a key are kept either there or one by one. ``_give_back`` moves the sessions of
+    a key that columns cannot represent to the operator.
     """
 
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
@@ -127,7 +128,7 @@ class ColumnSessionWindows(SessionWindowOperator):
             super().processRecords(_at(records, singly))
 
     def _process_columns(self, records: Records) -> Positions | None:
-        """Add elements as columns. Returns the positions of those that are left; None if all are."""
+        """Add elements as columns. Returns the positions of those to add one by one; None: all."""
         columns, gap = self._columns, self._gap
         if columns is None or gap is None or not (self._adds_columns and self.tracesFunctions):
             return None
@@ -155,13 +156,14 @@ class ColumnSessionWindows(SessionWindowOperator):
         return np.sort(np.concatenate([added.left, added.late]))
 
     def _keep_apart(self, keys: Set[Any], hashes: Hashes | None) -> None:
-        """Keep the sessions of ``keys`` one by one from now on; ``hashes`` are theirs, and may be others too."""
+        """Keep the sessions of ``keys`` one by one from now on; ``hashes`` include those of
+        ``keys``."""
         assert self._columns is not None
         assert hashes is not None
         self._give_back(self._columns.taken(keys, hashes))
 
     def _give_back(self, taken: Iterable[OpenSession]) -> None:
-        """Let the operator keep sessions that were columns."""
+        """Give sessions that were columns back to the operator."""
         sessions: dict[Any, list[Any]] = {}
         for session in taken:
             sessions.setdefault(session.key, []).append((session.window, session.accumulator))

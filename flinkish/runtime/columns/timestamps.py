@@ -1,4 +1,4 @@
-"""Timestamps and watermarks of runs that are columns."""
+"""Timestamps and watermarks of runs of columns."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermark_generation import WatermarkGeneration
 
 _SMALLEST_SLICE = 16
-"""Columns of fewer elements cost more than the elements as objects."""
+"""Smaller columns cost more than their elements as objects."""
 
 
 class ColumnGeneration(WatermarkGeneration):
-    """A ``WatermarkGeneration`` whose generator, if it only notes what elements are, does so for a run at once."""
+    """A ``WatermarkGeneration`` that calls ``onEvent`` once for a run if it only updates
+    attributes."""
 
     __slots__ = ("_fold",)
 
@@ -42,12 +43,12 @@ class ColumnGeneration(WatermarkGeneration):
 
     @property
     def notesRuns(self) -> bool:
-        """Whether ``note`` may do anything."""
+        """Whether ``note`` can succeed."""
         return self._fold is not None and self._fold.possible
 
     def note(self, values: Sequence[Any], timestamps: Timestamps) -> bool:
-        """Do what ``onEvent`` would do for each of these elements, if that emits nothing and can be computed
-        of the whole run. False: nothing was done."""
+        """Do what ``onEvent`` would do for each of these elements, if it emits nothing and can be
+        vectorised. False: nothing was done."""
         noted = self._fold is not None and self._fold.note(values, timestamps)
         if noted and self.idleness is not None:
             self.idleness.activity()
@@ -55,8 +56,8 @@ class ColumnGeneration(WatermarkGeneration):
 
 
 class ColumnTimestampsAndWatermarks(TimestampsAndWatermarksOperator):
-    """A ``TimestampsAndWatermarksOperator`` that knows the timestamps of a run of columns without a call for each
-    element, and calls a generator that only updates its attributes once for the run."""
+    """A ``TimestampsAndWatermarksOperator`` that computes the timestamps of a run of columns at
+    once, and calls a generator that only updates its attributes once for the run."""
 
     def __init__(
         self, context: OperatorContext, description: TimestampsAndWatermarksDescription
@@ -86,11 +87,12 @@ class ColumnTimestampsAndWatermarks(TimestampsAndWatermarksOperator):
         return records.timed(column)
 
     def timedAsColumns(self, records: Records) -> Records | None:
-        """A run of columns with its timestamps, if no assigner has to be called for each element."""
+        """A run of columns with its timestamps; None if the assigner has to be called for each
+        element."""
         if not isinstance(records.values, RowColumns) or records.values.nested:
             return None
         if self._columns is not None and self._columns.readsVariables(records.values):
-            return None  # The generator may write them as it sees an element
+            return None  # The generator may write these variables in onEvent
         column = self._timestamp_column(records)
         if column is None:
             return None
@@ -105,7 +107,7 @@ class ColumnTimestampsAndWatermarks(TimestampsAndWatermarksOperator):
             self._emit_in_slices(known, noted)
 
     def _timestamp_column(self, records: Records) -> Timestamps | None:
-        """The timestamps of a run, if they are known without a call of the assigner for each element."""
+        """The timestamps of a run; None if the assigner has to be called for each element."""
         if self._extract is None:
             return records.timestamps
         column = integer_column(records.values, self._field)
@@ -114,7 +116,7 @@ class ColumnTimestampsAndWatermarks(TimestampsAndWatermarksOperator):
         return column
 
     def _emit_in_slices(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
-        """``emitSingly`` for columns, which stay columns between two watermarks."""
+        """``emitSingly`` for columns: elements between two watermarks are emitted as columns."""
         value: Any = None
         with self.userCodeOf(lambda: value), self.emitter.held() as held:
             for held.position, (value, timestamp) in enumerate(
@@ -137,7 +139,7 @@ class ColumnTimestampsAndWatermarks(TimestampsAndWatermarksOperator):
 
 
 class ColumnSourceWatermarks(ColumnTimestampsAndWatermarks, SourceWatermarksOperator):
-    """The same for a source's splits, which are told apart by a column where there is one."""
+    """The same for a source with splits; the split may be a column of the elements."""
 
     def emitOfSplits(
         self, records: Records, found: Splits, splits: Sequence[Split], done: Sequence[bool]
@@ -176,11 +178,11 @@ def _notes_runs(split: Split) -> bool:
 
 
 def _note(own: Records, split: Split) -> bool:
-    """Whether the generator of a split has noted its records, all at once."""
+    """Have the generator of a split note its records at once; whether it did."""
     generation = split.generation
     return isinstance(generation, ColumnGeneration) and generation.note(own.values, own.timestamps)
 
 
 def _tells_apart(kind: pa.DataType) -> bool:
-    """Whether values of ``kind`` are equal in Python exactly if Arrow finds them equal."""
+    """Whether values of ``kind`` are equal in Python exactly if they are in Arrow."""
     return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_boolean(kind))

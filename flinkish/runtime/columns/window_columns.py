@@ -1,13 +1,15 @@
-"""``WindowColumns``: the contents of aligned windows as columns, where the window's function allows it.
+"""``WindowColumns``: the contents of aligned windows as columns, if the window's function allows
+it.
 
-A window gets many elements of many keys. Where they are rows of a table, and the function that folds them only
-computes, their columns are folded as arrays, with no Python object for an element or a key. A window is then a
-list of runs in a ``ColumnTable``. A *folded* run has a row for each key, with the fields of its accumulator as
-columns; a run of *elements* has them as they came, for a window function that reads all of them, or until
-they are folded.
+A window gets many elements of many keys. If they are columns, and the aggregation can be traced,
+the columns are folded as arrays, without a Python object for an element or a key. The window is
+then a list of runs in a ``ColumnTable``. A *folded* run has a row for each key, with the fields of
+its accumulator as columns. A run of *elements* has the elements unchanged, for a window function
+that reads all of them, or until they are folded.
 
-``AlignedWindowOperator`` keeps a window either here or, key by key, in a ``WindowTable``. It moves a window
-there when elements come that columns cannot represent exactly: a sum beyond 64 bits, a null, an object.
+``AlignedWindowOperator`` keeps a window either here or, key by key, in a ``WindowTable``. It moves
+the window to the ``WindowTable`` when elements come that columns cannot represent exactly: a sum
+beyond 64 bits, a null, an object.
 """
 
 from __future__ import annotations
@@ -51,15 +53,17 @@ from flinkish.runtime.records.tagged_columns import tag_of
 from flinkish.runtime.state.backend import ColumnTable, kind_of_run
 
 ELEMENTS_A_RUN = 1 << 16
-"""Runs of elements are joined up to that many, and a longer one is cut."""
+"""Runs of elements are merged up to this size, and longer ones are cut."""
 
 
 _LARGER = 16
-"""Where a window has so many times the rows that came, these are put beside it and folded later."""
+"""If a window has this many times more rows than came, the new rows are kept beside it and folded
+later."""
 
 
 class WindowColumns:
-    """The windows of a key group that are columns. ``fold`` is None for windows that list their elements."""
+    """The windows of a key group that are columns. ``fold`` is None for windows that list their
+    elements."""
 
     def __init__(self, table: ColumnTable, fold: ColumnFold | None) -> None:
         self._table = table
@@ -67,7 +71,7 @@ class WindowColumns:
         self._new: dict[TimeWindow, list[pa.RecordBatch]] = {}
         """The elements that came since the last call of ``settle``."""
         self._waiting: dict[bytes, set[bytes]] = {}
-        """Of which kinds the elements are that wait to be folded to runs of a kind."""
+        """By the kind of folded run: the kinds of the elements that wait to be folded into it."""
         self._arrived: dict[TimeWindow, int] = {}
         """How many tagged elements the windows of ``_new`` have."""
         table.mergeBy(self._fewer)
@@ -80,19 +84,19 @@ class WindowColumns:
         return window in self._new or window in self._table
 
     def size(self, window: TimeWindow) -> int:
-        """How many keys ``window`` has, or more: a key counts in each of its runs."""
+        """An upper bound of the number of keys in ``window``: a key counts once in each run."""
         new: int = sum(run.num_rows for run in self._new.get(window, ()))
         return self._table.size(window) + new
 
     def forget(self) -> None:
-        """Drop what was not settled."""
+        """Drop the elements that are not settled yet."""
         self._new.clear()
         self._arrived.clear()
 
-    # ------------------------------------------------------------------ what comes
+    # ------------------------------------------------------------------ adding
 
     def add(self, window: TimeWindow, values: RowColumns, keys: ColumnKeys) -> None:
-        """Add elements, which count once they are settled."""
+        """Add elements; they are stored once they are settled."""
         run = decoded(values.batch)
         noted = with_shape(pa.schema(run.schema, {KEY_COLUMN: str(keys.column)}), values.shape)
         run = run.replace_schema_metadata(noted.metadata)
@@ -104,16 +108,17 @@ class WindowColumns:
         self._new.setdefault(window, []).append(run)
 
     def takes(self, window: TimeWindow, folded: pa.Schema) -> bool:
-        """Whether a run that was folded to columns of that schema may stand beside what ``window`` has: nothing, or runs of
-        the same kind and elements that fold to it. ``folded`` begins with the key."""
+        """Whether a run of the schema ``folded``, whose first field is the key, may be added to
+        ``window``: it must be empty, or have only runs of that kind and elements that fold into
+        it."""
         if window not in self._table:
             return True
         kind = kind_of_run(folded)
         return self._table.kinds(window) <= {kind, *self._waiting.get(kind, ())}
 
     def addFolded(self, window: TimeWindow, run: RowColumns, distinct: bool) -> bool:
-        """Add elements that were folded by key; ``distinct``: each key has one row. False, and nothing added, if
-        columns cannot hold what the rows of a key become together."""
+        """Add elements that were folded by key; ``distinct``: each key has one row. False, with
+        nothing added, if columns cannot hold the combined rows of a key."""
         batch: pa.RecordBatch | None = decoded(run.batch)
         assert batch is not None
         if not distinct:
@@ -127,7 +132,7 @@ class WindowColumns:
         return list(self._new)
 
     def settle(self, window: TimeWindow) -> bool:
-        """Fold the elements that came. False if columns cannot hold their accumulators."""
+        """Fold the new elements of ``window``. False if columns cannot hold their accumulators."""
         runs = self._new.get(window)
         if runs is None:
             return True
@@ -158,7 +163,7 @@ class WindowColumns:
         return True
 
     def _schema_for(self, elements: pa.RecordBatch) -> pa.Schema | None:
-        """What a run of ``elements`` is folded to, with their key; None if it cannot be."""
+        """The schema of ``elements`` once folded, with their key; None if they cannot be folded."""
         assert self._fold is not None
         schema = self._fold.schemaFor(elements_of(elements))
         return (
@@ -168,23 +173,24 @@ class WindowColumns:
         )
 
     def _may_wait(self, elements: pa.RecordBatch, rows: int) -> bool:
-        """Whether to fold ``elements`` later, as the window has far more ``rows``, and they come out the same then."""
+        """Whether to fold ``elements`` later: the window has far more ``rows``, and the result is
+        the same."""
         assert self._fold is not None
         few = rows > _LARGER * elements.num_rows
         return few and not self._fold.readsValues(elements_of(elements))
 
-    # ------------------------------------------------------------------ what there is
+    # ------------------------------------------------------------------ contents
 
     def folded(self, window: TimeWindow) -> pa.RecordBatch | None:
-        """The settled contents of ``window`` as one folded run; None if they list their elements, or if
-        columns cannot hold their accumulators."""
+        """The settled contents of ``window`` as one folded run; None if there is no aggregation, or
+        if columns cannot hold the accumulators."""
         if self._fold is None:
             return None
         runs = self._table.runs(window)
         return runs[0] if len(runs) == 1 and not are_elements(runs[0]) else self._merged(runs, True)
 
     def results(self, folded: pa.RecordBatch) -> RowColumns | None:
-        """What the function gives for each key, as columns; None if it has to be called."""
+        """The function's result for each key, as columns; None if the function has to be called."""
         assert self._fold is not None
         return self._fold.results(accumulators_of(folded))
 
@@ -196,8 +202,8 @@ class WindowColumns:
         )
 
     def listed(self, window: TimeWindow) -> Iterator[tuple[Any, Any]] | None:
-        """The keys of ``window``, which lists its elements, with the elements of each in their order; None if they
-        have to be kept by key."""
+        """The keys of ``window``, which lists its elements, with each key's elements in their
+        order; None if the window has to be kept by key."""
         runs = self._table.runs(window)
         if are_tagged(runs[0]):
             sides = WindowSides.of(runs)
@@ -205,8 +211,8 @@ class WindowColumns:
         return self._listed(concatenated(runs)) if of_one_kind(runs) else None
 
     def sides(self, window: TimeWindow) -> WindowSides | None:
-        """The settled elements of ``window`` if they are those of two streams, None if not, or if they have to be
-        kept by key."""
+        """The settled elements of ``window`` if they are tagged; None if not, or if the window has
+        to be kept by key."""
         runs = self._table.runs(window)
         return WindowSides.of(runs) if are_tagged(runs[0]) else None
 
@@ -222,7 +228,7 @@ class WindowColumns:
         self._table.remove(window)
 
     def taken(self, window: TimeWindow) -> list[pa.RecordBatch]:
-        """All runs of ``window``, which is removed."""
+        """Remove ``window`` and return all its runs."""
         runs = [*self._table.runs(window), *self._new.get(window, ())]
         self.remove(window)
         return runs
@@ -244,7 +250,8 @@ class WindowColumns:
         return None if merged is None else [merged]
 
     def _merged(self, runs: Sequence[pa.RecordBatch], whole: bool) -> pa.RecordBatch | None:
-        """Runs of accumulators, with elements among them, as one; None if they are to stay apart."""
+        """``runs``, of accumulators and perhaps elements, folded into one; None if they have to
+        stay apart."""
         base, added = (None, runs) if are_elements(runs[0]) else (runs[0], runs[1:])
         if base is not None and not any(map(are_elements, added)):
             return self._combined(runs)
@@ -255,7 +262,8 @@ class WindowColumns:
     def _folded(
         self, elements: pa.RecordBatch, base: pa.RecordBatch | None
     ) -> pa.RecordBatch | None:
-        """The accumulators of ``base`` after adding ``elements``."""
+        """The accumulators of ``base`` after adding ``elements``; None if columns cannot hold
+        them."""
         assert self._fold is not None
         keys = elements.column(key_column(elements))
         if base is None:
@@ -282,7 +290,7 @@ class WindowColumns:
         return both.take(pa.array(rows))
 
     def _combined(self, runs: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
-        """Folded runs as one."""
+        """Folded runs combined into one; None if they are of several kinds."""
         assert self._fold is not None
         if len(runs) == 1:
             return runs[0]
@@ -291,7 +299,7 @@ class WindowColumns:
         return self._joined(concatenated(runs))
 
     def _joined(self, run: pa.RecordBatch) -> pa.RecordBatch | None:
-        """Folded rows as one for each key."""
+        """Folded rows combined into one for each key; None if columns cannot hold the result."""
         assert self._fold is not None
         codes, distinct = grouped(run.column(0))
         combined = combined_run(self._fold, run, distinct, codes)

@@ -1,4 +1,4 @@
-"""The window function behind an aggregation, over the columns of all windows that fire."""
+"""The window function after an aggregation, run over the columns of all windows that fire."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flinkish.runtime.records.rows import RowColumns
 
 
 class WindowFunctionPath:
-    """What ``WindowFunctionRunner`` does for each key and window, for the results of an aggregation at once."""
+    """Does what ``WindowFunctionRunner`` does for each key and window for all of them at once."""
 
     def __init__(self, operator: KeyedOperator, description: WindowOperatorDescription) -> None:
         self._emits_contents = description.call is None
@@ -31,8 +31,8 @@ class WindowFunctionPath:
         starts: NDArray[np.int64],
         ends: NDArray[np.int64],
     ) -> Emitted | None:
-        """What the function emits of ``results`` of the aggregation, one for each key and window. None, and nothing
-        done, if it has to be called for each."""
+        """What the function emits for ``results``, the aggregation's result for each key and
+        window. None, with nothing done, if the function has to be called for each."""
         if self._emits_contents:
             return Emitted(results, np.arange(len(results)))
         return None if self._columns is None else self._columns.results(results, keys, starts, ends)

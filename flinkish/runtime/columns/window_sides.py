@@ -1,4 +1,4 @@
-"""``WindowSides``: what a window of columns has of each of two streams, by key."""
+"""``WindowSides``: the elements of both streams of a join in a window of columns, by key."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ Positions = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Side:
-    """The elements of one stream, those of a key together and in their order. The key of the number ``k`` has those
-    from ``bounds[k]`` to before ``bounds[k + 1]``. ``elements`` are None if there are none."""
+    """The elements of one stream, grouped by key, each group in its order. Key number ``k`` has the
+    elements from ``bounds[k]`` to before ``bounds[k + 1]``. ``elements`` is None if there are
+    none."""
 
     elements: RowColumns | None
     bounds: Positions
 
     @classmethod
     def of(cls, runs: Sequence[pa.RecordBatch], codes: Positions, keys: int) -> Self:
-        """The elements of ``runs``, whose keys have the numbers ``codes``, below ``keys``."""
+        """The elements of ``runs``, whose keys have the numbers ``codes``, all below ``keys``."""
         bounds = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=keys))])
         if not runs:
             return cls(None, bounds)
@@ -65,7 +66,8 @@ class Side:
 
 @dataclass(frozen=True)
 class WindowSides:
-    """The distinct ``keys`` of a window in the order in which they came first, and the elements of both streams."""
+    """The distinct ``keys`` of a window in the order in which they came first, and the elements of
+    both streams."""
 
     keys: pa.Array
     one: Side
@@ -73,8 +75,8 @@ class WindowSides:
 
     @classmethod
     def of(cls, runs: Sequence[pa.RecordBatch]) -> Self | None:
-        """What is in runs of tagged elements; None if the elements of one side are of several kinds, or Arrow cannot
-        tell which keys are equal."""
+        """The contents of runs of tagged elements; None if the elements of one side are of several
+        kinds, or if Arrow cannot tell which keys are equal."""
         sides = by_tag(runs)
         ordered = [*sides.get(1, ()), *sides.get(2, ())]
         keys = _as_one([run.column(key_column(run)) for run in ordered])
@@ -101,8 +103,9 @@ class WindowSides:
         return zip(python_values(self.keys), map(Sides, *parts))
 
     def pairs(self) -> Iterator[SidePairs]:
-        """All pairs of elements of one key, in the order of the keys; for each element of the first stream those of
-        the second. Some at a time."""
+        """All pairs of elements with the same key, in the order of the keys, then of the first
+        stream's elements, then of the second's; at most ``PAIRS_AT_ONCE`` at a time, or one
+        element's pairs."""
         if self.one.elements is None or self.two.elements is None:
             return
         keys = np.repeat(np.arange(len(self.keys)), self.one.counts)
@@ -119,15 +122,15 @@ class WindowSides:
 
 @dataclass(frozen=True)
 class SidePairs:
-    """The pairs of some elements of the first stream, those from ``start`` on, whose keys have the numbers
-    ``codes``."""
+    """The pairs of some consecutive elements of the first stream, from ``start`` on; ``codes``: the
+    numbers of their keys."""
 
     sides: WindowSides
     start: int
     codes: Positions
 
     def columns(self) -> tuple[RowColumns, Positions, RowColumns, Positions]:
-        """The elements of both streams, and the positions among them of those of each pair."""
+        """The elements of each stream, each with the positions of the elements of the pairs."""
         one, two = self.sides.one.elements, self.sides.two.elements
         assert one is not None
         assert two is not None
@@ -137,7 +140,7 @@ class SidePairs:
         return one, firsts, two, np.repeat(self.sides.two.bounds[self.codes], counts) + within
 
     def listed(self) -> Iterator[tuple[Any, Sides]]:
-        """The keys with the objects of both sides that make these pairs."""
+        """The keys with the objects of both sides that form these pairs."""
         changes = np.flatnonzero(np.diff(self.codes)) + 1
         own = np.concatenate([[0], changes, [len(self.codes)]]) + self.start
         codes = self.codes[np.concatenate([[0], changes])]
@@ -150,7 +153,7 @@ class SidePairs:
 
 
 def _as_one(keys: Sequence[pa.Array]) -> pa.Array | None:
-    """All ``keys`` in one column; None if Python may find some of them equal that Arrow does not."""
+    """All ``keys`` in one column; None if Arrow may distinguish keys that are equal in Python."""
     kinds = {column.type for column in keys}
     if len(kinds) > 1:
         if not all(map(pa.types.is_integer, kinds)) or pa.uint64() in kinds:

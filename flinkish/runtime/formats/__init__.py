@@ -1,5 +1,5 @@
-"""Reads files of a format in the worker, strictly: what does not fit has a file, a line and a
-reason. And how elements are written as lines.
+"""Reads files in the worker, strictly: a record that does not fit has a file, a line and a reason.
+Also writes elements as lines.
 
 It may import ``records`` of ``runtime``, and ``api``.
 """

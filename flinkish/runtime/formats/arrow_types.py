@@ -25,13 +25,13 @@ _BASIC = {
     "timestamp": pa.timestamp("us", "UTC"),
     "timestamp_ntz": pa.timestamp("us"),
 }
-"""By the names of types in DDL."""
+"""Arrow's types by the names of types in DDL."""
 
 
 def arrow_schema(schema: ColumnType) -> pa.Schema:
-    """The columns of ``schema`` as Arrow has them.
+    """``schema`` as a schema of Arrow.
 
-    Raises NotSupportedError for a type that values cannot be written in.
+    Raises NotSupportedError for a type that elements cannot be written in.
     """
     return pa.schema(_fields(schema))
 

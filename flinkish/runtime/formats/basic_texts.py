@@ -1,5 +1,5 @@
-"""Values without parts as the texts that CSV and JSON have for them: Java's forms, as Spark's writers have
-them, but with all digits of a time and of a decimal number."""
+"""Texts for values without parts, in CSV and JSON. They have Java's forms, as from Spark's writers,
+but with all digits of a time and of a decimal number."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ import pyarrow as pa
 
 
 def double_text(value: float) -> str:
-    """A number as Java writes it."""
+    """A number of 64 bits as Java writes it."""
     plain = value == 0 or 1e-3 <= abs(value) < 1e7
     return float.__repr__(value) if plain else _scientific(value, float.__repr__)
 
 
 def float_text(value: Any) -> str:
-    """A number of 32 bits, with the fewest digits that tell it from its neighbours."""
+    """A number of 32 bits, with the fewest digits that distinguish it from its neighbours."""
     number = np.float32(value)
     plain = number == 0 or 1e-3 <= abs(number) < 1e7
     return str(number) if plain else _scientific(number, str)
 
 
 def timestamp_text(value: datetime.datetime, zone: datetime.tzinfo = datetime.UTC) -> str:
-    """A time, in ``zone`` if it has one, to the millisecond or, where it has more digits, the microsecond."""
+    """A time to the millisecond or, if it has more digits, to the microsecond. A time with a zone
+    is given in ``zone``."""
     value = value if value.tzinfo is None else value.astimezone(zone)
     text = value.isoformat(timespec="microseconds" if value.microsecond % 1000 else "milliseconds")
     return f"{text[:-6]}Z" if text.endswith("+00:00") else text
 
 
 def duration_text(value: datetime.timedelta) -> str:
-    """A length of time as SQL has it."""
+    """A length of time as an interval of SQL."""
     sign = "-" if value < datetime.timedelta() else ""
     length = abs(value)
     minutes, seconds = divmod(length.seconds, 60)
@@ -55,7 +56,7 @@ def decimal_text(value: Decimal) -> str:
 
 
 def basic_texts(column: pa.Array) -> pa.Array:
-    """A column of values without parts as texts, null where it is null."""
+    """The texts of a column of values without parts, null for null."""
     kind = column.type
     if pa.types.is_string(kind):
         return column
@@ -66,7 +67,7 @@ def basic_texts(column: pa.Array) -> pa.Array:
 
 
 def each(column: pa.Array, written: Callable[[Any], str]) -> pa.Array:
-    """``written(value)`` for each value, null for nulls."""
+    """``written(value)`` for each value of ``column``, null for null."""
     texts = [None if value is None else written(value) for value in column.to_pylist()]
     return pa.array(texts, pa.string())
 

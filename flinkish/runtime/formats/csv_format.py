@@ -1,7 +1,9 @@
-"""CSV by RFC 4180. Arrow parses whole blocks; values that it would accept too easily are checked.
+"""Reads CSV by RFC 4180. Arrow parses whole blocks, and values that it would wrongly accept are
+checked.
 
-Three steps, from the quickest: Arrow reads the values; Arrow takes the fields apart and the values are
-checked a column at a time; each line by itself, to name the one that does not fit.
+There are three ways, from the fastest to the slowest: Arrow reads the values; Arrow separates the
+fields, and the values are read column by column; each line is read by itself, to name those that do
+not fit.
 """
 
 from __future__ import annotations
@@ -39,8 +41,8 @@ _TEXT = StringType("string", pa.string())
 
 @dataclass(frozen=True)
 class CsvFormat(RowsOfLines):
-    """Files of CSV in UTF-8, a row a line. ``null`` is what stands for no value, as an empty field
-    does."""
+    """CSV files in UTF-8, with one row in each record. The text ``null`` stands for no value, as an
+    empty field does."""
 
     names: tuple[str, ...]
     types: tuple[ValueType, ...]
@@ -50,7 +52,7 @@ class CsvFormat(RowsOfLines):
     null: str = ""
     header: bool = False
     byName: bool = True
-    """Whether the names in the header tell which column is which."""
+    """Whether columns are found by the names in the header."""
 
     def read(self, split: FileSplit) -> Iterator[ReadResult]:
         inOrder = self._inOrderOf(split.path, split.size) if self.header else self
@@ -77,7 +79,8 @@ class CsvFormat(RowsOfLines):
         if long:
             records = [line.raw for line in block.lines() if line.raw.strip(self._blanks)]
             text, lines = b"\n".join(records), len(records)
-        # Where a line of blanks is a row for Arrow. Other blank lines it leaves out, but counts none.
+        # Here Arrow would read a line of blanks as a row. Otherwise a blank line makes the first
+        # way fail
         elif len(self.names) == 1 or self.separator <= " ":
             text, lines = self._without_blank_lines(text)
         if not self._is_regular(text):
@@ -106,8 +109,8 @@ class CsvFormat(RowsOfLines):
     # ------------------------------------------------------------------ a block
 
     def _is_regular(self, text: bytes) -> bool:
-        """Whether the quotes in ``text`` are those of quoted fields, so that there is but one way to
-        take it apart."""
+        """Whether all quotes in ``text`` enclose fields, so that there is only one way to separate
+        them."""
         quote = self.quote.encode()
         if quote not in text:
             return True
@@ -116,10 +119,10 @@ class CsvFormat(RowsOfLines):
         return self._quotes.regular(text) is not None
 
     def _needs_checks(self, text: bytes) -> bool:
-        """Whether Arrow may take a field for a number that is none: it skips blanks around it, and
-        reads hexadecimal."""
+        """Whether Arrow may read a number from a field that is not one: it ignores blanks around a
+        number, and reads hexadecimal numbers."""
         blank = b" " in text or (self.separator != "\t" and b"\t" in text)
-        # A search for one byte is many times quicker than for two.
+        # A search for one byte is many times faster than for two
         return blank or (b"x" in text and b"0x" in text) or (b"X" in text and b"0X" in text)
 
     def _parsed(self, text: bytes, lines: int, checked: bool) -> pa.RecordBatch | None:
@@ -183,7 +186,7 @@ class CsvFormat(RowsOfLines):
             raise NotOfType(f"the column {shown(name)}: {misfit}") from None
 
     def _fields(self, line: str) -> list[str | None]:
-        """The fields of a line; None for an empty one without quotes."""
+        """The fields of a line; None for an empty field without quotes."""
         if self.quote not in line:
             return [field or None for field in line.split(self.separator)]
         fields: list[str | None] = []
@@ -236,7 +239,7 @@ class CsvFormat(RowsOfLines):
 
     @cached_property
     def _blanks(self) -> bytes:
-        """Lines that have nothing else are no rows."""
+        """The blank characters: a line that contains only these is no row."""
         return bytes(range(33)).replace(self.separator.encode(), b"")
 
     @cached_property
@@ -244,21 +247,23 @@ class CsvFormat(RowsOfLines):
         return re.compile(rb"\n[%b]*(?=\n|\Z)" % re.escape(self._blanks))
 
     def _without_blank_lines(self, text: bytes) -> tuple[bytes, int]:
-        """``text`` without blank lines, and how many there still are."""
+        """``text`` without blank lines, and how many lines it still has."""
         text = self._blank_lines.sub(b"", b"\n" + text)[1:]
         return text, text.count(b"\n") + (text != b"")
 
     def _withoutHeader(self, block: RecordBlock) -> RecordBlock | None:
-        """``block`` behind its first line that is not blank, None if there is none."""
+        """``block`` without the header, its first line that is not blank; None if it has no such
+        line."""
         for line in block.lines():
             if line.raw.strip(self._blanks):
                 return block.between(line.offset, block.offset + len(block.data))
         return None
 
     def _inOrderOf(self, path: str, size: int) -> CsvFormat:
-        """The format with the columns in the order in which the header of a file names them.
+        """The format with the columns in the order of the header of a file.
 
-        Raises MalformedRecordError if it does not name them all."""
+        Raises MalformedRecordError if the header does not name each column once.
+        """
         if not self.byName:
             return self
         raw: bytes | None = None
@@ -286,7 +291,7 @@ class CsvFormat(RowsOfLines):
         if names == list(self.names):
             return self
         kinds = dict(zip(self.names, self.types))
-        # What the schema leaves out is read as text, and left out behind that
+        # Columns that the schema does not have are read as text, and left out afterwards
         unique = [name if name in kinds else f"\0{place}" for place, name in enumerate(names)]
         types = [kinds.get(name, _TEXT) for name in names]
         return replace(self, names=tuple(unique), types=tuple(types), header=False)
@@ -303,5 +308,5 @@ class CsvFormat(RowsOfLines):
 
 
 def _has_non_finite(values: pa.Array, kind: ValueType) -> bool:
-    # Arrow reads nan and inf in letters of any case.
+    # Arrow reads nan and inf in letters of any case
     return isinstance(kind, FloatType) and not pc.all(pc.is_finite(values), min_count=0).as_py()

@@ -1,5 +1,8 @@
-"""Elements as lines of CSV, by RFC 4180: a text that is empty, begins or ends with a blank, or holds a
-separator, a quote or a line break is in quotes, and a quote in it is doubled. Nothing at all is no value."""
+"""Writes elements as lines of CSV, by RFC 4180.
+
+A text that is empty, begins or ends with a blank, or contains a separator, a quote or a line break
+is put in quotes, and quotes in it are doubled. An empty field without quotes is no value (None).
+"""
 
 from __future__ import annotations
 
@@ -33,23 +36,25 @@ from flinkish.runtime.formats.basic_texts import (
 
 @dataclass(frozen=True)
 class CsvLines:
-    """Makes lines of elements or of columns, whose fields are between ``separator``."""
+    """Converts elements or columns to lines, with ``separator`` between the fields."""
 
     separator: str = ","
 
     def header(self, names: Sequence[str]) -> str:
-        """The line of names."""
+        """The line with the names of the columns."""
         return self.separator.join(map(self._text, names))
 
     def ofElement(self, value: Any) -> str:
-        """An element whose columns are not known. Raises UnfitElementError for what CSV has no form for."""
+        """The line of an element whose columns are not known. Raises UnfitElementError if CSV has
+        no form for it."""
         cells = [self._cell(name, field) for name, field in _fields(value)]
         if cells == [""]:
             raise self._alone(value)
         return self.separator.join(cells)
 
     def ofColumns(self, batch: pa.RecordBatch) -> pa.Array:
-        """The rows of ``batch``. Raises UnfitElementError for one that CSV cannot tell from none."""
+        """The lines of the rows of ``batch``. Raises UnfitElementError for a row whose line would
+        be empty."""
         cells = [self._cells(column) for column in batch.columns]
         if len(cells) == 1 and cells[0].null_count:
             raise self._alone(None, batch.schema.names[0])
@@ -58,7 +63,7 @@ class CsvLines:
         )
 
     def _cells(self, column: pa.Array) -> pa.Array:
-        """A column as texts in quotes where they must be, null where it is null."""
+        """The texts of a column, in quotes where needed, null for null."""
         texts = basic_texts(column)
         plain = not pc.any(pc.match_substring_regex(texts, self._not_plain)).as_py()
         return texts if plain else each(texts, self._text)
@@ -83,8 +88,8 @@ class CsvLines:
 
     @cached_property
     def _not_plain(self) -> str:
-        """Finds the texts that are not written as they are. A byte order mark would not be read at the
-        beginning of a file."""
+        """Matches the texts that must be in quotes. A byte order mark is one: at the beginning of a
+        file it would not be read."""
         return rf'["\r\n{re.escape(self.separator)}]|\A[\x00-\x20\x{{feff}}]|[\x00-\x20]\z|\A\z'
 
     @cached_property
@@ -94,9 +99,9 @@ class CsvLines:
 
     def _alone(self, value: Any, name: str = "value") -> UnfitElementError:
         return UnfitElementError(
-            f"the element {shown(value)} has nothing but the column {name!r}, which is None, and a line"
-            " with nothing in it is no row of CSV. Filter such elements, write a second column, or write"
-            " JSON or Parquet."
+            f"the element {shown(value)} has only the column {name!r}, which is None, and an empty"
+            " line is not a row of CSV. Filter such elements, write a second column, or write JSON"
+            " or Parquet."
         )
 
 
@@ -111,7 +116,7 @@ def check_csv(schema: pa.Schema, sink: str) -> None:
 
 
 def _fields(value: Any) -> Iterator[tuple[str, Any]]:
-    """The fields of an element, each with its name or number."""
+    """The fields of an element, each with its name or its position."""
     if hasattr(value, "_fields"):
         return zip(value._fields, value)
     if isinstance(value, (tuple, list)):

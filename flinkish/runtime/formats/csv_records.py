@@ -1,7 +1,8 @@
-"""Where records of CSV begin: a quoted text may hold line breaks, so a line is not always a record.
+"""Finds where records of CSV begin: a quoted text may contain line breaks, so a line is not always
+a record.
 
-A quote opens a text only at the beginning of a field. Of a text that is never closed, the first line is a
-record by itself, and does not fit.
+A quote opens a text only at the beginning of a field. If a text is never closed, its first line
+counts as a record, which does not fit.
 """
 
 from __future__ import annotations
@@ -21,32 +22,34 @@ from flinkish.runtime.formats.files import chunks, decompressed_chunks, opened
 from flinkish.runtime.formats.lines import NEWLINE, Line, LineBlock, blocks_of_lines
 
 LONGEST_RECORD = 1 << 26
-"""A quoted text that is not closed within so many bytes counts as never closed."""
+"""A quoted text that is not closed within this many bytes counts as never closed."""
 
 _RETURN = np.uint8(ord("\r"))
 
 
 class LineEnds(NamedTuple):
-    """The positions behind the ends of lines in a text: of those that end a record, and how many lines end
-    within a quoted text; and where a record begins whose quoted text is not closed, None if there is none."""
+    """The ends of lines in a text, each as the position after it."""
 
     ofRecords: NDArray[np.intp]
+    """The ends of lines that end a record."""
     within: int
+    """How many lines end within a quoted text."""
     unclosed: int | None
+    """Where the record begins whose quoted text is not closed; None if there is none."""
 
 
 @dataclass(frozen=True)
 class CsvQuotes:
-    """How texts are quoted: by ``quote`` at the beginning of a field, until a ``quote`` that neither is
-    doubled nor has the ``escape`` before it."""
+    """How texts are quoted: from a ``quote`` at the beginning of a field to a ``quote`` that is not
+    doubled and has no ``escape`` before it."""
 
     separator: bytes
     quote: bytes
     escape: bytes
 
     def regular(self, data: bytes) -> NDArray[np.intp] | None:
-        """The positions of all quotes in ``data``, if every other one surely opens a text and the one behind
-        it closes that; None if that is not sure."""
+        """The positions of all quotes in ``data``, if they certainly open and close texts by turns;
+        None if that is not certain."""
         if self.escape != self.quote and self.escape in data:
             return None
         text = np.frombuffer(data, np.uint8)
@@ -64,7 +67,7 @@ class CsvQuotes:
         return quotes if bool(opens.all() and closes.all()) else None
 
     def lineEnds(self, data: bytes) -> LineEnds:
-        """The ends of lines in ``data``, which begins with a record."""
+        """The ends of lines in ``data``, which begins at the beginning of a record."""
         text = np.frombuffer(data, np.uint8)
         ends = np.flatnonzero(text == NEWLINE) + 1
         if b"\r" in data:
@@ -90,7 +93,7 @@ class CsvQuotes:
 
     @cached_property
     def _quoted(self) -> re.Pattern[bytes]:
-        """Finds quoted texts; the group is empty where one is not closed."""
+        """Matches quoted texts. The group is empty if the text is not closed."""
         border, quote, escape = map(re.escape, (self.separator + b"\r\n", self.quote, self.escape))
         if quote == escape:
             body = rb"[^%b]*(?:%b%b[^%b]*)*" % (quote, quote, quote, quote)
@@ -106,13 +109,13 @@ class CsvQuotes:
 
 @dataclass(frozen=True)
 class RecordBlock(LineBlock):
-    """Whole records, each of which takes for a line even if there are line breaks in it."""
+    """Whole records. Each counts as one line, even if it contains line breaks."""
 
     quotes: CsvQuotes = field(kw_only=True)
 
     @cached_property
     def ends(self) -> LineEnds:
-        """Where its lines end."""
+        """The ends of the lines in the block."""
         return self.quotes.lineEnds(self.data)
 
     @property
@@ -144,7 +147,8 @@ class RecordBlock(LineBlock):
             number = None if number is None else number + _line_breaks(raw)
 
     def between(self, after: int, last: int) -> RecordBlock:
-        """The records that begin behind the position ``after`` of the file, and not behind ``last``."""
+        """The records that begin after the position ``after`` of the file, up to and with the
+        position ``last``."""
         starts = self._bounds[:-1] + self.offset
         start, end = self._bounds[np.searchsorted(starts, [after, last], side="right")].tolist()
         if (start, end) == (0, len(self.data)):
@@ -152,7 +156,8 @@ class RecordBlock(LineBlock):
         return self._part(start, end)
 
     def cut(self, place: int | None) -> tuple[RecordBlock, RecordBlock | None]:
-        """What is before ``place``, where a record begins, and what is behind it, if there is anything."""
+        """The block up to ``place``, where a record begins, and the rest from there on, None if
+        that is empty."""
         if place is None or place >= len(self.data):
             return self, None
         return self._part(0, place), self._part(place, len(self.data))
@@ -164,7 +169,7 @@ class RecordBlock(LineBlock):
 
     @cached_property
     def _bounds(self) -> NDArray[np.intp]:
-        """Where records begin, and behind those where the last one ends."""
+        """Where the records begin, and then where the last one ends."""
         ends = self.ends.ofRecords
         size = len(self.data)
         rest = [] if size == 0 or (len(ends) and ends[-1] == size) else [size]
@@ -172,10 +177,11 @@ class RecordBlock(LineBlock):
 
 
 def record_blocks(split: FileSplit, quotes: CsvQuotes) -> Iterator[RecordBlock]:
-    """The records of a range, in blocks of some megabytes: those that begin behind its start, up to and with
-    the one that begins at its end.
+    """The records of a range, in blocks of some megabytes: those that begin after its start, up to
+    and with the one that begins at its end.
 
-    A range that is not at the beginning looks through all before it, as only that tells where records begin.
+    For a range that is not at the beginning, all of the file before it is read too: there is no
+    other way to know where records begin.
     """
     first = split.start if split.start else -1
     last = split.start + split.length
@@ -197,7 +203,7 @@ def record_blocks(split: FileSplit, quotes: CsvQuotes) -> Iterator[RecordBlock]:
 
 
 def _whole_records(blocks: Iterator[LineBlock], quotes: CsvQuotes) -> Iterator[RecordBlock]:
-    """The same in blocks that end with a record."""
+    """The same lines in blocks that end with a record."""
     pending: RecordBlock | None = None
     for block in chain(blocks, (None,)):
         if block is not None:
@@ -215,7 +221,7 @@ def _whole_records(blocks: Iterator[LineBlock], quotes: CsvQuotes) -> Iterator[R
 
 
 def _line_length(data: bytes) -> int:
-    """How long the first line is, with its end."""
+    """The length of the first line, with its end."""
     found = _LINE_BREAK.search(data)
     return found.end() if found else len(data)
 

@@ -30,9 +30,9 @@ _CORRUPT_RECORD = "_corrupt_record"
 def file_format(
     source: FileSource[Any], schema: ColumnType | None, timeZone: str = "UTC"
 ) -> FileFormat | None:
-    """What reads the files of ``source``, which has that schema (None: lines), None if only
-    Spark's reader can: it has options or types that are not known here. ``timeZone`` is the
-    session's, for timestamps that name none."""
+    """The format that reads the files of ``source``, which has ``schema`` (None: lines). None if
+    only Spark's reader can read them, as options or types are not known here. ``timeZone`` is the
+    session's, for timestamps without a zone."""
     options = _Options(source.options)
     found: FileFormat | None = None
     if schema is None:
@@ -50,7 +50,7 @@ def file_format(
 
 
 def check_dead_letters(source: FileSource[Any], format: FileFormat | None) -> None:  # noqa: A002
-    """Raises NotSupportedError if malformed records of ``source`` are to go to a side output, and
+    """Raises NotSupportedError if malformed records of ``source`` should go to a side output, but
     Spark's reader reads it."""
     if source.malformedRecords is not None and format is None:
         options = ", ".join(f"{name}={value!r}" for name, value in source.options.items())
@@ -64,7 +64,7 @@ def check_dead_letters(source: FileSource[Any], format: FileFormat | None) -> No
 
 
 class _Options:
-    """The options of Spark's reader, with names in any case. An option that was never asked for is not
+    """The options of Spark's reader, with names in any case. An option that nobody took is not
     supported here, so Spark's reader must read the files."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -80,15 +80,15 @@ class _Options:
         return {"true": True, "false": False}.get(self.take("false", name).lower())
 
     def strict(self) -> bool:
-        """Whether what holds for CSV and JSON is as it is read here: a record a line, of UTF-8, and
-        what does not fit is an error."""
+        """Whether the options of both CSV and JSON are those that are supported here: UTF-8, no
+        multi-line mode, and an error for a record that does not fit."""
         encoding = self.take("utf-8", "encoding", "charset").lower()
         mode = self.take("FAILFAST", "mode").upper()
         multi_line = self.flag("multiline")
         return encoding in ("utf-8", "utf8") and mode == "FAILFAST" and multi_line is False
 
     def known(self) -> bool:
-        """Whether all given options have been asked for."""
+        """Whether all given options were taken."""
         return not self._values
 
 
@@ -132,7 +132,7 @@ def _parquet(schema: ColumnType, timeZone: str) -> FileFormat | None:
 
 
 def _in_zone(kind: pa.DataType, timeZone: str) -> pa.DataType:
-    """``kind`` with its timestamps in the session's time zone, as Spark hands them over."""
+    """``kind`` with its timestamps in the session's time zone, as Spark passes them."""
     if pa.types.is_struct(kind):
         return pa.struct([(part.name, _in_zone(part.type, timeZone)) for part in kind])
     if pa.types.is_map(kind):

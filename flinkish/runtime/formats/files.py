@@ -1,4 +1,4 @@
-"""Opens files by path or URI, and decompresses them by the ending of their name."""
+"""Opens files by path or URI, and decompresses them according to the ending of their name."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pyarrow import fs
 from flinkish.api.errors import MalformedRecordError
 
 CHUNK = 1 << 21
-"""How many bytes are read at once: some 50,000 rows."""
+"""How many bytes are read at once: about 50,000 rows."""
 
 
 def opened(path: str) -> Any:
-    """The file of that path, or URI, for reading from any position."""
+    """The file at ``path``, a path or URI, for reading from any position."""
     if path.startswith("file:"):
         path = unquote("/" + path.removeprefix("file:").lstrip("/"))
     if "://" not in path:
@@ -47,7 +47,7 @@ def is_compressed(path: str) -> bool:
 def decompressed_chunks(path: str) -> Iterator[bytes] | None:
     """The decompressed contents of a file; None if it is not compressed.
 
-    Raises MalformedRecordError, while it is read, if the file is damaged or cut off.
+    The iterator raises MalformedRecordError if the file is damaged or cut off.
     """
     ending = os.path.splitext(path)[1]
     codec = _CODECS.get(ending)
@@ -92,7 +92,8 @@ def _zstandard(file: Any) -> Iterator[bytes]:
 def _hadoop_blocks(
     codec: str, length_of: Callable[[bytes], int]
 ) -> Callable[[Any], Iterator[bytes]]:
-    """Hadoop's own framing: the length of a block, then its compressed parts, each with its length."""
+    """Reads Hadoop's framing: the length of a block, then its compressed parts, each after its
+    length."""
 
     def read(file: Any) -> Iterator[bytes]:
         while head := bytes(file.read(4)):
@@ -112,18 +113,20 @@ def _hadoop_blocks(
 
 
 def _snappy_length(data: bytes) -> int:
-    """How long the block is, which it begins with: seven bits a byte, the lowest first."""
+    """The decompressed length, with which a block begins: seven bits in each byte, the lowest
+    first."""
     length = shift = 0
     for byte in data[:5]:
         length |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
             return length
-    raise ValueError("a block says no length")
+    raise ValueError("a block does not say its length")
 
 
 def _lz4_length(data: bytes) -> int:
-    """How long the block is: the sum of its literals and matches, since it says its length nowhere."""
+    """The decompressed length: the sum of the block's literals and matches, as the block does not
+    contain it."""
     position = length = 0
 
     def extended(count: int) -> int:

@@ -1,5 +1,8 @@
-"""Lines of JSON: Arrow parses whole blocks where every line surely is one object, and a reader of our own
-takes the lines of all others one by one, by the rules of Spark's reader in its strict mode."""
+"""Reads lines of JSON, by the rules of Spark's reader in strict mode.
+
+Arrow parses a whole block if every line is certainly one object. In other blocks, ``JsonReader``
+reads each line by itself.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,8 @@ _NON_FINITE = (b"NaN", b"Inf", b"INF")
 
 @dataclass(frozen=True)
 class JsonFormat(RowsOfLines):
-    """Files of one JSON object a line in UTF-8. A line that is an array gives each of its objects."""
+    """Files in UTF-8 with a JSON object in each line. A line with an array yields each of its
+    objects."""
 
     root: JsonObject
 
@@ -74,8 +78,8 @@ class JsonFormat(RowsOfLines):
         yield from malformed
 
     def _is_regular(self, text: bytes, lines: int) -> bool:
-        """Whether each line is one object or several, and none goes over its end: between two lines
-        there is only ``}`` and ``{``, which no object has in it."""
+        """Whether each line has one or more whole objects. A ``}``, a line end and a ``{`` do not
+        follow one another within an object."""
         return (
             text.startswith(b"{")
             and text.endswith(b"}\n")

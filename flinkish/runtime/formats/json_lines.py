@@ -1,5 +1,6 @@
-"""Elements as lines of JSON, by themselves where their type does not say the columns, and of columns where it
-does: each value has the same form in both, so that what reads the lines need not know."""
+"""Writes elements as lines of JSON: one by one if their type does not say the columns, and as
+columns if it does. Each value has the same form in both, so that a reader of the lines need not
+know which."""
 
 from __future__ import annotations
 
@@ -31,14 +32,14 @@ from flinkish.runtime.formats.basic_texts import (
 
 
 class JsonLine:
-    """``JsonLine(timeZone)(element)`` is its line. ``timeZone``: the name of the one that timestamps are
-    written in."""
+    """``JsonLine(timeZone)(element)`` returns the line of an element. ``timeZone`` is the name of
+    the zone that timestamps are written in."""
 
     def __init__(self, timeZone: str) -> None:
         self._zone = ZoneInfo(timeZone)
 
     def __call__(self, value: Any) -> str:
-        """Raises UnfitElementError for what JSON has no form for."""
+        """Raises UnfitElementError for a value that JSON has no form for."""
         kind = type(value)
         write = _WRITERS.get(kind)
         if write is not None:
@@ -50,7 +51,7 @@ class JsonLine:
         return self._other(value)
 
     def _other(self, value: Any) -> str:
-        # An Enum may be a str or an int besides, a NamedTuple and a Row are tuples
+        # An Enum may also be a str or an int; a NamedTuple and a Row are tuples
         if isinstance(value, Enum):
             return quoted(value.name)
         if hasattr(value, "_fields"):
@@ -91,7 +92,7 @@ class JsonLine:
 
 
 def json_lines(batch: pa.RecordBatch) -> pa.Array:
-    """The rows of ``batch`` as objects. Raises UnfitElementError for a key of a map that is not a text."""
+    """The rows of ``batch`` as JSON objects."""
     return _objects(batch.schema.names, batch.columns, batch.num_rows)
 
 
@@ -118,7 +119,7 @@ def _unfit_key(kind: pa.DataType) -> pa.DataType | None:
 
 
 def _texts(column: pa.Array) -> pa.Array:
-    """A column as texts of JSON, which is ``null`` where it is null."""
+    """The values of a column in JSON, ``null`` for null."""
     kind = column.type
     if pa.types.is_struct(kind):
         names = [part.name for part in kind]

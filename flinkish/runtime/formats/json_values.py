@@ -1,5 +1,5 @@
-"""JSON as values of the types of a schema, a text at a time, by the rules of Spark's reader: strict as
-RFC 8259 but for quotes that may be single, and ``NaN`` and ``Infinity`` as numbers.
+"""Reads JSON texts as values of the types of a schema, by the rules of Spark's reader: RFC 8259,
+but quotes may be single, and ``NaN`` and ``Infinity`` are numbers.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ class JsonType(ABC):
     @property
     @abstractmethod
     def parsed(self) -> Any:
-        """What Arrow's reader is told to read, of which ``column`` makes a column."""
+        """The type that Arrow's reader is asked for; ``column`` converts the result."""
 
     @property
     @abstractmethod
     def direct(self) -> bool:
-        """Whether Arrow's reader can read it."""
+        """Whether Arrow's reader can read the type."""
 
     @abstractmethod
     def column(self, parsed: pa.Array) -> pa.Array | None:
-        """The column of what Arrow has read, None if something in it needs a closer look."""
+        """The column from Arrow's result; None if its lines must be read one by one."""
 
     @abstractmethod
     def read(self, reader: JsonReader) -> Any:
-        """The value that comes next. Raises NotJson or NotOfType."""
+        """Read the next value. Raises NotJson or NotOfType."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class JsonValue(JsonType):
 
 @dataclass(frozen=True)
 class JsonObject(JsonType):
-    """A struct. A missing field is None; the last of two fields of one name wins."""
+    """A struct. A missing field is None. Of two fields with one name, the last counts."""
 
     fields: tuple[str, ...]
     types: tuple[JsonType, ...]
@@ -140,7 +140,7 @@ class JsonObject(JsonType):
         return bool(self.fields) and all(kind.direct for kind in self.types)
 
     def columns(self, parsed: Sequence[pa.Array]) -> list[pa.Array] | None:
-        """Its fields' columns."""
+        """The columns of the fields; None if a line must be read by itself."""
         columns = []
         for kind, part in zip(self.types, parsed):
             column = kind.column(part)
@@ -161,7 +161,7 @@ class JsonObject(JsonType):
         return None if row is None else dict(zip(self.fields, row))
 
     def row(self, reader: JsonReader) -> tuple[Any, ...] | None:
-        """The values of its fields, None for null."""
+        """The values of the fields; None for null."""
         if reader.peek() == "n":
             reader.null()
             return None
@@ -209,7 +209,7 @@ class JsonArray(JsonType):
 
 @dataclass(frozen=True)
 class JsonMap(JsonType):
-    """An object as a map from texts, or from what texts are read as."""
+    """An object as a map, whose keys are read from the names."""
 
     key: ValueType
     item: JsonType
@@ -239,7 +239,7 @@ class JsonMap(JsonType):
 
 
 def json_type(kind: ColumnType, timeZone: str) -> JsonType | None:
-    """The reader of JSON values for a column type; None if flinkish has none."""
+    """The type that reads JSON values for a column type; None if flinkish has none."""
     if kind.name == "struct":
         return json_object(kind, timeZone)
     if kind.name == "array":
@@ -254,7 +254,7 @@ def json_type(kind: ColumnType, timeZone: str) -> JsonType | None:
 
 
 def json_object(schema: ColumnType, timeZone: str) -> JsonObject | None:
-    """The reader of JSON objects with the fields of ``schema``."""
+    """The type that reads JSON objects with the fields of ``schema``; None if flinkish has none."""
     kinds = [json_type(kind, timeZone) for _, kind in schema.fields]
     known = tuple(kind for kind in kinds if kind is not None)
     names = tuple(schema.fieldNames)
@@ -263,7 +263,7 @@ def json_object(schema: ColumnType, timeZone: str) -> JsonObject | None:
 
 
 class JsonReader:
-    """Goes through a text of JSON from left to right."""
+    """Reads a JSON text from left to right."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -286,13 +286,13 @@ class JsonReader:
         return row
 
     def peek(self) -> str:
-        """The next character that is not blank, empty at the end."""
+        """The next character that is not blank; empty at the end."""
         found = _BLANKS.match(self.text, self.position)
         self.position = found.end() if found else self.position
         return self.text[self.position : self.position + 1]
 
     def string(self) -> str:
-        """A text in quotes."""
+        """Read a text in quotes."""
         found = _STRING.match(self.text, self.position)
         if not found:
             raise NotJson(f"{shown(self._rest())} is no text in quotes with JSON's escapes")
@@ -309,7 +309,7 @@ class JsonReader:
         return value
 
     def null(self) -> None:
-        """The word ``null``, which may come next."""
+        """Read the word ``null``; raises NotJson for any other value."""
         self.peek()
         start = self.position
         self.skip()
@@ -317,7 +317,7 @@ class JsonReader:
             raise NotJson(f"{shown(self.text[start : self.position])} is no JSON")
 
     def members(self, what: str) -> Iterator[str]:
-        """Iterates over the names of an object; the caller reads the value after each."""
+        """Iterates over the names in an object. The caller reads the value after each name."""
         self._begin("{", f"object, for a {what}")
         if self._accepted("}"):
             return
@@ -332,7 +332,7 @@ class JsonReader:
             self._expect(",")
 
     def elements(self) -> Iterator[None]:
-        """Iterates once for each element of an array; the caller reads the element."""
+        """Iterates once for each element of an array. The caller reads the element."""
         self._begin("[", "array")
         if self._accepted("]"):
             return
@@ -343,7 +343,7 @@ class JsonReader:
             self._expect(",")
 
     def skip(self) -> None:
-        """Skip a value, however deeply nested."""
+        """Skip a value, however deeply it is nested."""
         closing: list[str] = []
         while True:
             first = self.peek()
@@ -369,7 +369,7 @@ class JsonReader:
                 return
 
     def within(self, name: str, read: Callable[[JsonReader], Any]) -> Any:
-        """What ``read`` reads, with the field named where it does not fit."""
+        """The value that ``read`` reads. If it does not fit, the error names the field."""
         try:
             return read(self)
         except NotOfType as misfit:

@@ -1,8 +1,8 @@
-"""Files as blocks of whole lines: ranges are cut as Hadoop's line reader cuts them.
+"""Reads files in blocks of whole lines, with ranges cut as Hadoop's line reader cuts them.
 
-A line ends with ``\\n``, ``\\r\\n`` or ``\\r``. A range takes the lines that begin after its start, up to
-and with the one that begins at its end; the first range takes the first line too. So all ranges of a
-file together give every line once, wherever they are cut.
+A line ends with ``\\n``, ``\\r\\n`` or ``\\r``. A range has the lines that begin after its start,
+up to and with the one that begins at its end; the first range has the first line too. So the ranges
+of a file together have every line once, wherever the file is cut.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NEWLINE = np.uint8(ord("\n"))
 
 
 class Line(NamedTuple):
-    """A line without its end; ``number`` is None in a range that does not begin its file."""
+    """A line without its end. ``number`` is None in a range that does not begin with the file."""
 
     raw: bytes
     offset: int
@@ -34,7 +34,8 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class LineBlock:
-    """Whole lines, as they stand in the file from ``offset`` on. ``line`` numbers the first."""
+    """Whole lines, as they are in the file from ``offset`` on. ``line`` is the number of the
+    first."""
 
     path: str
     data: bytes
@@ -43,25 +44,25 @@ class LineBlock:
 
     @cached_property
     def count(self) -> int:
-        """How many lines there are."""
-        # bytes.count searches from one to the next, which takes five times as long where lines are short
+        """How many lines the block has."""
+        # bytes.count searches from one to the next, which takes five times as long for short lines
         ends = int(np.count_nonzero(np.frombuffer(self.data, np.uint8) == NEWLINE))
         if b"\r" in self.data:
             ends += self.data.count(b"\r") - self.data.count(b"\r\n")
         return ends + (not self.data.endswith((b"\n", b"\r")) and self.data != b"")
 
     def text(self) -> bytes:
-        """The lines with ``\\n`` at the end of each, perhaps not of the last."""
+        """The lines, each with ``\\n`` at its end; the last may have none."""
         if b"\r" not in self.data:
             return self.data
         return self.data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
     def valid(self) -> bool:
-        """Whether all of it is UTF-8."""
+        """Whether the whole block is UTF-8."""
         return is_utf8(self.data)
 
     def halves(self) -> tuple[LineBlock, LineBlock] | None:
-        """The same in two blocks, None if it is a line only or two."""
+        """The block in two halves; None if it cannot be cut between two lines after its middle."""
         cut = _line_start_in(self.data, len(self.data) // 2, len(self.data))
         if cut is None or cut >= len(self.data):
             return None
@@ -78,7 +79,7 @@ class LineBlock:
             number = None if number is None else number + 1
 
     def malformed(self, line: Line, reason: str) -> MalformedRecord:
-        """``line`` of this block as what does not fit."""
+        """``line`` of this block as a record that does not fit."""
         return MalformedRecord(self.path, line.number, line.offset, line.raw, reason)
 
 
@@ -101,10 +102,11 @@ def line_blocks(split: FileSplit) -> Iterator[LineBlock]:
 def blocks_of_lines(
     path: str, parts: Iterator[bytes], offset: int, line: int | None
 ) -> Iterator[LineBlock]:
-    """The lines in ``parts`` of a file from ``offset`` on, in blocks; ``line`` numbers the first."""
+    """The lines in ``parts`` of a file from ``offset`` on, in blocks. ``line`` is the number of the
+    first."""
     pending: list[bytes] = []
     for part in parts:
-        # A line of many parts is put together once only.
+        # A line of many parts is joined only once
         within_line = b"\n" not in part and b"\r" not in part
         if pending and within_line and not pending[-1].endswith(b"\r"):
             pending.append(part)
@@ -136,13 +138,14 @@ def is_utf8(data: bytes) -> bool:
 
 
 def _end_of_lines(data: bytes) -> int:
-    """Where the last whole line of ``data`` ends. Behind ``\\r`` at the end a ``\\n`` may come."""
+    """Where the last whole line of ``data`` ends. After a ``\\r`` at the end, a ``\\n`` may
+    follow."""
     newline = data.rfind(b"\n")
     return max(newline, data.rfind(b"\r", newline + 1, max(len(data) - 1, 0))) + 1
 
 
 def _line_start_after(file: object, position: int, size: int) -> int:
-    """The first beginning of a line that is greater than ``position``."""
+    """The first position after ``position`` at which a line begins."""
     file.seek(position)  # type: ignore[attr-defined]
     before = position
     data = b""
@@ -161,8 +164,8 @@ def _line_start_after(file: object, position: int, size: int) -> int:
 
 
 def _line_start_in(data: bytes, position: int, end: int | None) -> int | None:
-    """The first beginning of a line after ``position``; None if ``data`` does not tell. ``end``: where
-    the file ends, if that is known."""
+    """The first position after ``position`` at which a line begins; None if ``data`` does not show
+    it. ``end`` is where the file ends, None if that is not known."""
     newline = data.find(b"\n", position)
     carriage = data.find(b"\r", position, len(data) if newline < 0 else newline)
     if carriage < 0:

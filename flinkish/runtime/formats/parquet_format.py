@@ -1,4 +1,4 @@
-"""The Parquet format: whole row groups as columns of the types in the schema."""
+"""The Parquet format. Whole row groups are read, as columns with the types of the schema."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ MOST_ROWS = 50_000
 
 
 class _Unfit(Exception):
-    """A column is not of the type that the schema says."""
+    """The file does not fit the schema."""
 
 
 @dataclass(frozen=True)
 class ParquetFormat(FileFormat):
-    """Files of Parquet that have all columns of ``schema``; others are not read. A range takes the row
-    groups that have their middle in it.
+    """Parquet files that have all columns of ``schema``; further columns are not read. A range has
+    the row groups whose middle is in it.
 
-    ``used`` are the numbers of the columns that are read at once, None: all. The others have to be there too, with
-    the type that the schema says, but their values are read, and found malformed, only if they are asked for.
+    ``used`` are the numbers of the columns that are read at once; None: all. The other columns must
+    be there too, with the type in the schema. But their values are read only on demand, and only
+    then found malformed.
     """
 
     splittable: ClassVar[bool] = True
@@ -53,7 +54,7 @@ class ParquetFormat(FileFormat):
 
     @contextmanager
     def naming(self, split: FileSplit) -> Iterator[None]:
-        """Names the file in an error of reading it."""
+        """Names the file in an error raised in the block."""
         try:
             yield
         except (_Unfit, pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -91,14 +92,14 @@ class ParquetFormat(FileFormat):
     def _at_once(self) -> Sequence[int]:
         """The numbers of the columns that are read at once."""
         everything = range(len(self.schema))
-        # Without a column Arrow does not tell how many rows there are
+        # Without any column Arrow does not say how many rows there are
         return everything if self.used is None else sorted(self.used) or everything[:1]
 
     def _check_types(
         self, file: Any, found: Sequence[str], batch: pa.RecordBatch, atOnce: Sequence[int]
     ) -> None:
-        """Raises _Unfit for the first column that does not fit: one of ``batch``, the first, by its values too,
-        any other by its type."""
+        """Raises _Unfit for the first column that does not fit. Those in ``batch``, the first
+        batch, are checked by their values too, others by their type."""
         if len(atOnce) == len(self.schema):
             return
         empty = file.schema_arrow.empty_table()
@@ -115,7 +116,8 @@ class ParquetFormat(FileFormat):
     def batches(
         self, file: Any, found: Sequence[str], groups: Sequence[int], numbers: Sequence[int]
     ) -> Iterator[pa.RecordBatch]:
-        """The columns ``numbers`` of row groups, as they are in the file under the names ``found``."""
+        """The columns ``numbers`` of row groups, as they are in the file. ``found`` are the file's
+        names for the columns of the schema."""
         names = [found[number] for number in numbers]
         batches: Iterator[pa.RecordBatch] = file.iter_batches(
             MOST_ROWS, row_groups=groups, columns=names, use_threads=False
@@ -133,8 +135,9 @@ class ParquetFormat(FileFormat):
 
 
 class _RestOfColumns:
-    """The columns of a split that are not read at once. They are read as far as rows of them are asked for, and
-    from the row group on that these are in, so that asking for all in order is one pass."""
+    """The columns of a split that are not read at once. Reading begins at the row group of the
+    first row asked for and continues with each request, so that requests for all rows in order take
+    one pass."""
 
     def __init__(
         self,
@@ -154,10 +157,10 @@ class _RestOfColumns:
         self._batches: Iterator[pa.RecordBatch] = iter(())
         self._columns: Arrays = {}
         self._first = self._next = 0
-        """The numbers of the first row of the columns at hand, and of the first one after them."""
+        """The number of the first row of ``_columns``, and that of the first row after them."""
 
     def rows(self, start: int, count: int) -> Arrays:
-        """The columns of ``count`` rows from the row ``start`` of the split on."""
+        """The columns of ``count`` rows of the split, from row ``start`` on."""
         with self._format.naming(self._split):
             if self._source is None or start < self._first:
                 self._open(start)
@@ -171,7 +174,7 @@ class _RestOfColumns:
             return concatenated_arrays(parts)
 
     def __del__(self) -> None:
-        # Rows may be asked for after the file has been read, until the last run of it is gone
+        # Rows may be asked for after the file has been read, as long as a run of it exists
         self._close()
 
     def _close(self) -> None:
@@ -190,7 +193,7 @@ class _RestOfColumns:
         self._first = self._next = passed
 
     def _read_to(self, start: int) -> None:
-        """Read up to the row ``start``, which is not before the columns at hand."""
+        """Read up to row ``start``, which is not before the rows read last."""
         while self._next <= start:
             batch = next(self._batches, None)
             if batch is None:
@@ -211,8 +214,8 @@ def _shown_column(field: pa.Field) -> str:
 
 def _row_groups(metadata: Any, split: FileSplit) -> Iterator[int]:
     if split.whole:
-        # Arrow ends the process where a damaged footer describes a column in a way that it does not
-        # expect, so the columns are looked at only where they tell something.
+        # Arrow ends the process if a damaged footer describes a column in a way that it does not
+        # expect, so column metadata is read only where it is needed
         yield from range(metadata.num_row_groups)
         return
     end = split.start + split.length
@@ -223,13 +226,14 @@ def _row_groups(metadata: Any, split: FileSplit) -> Iterator[int]:
             min(c.data_page_offset, c.dictionary_page_offset or c.data_page_offset) for c in columns
         ]
         middle = min(starts) + sum(c.total_compressed_size for c in columns) // 2
-        # A range that ends where the file does takes what a damaged footer says lies behind it, too.
+        # The last range also takes row groups that a damaged footer places after the end of the
+        # file
         if split.start <= middle and (middle < end or end >= split.size):
             yield number
 
 
 def _found(name: str, names: Sequence[str], what: str) -> str:
-    """The member of ``names`` that Spark takes for ``name``, ignoring case."""
+    """The member of ``names`` that Spark finds for ``name``, ignoring case."""
     if name in names:
         return name
     alike = [other for other in names if other.lower() == name.lower()]
@@ -240,8 +244,8 @@ def _found(name: str, names: Sequence[str], what: str) -> str:
 
 
 def _fitted(values: pa.Array, wanted: pa.DataType, what: str) -> pa.Array:
-    """``values`` as ``wanted``. Raises _Unfit if they are of a type that does not become that without
-    loss, or too great."""
+    """``values`` as the type ``wanted``. Raises _Unfit if their type cannot be converted without
+    loss, or if a value is out of range."""
     kind = values.type
     if pa.types.is_dictionary(kind):
         values = values.dictionary_decode()
@@ -283,7 +287,7 @@ def _fitted_struct(values: pa.Array, wanted: pa.DataType, what: str) -> pa.Array
 
 
 def _offsets(values: pa.Array) -> pa.Array:
-    """Where each list begins, None where there is none."""
+    """Where each list begins; null for a list that is null."""
     if not values.null_count:
         return values.offsets
     last = pa.array([False])
@@ -292,8 +296,8 @@ def _offsets(values: pa.Array) -> pa.Array:
 
 
 def _widens(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether values of a type are values of the wanted one too; whether all are in its range, the
-    cast says."""
+    """Whether values of the type ``kind`` are values of ``wanted`` too. Their range is checked by
+    the cast."""
     is_in = pa.types
     if is_in.is_null(kind):
         return True
@@ -309,7 +313,7 @@ def _widens(kind: pa.DataType, wanted: pa.DataType) -> bool:
     if is_in.is_decimal(wanted):
         return bool(is_in.is_decimal(kind) or is_in.is_integer(kind))
     if is_in.is_timestamp(wanted):
-        # Spark takes a timestamp without a zone for one in UTC, and none with a zone for one without.
+        # Spark reads a timestamp without a zone as UTC, but none with a zone as one without
         return (is_in.is_timestamp(kind) and (wanted.tz is not None or kind.tz is None)) or (
             is_in.is_date(kind) and wanted.tz is None
         )

@@ -1,7 +1,7 @@
-"""``RowsOfLines``: what CSV and JSON share, formats in which each line holds rows.
+"""``RowsOfLines``: the common part of CSV and JSON, in which each line has rows.
 
-A block of lines is parsed as a whole where that is sure to be right. Where it is not, halves of it are
-tried, and of a small block each line by itself, which names the ones that do not fit.
+A block of lines is parsed as a whole if that is certain to be right. Otherwise its halves are
+tried. In a small block each line is read by itself, which names the lines that do not fit.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns
 
 FEW_BYTES = 4_096
-"""A block that is no longer is read line by line, and not halved once more."""
+"""A block of at most this size is not halved any more but read line by line."""
 
 Part = Union[pa.RecordBatch, MalformedRecord]
-"""Rows of a block, or a line of it that does not fit."""
+"""Rows of a block, or a line that does not fit."""
 
 
 class RowsOfLines(FileFormat, LineFormat):
-    """A format with rows in each line; derived classes say how a block is parsed."""
+    """A format with rows in each line. Derived classes parse a block."""
 
     splittable: ClassVar[bool] = True
 
@@ -51,7 +51,8 @@ class RowsOfLines(FileFormat, LineFormat):
         yield from (part for part in parts if isinstance(part, MalformedRecord))
 
     def parts(self, block: LineBlock) -> Iterator[Part]:
-        """The rows and the malformed lines of a block, by the quickest way that is sure."""
+        """The rows and the malformed lines of a block, by the fastest way that is certain to be
+        right."""
         rows = self.fast(block)
         if rows is not None:
             yield rows
@@ -65,13 +66,13 @@ class RowsOfLines(FileFormat, LineFormat):
 
     @property
     def mayBeFast(self) -> bool:
-        """Whether ``fast`` can give the rows of any block at all."""
+        """Whether ``fast`` can ever return rows."""
         return True
 
     @abstractmethod
     def fast(self, block: LineBlock) -> pa.RecordBatch | None:
-        """The rows of a block, None if one of its lines may not fit or needs a closer look."""
+        """The rows of a block; None if one of its lines may not fit, or must be read by itself."""
 
     @abstractmethod
     def slow(self, block: LineBlock) -> Iterator[Part]:
-        """The rows and the malformed lines of a block, line by line."""
+        """The rows and the malformed lines of a block, read line by line."""

@@ -1,4 +1,4 @@
-"""The text format: one record for each line."""
+"""The text format, in which each line is a record."""
 
 from __future__ import annotations
 

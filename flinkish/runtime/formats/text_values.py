@@ -1,7 +1,7 @@
-"""Parses texts to column values by the rules of Spark's readers in strict mode.
+"""Reads texts as column values, by the rules of Spark's readers in strict mode.
 
-Each type reads a whole column of texts at once where all of them have its plain form, and one text at
-a time, in any form that Spark takes, where that fails.
+A type reads a whole column of texts at once if all have its plain form. Otherwise it reads text by
+text, in any form that Spark accepts.
 """
 
 from __future__ import annotations
@@ -33,23 +33,24 @@ class NotOfType(ValueError):
 
 @dataclass(frozen=True)
 class ValueType(ABC):
-    """A type that texts are read as. ``name`` is Spark's."""
+    """A type that texts are read as. ``name`` is Spark's name for it."""
 
     name: str
     arrow: pa.DataType
 
     @property
     def direct(self) -> bool:
-        """Whether Arrow's own readers of CSV and JSON read it by these rules, but for odd forms."""
+        """Whether Arrow's readers of CSV and JSON read the type by these rules, except for rare
+        forms."""
         return False
 
     @abstractmethod
     def value(self, text: str) -> Any:
-        """``text`` as a value that goes into a column of ``arrow``. Raises NotOfType."""
+        """``text`` as a value for a column of the type ``arrow``. Raises NotOfType."""
 
     @abstractmethod
     def column(self, texts: pa.Array) -> pa.Array | None:
-        """``texts`` as values, None if one of them has no plain form or does not fit."""
+        """``texts`` as values; None if one of them does not have the plain form or does not fit."""
 
     def _refused(self, text: str) -> NotOfType:
         return NotOfType(f"{shown(text)} is no {self.name}")
@@ -92,7 +93,7 @@ class BooleanType(ValueType):
 
 @dataclass(frozen=True)
 class IntegerType(ValueType):
-    """Digits with a sign, no blanks, within the type's range."""
+    """Digits with or without a sign, no blanks, within the type's range."""
 
     @property
     def direct(self) -> bool:
@@ -100,7 +101,7 @@ class IntegerType(ValueType):
 
     def value(self, text: str) -> Any:
         most = 1 << (self.arrow.bit_width - 1)
-        # Python turns no more than 4,300 digits into a number.
+        # Python converts no more than 4,300 digits to a number
         number = int(text) if len(text) < 4_000 and _INTEGER.fullmatch(text) else most
         if not -most <= number < most:
             raise self._refused(text)
@@ -112,7 +113,7 @@ class IntegerType(ValueType):
 
 @dataclass(frozen=True)
 class FloatType(ValueType):
-    """What Java reads as a floating-point number, and ``Inf``."""
+    """The texts that Java reads as floating-point numbers, and ``Inf``."""
 
     @property
     def direct(self) -> bool:
@@ -134,8 +135,8 @@ class FloatType(ValueType):
 
 @dataclass(frozen=True)
 class DecimalType(ValueType):
-    """Digits with a point and an exponent, and commas that count nothing, rounded half up to the type's
-    scale."""
+    """Digits with or without a point and an exponent, rounded half up to the type's scale. Commas
+    are ignored."""
 
     def value(self, text: str) -> Any:
         plain = text.replace(",", "")
@@ -161,7 +162,7 @@ class DecimalType(ValueType):
 
 @dataclass(frozen=True)
 class DateType(ValueType):
-    """``2024-02-29``, and the shorter and longer forms of a cast to date."""
+    """``2024-02-29``, and the shorter and longer forms that Spark casts to dates."""
 
     def value(self, text: str) -> Any:
         found = _DATE.fullmatch(text.strip(_BLANKS))
@@ -178,8 +179,9 @@ class DateType(ValueType):
 
 @dataclass(frozen=True)
 class TimestampType(ValueType):
-    """``2024-02-29T12:30:00.5Z``, and the other forms of a cast to timestamp. One that names no zone
-    is in the session's, which is that of ``arrow``; where this has none, no text may name one."""
+    """``2024-02-29T12:30:00.5Z``, and the other forms that Spark casts to timestamps. A text
+    without a zone is in the session's zone, which is that of ``arrow``. If ``arrow`` has no zone, a
+    text may have none either."""
 
     def value(self, text: str) -> Any:
         found = _TIMESTAMP.fullmatch(text.strip(_BLANKS))
@@ -250,7 +252,7 @@ class DurationType(ValueType):
 
 
 def value_type(kind: ColumnType, timeZone: str) -> ValueType | None:
-    """The parser of texts for a column type; None if flinkish has none."""
+    """The type that reads texts for a column type; None if flinkish has none."""
     name = kind.name
     found = _TYPES.get(name)
     if found is not None:

@@ -1,5 +1,5 @@
-"""The operators that are not windows, with their contexts, timers and outputs.
+"""The operators other than windows, with their contexts, timers and outputs, element by element.
 
-It may import ``records``, ``state``, ``time`` and the modules of ``runtime`` itself, and ``api``; no ``columns``, NumPy or
-Arrow.
+It may import ``records``, ``state``, ``time`` and the modules of ``runtime`` itself, and ``api``;
+no ``columns``, NumPy or Arrow.
 """

@@ -1,4 +1,5 @@
-"""``ArrivalTimeStrategy`` at work: checks timestamps against arrival, and makes the watermark."""
+"""Runs an ``ArrivalTimeStrategy``: checks timestamps against arrival times, and generates the
+watermark."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ from flinkish.runtime.time.watermark_generation import JoinedSplits
 
 
 class SubstreamWatermarks:
-    """One watermark for each key, in ms; each only rises. A heap with lazy deletion finds the lowest."""
+    """One watermark for each key, in ms; each only rises. A heap with lazy deletion finds the
+    lowest."""
 
     def __init__(self, watermarks: dict[Any, int]) -> None:
         self._watermarks = watermarks
@@ -39,11 +41,11 @@ class SubstreamWatermarks:
         return len(self._watermarks)
 
     def of(self, key: Any) -> int | None:
-        """The watermark of ``key``, None if it has none yet."""
+        """The watermark of ``key``; None if it has none yet."""
         return self._watermarks.get(key)
 
     def advance(self, key: Any, watermark: int) -> int:
-        """Raise the watermark of ``key`` unless it is that high already, and return it."""
+        """Raise the watermark of ``key`` to at least ``watermark``, and return it."""
         known = self._watermarks.get(key)
         if known is not None and known >= watermark:
             return known
@@ -55,7 +57,7 @@ class SubstreamWatermarks:
         return watermark
 
     def lowest(self) -> int:
-        """The lowest of all; there must be one."""
+        """The lowest of all watermarks, of which there must be one."""
         heap = self._heap
         while self._watermarks[heap[0][2]] != heap[0][0]:
             heapq.heappop(heap)
@@ -81,15 +83,16 @@ class Verdict(NamedTuple):
 
 
 class ArrivalOrder:
-    """Compares one element after another with the watermark, which only rises. All times are in ms. ``number`` is the
-    number of its input partition. ``snapshot`` is the state to restore, None for a new one.
+    """Compares one element after another with the watermark, which only rises. All times are in ms.
+    ``number``: the index of the input partition. ``snapshot``: the state to restore; None: a new
+    one.
     """
 
     def __init__(
         self, strategy: ArrivalTimeStrategy[Any], number: int = 0, snapshot: Any = None
     ) -> None:
         self.number = number
-        # __post_init__ has made them ms
+        # __post_init__ has converted them to ms
         self._early: Any = strategy.earlyArrivalTolerance
         self._late: Any = strategy.lateArrivalTolerance
         self._disorder: Any = strategy.outOfOrderTolerance
@@ -98,7 +101,7 @@ class ArrivalOrder:
         self._independent = strategy.independentSubstreams
         self._substreams = SubstreamWatermarks({} if snapshot is None else snapshot["substreams"])
         self.watermark: int | None = None if snapshot is None else snapshot["watermark"]
-        """The lowest timestamp that may still come, None before the first element."""
+        """The lowest timestamp that may still come; None before the first element."""
         self._arrival: int | None = None if snapshot is None else snapshot["arrival"]
         self._seen: int = 0 if snapshot is None else snapshot["seen"]
 
@@ -132,13 +135,14 @@ class ArrivalOrder:
         return Verdict(timestamp, None, late, out_of_order)
 
     def estimate(self, now: int) -> None:
-        """Advance the watermark to the estimated arrival time if no element has come until ``now``."""
+        """Advance the watermark to the estimated arrival time if no element has come until
+        ``now``."""
         if self._arrival is not None and self._late is not None and now > self._seen:
             self._raise(self._arrival + now - self._seen - self._late)
 
     @property
     def estimates(self) -> bool:
-        """Whether the watermark follows the clock while nothing comes."""
+        """Whether the watermark advances with the clock while no element comes."""
         return self._arrival is not None and self._late is not None
 
     def _lowest(self, key: Any) -> int | None:
@@ -156,7 +160,7 @@ class ArrivalOrder:
             return
         self._raise(self._substreams.lowest())
         if self._late is not None and len(self._substreams) > 1:
-            # Time has come to this arrival for all keys: others hold back no further than that.
+            # This arrival time holds for all keys: no key holds the watermark back any further.
             self._raise(min(own, self._arrival - self._late))
 
     def _raise(self, watermark: int) -> None:
@@ -170,8 +174,8 @@ Order = TypeVar("Order", bound=ArrivalOrder)
 class ArrivalPartitions(Generic[Order]):
     """The input partitions of an ``ArrivalTimeStrategy``, each with a watermark of its own.
 
-    A partition counts from its first element, or from the beginning of the batch that has it
-    (``register``): nothing is known of one that has sent nothing. ``snapshot`` is the state to restore, None for a
+    A partition counts from its first element on, or from the beginning of the batch with that
+    element (``register``); before that it is not known. ``snapshot``: the state to restore; None: a
     new one.
     """
 
@@ -193,7 +197,7 @@ class ArrivalPartitions(Generic[Order]):
         return {partition: order.snapshot() for partition, order in self._orders.items()}
 
     def register(self, partition: Any) -> Order:
-        """The order of ``partition``, which counts from now on."""
+        """The order of ``partition``, which is registered if it is new."""
         order: Order | None = self._orders.get(partition)
         if order is None:
             order = self._orders[partition] = self._order(self._strategy, len(self._orders))
@@ -204,7 +208,7 @@ class ArrivalPartitions(Generic[Order]):
 
     @property
     def watermark(self) -> int | None:
-        """The lowest of all partitions, None while one of them has none yet."""
+        """The lowest watermark of all partitions; None while one of them has none yet."""
         watermarks = [order.watermark for order in self._orders.values()]
         known = [watermark for watermark in watermarks if watermark is not None]
         return min(known) if known and len(known) == len(watermarks) else None
@@ -222,14 +226,13 @@ class ArrivalPartitions(Generic[Order]):
 
     @property
     def estimates(self) -> bool:
-        """Whether the watermark of a partition follows the clock while nothing comes."""
+        """Whether the watermark of a partition advances with the clock while no element comes."""
         return any(order.estimates for order in self._orders.values())
 
 
 class ArrivalTimeOperator(WatermarkAssignerOperator):
-    """Judges every element, and counts what it finds: ``earlyElements``, ``lateElements``,
-    ``outOfOrderElements`` and ``droppedElements``; the gauge ``watermarkDelay`` is the clock less the
-    watermark in ms.
+    """Judges every element, and counts ``earlyElements``, ``lateElements``, ``outOfOrderElements``
+    and ``droppedElements``. The gauge ``watermarkDelay`` is the clock minus the watermark, in ms.
     """
 
     def __init__(self, context: OperatorContext, description: ArrivalTimeDescription) -> None:
@@ -257,7 +260,7 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
             self._partitions = self.partitions(None)
             self._looked = self.clock.getCurrentProcessingTime()
         else:
-            # Checkpoints had one order before there were partitions
+            # Checkpoints from before there were partitions have one order
             one = {None: snapshot["order"]} if "order" in snapshot else None
             self._partitions = self.partitions(one or snapshot["partitions"])
             self._looked = snapshot["looked"]
@@ -287,9 +290,9 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
         self.judge(records)
-        # After the run, or at the end of the slice, as of a periodic generator: no element is below the watermark, so
-        # no window can tell, and downstream has a run and not as many as there are elements. A partition that begins
-        # late in a slice is not behind what others have reached in it.
+        # The watermark follows the run, or the slice, as with a periodic generator. No element is
+        # below it, so windows give the same results, and downstream gets the run in one piece. A
+        # partition that begins late in a slice is not behind what others have reached in it.
         self.output.flush()
         if not self.emitsAfterSlices:
             self._emit_watermark()
@@ -366,7 +369,7 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
     # ------------------------------------------------------------------ time
 
     def advanceProcessingTime(self, now: int) -> None:
-        # In a batch the elements come first: they were there before the clock says that none came.
+        # In a batch the elements are processed before the clock can say that none came.
         if not self.emitsAfterSlices and 0 < self.autoWatermarkInterval <= now - self._looked:
             self.onPeriodicEmit()
 
@@ -404,7 +407,7 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
         super().emitEnd()
 
     def _emit_reached(self, watermark: int) -> None:
-        # The watermark that was emitted only rises, also where a partition that is new has one of its own below it
+        # The emitted watermark only rises, even if a new partition has a lower one
         reached = self._held.reached(max(watermark, self.emitter.watermark))
         if reached is not None:
             self.output.emitRecords(reached)
@@ -415,7 +418,7 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
 
 
 def orders_by_partition(snapshot: Mapping[str, Any]) -> dict[Any, Any]:
-    """What a snapshot of the operator holds of each partition of its input."""
+    """The part of an operator's snapshot that belongs to each partition of the input."""
     if "order" in snapshot:
         return {None: (snapshot["order"], None)}
     held = HeldElements(snapshot.get("held")).byPartition()
@@ -424,7 +427,7 @@ def orders_by_partition(snapshot: Mapping[str, Any]) -> dict[Any, Any]:
 
 
 def orders_of_partitions(states: Mapping[Any, Any]) -> dict[str, Any]:
-    """The part of the operator's snapshot that holds these partitions."""
+    """The part of an operator's snapshot with the partitions in ``states``."""
     partitions = {partition: order for partition, (order, _) in states.items()}
     held = {number: waits for number, (_, waits) in enumerate(states.values())}
     return {"partitions": partitions, "held": HeldElements.ofPartitions(held).snapshot()}

@@ -1,9 +1,9 @@
 """Asynchronous I/O: an event loop in the task, with at most ``capacity`` elements in flight.
 
-What comes in a batch is collected, and processed when it is complete, or when there is much of it: so
-elements before and after a watermark are under way together, while results still come before the next
-watermark. The results leave in the order of the elements, also where Flink promises none: a batch that
-is run again must give the same.
+The elements of a batch are collected, and processed when the batch is complete, or when there are
+many. So elements before and after a watermark can be in flight together, while results are still
+emitted before the next watermark. Results are emitted in the order of the elements, even where
+Flink promises no order, as a batch that is run again must give the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from flinkish.runtime.records.user_code import raise_named
 R = TypeVar("R")
 
 MOST_WAITING = 50
-"""How many times its capacity an operator collects before it processes what there is."""
+"""An operator collects up to this many times its capacity before it processes the elements."""
 
 
 class AsyncWaitOperator(OneInputOperator):
@@ -110,7 +110,8 @@ class AsyncWaitOperator(OneInputOperator):
         self._process()
 
     def _process(self) -> None:
-        """Await the results of all waiting elements, and emit them with the watermarks between them."""
+        """Await the results of all waiting elements, and emit them with the watermarks between
+        them."""
         waiting, self._waiting, self._count = self._waiting, [], 0
         values = [v for part in waiting if isinstance(part, Records) for v in part.values]
         if values:
@@ -130,7 +131,7 @@ class AsyncWaitOperator(OneInputOperator):
     # ------------------------------------------------------------------ in the event loop
 
     async def _results(self, values: list[Any]) -> list[Iterable[Any]]:
-        """The results for each value; up to ``capacity`` of them are under way."""
+        """The results for each value; up to ``capacity`` values are in flight."""
         results: list[Iterable[Any]] = [()] * len(values)
         positions = iter(range(len(values)))
 
@@ -150,7 +151,7 @@ class AsyncWaitOperator(OneInputOperator):
         return results
 
     async def _named_result(self, value: Any) -> Iterable[Any]:
-        """The results for ``value``; an error names it."""
+        """The results for ``value``; an error names the value."""
         try:
             return await self._result(value)
         except asyncio.CancelledError:
@@ -201,7 +202,7 @@ def _timed_out(value: Any) -> Any:
 
 
 def _future_form(function: Callable[..., Any]) -> Callable[[Any], Awaitable[Any]]:
-    """``function``, which takes a ResultFuture or returns its results, as a coroutine of its results."""
+    """``function``, which takes a ResultFuture or returns its results, as a coroutine function."""
     takes_future = _takes_future(function)
 
     async def with_future(value: Any) -> Any:
@@ -228,7 +229,7 @@ def _takes_future(function: Callable[..., Any]) -> bool:
 
 
 class LoopFuture(ResultFuture[Any]):
-    """A ResultFuture of the event loop that runs."""
+    """A ResultFuture of the running event loop."""
 
     __slots__ = ("_loop", "awaited")
 
@@ -256,7 +257,7 @@ class LoopFuture(ResultFuture[Any]):
 
 
 class _EventLoop:
-    """An event loop in a thread of its own, as the task's thread may be running one already."""
+    """An event loop in its own thread, as the task's thread may be running another one."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "flinkish asyncio")

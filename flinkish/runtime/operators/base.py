@@ -1,5 +1,6 @@
-"""``StreamOperator`` and ``OneInputOperator``, the base classes of operators, with what they are created with and the runtime
-context of their functions."""
+"""``StreamOperator`` and ``OneInputOperator``, the base classes of operators, with
+``OperatorContext``, from which operators are created, and the runtime context of their
+functions."""
 
 from __future__ import annotations
 
@@ -118,21 +119,22 @@ class OperatorContext:
     """Whether ``onPeriodicEmit`` is called at the end of a part of a batch, not by the clock."""
     metrics: OperatorMetricGroup = field(default_factory=OperatorMetricGroup)
     tracesFunctions: bool = True
-    """Whether functions that only compute run over columns."""
+    """Whether functions that only compute are traced and run over columns."""
     jobParameters: Mapping[str, str] = field(default_factory=dict)
-    """What functions see as the global parameters of the job."""
+    """The global job parameters, as functions see them."""
     keepsAttributes: bool = False
-    """Whether attributes that user functions change are kept in the snapshot."""
+    """Whether the snapshot has the attributes that user functions change."""
     batch: bool = False
-    """Whether elements come sorted by time with one watermark behind all of them, and only final results
-    go out."""
+    """Whether elements come sorted by time with one watermark after all of them, and only final
+    results are emitted."""
 
 
 class StreamOperator(ABC):
     """The base of running operators (Flink: ``AbstractStreamOperator``).
 
     Life cycle: ``open`` once; then, for each key group and batch, ``restore``, the inputs, and
-    ``snapshot``; ``close`` once. Keyed state and timers are in the backend, ``snapshot`` holds the rest.
+    ``snapshot``; ``close`` once. Keyed state and timers are in the backend, ``snapshot`` holds the
+    rest.
     """
 
     def __init__(self, context: OperatorContext) -> None:
@@ -162,18 +164,18 @@ class StreamOperator(ABC):
         """Called once, before anything else."""
 
     def noteAttributes(self, description: object) -> None:
-        """Called once, after all operators of the task are open: note the attributes of the functions in
-        ``description`` as they are now."""
+        """Called once, after all operators of the task are open: note the current attributes of the
+        functions in ``description``."""
         self._attributes = FunctionAttributes(self.name, description, keeps=self._keeps_attributes)
 
     def attributeChanges(self) -> list[AttributeChange]:
-        """The attributes that functions changed since they were opened and that are not kept, each
-        reported once; not those that only a gauge reads."""
+        """The attributes that functions have changed since they were opened and that the snapshot
+        does not have, each reported once; not those that only a gauge reads."""
         only_shown = self.metrics.isOnlyShown
         return [c for c in self._attributes.changes() if not only_shown(c.owner, c.attribute)]
 
     def close(self) -> None:
-        """Called once, at the end, also after an error, even of ``open``."""
+        """Called once, at the end, even after an error in ``open``."""
         opened, self._opened = self._opened, []
         with user_method_of(self.name, "close()"):
             close_all([*self._checkpointed, *reversed(opened)])
@@ -185,7 +187,8 @@ class StreamOperator(ABC):
         self._restored_attributes = None if snapshot is None else snapshot.get("attributes")
 
     def initializeFunctions(self, keyGroup: int) -> None:
-        """Give the functions the attributes and the operator state that were restored for ``keyGroup``."""
+        """Give the functions the attributes and the operator state that were restored for
+        ``keyGroup``."""
         self._key_group = keyGroup
         self._attributes.restore(self._restored_attributes)
         states = self._function_states or ()
@@ -195,7 +198,7 @@ class StreamOperator(ABC):
     def snapshot(self) -> dict[str, Any]:
         """The state besides keyed state and timers; must be picklable."""
         snapshot: dict[str, Any] = {"watermark": self.currentWatermark}
-        # What no function asks for any more is kept unread
+        # State that no function reads any more is kept
         unread = (self._function_states or [])[len(self._checkpointed) :]
         if self._checkpointed or unread:
             now = self.clock.getCurrentProcessingTime()
@@ -213,27 +216,30 @@ class StreamOperator(ABC):
         raise NotImplementedError
 
     def skipToWatermark(self, timestamp: int) -> None:
-        """Set the watermark to ``timestamp``; no timer was due before."""
+        """Set the watermark to ``timestamp``, up to which no timer is due."""
         self.currentWatermark = timestamp
 
     def advanceProcessingTime(self, now: int) -> None:
-        """Called when the clock is at ``now`` (ms): fire the processing-time timers that are due."""
+        """Called when the clock is at ``now`` (ms): fire the processing-time timers that are
+        due."""
 
     def endInput(self) -> None:
-        """Called in BATCH after the last watermark: fire the processing-time timers that are left."""
+        """Called in BATCH after the last watermark: fire the processing-time timers that are
+        left."""
 
     def onPeriodicEmit(self) -> None:
         """Called at the end of each slice: of a partition before the first shuffle, of a key group
         after it."""
 
-    # ------------------------------------------------------------------ what is pending
+    # ------------------------------------------------------------------ pending timers
 
     def nextEventTimeTimer(self) -> int | None:
-        """A lower bound of the event-time timers; a lower watermark is passed on without firing any."""
+        """A lower bound of the event-time timers; a lower watermark is passed on without firing
+        any."""
         return None
 
     def nextProcessingTimeTimer(self) -> int | None:
-        """A lower bound of the processing-time timers (ms), None if there are none."""
+        """A lower bound of the processing-time timers (ms); None if there are none."""
         return None
 
     def numEventTimeTimers(self) -> int:
@@ -250,11 +256,11 @@ class StreamOperator(ABC):
         return self.currentWatermark
 
     def splits(self) -> Iterable[InputReport]:
-        """The splits of the source that the operator tells apart, each with its watermark."""
+        """The splits of the source that the operator distinguishes, each with its watermark."""
         return ()
 
     def joinedSplits(self) -> JoinedSplits | None:
-        """The combined watermark of these splits, None if this key group has none."""
+        """The combined watermark of these splits; None if this key group has none."""
         return None
 
     # ------------------------------------------------------------------ for subclasses
@@ -274,7 +280,7 @@ class StreamOperator(ABC):
                 function.open(OpenContext())
 
     def runtimeContext(self) -> RuntimeContext:
-        """What a rich function gets as its runtime context."""
+        """The runtime context for a rich function."""
         return StreamingRuntimeContext(self)
 
     @contextmanager
@@ -289,21 +295,22 @@ class StreamOperator(ABC):
         with user_code_of(self.name, element):
             yield
 
-    # The loops over elements; KeyedOperator repeats them with keys. A shared loop with a call for
-    # what differs would be shorter, but a call for each element costs too much.
+    # The loops over elements; KeyedOperator repeats them with keys. A shared loop would be shorter,
+    # but another call for each element costs too much.
 
     def mapped(self, function: Callable[[Any], Any], records: Records) -> list[Any]:
         """``function(value)`` of every record; an error names the value."""
         return mapped(self.name, function, records.values)
 
     def emitted(self, function: Callable[[Any], Any], records: Records) -> list[Any]:
-        """The same for results that are emitted: each is copied before the next call can change it."""
+        """``mapped`` for results that are emitted: each is copied before the next call can change
+        it."""
         return emitted(self.name, function, records.values)
 
     def emitMapped(self, function: Callable[[Any], Any], records: Records) -> None:
         """Emit ``function(value)`` of every record."""
         if keeps_nothing(function) and records.plain:
-            # No reference is left through which a result could be changed
+            # Nothing keeps a reference through which a result could change
             self.output.emitRecords(records.mapped(self.mapped(function, records), plain=True))
         elif self.output.reusesObjects:
             self.collectElements(
@@ -338,8 +345,8 @@ class StreamOperator(ABC):
         collector: TimestampedCollector,
         records: Records,
     ) -> None:
-        """Call ``function(value, context, collector)`` for every record and emit what it returns; an
-        error names the value."""
+        """Call ``function(value, context, collector)`` for every record and emit what it returns;
+        an error names the value."""
         value = None
         with self.userCodeOf(lambda: value):
             for value, timestamp in zip(records.values, records.timestamps.tolist()):
@@ -365,8 +372,8 @@ class OneInputOperator(StreamOperator, Input):
         self.output.emitWatermark(timestamp)
 
     def processWatermarks(self, timestamps: Sequence[int]) -> None:
-        # A generator that emits for every element makes as many watermarks as elements. Those that
-        # fire no timer are passed on together.
+        # A generator may emit a watermark for every element. Those that fire no timer are passed on
+        # together.
         start, end = 0, len(timestamps)
         while start < end:
             due = self.nextEventTimeTimer()

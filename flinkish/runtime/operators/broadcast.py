@@ -1,4 +1,5 @@
-"""The operators of the broadcast state pattern: every task receives all elements of the second input."""
+"""The operators of the broadcast state pattern: every task receives all elements of the second
+input."""
 
 from __future__ import annotations
 
@@ -63,11 +64,13 @@ class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
 
 
 class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
-    """``process`` on a keyed stream connected with a broadcast stream (Flink: the class of this name).
+    """``process`` on a keyed stream connected with a broadcast stream (Flink: the class of this
+    name).
 
-    Every key group takes every broadcast element, for its copy of the broadcast state and for its
-    keys. What the function emits in doing so would come once a key group: only the first emits it,
-    and each what ``applyToKeyedState`` makes it emit for its own keys.
+    Every key group processes every broadcast element, for its copy of the broadcast state and for
+    its keys. Results of ``processBroadcastElement`` would be emitted once for each key group, so
+    only the first one emits them. Each key group emits the results of ``applyToKeyedState`` for its
+    own keys.
     """
 
     def __init__(self, context: OperatorContext, description: BroadcastProcessDescription) -> None:
@@ -96,7 +99,7 @@ class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
         self.metrics.numRecordsIn += len(records)
         self.backend.currentKey = NO_KEY
         self._broadcast_context.emits = self.inFirstKeyGroup
-        # Broadcast elements have no key: the loop is that of operators without.
+        # Broadcast elements have no key, so this is the loop of operators without keys.
         StreamOperator.processElements(
             self,
             self._function.processBroadcastElement,
@@ -168,7 +171,7 @@ class KeyedReadOnlyContextImpl(OperatorProcessContext, KeyedBroadcastTimerContex
 class KeyedReadWriteContextImpl(ReadWriteContextImpl, KeyedBroadcastContext[Any]):
     """The context of broadcast elements, which may visit the state of all keys.
 
-    ``emits``: whether what the function emits now is to come out of this key group.
+    ``emits``: whether this key group emits the function's results now.
     """
 
     __slots__ = ("_states", "emits")
@@ -189,7 +192,7 @@ class KeyedReadWriteContextImpl(ReadWriteContextImpl, KeyedBroadcastContext[Any]
         backend = self.operator.backend
         state = self._states.of(stateDescriptor)
         emitted = self.emits
-        # A key is in one key group only, so what is emitted for it comes once.
+        # A key is in one key group only, so its results are emitted once.
         self.emits = True
         try:
             for key in self._states.keysOf(stateDescriptor):
@@ -201,7 +204,7 @@ class KeyedReadWriteContextImpl(ReadWriteContextImpl, KeyedBroadcastContext[Any]
 
 
 class BroadcastCollector(TimestampedCollector):
-    """The collector of broadcast elements: emits where the context says so."""
+    """The collector of broadcast elements: emits if the context says so."""
 
     __slots__ = ("_context",)
 

@@ -1,9 +1,10 @@
 """Runs a ``CheckpointedFunction``: its operator state, and the attributes that go with it.
 
-A function object serves many key groups one after the other, and a worker may see a batch of a key group
-twice, or never again. So the attributes of the function are kept for each key group beside the token of the
-state that they belong to. If the state that a batch begins with has that token, the function goes on as it
-is; if not, it is made anew from its attributes as they were shipped, and initialised from the state.
+A function object serves many key groups one after the other, and a worker may process a batch of a
+key group twice, or never see the key group again. So the function's attributes are kept for each
+key group, with the token of the state that they belong to. If the state at the start of a batch has
+the same token, the function continues with these attributes. If not, it gets the attributes with
+which it was shipped, and is initialised from the state.
 """
 
 from __future__ import annotations
@@ -168,7 +169,8 @@ class CheckpointedFunctionRunner:
         self._current: _Instance | None = None
 
     def initialize(self, keyGroup: int, snapshot: dict[str, Any] | None) -> None:
-        """Restore the function for ``keyGroup`` from ``snapshot``, with which the batch of the key group begins."""
+        """Restore the function for ``keyGroup`` from ``snapshot``, the state at the start of its
+        batch."""
         kept = self._instances.pop(keyGroup, None)
         if kept is not None and snapshot is not None and kept.token == snapshot["token"]:
             self._install(kept)
@@ -209,7 +211,7 @@ class CheckpointedFunctionRunner:
         }
 
     def close(self) -> None:
-        """Close the function, for each key group that it was opened for."""
+        """Close the function for each key group for which it was opened."""
         current, self._current = self._current, None
         instances = [i for i in self._instances.values() if i is not current]
         self._instances = {}
@@ -238,7 +240,8 @@ class _Closing:
 
 
 def dealt(states: Sequence[Mapping[str, Any]], parts: int) -> list[dict[str, Any]]:
-    """The snapshots of a function in several key groups as those of ``parts`` others: each list is split evenly."""
+    """Redistribute the snapshots of a function in several key groups to ``parts`` others: each list
+    is split evenly."""
     number = max(state["number"] for state in states)
     lists: list[dict[str, Any]] = [{} for _ in range(parts)]
     names = dict.fromkeys(name for state in states for name in state["lists"])

@@ -35,7 +35,7 @@ class SimpleTimerService(TimerService):
             self._timers.registerProcessingTimeTimer(None, timestamp)
 
     def registerEventTimeTimer(self, time: int) -> None:
-        # Of the type int, as 5.0 == 5, but is refused
+        # An int, as 5.0 == 5, but 5.0 is refused
         if type(time) is int and self._latest.get(self._backend.currentKey) == time:
             return
         timestamp = timer_timestamp(time)
@@ -50,7 +50,8 @@ class SimpleTimerService(TimerService):
 
 
 class ClockService(TimerService):
-    """The current times without timers; ``fix`` tells the user how to get timers."""
+    """A timer service that has the current times but no timers; ``fix`` tells the user how to get
+    them."""
 
     __slots__ = ("_fix", "_operator")
 

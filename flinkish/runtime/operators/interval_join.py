@@ -25,11 +25,12 @@ from flinkish.runtime.state.backend import KeyedStateBackend, Timer
 class IntervalJoinOperator(TimerOperator, TwoInputOperator):
     """``intervalJoin`` (Flink: the class of this name).
 
-    Each side buffers its elements until the watermark says that no partner can come any more. An
-    element that comes after the watermark is late: it joins nothing. The partners of an element come in the order
-    of their timestamps. Each pair has copies of its own of what can change, so it does not matter which of the two
-    came later. Near the ends of time the sums of a timestamp and a bound wrap around, as Java's do: there an
-    element may find no partners, or be removed with the next watermark.
+    Each side buffers its elements until the watermark says that they can have no further partner.
+    An element below the watermark is late: it is joined with nothing. An element is joined with its
+    partners in the order of their timestamps. Each pair gets its own copies of mutable elements, so
+    it does not matter which of the two came later. Near the ends of the range the sum of a
+    timestamp and a bound wraps around, as in Java: there an element may find no partners, or be
+    removed with the next watermark.
     """
 
     def __init__(self, context: OperatorContext, description: IntervalJoinDescription) -> None:
@@ -69,7 +70,8 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
             self.rearrange()
 
     def rearrange(self) -> None:
-        """Re-index elements that were stored under other bounds, and remove those that have expired."""
+        """Re-index elements that were stored under other bounds, and remove those that have
+        expired."""
         for buffer in self._buffers.values():
             buffer.rearrange(self.timers)
 
@@ -89,7 +91,7 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
         """Never called: this operator registers no processing-time timers."""
 
     def process(self, records: Records, own: JoinBuffer, other: JoinBuffer) -> None:
-        """Join a run of records that came from the side ``own``."""
+        """Join a run of records of the side ``own``."""
         self.metrics.numRecordsIn += len(records)
         self.processSingly(records, own, other)
         self.output.flush()
@@ -144,10 +146,10 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
 
 
 class JoinBuffer:
-    """The elements of one side by timestamp. ``lower`` and ``upper``: the bounds of an element's partners, relative
-    to its timestamp, in ms. A
-    map entry holds the elements of ``width`` ms, {timestamp: [elements]}; with the length of the
-    interval as the width, a look-up reads two entries, however many elements there are.
+    """The elements of one side by timestamp. ``lower`` and ``upper``: the bounds of an element's
+    partners, relative to its timestamp, in ms. A map entry holds the elements of ``width`` ms,
+    {timestamp: [elements]}; with the length of the interval as the width, a look-up reads two
+    entries, however many elements there are.
     """
 
     def __init__(
@@ -185,7 +187,8 @@ class JoinBuffer:
         self._table.put(key, None, bucket, elements)
 
     def between(self, first: int, last: int) -> list[tuple[int, list[Any]]]:
-        """(timestamp, elements) of the current key from ``first`` to ``last``, both included, in order."""
+        """(timestamp, elements) of the current key from ``first`` to ``last``, both included, in
+        order."""
         key, width, get = self._backend.currentKey, self._width, self._table.get
         found: list[tuple[int, list[Any]]] = []
         for bucket in range(first // width, last // width + 1):
@@ -196,11 +199,13 @@ class JoinBuffer:
         return found
 
     def cleanupTime(self, timestamp: int) -> int:
-        """The watermark (ms) at which no partner can come any more for an element at ``timestamp``."""
+        """The watermark (ms) from which on an element at ``timestamp`` can have no further
+        partner."""
         return to_long(timestamp + self.upper) if self.upper > 0 else timestamp
 
     def rearrange(self, timers: InternalTimerService) -> None:
-        """Re-index elements that were stored under other bounds, and remove those that have expired."""
+        """Re-index elements that were stored under other bounds, and remove those that have
+        expired."""
         for key, _ in list(self._table.maps()):
             self._backend.currentKey = key
             kept = [
@@ -213,7 +218,7 @@ class JoinBuffer:
                 timers.registerEventTimeTimer(self.name, self.cleanupTime(timestamp))
 
     def removeAt(self, cleanupTime: int) -> None:
-        """Remove the elements of the current key with that clean-up time."""
+        """Remove the elements of the current key whose clean-up time is ``cleanupTime``."""
         timestamp = to_long(cleanupTime - self.upper) if self.upper > 0 else cleanupTime
         key, bucket = self._backend.currentKey, timestamp // self._width
         elements = self._table.get(key, None, bucket)

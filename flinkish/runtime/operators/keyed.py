@@ -1,4 +1,4 @@
-"""The bases of operators that work under a current key, without and with timers."""
+"""Base classes of operators on keyed streams, without and with timers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
 
 
 class KeyedOperator(StreamOperator):
-    """An operator on a keyed stream: its functions are called with the key of each record as current
-    key, and may have keyed state.
+    """An operator on a keyed stream: its functions are called with the key of each record as
+    current key, and may have keyed state.
 
     It must be the first base: ``KeyedOperator, StreamMap`` is the keyed form of ``StreamMap``.
     """
@@ -70,7 +70,7 @@ class KeyedOperator(StreamOperator):
                 result = function(value)
                 kind = type(result)
                 if kind is tuple:
-                    # As in Output.collect: to ask immutable() would take as long as all the rest
+                    # As in Output.collect: a call of immutable() would double the time
                     for part in result:
                         if type(part) not in atoms:
                             result = copied(result)
@@ -132,7 +132,7 @@ class TimerOperator(KeyedOperator, Triggerable):
         self.timers.initializeWatermark(self.currentWatermark)
 
     def advanceWatermark(self, timestamp: int) -> None:
-        """Fire what the watermark has reached, then hand it on."""
+        """Fire the timers that the watermark has reached, then emit the watermark."""
         self.currentWatermark = timestamp
         self._fire(self.timers.advanceWatermark, timestamp)
         self.output.emitWatermark(timestamp)
@@ -171,13 +171,14 @@ class TimerOperator(KeyedOperator, Triggerable):
 
 
 def keys_of(records: Records) -> Any:
-    """The keys of records on the way to a keyed operator."""
+    """The keys of records that reach a keyed operator."""
     assert records.keys is not None, "records without keys reached a keyed operator"
     return records.keys
 
 
 def keyed_elements(records: Records) -> Iterator[tuple[Any, Any, int]]:
-    """(key, value, timestamp) of every record; rows that cannot change are made one by one."""
+    """(key, value, timestamp) of every record. Immutable rows of columns are created one at a
+    time."""
     values: Iterable[Any] = records.values
     if isinstance(values, RowColumns) and records.immutable and records.plain:
         values = values.passing()

@@ -32,7 +32,7 @@ from flinkish.runtime.state.backend import Timer
 
 
 class StatelessOperator(OneInputOperator):
-    """The base of operators with one user function, which it opens."""
+    """Base class of operators with one user function, which it opens."""
 
     def __init__(self, context: OperatorContext, function: object) -> None:
         super().__init__(context)
@@ -84,7 +84,7 @@ class StreamFilter(StatelessOperator):
         return truths
 
     def _collect_kept(self, value: Any, out: TimestampedCollector) -> None:
-        """Collect mutable values in the state in which the function left them."""
+        """Collect a mutable value right after the function, which may have changed it."""
         if self._call(value):
             out.collect(value)
 
@@ -120,7 +120,7 @@ class StreamFlatMap(StatelessOperator):
 
 
 class StreamInOrder(OneInputOperator):
-    """Passes elements on; the chain takes care of their order."""
+    """Passes elements on; the chain orders them."""
 
     def __init__(self, context: OperatorContext, description: InOrderDescription) -> None:
         super().__init__(context)
@@ -183,7 +183,7 @@ class OnTimerOperator(TimerOperator):
     def onProcessingTime(self, timer: Timer) -> None:
         self.timer = timer
         context = self.context
-        # In Flink too, only the main output goes without a timestamp
+        # As in Flink, results of the main output have no timestamp, but side outputs do
         context.elementTimestamp = timer.timestamp
         self.collector.timestamp = NO_TIMESTAMP
         context.domain = TimeDomain.PROCESSING_TIME

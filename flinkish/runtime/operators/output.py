@@ -1,4 +1,5 @@
-"""``Output`` collects the results of an operator; ``Input`` reads elements, watermarks and statuses."""
+"""``Output`` collects the results of an operator; ``Input`` reads elements, watermarks and
+statuses."""
 
 from __future__ import annotations
 
@@ -51,13 +52,13 @@ class Input(ABC):
 
 
 class Output:
-    """Collects the results of an operator and hands them on as runs (Flink: ``Output``).
+    """Collects the results of an operator and passes them on as runs (Flink: ``Output``).
 
-    ``collect`` only appends. A watermark or status, which must keep its place among the records,
-    flushes first, and so does the operator at the end of a run.
+    ``collect`` only appends. Emitting a watermark or status, which has to keep its place among the
+    records, flushes first, and so does the operator at the end of a run.
 
-    A value that can change is copied as it is collected, and once more for each further reader
-    (``copies``). With ``reusesObjects`` readers get the object itself, at once, before the function
+    A mutable value is copied when it is collected, and once more for each further reader
+    (``copies``). With ``reusesObjects`` readers get the object itself, before the function
     continues.
     """
 
@@ -83,7 +84,7 @@ class Output:
         """Whether chained operators share objects (``ExecutionConfig.enableObjectReuse``)."""
 
     def connect(self, target: Input, sideOutput: str | None = None) -> None:
-        """Let ``target`` read this output, or the side output of that id."""
+        """Let ``target`` read this output, or its side output with the id ``sideOutput``."""
         if sideOutput is None:
             self._inputs.append(target)
         else:
@@ -110,7 +111,8 @@ class Output:
         self._timestamps.append(timestamp)
 
     def collectSide(self, sideOutput: str, value: Any, timestamp: int) -> None:
-        """Emit one record to a side output; it is dropped if that has no reader, as in Flink."""
+        """Emit one record to a side output. If nothing reads that, the record is dropped, as in
+        Flink."""
         if sideOutput in self._side_inputs:
             if type(value) not in ATOMS and not immutable(value):
                 if self.reusesObjects:
@@ -132,7 +134,7 @@ class Output:
             hand_on(records, self._inputs, self.reusesObjects)
 
     def emitWatermark(self, timestamp: int) -> None:
-        """Emit a watermark. It goes to the side outputs too."""
+        """Emit a watermark, to the side outputs too."""
         self.flush()
         for target in self._all_inputs():
             target.processWatermark(timestamp)
@@ -144,7 +146,7 @@ class Output:
             target.processWatermarks(timestamps)
 
     def emitWatermarkStatus(self, status: WatermarkStatus) -> None:
-        """Emit a status. It goes to the side outputs too."""
+        """Emit a status, to the side outputs too."""
         self.flush()
         for target in self._all_inputs():
             target.processWatermarkStatus(status)
@@ -156,7 +158,7 @@ class Output:
             target.processSplit(mark)
 
     def flush(self) -> None:
-        """Hand on what was collected."""
+        """Pass on the collected records."""
         if self._values:
             values, timestamps = self._values, self._timestamps
             self._values, self._timestamps = [], []
@@ -170,7 +172,8 @@ class Output:
                 hand_on(records, self._side_inputs[tag], self.reusesObjects)
 
     def taken(self) -> tuple[list[Any], list[int]]:
-        """The values that were collected since the last flush, with their timestamps; they are not handed on."""
+        """Take the values collected since the last flush, with their timestamps, so that they are
+        not emitted."""
         taken = self._values, self._timestamps
         if taken[0]:
             self._values, self._timestamps = [], []
@@ -183,8 +186,8 @@ class Output:
 
 
 def hand_on(records: Records, inputs: Sequence[Input], reuse: bool) -> None:
-    """Give each of ``inputs`` the records: with ``reuse`` the same, else each but the first a copy of
-    what can change."""
+    """Pass the records to each of ``inputs``. With ``reuse`` all get the same objects, except for
+    copies for inputs that keep records; else all but the first get copies of mutable values."""
     if len(inputs) == 1 and not reuse:
         inputs[0].processRecords(records)
         return
@@ -220,8 +223,8 @@ class TimestampedCollector(Collector[Any]):
         output.collect(value, self.timestamp)
 
     def collectReturned(self, returned: Any, tuples: bool = False) -> None:
-        """Emit what the function has returned or yields: a generator runs here, under the key and
-        timestamp at hand. ``tuples``: a tuple is one of results."""
+        """Emit what the function has returned or yields: a generator runs here, under the current
+        key and timestamp. ``tuples``: a returned tuple is a sequence of results."""
         self.collectAll(results_of(returned, tuples=tuples, wrote=True))
 
     def collectAll(self, results: Iterable[Any]) -> None:

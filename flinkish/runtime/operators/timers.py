@@ -1,8 +1,9 @@
 """``InternalTimerService``: the timers of an operator, in event time and in processing time.
 
-A timer is a triple (key, namespace, timestamp) in one of the two time domains. Timers belong to a key
-because a callback works on the state of its key, and to a namespace because one key may have several
-things under way: the window operator uses the window as namespace, a process function always None.
+A timer is a triple (key, namespace, timestamp) in one of the two time domains. Timers belong to a
+key because a callback works on the state of its key, and to a namespace because one key may have
+several windows: the window operator uses the window as the namespace, a process function always
+None.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from flinkish.runtime.state.backend import KeyedStateBackend, Timer
 from flinkish.runtime.time.clock import ProcessingTimeService
 
 EVENT_TIMERS, PROCESSING_TIMERS = "timers/event", "timers/processing"
-"""The names of the queues of an operator's timers."""
+"""The names of an operator's timer queues."""
 
 
 def timer_timestamp(time: int) -> int:
@@ -59,20 +60,20 @@ class Triggerable(ABC):
 
 
 MOST_NOTED = 1 << 12
-"""The keys whose latest timer is noted. Of more keys most register few timers."""
+"""How many keys' latest timers are noted. With more keys, most of them register few timers."""
 
 
 class InternalTimerService:
     """Registers, deletes and fires the timers of an operator (Flink: ``InternalTimerService``).
 
     Registering and deleting apply to the current key of the backend. Timers form a set: registering
-    one twice is registering it once, deleting one that is not there does nothing.
+    one twice has no further effect, and neither has deleting one that is not registered.
 
     When the watermark advances to t, every event-time timer with a timestamp <= t fires, lowest
     timestamp first, each under its own key. A timer that a callback registers at or below t fires
-    in the same sweep, so a timer is never one watermark late. For example, with timers at 10 and 30 and
-    a callback that registers the time + 5, a watermark of 20 fires 10, 15 and 20; the timer that
-    20 registers waits at 25. Processing-time timers fire likewise, by the clock.
+    in the same sweep, so a timer is never one watermark late. For example, with timers at 10 and 30
+    and a callback that registers the time + 5, a watermark of 20 fires 10, 15 and 20; the timer
+    that 20 registers waits at 25. Processing-time timers fire likewise, by the clock.
 
     Timers are kept in the queues of the state backend, so they are checkpointed with the state.
     """
@@ -90,14 +91,14 @@ class InternalTimerService:
         self._event = backend.timerQueue(EVENT_TIMERS)
         self._processing = backend.timerQueue(PROCESSING_TIMERS)
         self.latest: dict[Any, int] = {}
-        """For each key the timestamp of the event-time timer that it registered last, while that is pending. A
-        function often registers the same timer for one element after another, such as that of the end of a
-        minute: here it is seen to be registered without a look at the queue."""
+        """For each key the timestamp of the event-time timer that it registered last, while that is
+        pending. A function often registers the same timer for one element after another, such as
+        one for the end of the minute; this saves a look-up in the queue."""
         self._watermark = MIN_TIMESTAMP
         self._batch = batch
         self.inputEnded = False
-        """Whether the input has ended in BATCH: what callbacks register from now on does not fire, as in
-        Flink."""
+        """Whether the input has ended in BATCH: timers that are registered from then on do not
+        fire, as in Flink."""
 
     def currentProcessingTime(self) -> int:
         """The processing-time clock, in ms."""
@@ -126,13 +127,13 @@ class InternalTimerService:
         self._processing.add(timestamp, self._backend.currentKey, namespace)
 
     def deleteEventTimeTimer(self, namespace: object, timestamp: int) -> None:
-        """Delete the timer, if it is there."""
+        """Delete the timer, if it is registered."""
         key = self._backend.currentKey
         self._event.remove(timestamp, key, namespace)
         self.latest.pop(key, None)
 
     def deleteProcessingTimeTimer(self, namespace: object, timestamp: int) -> None:
-        """Delete the timer, if it is there."""
+        """Delete the timer, if it is registered."""
         self._processing.remove(timestamp, self._backend.currentKey, namespace)
 
     def advanceWatermark(self, watermark: int) -> None:

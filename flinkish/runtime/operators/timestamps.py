@@ -42,7 +42,7 @@ from flinkish.runtime.time.watermark_generation import (
 
 
 class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
-    """Flink's operator of this name."""
+    """``assignTimestampsAndWatermarks`` (Flink: the class of this name)."""
 
     def __init__(
         self, context: OperatorContext, description: TimestampsAndWatermarksDescription
@@ -83,9 +83,10 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
 
     @cached_property
     def _made(self) -> str:
-        """The settings of a new generator: the state of another strategy's generator is not restored."""
+        """The settings of a new generator: the state of another strategy's generator is not
+        restored."""
         with user_method_of(self.name, "createWatermarkGenerator()"):
-            # Of a clock that stands still, as some begin with the time
+            # With a clock that stands still, as some generators start from the time
             made = WatermarkGeneration(self.strategy, ProcessingTimeService(), None)
         return made.settings()
 
@@ -95,7 +96,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
             return self.generationFrom(snapshot)
 
     def generationFrom(self, snapshot: Any) -> WatermarkGeneration:
-        """What runs a generator, new or restored."""
+        """The object that runs a generator, new or restored."""
         return WatermarkGeneration(self.strategy, self.clock, snapshot)
 
     def _snapshot_generators(self) -> Any:
@@ -108,8 +109,8 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
     def processOf(
         self, generation: WatermarkGeneration, emitter: WatermarkOutput, records: Records
     ) -> None:
-        """Emit a run of records of one generator: the whole run at once if that only notes what they are,
-        else each as the generator has seen it."""
+        """Emit a run of records of one generator: the whole run at once if the generator emits only
+        periodically, else one record after another."""
         on_event = generation.onEvent
         if generation.emitsOnlyPeriodically:
             timed = self.timed(records)
@@ -120,8 +121,8 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
         self.emitSingly(records, lambda _, value, time: on_event(value, time, emitter))
 
     def timed(self, records: Records) -> Records:
-        """A run of records with the timestamps that the assigner gives to them, where no generator sees an element
-        before the next one gets its timestamp."""
+        """A run of records with timestamps from the assigner, which is called for all elements
+        before a generator sees the first."""
         if self._extract is None:
             self.lookAt(records.timestamps)
             return records.timed(records.timestamps)
@@ -140,7 +141,8 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
     def _extracted(
         self, extract: Callable[[Any, int], Any], records: Records
     ) -> tuple[Sequence[Any], list[Any]]:
-        """The values as the assigner left them, and their timestamps."""
+        """The values after the calls of the assigner, which may change them, and their
+        timestamps."""
         extracted: list[Any] = []
         append = extracted.append
         holds = not (
@@ -165,8 +167,8 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
             warn_of_seconds(self.name, self._extract, int(timestamps[0]))
 
     def emitSingly(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
-        """Emit one record after another; ``noted(position, value, timestamp)`` is called after each,
-        as in Flink: a watermark that it emits comes after the element."""
+        """Emit one record after another, and call ``noted(position, value, timestamp)`` after each:
+        as in Flink, a watermark that it emits follows the element."""
         extract, collect = self._extract, self.output.collect
         value: Any = None
         with self.userCodeOf(lambda: value):
@@ -184,7 +186,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
         self.output.flush()
 
     def advanceProcessingTime(self, now: int) -> None:
-        # In a batch the elements come first: they were there before the clock says that none came.
+        # In a batch the elements are processed before the clock can say that none came.
         if self.autoWatermarkInterval <= 0 or self.emitsAfterSlices:
             return
         if now >= self._nextEmit:
@@ -219,10 +221,11 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
             return earliest([self._look(generation) for generation in self._running()])
 
     def _look(self, generation: WatermarkGeneration) -> int | None:
-        """When a generator needs the clock next, for itself or to find out whether its input is idle."""
+        """The time of the next call of a generator, for itself or to detect that its input is
+        idle."""
         wanted = generation.nextPeriodicEmit()
         if wanted is not None and wanted <= self._nextEmit - self.autoWatermarkInterval:
-            wanted = self._nextEmit  # it has been asked since then
+            wanted = self._nextEmit  # it has been called since then
         if generation.idleness is not None:
             idle = max(generation.idleness.due() or 0, self._nextEmit)
             wanted = earliest((wanted, idle))
@@ -243,7 +246,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
 
 
 class Split(NamedTuple):
-    """What runs for one split (Flink: ``SourceOutputWithWatermarks``)."""
+    """The generator and the outputs of one split (Flink: ``SourceOutputWithWatermarks``)."""
 
     generation: WatermarkGeneration
     onEventOutput: ImmediateOutput
@@ -251,17 +254,18 @@ class Split(NamedTuple):
 
 
 class Splits(NamedTuple):
-    """The splits in a run of records, in the order of their first records, and for each record the number of its
-    split."""
+    """The splits in a run of records, in the order of their first records, and for each record the
+    index of its split."""
 
     distinct: Sequence[Any]
     numbers: Numbers
 
 
 class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
-    """The part of Flink's ``SourceOperator`` that generates watermarks for each split. The split of an element is
-    read from the element, or from a mark that the source puts before it. All splits of a batch are registered before
-    its first element (``expectRecords``), so that no split runs ahead of one that is new in the same batch.
+    """The part of Flink's ``SourceOperator`` that generates watermarks for each split. The split of
+    an element is read from the element, or from a mark that the source puts before it. All splits
+    of a batch are registered before its first element (``expectRecords``), so that no split runs
+    ahead of one that is new in the same batch.
     """
 
     looksAhead = True
@@ -301,7 +305,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
         self._register((mark.split,))
         self._current = mark.split
         if mark.finished:
-            # As in Flink, where its output is unregistered: it does not hold the others back.
+            # As in Flink, which unregisters its output, a finished split does not hold others back.
             self._finished.add(mark.split)
             number = list(self._splits).index(mark.split)
             self._multiplexer.status.setIdle(number, True)
@@ -314,7 +318,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
             self.output.emitRecords(self.timed(records))
             return
         if self._splitOf is None:
-            # They are all of the split whose mark came last
+            # All records are of the split whose mark came last
             assert self._current is not None
             split = self._splits[self._current]
             self.processOf(split.generation, split.onEventOutput, records)
@@ -333,7 +337,8 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
     def emitOfSplits(
         self, records: Records, found: Splits, splits: Sequence[Split], done: Sequence[bool]
     ) -> None:
-        """Emit records one by one; ``done`` says for each split whether its generator has seen them already."""
+        """Emit records one by one; ``done`` says for each split whether its generator has seen them
+        already."""
         numbers = list(found.numbers)
 
         def noted(position: int, value: Any, timestamp: int) -> None:
@@ -406,7 +411,8 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
 
 
 def generators_by_split(generators: Any) -> dict[Any, Any] | None:
-    """What a snapshot of generators holds of each split; None if they are not those of splits."""
+    """The part of a snapshot of generators that belongs to each split; None if it is not one of
+    splits."""
     if not isinstance(generators[0], dict):
         return None
     generations, (watermarks, idle, *_), *finished = generators
@@ -416,7 +422,7 @@ def generators_by_split(generators: Any) -> dict[Any, Any] | None:
 
 
 def generators_of_splits(states: Mapping[Any, Any]) -> Any:
-    """The snapshot of the generators of these splits, of which nothing was emitted yet."""
+    """The snapshot of the generators of the splits in ``states``, with nothing emitted yet."""
     generations = {split: kept for split, (kept, *_) in states.items()}
     watermarks = [at for _, at, _, _ in states.values()]
     idle = [rests for _, _, rests, _ in states.values()]

@@ -1,4 +1,5 @@
-"""Operators with two inputs: their base class, and coMap, coFlatMap and coProcess with and without a key."""
+"""Operators with two inputs: their base class, and coMap, coFlatMap and coProcess with and without
+a key."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ from flinkish.runtime.time.watermark_generation import JoinedSplits
 
 
 class HeldSignals:
-    """The watermarks and statuses of a run, each with the position of the element that it follows."""
+    """The watermarks and statuses of a run, each with the position of the element that it
+    follows."""
 
     def __init__(self) -> None:
         self.position = 0
@@ -30,7 +31,8 @@ class HeldSignals:
 
 
 class WatermarkEmitter(WatermarkOutput):
-    """Lets only rising watermarks through, and statuses that change (Flink: the class of this name)."""
+    """Lets only rising watermarks through, and statuses that change (Flink: the class of this
+    name)."""
 
     def __init__(self, output: Output) -> None:
         self._output: Output | HeldSignals = output
@@ -39,7 +41,7 @@ class WatermarkEmitter(WatermarkOutput):
 
     @contextmanager
     def held(self) -> Iterator[HeldSignals]:
-        """Within the block, hold what is let through."""
+        """Inside the block, hold watermarks and statuses instead of emitting them."""
         output, held = self._output, HeldSignals()
         self._output = held
         try:
@@ -64,22 +66,23 @@ class WatermarkEmitter(WatermarkOutput):
             self._output.emitWatermarkStatus(WatermarkStatus.ACTIVE)
 
     def joined(self, current: tuple[int, bool]) -> JoinedSplits:
-        """Combine ``current``, the watermark and idleness of splits, with those that were emitted."""
+        """Combine ``current``, the watermark and idleness of splits, with the emitted ones."""
         return JoinedSplits(*current, self.snapshot())
 
     def snapshot(self) -> tuple[int, bool]:
-        """What ``restore`` takes."""
+        """The arguments of ``restore``."""
         return self.watermark, self.idle
 
     def restore(self, watermark: int, idle: bool) -> None:
-        """Go on from there."""
+        """Continue from a snapshot."""
         self.watermark, self.idle = watermark, idle
 
 
 class WatermarkAssignerOperator(OneInputOperator):
-    """Base class for operators that generate their own watermarks. Watermarks from upstream end here, except the last
-    one, which says that the input has ended. Where ``onPeriodicEmit``
-    is called at the end of each slice, that one comes there, behind the watermarks of the last elements.
+    """Base class for operators that generate their own watermarks. Watermarks from upstream are
+    dropped, except the last one, which says that the input has ended. If ``onPeriodicEmit`` is
+    called at the end of each slice, the last one is emitted there, after the watermarks of the last
+    elements.
     """
 
     def __init__(self, context: OperatorContext) -> None:
@@ -106,7 +109,8 @@ class WatermarkAssignerOperator(OneInputOperator):
         self.processWatermark(timestamps[-1])
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
-        """The status of the input ends here too: this operator derives its own from the elements."""
+        """The status of the input is dropped too: this operator derives its own from the
+        elements."""
 
     def emitEnd(self) -> None:
         """Emit the last watermark, if the input has ended."""

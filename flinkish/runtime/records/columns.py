@@ -1,4 +1,5 @@
-"""Python values to Arrow columns, with strict checks: an error names the value that does not fit.
+"""Converts Python values to Arrow columns, with strict checks: an error names the value that does
+not fit.
 
 pyarrow alone would truncate 1.5 to 1 in a column of integers, and accept a number as a time.
 """
@@ -35,7 +36,7 @@ class Misfit(Exception):
         self.position, self.value, self.wanted, self.field = position, value, wanted, field
 
     def within(self, field: str, position: int) -> Misfit:
-        """This error with the path of the value, which is in ``field`` of an outer column."""
+        """This error for an outer column, in whose field ``field`` the value is."""
         path = f"{field}.{self.field}" if self.field else field
         return type(self)(position, self.value, self.wanted, path)
 
@@ -44,7 +45,7 @@ class Misfit(Exception):
 
 
 class MissingField(Misfit):
-    """The value at ``position`` has names, and not that of a column, ``wanted``."""
+    """The value at ``position`` has named fields, but not the column's name, ``wanted``."""
 
     def __str__(self) -> str:
         path = f"{self.field}.{self.wanted}" if self.field else self.wanted
@@ -52,18 +53,18 @@ class MissingField(Misfit):
 
 
 class ColumnWriter(ABC):
-    """Makes columns of one type."""
+    """Creates columns of one type."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self._kind = kind
 
     @abstractmethod
     def array(self, values: Sequence[Any]) -> pa.Array:
-        """``values`` as a column, None as null. Raises Misfit."""
+        """``values`` as a column, None as null. Raises Misfit if one does not fit."""
 
 
 class BasicColumnWriter(ColumnWriter):
-    """Makes columns of numbers, texts, times and other values without parts."""
+    """Creates columns of numbers, texts, times and other values without parts."""
 
     def __init__(self, kind: pa.DataType) -> None:
         super().__init__(kind)
@@ -91,7 +92,7 @@ class BasicColumnWriter(ColumnWriter):
 
 
 class StructColumnWriter(ColumnWriter):
-    """Makes columns of elements with fields: tuples, Rows, dicts and dataclasses."""
+    """Creates columns of elements with fields: tuples, Rows, dicts and dataclasses."""
 
     def __init__(self, kind: pa.StructType) -> None:
         super().__init__(kind)
@@ -105,7 +106,7 @@ class StructColumnWriter(ColumnWriter):
 
 
 class FieldsWriter:
-    """Makes one column for each field of the elements; ``whole``: one column of the elements
+    """Creates one column for each field of the elements; ``whole``: one column of the elements
     themselves."""
 
     def __init__(self, schema: pa.Schema, whole: bool = False) -> None:
@@ -137,7 +138,8 @@ class FieldsWriter:
         return zip(*[self._of(value, position) for position, value in enumerate(values)])
 
     def _of_kind(self, kind: type[Any], values: Sequence[Any]) -> Iterable[Sequence[Any]] | None:
-        """The values of each field of elements that are all of ``kind``; None where each has to be looked at."""
+        """The values of each field of elements that are all of ``kind``; None if each has to be
+        inspected."""
         names = self._names_of(kind)
         if issubclass(kind, tuple):
             if names is not None and tuple(names) != tuple(self._names):
@@ -154,8 +156,9 @@ class FieldsWriter:
         return None
 
     def _names_of(self, value: Any) -> Sequence[str] | None:
-        """The names of the fields of a value, or of all values of a class; None where fields go by their
-        position, as they do where those of either side have none but ``f0``, ``f1`` and so on."""
+        """The names of the fields of a value, or of all values of a class. None if fields are
+        matched by position, also if the names of the value or of the columns are only ``f0``,
+        ``f1`` and so on."""
         kind = value if isinstance(value, type) else type(value)
         if issubclass(kind, tuple):
             names = getattr(value, "_fields", None) or getattr(value, "__fields__", None)
@@ -190,7 +193,7 @@ def _are_numbered(names: Sequence[str]) -> bool:
 
 
 class ListColumnWriter(ColumnWriter):
-    """Makes columns of lists, tuples and arrays."""
+    """Creates columns of lists, tuples and arrays."""
 
     def __init__(self, kind: pa.ListType) -> None:
         super().__init__(kind)
@@ -211,7 +214,7 @@ class ListColumnWriter(ColumnWriter):
 
 
 class MapColumnWriter(ColumnWriter):
-    """Makes columns of dicts."""
+    """Creates columns of dicts."""
 
     def __init__(self, kind: pa.MapType) -> None:
         super().__init__(kind)
@@ -232,7 +235,7 @@ class MapColumnWriter(ColumnWriter):
 
 
 def column_writer(kind: pa.DataType) -> ColumnWriter:
-    """The writer of columns of that type."""
+    """The writer of columns of type ``kind``."""
     if pa.types.is_struct(kind):
         return StructColumnWriter(kind)
     if pa.types.is_map(kind):
@@ -314,10 +317,10 @@ class ElementColumns:
     whole: bool = False
 
     def of(self, values: Sequence[Any]) -> RowColumns:
-        """``values`` as columns. Raises UnfitElementError, which names the element and the field, if
-        one does not fit."""
+        """``values`` as columns. Raises UnfitElementError, which names the element and the field,
+        if one does not fit."""
         if isinstance(values, RowColumns):
-            # Rows of a table, and what functions made as columns, are columns already
+            # Rows of a table, and results of traced functions, are columns already
             columns = self._columns_of(values)
             if columns is not None and [column.type for column in columns] == self.schema.types:
                 return RowColumns(self._batch(columns))
@@ -328,7 +331,8 @@ class ElementColumns:
                 raise self._error(values[misfit.position], misfit) from None
 
     def _columns_of(self, values: RowColumns) -> list[pa.Array] | None:
-        """The columns of ``values`` in the order of the schema; None where the elements have to be looked at."""
+        """The columns of ``values`` in the order of the schema; None if each element has to be
+        inspected."""
         shape, wanted = values.shape, self.schema.names
         if shape.kind is None or self.whole:
             return values.batch.columns if shape.kind is None and self.whole else None

@@ -6,14 +6,15 @@ A function may emit an object and change it afterwards::
         self.row["n"] += 1
         out.collect(self.row)   # the same dict each time
 
-Flink copies or serializes each element as it is emitted (``TypeSerializer.copy``), so such a function works
-there. Operators here hand on runs of elements, later than the function emits them, so without a copy
-all elements of a run would show the last change. An element that can change is therefore copied when it is
-emitted, once for each reader. Immutable ones (numbers, texts, tuples of such) need no copy; whether the
-values of a type can change is found out once per type.
+Flink copies or serializes each element when it is emitted (``TypeSerializer.copy``), so such a
+function works there. Operators here pass on runs of elements, later than the function emits them,
+so without a copy all elements of a run would show the last change. A mutable element is therefore
+copied when it is emitted, once for each reader. Immutable elements (numbers, texts, tuples of
+these) need no copy; whether a type is mutable is determined once.
 
-For the same reason state, windows and joins keep and hand out copies: a batch may begin with what was read from
-pages, so whether a change in place lasts would depend on where the batches are cut.
+For the same reason state, windows and joins store and return copies: a batch may start from values
+read from pages, so whether a change in place lasts would depend on where one batch ends and the
+next begins.
 """
 
 from __future__ import annotations
@@ -90,10 +91,11 @@ _PARTS: dict[type[Any], _Parts | None] = {
     set: None,
     bytearray: None,
 }
-"""For an immutable container type, a function for the parts of a value; None: the type is mutable."""
+"""For an immutable container type, a function for the parts of a value; None: the type is
+mutable."""
 
 
-# Not issuperset(), which would first make a set of its argument
+# Not issuperset(), which would first convert its argument to a set
 _is_atom = ATOMS.__contains__
 
 
@@ -119,7 +121,7 @@ def immutable(value: Any) -> bool:
 
 
 def all_immutable(values: Sequence[Any]) -> bool:
-    """``immutable`` of all ``values``, faster than one by one."""
+    """Whether all ``values`` are ``immutable``; faster than checking each."""
     if isinstance(values, RowColumns):
         return not values.nested
     kinds = set(map(type, values))
@@ -139,7 +141,7 @@ def copied(value: Any) -> Any:
     kind = type(value)
     if kind in ATOMS:
         return value
-    if kind is tuple:  # most values of state that are not atoms; immutable() takes longer
+    if kind is tuple:  # the most common type besides atoms; immutable() takes longer
         for part in value:
             if type(part) not in ATOMS:
                 break
@@ -149,7 +151,8 @@ def copied(value: Any) -> Any:
 
 
 def handed_out(values: Sequence[Any]) -> Sequence[Any]:
-    """Kept ``values`` for a function, which may change what it gets: those that can change are copied."""
+    """Stored ``values`` for a function, which may change its arguments: mutable values are
+    copied."""
     return values if all_immutable(values) else copied_values(values)
 
 
@@ -174,7 +177,7 @@ def copied_mutable(value: Any) -> Any:
 
 
 def copied_values(values: Sequence[Any]) -> Sequence[Any]:
-    """``copied`` of each."""
+    """``copied`` of each of ``values``."""
     if isinstance(values, RowColumns):
         return values.anew() if values.nested else values
     return [value if type(value) in ATOMS else copied(value) for value in values]
@@ -209,7 +212,7 @@ def _parts_of(kind: type[Any]) -> _Parts | None:
 
 
 def _is_plain_tuple(kind: type[Any]) -> bool:
-    """Whether ``kind`` is a tuple, Row or NamedTuple: without attributes of its own."""
+    """Whether ``kind`` is a tuple, Row or NamedTuple without further attributes."""
     return issubclass(kind, tuple) and kind.__dictoffset__ == 0
 
 
@@ -242,7 +245,7 @@ _SLOT = types.MemberDescriptorType
 
 
 _OF_PYTHON = 1 << 9
-"""The flag of a class defined in Python, whose values consist of attributes only."""
+"""The flag of a class defined in Python, whose instances have nothing but attributes."""
 
 
 _PLAIN: set[Any] = {
@@ -349,9 +352,9 @@ def is_plain(values: Sequence[Any]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _globals_read(code: types.CodeType, free: frozenset[str]) -> frozenset[str] | None:
-    """The globals that ``code`` reads, None if it may do more than compute a value.
+    """The globals that ``code`` reads; None if it may do more than compute a value.
 
-    ``free``: the variables of enclosing functions, which it must not set.
+    ``free``: the variables of enclosing functions, which ``code`` must not set.
     """
     names: set[str] = set()
     for step in dis.get_instructions(code):

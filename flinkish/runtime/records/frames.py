@@ -1,10 +1,11 @@
 """``Frame``: an ordered run of records, watermarks and statuses as bytes, the unit of a shuffle.
 
-A Spark row for each element would cost more than the work on it, and watermarks have no place in a
-table. So, as Flink sends network buffers of serialized elements, flinkish sends frames: each is one Spark
-row with the records of one key group as columns, and *marks*, which are the watermarks and statuses among
-them, each with its position. For example, the sequence ``a b W(5) c`` is the records ``a b c`` and a
-mark ``W(5)`` at position 2. So event time moves at the same element after the shuffle as before it.
+A Spark row for each element would cost more than processing the element, and a table has no place
+for watermarks. So, as Flink sends network buffers of serialized elements, flinkish sends frames.
+Each is one Spark row with the records of one key group as columns, and with *marks*, the watermarks
+and statuses among them, each with its position. For example, the sequence ``a b W(5) c`` becomes
+the records ``a b c`` and a mark ``W(5)`` at position 2. So event time advances at the same element
+after the shuffle as before it.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ from flinkish.runtime.records.shapes import Shape
 
 VERSION = 2
 _READS = (1, VERSION)
-"""Version 1 had no packed timestamps, and no texts as codes. Frames of collections and of users' sources stay in
-checkpoints, so it is still read."""
+"""Version 1 had no packed timestamps, and no texts as codes. It is still read, as frames of
+collections and of users' sources stay in checkpoints."""
 
 _WATERMARK, _IDLE, _ACTIVE, _SPLIT = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
 class SplitMark:
-    """The records that follow in a source's output are of ``split``, a text that names it; with
-    ``finished`` none of them will come any more."""
+    """Says that the records that follow in a source's output are of the split named ``split``; with
+    ``finished``, that the split has no further records."""
 
     split: str
     finished: bool = False
@@ -49,8 +50,8 @@ class SplitMark:
 
 @dataclass
 class Marks:
-    """Watermarks, statuses and split marks, each with the number of records before it. The watermark of
-    a split mark is its index in ``splits``."""
+    """Watermarks, statuses and split marks, each with the number of records before it. The
+    watermark of a split mark is its index in ``splits``."""
 
     positions: NDArray[np.int64]
     kinds: NDArray[np.int8]
@@ -66,7 +67,8 @@ class Marks:
 
     @classmethod
     def joined(cls, parts: Sequence[Marks], position: int) -> Marks:
-        """The marks of ``parts``, none of which are of splits, in their order after ``position`` records."""
+        """The marks of ``parts``, which must not be split marks, in their order after ``position``
+        records."""
         assert not any(part.splits for part in parts)
         kinds = np.concatenate([part.kinds for part in parts])
         watermarks = np.concatenate([part.watermarks for part in parts])
@@ -112,7 +114,7 @@ class MarksBuilder:
         self._splits.append(mark)
 
     def build(self) -> Marks:
-        """The marks collected."""
+        """The collected marks."""
         return Marks(
             np.array(self._positions, dtype=np.int64),
             np.array(self._kinds, dtype=np.int8),
@@ -162,8 +164,9 @@ def encode_frame(frame: Frame, operator: str, stored: bool = False) -> bytes:
     """``frame`` as bytes. Raises UnfitElementError, which names ``operator``, if a value cannot be
     pickled.
 
-    ``stored``: the frame stays in the checkpoint, and another run of the program may read it. Of a frame on its
-    way between tasks, a class of ``__main__`` goes by value.
+    ``stored``: the frame stays in the checkpoint, where another run of the program may read it, so
+    classes are pickled by name. In a frame between tasks, classes of ``__main__`` are pickled by
+    value.
     """
     records, marks = frame.records, frame.marks
     content = (
@@ -178,7 +181,7 @@ def encode_frame(frame: Frame, operator: str, stored: bool = False) -> bytes:
 
 
 def decode_frame(data: bytes, stored: bool = False) -> Frame:
-    """The frame that ``encode_frame`` encoded. ``stored``: perhaps by an earlier version."""
+    """The frame that ``encode_frame`` encoded; if ``stored``, perhaps in an earlier version."""
     if data[0] not in _READS:
         raise FlinkishError(
             f"a frame has version {data[0]}, but this flinkish reads version {VERSION}."
@@ -253,8 +256,9 @@ NO_TIMESTAMPS: Timestamps = np.array([], dtype=np.int64)
 
 
 def _timestamp_column(records: Records) -> int | bytes | tuple[int, str, bytes]:
-    """The number of the column that holds the timestamps if there is one, else their bytes, packed where that saves
-    space: the least, the type of the distances from it, and these. Equal ones have no distances."""
+    """The index of the column that equals the timestamps if there is one, else their bytes, packed
+    if that saves space: the minimum, the type of the differences from it, and the differences, none
+    if all are equal."""
     timestamps = records.timestamps
     if isinstance(records.values, RowColumns):
         for number, kind in enumerate(records.values.schema.types):
@@ -285,7 +289,8 @@ def _timestamps(column: int | bytes | tuple[int, str, bytes], values: Sequence[A
 
 
 def _columns(values: Sequence[Any]) -> Any:
-    """Rows of one type as columns, which pickle without a call per row; anything else as it is."""
+    """Rows of one type as columns, which are pickled without a call for each row; anything else
+    unchanged."""
     if isinstance(values, RowColumns):
         data = values.toBytes()
         return data if values.ofRows else (values.shape, data)

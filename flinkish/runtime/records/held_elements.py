@@ -1,4 +1,5 @@
-"""``HeldElements``: what waits for the watermark, to go on in the order of its timestamps."""
+"""``HeldElements``: elements that wait for the watermark, and are then emitted in timestamp
+order."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.records.shapes import shape_of, with_shape
 
 Partitions = NDArray[np.intp]
-"""The number of the input partition of each element of a run."""
+"""The index of the input partition of each element of a run."""
 
 
 class _Run(NamedTuple):
@@ -25,8 +26,8 @@ class _Run(NamedTuple):
 
 
 class HeldElements:
-    """Runs of elements that the watermark has not reached. Columns stay columns, as long as all that are held are of one
-    schema. It goes on from ``snapshot``, or is empty if that is None.
+    """Runs of elements that the watermark has not reached. Columns stay columns, as long as all
+    held elements have one schema. Continues from ``snapshot``; None: empty.
     """
 
     def __init__(self, snapshot: Any = None) -> None:
@@ -42,7 +43,7 @@ class HeldElements:
 
     @classmethod
     def ofPartitions(cls, held: Mapping[int, Any]) -> HeldElements:
-        """What the snapshots of ``byPartition`` hold, of partitions with the given numbers."""
+        """The elements in snapshots of ``byPartition``, by the new indices of their partitions."""
         together = cls()
         for number, snapshot in held.items():
             for records, _ in cls(snapshot)._runs:
@@ -50,7 +51,7 @@ class HeldElements:
         return together
 
     def byPartition(self) -> dict[int, Any]:
-        """A snapshot for each partition that has elements, by its number."""
+        """A snapshot for each partition that has elements, by the partition's index."""
         if not self._runs:
             return {}
         held, partitions = self._together()
@@ -63,7 +64,7 @@ class HeldElements:
         return found
 
     def snapshot(self) -> Any:
-        """What ``__init__`` takes."""
+        """The snapshot for ``__init__``."""
         if not self._runs:
             return None
         held, partitions = self._together()
@@ -78,14 +79,14 @@ class HeldElements:
         return values, held.timestamps.tobytes(), partitions.tobytes()
 
     def add(self, records: Records, partitions: Numbers) -> None:
-        """Hold a run; ``partitions``: the number of the input partition of each element."""
+        """Hold a run; ``partitions``: the index of the input partition of each element."""
         if len(records):
             self._runs.append(_Run(records, np.asarray(partitions, np.intp)))
             self._lowest = min(self._lowest, int(records.timestamps.min()))
 
     def reached(self, watermark: int) -> Records | None:
-        """The elements up to ``watermark`` in the order of their timestamps, those of one timestamp as they came; they are
-        held no longer. None if there are none."""
+        """Remove and return the elements up to ``watermark``, in the order of their timestamps and,
+        for equal timestamps, of their arrival. None if there are none."""
         if not self._runs or self._lowest > watermark:
             return None
         held, partitions = self._together()

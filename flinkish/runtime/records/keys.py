@@ -1,13 +1,14 @@
 """Key groups: the keys of a stream, divided by a hash that is the same in every process.
 
-A *key group* is a share of the keys. It is what Spark groups by after a shuffle and what state is kept
-for: all elements, timers and state of a key are in its key group. There are far fewer groups than keys,
-so Spark calls Python once for each group and batch, not for each key. The number of groups is fixed for the
-life of a checkpoint, while any number of tasks can share them.
+A *key group* is a share of the keys. After a shuffle, Spark groups by key group, and state is
+stored by key group: all elements, timers and state of a key are in its key group. There are far
+fewer key groups than keys, so Spark calls Python once for each key group and batch, not for each
+key. The number of key groups is fixed for the life of a checkpoint, while any number of tasks can
+share them.
 
-Python's ``hash()`` of a string differs from process to process, so state written by one worker would not
-be found by the next. The *stable hash* here does not. It follows equality: equal keys
-(``1 == 1.0 == True``) have equal hashes, as they are one entry of a dict.
+Python's ``hash()`` of a string differs from process to process, so one worker could not find the
+state that another has written. The *stable hash* is the same everywhere. It follows equality: equal
+keys (``1 == 1.0 == True``) have equal hashes, as they are one entry of a dict.
 """
 
 from __future__ import annotations
@@ -57,13 +58,13 @@ def stable_hash(key: Any) -> int:
 
 
 def _of_int(number: int) -> int:
-    # Multiplying spreads neighbours; folding takes the high half into account.
+    # Multiplying spreads neighbours; folding takes the high half into account
     folded = (number ^ (number >> 32)) & _MASK if -(2**63) <= number < 2**63 else hash(number)
     return (folded * _MIX ^ (folded >> 15)) & _MASK
 
 
 def _of_integers(numbers: NDArray[np.int64]) -> Hashes:
-    """``_of_int`` of each."""
+    """``_of_int`` of each of ``numbers``."""
     folded = ((numbers ^ (numbers >> 32)) & _MASK).astype(np.uint64)
     return (folded * np.uint64(_MIX) ^ folded >> np.uint64(15)).astype(np.uint32)
 
@@ -95,7 +96,7 @@ def _of_any(key: Any) -> int:
     if isinstance(key, uuid.UUID):
         return zlib.crc32(key.bytes, 2)
     if isinstance(key, datetime.datetime) and key.tzinfo is not None:
-        # Aware datetimes are equal when they are the same instant, whatever their zone.
+        # Aware datetimes are equal if they are the same instant, whatever their zone
         return zlib.crc32(key.astimezone(datetime.UTC).isoformat().encode(), 3)
     if isinstance(key, (datetime.datetime, datetime.time)):
         return zlib.crc32(repr(key.replace(fold=0)).encode(), 4)
@@ -107,7 +108,7 @@ def _of_any(key: Any) -> int:
 
 
 def differs_from_itself(key: Any) -> bool:
-    """Whether ``key`` or a part of it is not equal to itself, as NaN is not."""
+    """Whether ``key`` or a part of it is not equal to itself, like NaN."""
     if type(key) in _EQUAL_TO_THEMSELVES:
         return False
     if isinstance(key, (tuple, frozenset)):
@@ -116,7 +117,7 @@ def differs_from_itself(key: Any) -> bool:
         return any(differs_from_itself(getattr(key, part.name)) for part in dataclasses.fields(key))
     try:
         return bool(key != key)
-    except Exception:  # a broken __ne__ is not this one's to report
+    except Exception:  # a broken __ne__ is reported elsewhere
         return False
 
 
@@ -131,7 +132,7 @@ def _of_number(number: Any) -> int:
             return _of_int(int(number))
     except (OverflowError, ValueError):  # infinities
         return zlib.crc32(str(float(number)).encode(), 5)
-    # hash() of a number depends on its value only, never on the process
+    # hash() of a number depends only on its value, never on the process
     return zlib.crc32(struct.pack(">q", hash(number)), 6)
 
 
@@ -141,13 +142,13 @@ def _is_frozen_dataclass(key: Any) -> bool:
 
 
 def key_group_of(key_hash: int, key_groups: int) -> int:
-    """The index of the key group, of ``key_groups``, for a key with that hash."""
+    """The index of the key group, out of ``key_groups``, for a key with the hash ``key_hash``."""
     return key_hash * key_groups >> 32
 
 
 def split_group(operator: str, split: Any, key_groups: int) -> int:
-    """The index of the key group, of ``key_groups``, for a split. Raises IllegalArgumentError, which names it and
-    ``operator``, if it has no stable hash."""
+    """The index of the key group, out of ``key_groups``, for a split. Raises IllegalArgumentError,
+    which names the split and ``operator``, if the split has no stable hash."""
     try:
         return key_group_of(stable_hash(split), key_groups)
     except UnstableKeyError:
@@ -177,7 +178,7 @@ class KeyHashes(dict[Any, int]):
         return result
 
     def ofColumn(self, keys: pa.Array) -> Hashes:
-        """The hashes of ``keys``, integers all at once."""
+        """The hashes of ``keys``; those of integers are computed at once."""
         if pa.types.is_integer(keys.type) and keys.type != pa.uint64() and not keys.null_count:
             return _of_integers(keys.to_numpy().astype(np.int64, copy=False))
         return self.column(python_values(keys))
@@ -190,7 +191,7 @@ class KeyHashes(dict[Any, int]):
     def column(self, keys: Sequence[Any]) -> Hashes:
         """The hashes of ``keys``, in their order."""
         try:
-            # Not with map(): a StopIteration from a key's __hash__ would end it silently
+            # Not map(), which a StopIteration from a key's __hash__ would end silently
             return np.array([self[key] for key in keys], dtype=np.uint32)
         except UnstableKeyError:
             raise
@@ -215,7 +216,7 @@ class KeyHashes(dict[Any, int]):
 
 
 class ColumnKeys(Sequence[Any]):
-    """Keys that are a column of the rows they belong to: they travel as the column's number."""
+    """Keys that are a column of their rows: a frame has only the index of the column."""
 
     __slots__ = ("_rows", "column")
 
@@ -225,7 +226,7 @@ class ColumnKeys(Sequence[Any]):
 
     @property
     def encoded(self) -> pa.DictionaryArray | None:
-        """The column, if the rows have it encoded."""
+        """The column, if it is dictionary-encoded in the rows."""
         column = self._rows.arrow(self.column)
         return column if pa.types.is_dictionary(column.type) else None
 
@@ -253,7 +254,8 @@ class ColumnKeys(Sequence[Any]):
 
 
 class ComputedKeys(Sequence[Any]):
-    """Keys that a selector computed as a column: each distinct one is made once, when it is asked for."""
+    """Keys that a traced selector computed as a column. Distinct keys become Python objects once,
+    when needed."""
 
     __slots__ = ("_listed", "encoded")
 
@@ -262,7 +264,7 @@ class ComputedKeys(Sequence[Any]):
         self._listed: list[Any] | None = None
 
     def listed(self) -> list[Any]:
-        """All of them."""
+        """All keys as Python objects."""
         if self._listed is None:
             self._listed = python_values(self.encoded)
         return self._listed
@@ -284,20 +286,20 @@ class ComputedKeys(Sequence[Any]):
 
 
 class ColumnSelector(Protocol):
-    """A key selector over columns; None where it has to be called for each element."""
+    """A key selector over columns. Methods return None if it has to be called for each element."""
 
     def passed(self, values: Sequence[Any]) -> int | None:
-        """The number of the column of ``values`` that it gives as it is."""
+        """The index of the column of ``values`` that the selector returns unchanged."""
 
     def results(self, values: Sequence[Any]) -> RowColumns | None:
         """The keys as columns."""
 
 
 class KeyColumn:
-    """Computes the keys of elements: with the key selector, or from a column if it reads only that,
-    or as ``columns`` does.
+    """Computes the keys of elements: from a column if the key selector only reads that, with
+    ``columns`` if the selector can be traced, else by calling the selector.
 
-    ``operator`` is named in errors of the selector.
+    Errors of the selector name ``operator``.
     """
 
     def __init__(
@@ -328,7 +330,7 @@ class KeyColumn:
             return keys, self._hashes.column(keys)
 
     def _computed(self, keys: RowColumns) -> tuple[Sequence[Any], Hashes]:
-        """Keys that are columns themselves, as objects: each distinct one is made once."""
+        """Computed keys; each distinct key becomes a Python object once."""
         if keys.shape.kind is None and keys.batch.num_columns == 1:
             encoded = keys.encoded(0)
             return ComputedKeys(encoded), self._hashes_of(encoded)
@@ -352,7 +354,8 @@ class KeyColumn:
 
 
 def _are_keys(computed: RowColumns) -> bool:
-    """Whether equal keys are equal in each column, and the same objects will do for them."""
+    """Whether keys are equal exactly if all their columns are, so that equal keys can share one
+    object."""
     return not computed.nested and all(map(has_dictionary, computed.batch.schema.types))
 
 
@@ -366,7 +369,8 @@ def taken(values: Sequence[Any], positions: NDArray[np.intp]) -> Sequence[Any]:
 
 
 def has_dictionary(kind: pa.DataType) -> bool:
-    """Whether keys may be a column of that type: Arrow finds those equal that Python does."""
+    """Whether keys may be a column of type ``kind``: in Arrow and in Python the same keys are
+    equal."""
     is_of = pa.types
     return bool(
         is_of.is_integer(kind)
@@ -381,7 +385,7 @@ _SAMPLE = 1024
 
 
 _ELEMENTS_A_KEY = 4
-"""With fewer elements a key, sorting by key costs more than it saves."""
+"""With fewer elements for each key, sorting by key costs more than it saves."""
 
 
 @dataclass(frozen=True)
@@ -400,8 +404,8 @@ class KeyRuns:
     def of(
         self, positions: NDArray[np.intp] | None
     ) -> tuple[Sequence[Any], NDArray[np.intp], Hashes]:
-        """The distinct keys of the records at ``positions``, or of all, with the number of records of
-        each key and its hash."""
+        """The distinct keys of the records at ``positions``, or of all, each with its number of
+        records and its hash."""
         codes = self.codes if positions is None else self.codes[positions]
         hashes = self.hashes if positions is None else self.hashes[positions]
         starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
@@ -410,7 +414,7 @@ class KeyRuns:
 
 
 def key_runs(records: Records) -> KeyRuns | None:
-    """``records`` ordered by key; None if that does not pay, because the keys are not a column of the
+    """``records`` ordered by key; None if that does not pay, as the keys are not a column of the
     records or have few records each."""
     values, keys, hashes = records.values, records.keys, records.hashes
     if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:

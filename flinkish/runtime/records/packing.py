@@ -1,8 +1,10 @@
-"""Columns in few bytes, for a shuffle: integers in as many as their range needs, texts that repeat as codes.
+"""Packs columns for a shuffle: integers take as many bytes as their range needs, repeated texts
+become codes.
 
-The timestamps of a batch often lie within an hour, and counts below a thousand. Storing the minimum and
-the differences from it takes a quarter to a half of the space, and makes every copy that much shorter. So does a
-column of texts as its distinct texts and a code for each row.
+The timestamps of a batch often lie within an hour, and counts below a thousand. Storing the minimum
+and the differences from it takes a quarter to a half of the space, and every copy is that much
+faster. The same holds for a column of texts that is stored as its distinct texts and a code for
+each row.
 """
 
 from __future__ import annotations
@@ -29,12 +31,12 @@ _WIDE: Mapping[pa.DataType, np.dtype[Any]] = {
 _NARROW = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32))
 
 Codes = Mapping[int, pa.DictionaryArray]
-"""Columns of texts as dictionary arrays, by their numbers."""
+"""Columns of texts as dictionary arrays, by column index."""
 
 
 def packed(rows: Columns, codes: Codes) -> pa.RecordBatch:
-    """``rows`` with columns of integers packed where that saves space, and with columns of texts that are among
-    ``codes`` as these, where they repeat."""
+    """``rows`` with columns of integers packed if that saves space, and with those columns of texts
+    replaced by their ``codes`` whose texts repeat."""
     arrays = []
     fields = []
     for number, field in enumerate(rows.schema):
@@ -55,7 +57,7 @@ def packed(rows: Columns, codes: Codes) -> pa.RecordBatch:
 
 
 def _packed(column: pa.Array) -> tuple[pa.Array, dict[bytes, str]]:
-    """``column`` in fewer bytes with a note of what it was, or as it is without a note."""
+    """``column`` in fewer bytes with a note of its type, or unchanged without a note."""
     if column.type not in _WIDE or column.null_count or not len(column):
         return column, {}
     narrow = narrowed(column.to_numpy())
@@ -66,7 +68,7 @@ def _packed(column: pa.Array) -> tuple[pa.Array, dict[bytes, str]]:
 
 
 def unpacked(batch: pa.RecordBatch) -> tuple[Columns, dict[int, pa.DictionaryArray]]:
-    """The rows that ``packed`` was given, type for type, and the columns that came as codes."""
+    """The rows that ``packed`` was given, with the same types, and the columns that are codes."""
     columns = dict(enumerate(batch.columns))
     codes = {}
     fields = list(batch.schema)
@@ -91,8 +93,8 @@ def unpacked(batch: pa.RecordBatch) -> tuple[Columns, dict[int, pa.DictionaryArr
 
 
 def with_texts(schema: pa.Schema, count: int, columns: Arrays, codes: Codes) -> Columns:
-    """``count`` rows of ``schema``: ``columns``, and ``codes`` for the others, which become texts when somebody asks
-    for one of them."""
+    """``count`` rows of ``schema``, with ``columns``, and ``codes`` for the other columns, which
+    are decoded when one of them is needed."""
     if not codes:
         arrays = [columns[number] for number in range(len(schema))]
         rows: Columns = pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -105,7 +107,8 @@ def with_texts(schema: pa.Schema, count: int, columns: Arrays, codes: Codes) -> 
 
 
 def narrowed(values: NDArray[Any]) -> tuple[int, NDArray[Any]] | None:
-    """The least of ``values``, of which there are some, and the distances from it; None if these are no shorter."""
+    """The minimum of ``values``, which must not be empty, and the differences from it; None if
+    these take no fewer bytes."""
     least = int(values.min())
     span = int(values.max()) - least
     for kind in _NARROW:
@@ -115,19 +118,19 @@ def narrowed(values: NDArray[Any]) -> tuple[int, NDArray[Any]] | None:
 
 
 def widened(distances: NDArray[Any], least: int, kind: np.dtype[Any]) -> NDArray[Any]:
-    """The values that ``narrowed`` was given, which are of that kind."""
+    """The values of type ``kind`` that ``narrowed`` was given."""
     values = distances.astype(kind)
     values += least
     return values
 
 
 def repeats(column: pa.DictionaryArray) -> bool:
-    """Whether a column has each of its values twice on average."""
+    """Whether a column has each value at least twice on average."""
     return len(column.dictionary) * 2 <= len(column)
 
 
 def short_codes(column: pa.DictionaryArray) -> pa.DictionaryArray:
-    """The same column with codes of two bytes where these do."""
+    """The same column with codes of two bytes if these are enough."""
     if len(column.dictionary) > np.iinfo(np.int16).max:
         return column
     return pa.DictionaryArray.from_arrays(column.indices.cast(pa.int16()), column.dictionary)

@@ -1,8 +1,8 @@
-"""``PartlyRead``: rows of which only some columns have been read, in the place of an Arrow batch.
+"""``PartlyRead``: rows of which only some columns have been read, in place of an Arrow batch.
 
-A source reads the columns that the job uses. Which these are is known before the job runs, from functions that are
-traced. Whatever else looks at an element all the same, such as an error that shows it, gets every column of
-it: the rest is read when it is first asked for.
+A source reads the columns that the job uses, which are known before the job runs if its functions
+can be traced. If other code needs an element, such as an error that shows it, the element still has
+all columns: the rest is read at the first access.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 Arrays = Mapping[int, pa.Array]
-"""Columns by their numbers."""
+"""Columns by index."""
 
 
 class Columns(Protocol):
-    """What rows are made of: an Arrow batch, or ``PartlyRead``."""
+    """The columns of rows: an Arrow batch, or ``PartlyRead``."""
 
     @property
     def schema(self) -> pa.Schema: ...
@@ -32,8 +32,8 @@ class Columns(Protocol):
 
 
 class PartlyRead:
-    """``count`` rows of ``schema``, of which the columns ``read`` are there. ``rest`` reads all others of these
-    rows; it is called once, when one of them is asked for."""
+    """``count`` rows of ``schema``, of which the columns ``read`` have been read. ``rest`` reads
+    all other columns of these rows; it is called once, when one of them is needed."""
 
     __slots__ = ("_read", "_rest", "_rest_read", "num_rows", "schema")
 
@@ -51,7 +51,7 @@ class PartlyRead:
         return len(self.schema)
 
     def column(self, i: int) -> pa.Array:
-        """A column, read now if it was not yet."""
+        """A column, which is read now if it has not been yet."""
         known = self._read.get(i)
         return self._others()[i] if known is None else known
 
@@ -75,7 +75,8 @@ class PartlyRead:
 
     @staticmethod
     def joined(parts: Sequence[PartlyRead]) -> PartlyRead | None:
-        """The rows of all ``parts``, one after the other; None if they have not the same columns there."""
+        """The rows of all ``parts``, one after the other; None if the parts have not read the same
+        columns."""
         first = parts[0]
         if any(p.schema != first.schema or p._read.keys() != first._read.keys() for p in parts):
             return None
@@ -105,7 +106,7 @@ class PartlyRead:
 
 
 def concatenated_arrays(parts: Sequence[Arrays]) -> Arrays:
-    """The same columns of several parts, one part after the other."""
+    """The columns of several parts, concatenated."""
     return {number: pa.concat_arrays([part[number] for part in parts]) for number in parts[0]}
 
 

@@ -1,8 +1,8 @@
-"""``Records``: a run of elements between two watermarks, the unit that operators hand on.
+"""``Records``: a run of elements between two watermarks, the unit that operators pass on.
 
-Time does not move within a run, so an operator can process all of it in one call, which costs far less
-than a call for each element. A run is stored as columns: the values, their timestamps, and on the way to
-a keyed operator the keys with their stable hashes.
+Event time does not advance within a run, so an operator can process the run in one call, which
+costs far less than a call for each element. A run is stored as columns: the values, their
+timestamps, and on the way to a keyed operator the keys with their stable hashes.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ Numbers = Sequence[int] | NDArray[np.integer[Any]]
 class Records:
     """A run of records. ``keys`` and ``hashes`` are set on the way to a keyed operator, else None.
 
-    ``counts`` are set where elements were folded before the shuffle: a value is then an accumulator, and the
-    count says how many elements are in it.
+    ``counts`` is set if elements were folded before the shuffle: a value is then an accumulator,
+    and its count says how many elements were folded into it.
 
-    The receiver of a run owns it: no other reader holds a value of it that can change.
+    The receiver of a run owns it: no other reader has a reference to a mutable value in it.
     """
 
     __slots__ = ("_immutable", "_plain", "counts", "hashes", "keys", "timestamps", "values")
@@ -77,22 +77,23 @@ class Records:
         return self._plain
 
     def mapped(self, results: Sequence[Any], plain: bool = False) -> Records:
-        """The records with ``results`` as values; ``plain``: those were made of plain values only."""
+        """The records with ``results`` as values; ``plain``: these were computed from plain values
+        only."""
         records = Records(results, self.timestamps)
         records._plain = plain or None
         return records
 
     def timed(self, timestamps: Timestamps) -> Records:
-        """The same values with other timestamps, and no keys."""
+        """The same values with other timestamps, without keys."""
         return self._known(Records(self.values, timestamps))
 
     def flatMapped(self, results: Sequence[Sequence[Any]]) -> Records:
-        """All ``results``, those of each record with its timestamp."""
+        """All ``results``, each with the timestamp of its record."""
         counts = np.fromiter(map(len, results), dtype=np.int64, count=len(results))
         return Records(list(chain.from_iterable(results)), np.repeat(self.timestamps, counts))
 
     def kept(self, kept: NDArray[np.bool_] | Sequence[bool]) -> Records:
-        """The records for which ``kept`` is true, and no keys."""
+        """The records for which ``kept`` is true, without keys."""
         kept = np.asarray(kept, dtype=bool)
         values = self.values
         if isinstance(values, RowColumns) and not values.mayDiffer:
@@ -102,12 +103,12 @@ class Records:
         return self._known(Records(part, self.timestamps[kept]))
 
     def _known(self, part: Records) -> Records:
-        """``part`` of these records, with what is known about their values."""
+        """``part``, a part of these records, with what is known about their values."""
         part._immutable, part._plain = self._immutable or None, self._plain or None
         return part
 
     def copied(self) -> Records:
-        """The same records with copies of the values that can change."""
+        """The same records with copies of mutable values."""
         if self.immutable:
             return self
         return Records(copied_values(self.values), self.timestamps, self.keys, self.hashes)
@@ -146,5 +147,5 @@ def untimed(values: Sequence[Any]) -> Records:
 
 
 def visible_timestamp(timestamp: int) -> int | None:
-    """A timestamp as a user sees it: None where there is none."""
+    """A timestamp as a user sees it: None for ``NO_TIMESTAMP``."""
     return None if timestamp == NO_TIMESTAMP else timestamp

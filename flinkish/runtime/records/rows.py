@@ -1,8 +1,9 @@
 """``RowColumns``: elements that stay Arrow columns until a function needs one of them.
 
-A run of such elements crosses a shuffle as Arrow, and a key or timestamp that is a field is read as a
-whole column. The objects are made once, when the first function asks for one. They are Rows of a table,
-or whatever a function makes of such Rows if it runs as columns: tuples, dataclasses, single values.
+A run of such elements crosses a shuffle as Arrow, and a key or timestamp that is a field is read as
+a whole column. The columns are converted to objects once, when a function first needs one. The
+elements are Rows of a table, or the results of traced functions: tuples, dataclasses, single
+values.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from flinkish.runtime.records.partly_read import Columns, PartlyRead
 from flinkish.runtime.records.shapes import Shape, row_shape
 
 _SAMPLE = 1 << 13
-"""The number of texts of a column that tell whether its texts repeat."""
+"""How many texts of a column are counted to decide whether its texts repeat."""
 
 _OBJECTS_AT_ONCE = 1 << 8
 
 
 class RowColumns(Sequence[Any]):
-    """The rows of an Arrow batch, as a sequence of elements of a shape, by default of Rows.
+    """The rows of an Arrow batch as a sequence of elements of ``shape``, by default Rows.
 
-    Of rows that are read in part ``columns`` gives a column, and ``batch`` reads the rest.
+    If the rows are read in part, ``columns`` gives single columns, and ``batch`` reads the rest.
     """
 
     __slots__ = ("_codes", "_encoded", "_lists", "_rows", "_shape", "columns")
@@ -47,7 +48,7 @@ class RowColumns(Sequence[Any]):
         self._shape = shape
         self._encoded: dict[int, pa.DictionaryArray] = {}
         self._codes = {} if codes is None else codes
-        """The columns of texts that repeat, as far as they are known: they travel as codes."""
+        """The columns of texts that are known to repeat; frames contain their codes."""
         self._lists: dict[int, list[Any]] = {}
         self._rows: list[Any] | None = None
 
@@ -79,7 +80,7 @@ class RowColumns(Sequence[Any]):
 
     @property
     def shape(self) -> Shape:
-        """What is made of a row."""
+        """The shape of the elements."""
         if self._shape is None:
             self._shape = row_shape(self.schema.names)
         return self._shape
@@ -91,27 +92,27 @@ class RowColumns(Sequence[Any]):
 
     @property
     def nested(self) -> bool:
-        """Whether a function could change an element: there are lists, maps or structs in it, or it
-        is an object with attributes."""
+        """Whether elements are mutable: they have lists, maps or structs in them, or are mutable
+        objects."""
         mutable = self._shape is not None and self._shape.mutable
         return mutable or any(map(pa.types.is_nested, self.schema.types))
 
     @property
     def mayDiffer(self) -> bool:
-        """Whether a function may have changed an object, which then differs from its columns."""
+        """Whether a function may have changed an object, so that it differs from its columns."""
         return self._rows is not None and self.nested
 
     def anew(self) -> RowColumns:
-        """The same elements, whose objects will be made again."""
+        """The same elements, with new objects."""
         return RowColumns(self.columns, self._shape)
 
     def shaped(self, shape: Shape) -> RowColumns:
-        """The same columns, of which elements of another shape are made."""
+        """The same columns as elements of another shape."""
         return RowColumns(self.columns, shape, dict(self._codes))
 
     def column(self, field: Field) -> int | None:
-        """The index of the column that holds ``field`` of an element, None if there is none, or if
-        only the element can tell."""
+        """The index of the column that holds ``field`` of an element; None if there is none, or if
+        that depends on the element."""
         names = self.schema.names
         if not self.ofRows:
             shape = self.shape
@@ -120,15 +121,16 @@ class RowColumns(Sequence[Any]):
             return int(field) if positioned and tuples else None
         if isinstance(field, int):
             return field if 0 <= field < len(names) else None
-        # A name of Row's own, such as asDict, is its method and not a field.
+        # A name such as asDict is a method of Row and not a field
         return names.index(field) if field in names and field not in vars(Row) else None
 
     def arrow(self, column: int) -> pa.Array:
-        """A column as Arrow has it."""
+        """A column as an Arrow array."""
         return self.columns.column(column)
 
     def encoded(self, column: int) -> pa.DictionaryArray:
-        """A column as a dictionary array: its distinct values, and an index into them for each row."""
+        """A column as a dictionary array: its distinct values, and an index into them for each
+        row."""
         values = self._codes.get(column, self._encoded.get(column))
         if values is None:
             values = self.columns.column(column)
@@ -138,7 +140,7 @@ class RowColumns(Sequence[Any]):
         return values
 
     def withEncoded(self, column: int) -> RowColumns:
-        """The same rows with that column dictionary-encoded, which takes less space."""
+        """The same rows with ``column`` dictionary-encoded, which takes less space."""
         values = short_codes(self.encoded(column))
         schema = self.schema.set(column, pa.field(self.schema.names[column], values.type))
         codes = {number: texts for number, texts in self._codes.items() if number != column}
@@ -146,7 +148,8 @@ class RowColumns(Sequence[Any]):
         return RowColumns(with_texts(schema, len(self), columns, codes), self._shape, codes)
 
     def encodeTexts(self) -> None:
-        """Find the codes of the columns whose texts repeat, in which they travel and are read more quickly."""
+        """Encode the columns whose texts repeat, so that they take less space in frames and are
+        read faster."""
         for number, kind in enumerate(self.schema.types):
             if pa.types.is_string(kind) and number not in self._codes:
                 sample = self.arrow(number).slice(0, _SAMPLE)
@@ -174,27 +177,27 @@ class RowColumns(Sequence[Any]):
             ) from None
 
     def rows(self) -> list[Any]:
-        """The objects, made once and kept."""
+        """The objects, created once and kept."""
         if self._rows is None:
             self._rows = list(self.passing())
         return self._rows
 
     def passing(self) -> Iterator[Any]:
-        """The objects, made one by one and not kept, for a reader that needs them only once."""
+        """The objects, created one by one and not kept, for a reader that needs them only once."""
         if self._rows is not None:
             return iter(self._rows)
         columns = [self.values(i) for i in range(len(self.schema))]
         return iter(self.shape.made(columns))
 
     def parts(self, bounds: Sequence[int]) -> Iterator[list[Any]]:
-        """The objects between one bound and the next, made when it is their turn and not kept: so few at a
-        time stay in the processor's cache."""
+        """The objects between each bound and the next, created a few at a time and not kept, so
+        that they stay in the processor's cache."""
         columns = [self.values(i) for i in range(len(self.schema))]
         made: list[Any] = []
         begin = end = bounds[0]
         for first, last in pairwise(bounds):
             if last > end:
-                # Of many parts with few objects, those of several at once
+                # Create the objects of several small parts at once
                 begin, end = first, max(last, min(first + _OBJECTS_AT_ONCE, bounds[-1]))
                 made = list(self.shape.made([column[begin:end] for column in columns]))
             yield made[first - begin : last - begin]
@@ -205,7 +208,7 @@ class RowColumns(Sequence[Any]):
         return self._part(lambda columns: columns.take(indices))
 
     def kept(self, kept: NDArray[np.bool_]) -> RowColumns:
-        """The elements for which ``kept`` is true, with the objects that were made of them."""
+        """The elements for which ``kept`` is true, with their objects if they have been created."""
         mask = pa.array(kept)
         part = self._part(lambda columns: columns.filter(mask))
         if self._rows is not None:
@@ -217,7 +220,7 @@ class RowColumns(Sequence[Any]):
         return self._part(lambda columns: columns.slice(start, end - start))
 
     def _part(self, of: Callable[[Any], Any]) -> RowColumns:
-        """What ``of`` takes of all columns, or of one. Of texts that are known as codes it takes the codes."""
+        """The elements that ``of`` selects from all columns, or from one; codes stay codes."""
         columns, codes = self.columns, self._codes
         if codes and not isinstance(columns, PartlyRead):
             columns = with_texts(self.schema, len(self), self._besides(codes), codes)
@@ -225,7 +228,7 @@ class RowColumns(Sequence[Any]):
         return RowColumns(of(columns), self._shape, taken)
 
     def _besides(self, numbers: Container[int]) -> dict[int, pa.Array]:
-        """All columns but those."""
+        """All columns except ``numbers``."""
         return {n: self.arrow(n) for n in range(len(self.schema)) if n not in numbers}
 
     def __len__(self) -> int:
@@ -249,7 +252,7 @@ class RowColumns(Sequence[Any]):
 
 
 def joined(runs: Sequence[RowColumns]) -> Sequence[Any]:
-    """Runs of one schema as one run, of columns if they are of one shape too."""
+    """Runs of one schema as one run; of columns if the runs have one shape too."""
     shape = runs[0].shape
     if any(run.shape != shape for run in runs):
         return list(chain.from_iterable(runs))
@@ -262,20 +265,22 @@ def joined(runs: Sequence[RowColumns]) -> Sequence[Any]:
 
 
 def grouped(keys: pa.Array) -> tuple[NDArray[np.intp], pa.Array]:
-    """For each key the number of its first like, and the distinct keys in the order of their numbers."""
+    """The number of each key, and the distinct keys in the order of their numbers."""
     encoded = keys.dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy().astype(np.intp), encoded.dictionary
 
 
 def by_code(codes: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """The positions of ``codes``, which are below ``count``, by their code, and by their place where that is the same."""
-    # NumPy sorts numbers of 16 bits in a tenth of the time
+    """The positions of ``codes``, all below ``count``, in the order of the codes; equal codes keep
+    their order."""
+    # NumPy sorts 16-bit numbers in a tenth of the time
     small = codes.astype(np.uint16) if count <= 1 << 16 else codes
     return np.argsort(small, kind="stable")
 
 
 def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """``batch`` without dictionaries, which differ from run to run, and without notes on single fields."""
+    """``batch`` without dictionaries, which differ from run to run, and without metadata of single
+    fields."""
     columns = [
         column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
         for column in batch.columns
@@ -293,8 +298,8 @@ def concatenated(runs: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def integer_column(values: Sequence[Any], field: Field | None) -> NDArray[np.int64] | None:
-    """The column ``field`` of ``values`` if they are columns and it is one of integers without
-    nulls, else None."""
+    """The column ``field`` of ``values`` if that is a column of integers without nulls, else
+    None."""
     if not isinstance(values, RowColumns) or field is None:
         return None
     number = values.column(field)
@@ -312,11 +317,11 @@ def python_values(column: pa.Array) -> list[Any]:
     kind = column.type
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     if column.null_count == 0 and (plain or pa.types.is_string(kind)):
-        # to_pylist() makes a scalar object for every value first and takes five times as long
+        # to_pylist() creates a scalar object for every value first and takes five times as long
         return list(column.to_numpy(zero_copy_only=False).tolist())
     if pa.types.is_dictionary(kind):
         if column.null_count or len(column) < len(column.dictionary):
-            # A null has no index, and a short part of a long column has its whole dictionary
+            # A null has no index, and a slice of a long column has the whole dictionary
             return python_values(column.dictionary_decode())
         distinct = np.empty(len(column.dictionary), dtype=object)
         distinct[:] = python_values(column.dictionary)
@@ -327,8 +332,8 @@ def python_values(column: pa.Array) -> list[Any]:
 
 
 def nested_values(column: pa.Array) -> list[Any]:
-    """The values of a column of structs, maps or lists as Rows, dicts and lists, like Spark's in
-    Python; pyarrow would make dicts of structs and pairs of maps."""
+    """The values of a column of structs, maps or lists as Rows, dicts and lists, as in PySpark;
+    pyarrow would convert structs to dicts and maps to pairs."""
     kind = column.type
     if pa.types.is_struct(kind):
         make = row_type(tuple(kind.field(i).name for i in range(kind.num_fields))).make
@@ -347,7 +352,7 @@ def nested_values(column: pa.Array) -> list[Any]:
 
 
 def _runs(column: pa.Array, contents: pa.Array) -> Iterator[list[Any]]:
-    """``contents`` of all lists or maps of ``column``, cut into those of each."""
+    """``contents``, of all lists or maps of ``column``, divided into those of each."""
     offsets = column.offsets.to_pylist()
     start, end = offsets[0], offsets[-1]
     items = python_values(contents.slice(start, end - start))

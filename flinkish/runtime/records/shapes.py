@@ -1,4 +1,5 @@
-"""``Shape``: what is made of a row of columns: a Row, a tuple, an object of a class, or the value itself."""
+"""``Shape``: how a row of columns becomes an element: a Row, a tuple, an object of a class, or a
+value."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class Shape:
     parts: tuple[Shape, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Without what is cached, so that the bytes of a shape are always the same
+        # Without cached properties, so that the bytes of a shape are always the same
         return {"kind": self.kind, "names": self.names, "parts": self.parts}
 
     @cached_property
@@ -45,13 +46,13 @@ class Shape:
 
     @cached_property
     def ofClasses(self) -> bool:
-        """Whether there are objects of a user's class in an element, whose methods are user code."""
+        """Whether an element contains objects of a user's class, whose methods are user code."""
         own = self.kind not in (None, Row, tuple)
         return own or any(part.ofClasses for part in self.parts)
 
     @cached_property
     def mutable(self) -> bool:
-        """Whether a function could change an element, or a part of it, of this shape."""
+        """Whether an element of this shape, or a part of it, is a mutable object."""
         return self._is_mutable() or any(part.mutable for part in self.parts)
 
     def _is_mutable(self) -> bool:
@@ -70,12 +71,12 @@ class Shape:
         return tuple(names)
 
     def made(self, columns: Sequence[list[Any]]) -> Iterable[Any]:
-        """The elements of the values of the columns."""
+        """The elements, created from the values of the columns."""
         kind = self.kind
         if kind is None:
             return columns[0]
         parts: list[Iterable[Any]] = list(columns) if self.flat else self._made_parts(columns)
-        # All in C: a call of Python for each element would cost more than all the rest
+        # All in C, as a Python call for each element would cost more than everything else
         if kind is tuple:
             return zip(*parts)
         if kind is Row:
@@ -97,7 +98,8 @@ class Shape:
 @stored_as("ConstantShape")
 @dataclass(frozen=True)
 class ConstantShape(Shape):
-    """A part that is the same ``value`` in all elements, and has no column. ``kind`` is its class."""
+    """A part that is the same ``value`` in all elements and has no column. ``kind`` is its
+    class."""
 
     value: Any = None
 
@@ -125,12 +127,12 @@ VALUE = Shape()
 
 
 def row_shape(names: Sequence[str]) -> Shape:
-    """The shape of Rows with those fields."""
+    """The shape of Rows with the fields ``names``."""
     return Shape(Row, tuple(names), (VALUE,) * len(names))
 
 
 def tuple_shape(parts: Sequence[Shape]) -> Shape:
-    """The shape of tuples."""
+    """The shape of tuples with ``parts``."""
     return Shape(tuple, tuple(f"f{number}" for number in range(len(parts))), tuple(parts))
 
 
@@ -138,14 +140,14 @@ _SHAPE = b"flinkish.shape"
 
 
 def with_shape(schema: pa.Schema, shape: Shape) -> pa.Schema:
-    """``schema`` with a note of what is made of its rows, if that is no Row."""
+    """``schema`` with ``shape`` in its metadata, unless the elements are Rows of it."""
     if shape == row_shape(schema.names):
         return schema
     return schema.with_metadata({**(schema.metadata or {}), _SHAPE: pickled(shape)})
 
 
 def shape_of(schema: pa.Schema) -> Shape:
-    """What is made of rows with that schema, as ``with_shape`` has noted."""
+    """The shape that ``with_shape`` has noted in ``schema``; by default that of Rows."""
     stored = (schema.metadata or {}).get(_SHAPE)
     shape: Shape = row_shape(schema.names) if stored is None else unpickled(stored)
     return shape

@@ -1,6 +1,7 @@
-"""Errors of user functions: raised with the name of the operator and the element that caused them.
+"""Errors of user functions, raised with the name of the operator and the element that caused them.
 
-An error that flinkish itself raised while a user function's operator worked is told apart, as an ``InternalError``.
+An error in flinkish's own code while an operator calls user functions becomes an ``InternalError``
+instead.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from flinkish.runtime.records.copies import ATOMS, copied
 def user_code_of(operator: str, element: Callable[[], object]) -> Iterator[None]:
     """Names ``operator`` and an element in an error of user code inside the block.
 
-    It covers a whole run of elements: ``element()`` is called only after an error, and returns the
-    element that was being processed. User functions are called in loops, never by ``map``, ``filter`` or
-    a generator, which would take a StopIteration of theirs for the end of the run.
+    The block covers a whole run of elements: ``element()`` is called only after an error, and
+    returns the element that was being processed. User functions are called in loops, never by
+    ``map``, ``filter`` or a generator, for which a StopIteration from a user function would be the
+    end of the run.
     """
     try:
         yield
@@ -60,8 +62,8 @@ def raise_named(operator: str, error: BaseException, element: Callable[[], objec
 
 
 def internal_error(operator: str, error: BaseException) -> InternalError | None:
-    """``error`` as one of flinkish, if the line that raised it is flinkish's own and calls no function there, which
-    might be a user's without a frame, as ``int`` has none."""
+    """``error`` as an InternalError, if flinkish's own code raised it and not a call there: the
+    called function might be a user's that has no frame, like ``int``."""
     if isinstance(error, FlinkishError) or not isinstance(error, _FAULTS):
         return None
     trace = error.__traceback__
@@ -85,11 +87,12 @@ _LOOK_UPS = frozenset(
     for action in ("LOAD", "STORE", "DELETE", "BINARY")
     for what in ("ATTR", "METHOD", "GLOBAL", "FAST", "DEREF", "SUBSCR")
 )
-"""The instructions that look something up, and call nothing."""
+"""The instructions that look something up and call nothing."""
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Whether a frame is of the runtime. The api looks fields up in elements, where users name them."""
+    """Whether a frame is of flinkish, but not of ``api`` or ``pyflink``, which look up fields that
+    users name."""
     room = str(frame.f_globals.get("__name__", "")).split(".")[:2]
     return room[0] == "flinkish" and room[-1] not in ("api", "pyflink")
 
@@ -98,7 +101,8 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def naming_internal_errors(method: _Method) -> _Method:
-    """Lets ``method``, of an object with a ``name``, raise InternalError for what no user function raised."""
+    """Lets ``method``, of an object with a ``name``, raise InternalError for errors in flinkish's
+    own code."""
 
     @wraps(method)
     def named(self: Any, *arguments: Any) -> Any:
@@ -114,7 +118,7 @@ def naming_internal_errors(method: _Method) -> _Method:
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether ``error`` may be a Ctrl-C: only the main thread gets one, and a Spark worker gets none."""
+    """Whether ``error`` may be a Ctrl-C, which only the main thread gets, and no Spark worker."""
     return (
         isinstance(error, KeyboardInterrupt)
         and threading.current_thread() is threading.main_thread()
@@ -133,8 +137,8 @@ def mapped(operator: str, function: Callable[[Any], Any], values: Sequence[Any])
 
 
 def emitted(operator: str, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
-    """The results of ``function`` for all values, each copied before the next call if it can change; an
-    error names the value."""
+    """The results of ``function`` for all values; mutable results are copied before the next call.
+    An error names the value."""
     results: list[Any] = []
     append, atoms = results.append, ATOMS
     with user_code_of(operator, lambda: values[len(results)]):
@@ -153,5 +157,5 @@ def emitted(operator: str, function: Callable[[Any], Any], values: Sequence[Any]
 
 
 def _program() -> str:
-    """The name of the module that this process was started with; empty if it was a file."""
+    """The name of the module with which this process was started; empty if it was a file."""
     return getattr(getattr(sys.modules.get("__main__"), "__spec__", None), "name", None) or ""

@@ -1,4 +1,5 @@
-"""Turns the functions of a bootstrap into functions of a job that creates the state of a savepoint."""
+"""Converts the functions of a bootstrap to functions of a job, which creates the state of a
+savepoint."""
 
 from __future__ import annotations
 
@@ -31,13 +32,13 @@ from flinkish.runtime.savepoint.saved_state import (
 from flinkish.runtime.state.broadcast_state import HeapBroadcastState
 
 _LIST = "flinkish.broadcast"
-"""The name of the operator state list in which a bootstrap leaves broadcast state."""
+"""The name of the operator state list that keeps the broadcast state of a bootstrap."""
 
 ProcessLike = KeyedProcessFunction[Any, Any, Any] | ProcessFunction[Any, Any]
 
 
 def process_function(function: BootstrapFunction) -> ProcessLike:
-    """``function`` as a process function of a job."""
+    """A process function that runs ``function`` in a job."""
     if isinstance(function, KeyedStateBootstrapFunction):
         return _KeyedBootstrap(function)
     if isinstance(function, BroadcastStateBootstrapFunction):
@@ -46,8 +47,8 @@ def process_function(function: BootstrapFunction) -> ProcessLike:
 
 
 def bootstrapped(saved: SavedState) -> SavedState | None:
-    """The state that a bootstrap created, as a savepoint holds it: without watermarks, which mean nothing without a
-    job. None if there was nothing else."""
+    """The state that a bootstrap created, in the form of a savepoint. Watermarks are removed, as
+    they mean nothing without a job. None if ``saved`` has nothing else."""
     if saved.table in (GATES, VALVE):
         return None
     if saved.table != OPERATOR:
@@ -64,7 +65,7 @@ def bootstrapped(saved: SavedState) -> SavedState | None:
 
 
 class _Bootstrap(RichFunction):
-    """Runs a function as another; it goes with the function's life cycle."""
+    """Runs the function of a bootstrap, with its life cycle, as a function of a job."""
 
     def __init__(self, function: Any) -> None:
         self._function = function
@@ -97,7 +98,7 @@ class _OperatorBootstrap(_Bootstrap, ProcessFunction[Any, Any], CheckpointedFunc
 
 
 class _BroadcastBootstrap(_Bootstrap, ProcessFunction[Any, Any], CheckpointedFunction):
-    """Leaves what the function put into broadcast state in a list, until the savepoint is written."""
+    """Keeps the function's broadcast state in a list until the savepoint is written."""
 
     def initializeState(self, context: FunctionInitializationContext) -> None:
         store = context.getOperatorStateStore()

@@ -1,4 +1,4 @@
-"""Captures the state of a key group from its pages, without creating its operators."""
+"""Reads the state of a key group from its pages for a savepoint, without creating operators."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ BROADCAST = "broadcast"
 def captured(
     uid: str, keyGroup: int, saved: Mapping[str, Any], pages: Mapping[bytes, bytes], first: bool
 ) -> Iterator[SavedState]:
-    """The state of a vertex in a key group: ``saved`` is its entry in the directory.
+    """The state of a vertex in a key group. ``saved`` is its entry in the directory.
 
-    Broadcast state is alike in all key groups, and is taken of the ``first``.
+    Broadcast state is the same in all key groups, so it is taken only from the ``first``.
     """
     store = DictPageStore()
-    # Timers are taken out of their queue as they are read
+    # Reading timers removes them from their queue
     store.pages = dict(pages)
     backend = PagedKeyedStateBackend(uid)
     backend.load(store, saved["backend"])

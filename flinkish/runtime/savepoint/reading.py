@@ -1,7 +1,8 @@
 """Answers the queries of a ``SavepointReader`` from the rows of a savepoint.
 
-Rows are read one by one where that will do. Where states of a key have to come together (reader functions,
-windows), those of a key group are put into a heap backend, as its task would have them.
+Most queries read the rows one by one. Reader functions and windows need all states of a key
+together, so the states of a key group are put into a heap backend, in the way its task would have
+them.
 """
 
 from __future__ import annotations
@@ -53,15 +54,18 @@ _DOMAINS = {
     EVENT_TIMERS: TimeDomain.EVENT_TIME.name,
     PROCESSING_TIMERS: TimeDomain.PROCESSING_TIME.name,
 }
-"""The time domain by the name of a queue; others are flinkish's own."""
+"""The time domain by the name of a timer queue. Other queues are flinkish's own."""
 
 
 class StateReading(ABC):
-    """Reads the state of one operator; ``noted``: its states, as the savepoint's metadata lists them. ``now`` (ms) is
-    the time by which state with a time to live has expired."""
+    """Reads the state of one operator.
+
+    ``noted`` are the operator's states, as the savepoint's metadata lists them. Whether state with
+    a time to live has expired is decided at the time ``now`` (ms).
+    """
 
     grouped = False
-    """Whether ``rows`` takes all rows of a key group at once, and no others."""
+    """Whether ``rows`` must be called with all rows of one key group, and no others."""
 
     def __init__(
         self, query: Any, name: str, noted: Iterable[tuple[str, str, str]], now: int
@@ -72,16 +76,17 @@ class StateReading(ABC):
         self._now = now
 
     def wants(self, saved: SavedState) -> bool:
-        """Whether a row of the operator is part of the answer."""
+        """Whether the query needs the row ``saved``."""
         return saved.operator == self.query.uid and self._wants(saved.table, saved.state)
 
     @abstractmethod
     def _wants(self, table: str, state: str) -> bool:
-        """The same by the kind of state and its name."""
+        """Whether the query needs the operator's rows of this kind and name of state."""
 
     @abstractmethod
     def rows(self, states: Iterable[SavedState]) -> Iterator[Any]:
-        """The answer from these rows: tuples of the query's columns, or what its function emits."""
+        """The answer from the rows ``states``: tuples of the query's columns, or the values that
+        its function emits."""
 
     def _operator(self) -> StateReadingOperator:
         backend = HeapKeyedStateBackend()
@@ -101,17 +106,18 @@ class StateReading(ABC):
 def state_reading(
     query: StateQuery, name: str, noted: Iterable[tuple[str, str, str]], now: int
 ) -> StateReading:
-    """The reader that answers ``query``. ``name``: the operator, for errors."""
+    """The reader that answers ``query``. ``name`` is the operator's name, for errors."""
     kind = next(kind for query_type, kind in _READINGS.items() if isinstance(query, query_type))
     return kind(query, name, noted, now)
 
 
 class StateReadingOperator(KeyedOperator):
-    """Stands for the operator whose state is read: its functions see that state, and no elements."""
+    """An operator in place of the one whose state is read. Its functions see that state, and no
+    elements."""
 
 
 class _KeyedStateReading(StateReading):
-    """A state by its descriptor."""
+    """Reads the state of a descriptor."""
 
     query: KeyedStateQuery
 
@@ -132,7 +138,7 @@ class _KeyedStateReading(StateReading):
 
 
 def _read(state: Any) -> Any:
-    """What a state has for the current key; None for what has expired."""
+    """The value of a state for the current key; None if it has expired."""
     if isinstance(state, MapState):
         return dict(state.entries()) or None
     if isinstance(state, ListState):
@@ -141,7 +147,7 @@ def _read(state: Any) -> Any:
 
 
 class _TimersReading(StateReading):
-    """Timers."""
+    """Reads timers."""
 
     query: TimersQuery
 
@@ -156,7 +162,7 @@ class _TimersReading(StateReading):
 
 
 class _OperatorStateReading(StateReading):
-    """Lists, and broadcast state."""
+    """Reads operator state: lists, and broadcast state."""
 
     query: OperatorStateQuery
 
@@ -181,11 +187,11 @@ class _OperatorStateReading(StateReading):
                     yield (value,)
 
 
-# ---------------------------------------------------------------------- all of a key
+# ---------------------------------------------------------------------- all states of a key
 
 
 class _GroupReading(StateReading):
-    """Reads the key groups one after the other, each with all its state."""
+    """Reads one key group at a time, with all its state."""
 
     grouped = True
 
@@ -228,7 +234,7 @@ class _KeyedFunctionReading(_GroupReading):
 
 
 class _WindowReading(_GroupReading):
-    """Reads open windows, by a function or as they are."""
+    """Reads open windows, with a function or without one."""
 
     query: WindowStateQuery
 
@@ -334,7 +340,8 @@ class _ListCollector(Collector[Any]):
 def _collected(
     operator: StateReadingOperator, key: Any, call: Callable[[Collector[Any]], Any]
 ) -> Sequence[Any]:
-    """What a reader function emits for ``key``; an error names the operator and the key."""
+    """The values that a reader function emits for ``key``. An error names the operator and the
+    key."""
     out = _ListCollector()
     with operator.userCode(key):
         out.values.extend(results_of(call(out), "the reader function"))
@@ -342,7 +349,7 @@ def _collected(
 
 
 def _keys_of(saved: SavedState) -> Iterator[Any]:
-    """The keys that have state of their own, or a timer, in a row."""
+    """The keys that have state or a timer in a row, outside windows."""
     if saved.table in (VALUES, MAPS, TIMERS):
         for key, namespace, _ in _entries(saved):
             if namespace is None:

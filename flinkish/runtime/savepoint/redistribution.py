@@ -1,4 +1,5 @@
-"""Redistributes the state of a savepoint over the key groups of a new run, which may be more or fewer."""
+"""Redistributes the state of a savepoint over the key groups of a new run, whose number may
+differ."""
 
 from __future__ import annotations
 
@@ -30,7 +31,11 @@ _KeyGroups = NDArray[np.int64]
 def distributed(
     saved: SavedState, groups: Sequence[int], keyGroups: int
 ) -> Iterator[tuple[int, bytes]]:
-    """Splits a part of keyed state: yields a content for each of the operator's ``groups``, out of ``keyGroups``."""
+    """Splits a part of keyed state by key group: yields each key group that has keys in it, and its
+    content.
+
+    ``groups`` are the key groups of the operator's vertex: one, or all ``keyGroups`` of the job.
+    """
     if len(groups) == 1:
         yield groups[0], saved.content
         return
@@ -67,7 +72,7 @@ def distributed(
 
 
 def decoded_section(saved: SavedState, section: str) -> Any:
-    """One section of a part; the others are not unpickled."""
+    """One section of a part. The other sections are not unpickled."""
     codec = PageCodec(saved.operator, saved.table, saved.state)
     return codec.decodeSection(Envelope.of(saved.content).sections[section])
 
@@ -81,7 +86,7 @@ def _split(batch: pa.RecordBatch, groups: _KeyGroups) -> Iterator[tuple[int, pa.
         yield group, batch.take(pa.array(np.flatnonzero(groups == group)))
 
 
-# ---------------------------------------------------------------------- into the state of a task
+# ---------------------------------------------------------------------- keyed state
 
 
 def restore_keyed(backend: KeyedStateBackend, operator: str, content: bytes) -> None:
@@ -141,7 +146,7 @@ def _restore_windows(
 
 
 def has_operator_state(snapshot: Mapping[str, Any]) -> bool:
-    """Whether the snapshot of an operator holds lists of functions, broadcast state, or elements."""
+    """Whether the snapshot of an operator has lists of functions, broadcast state, or elements."""
     functions = snapshot.get("functions") or ()
     lists = (values for state in functions for _, values in state["lists"].values())
     broadcast = (snapshot.get(BROADCAST) or {}).values()
@@ -155,14 +160,15 @@ def redistributed(
     operator: str = "an operator",
     mayDrop: bool = False,
 ) -> dict[int, dict[str, Any]]:
-    """The snapshots of an operator by key group, as those of its new ``groups``.
+    """Converts the ``snapshots`` of an operator by key group to snapshots for its new ``groups``.
 
-    ``same``: the number of key groups is what it was, so each goes on with its own. Otherwise the watermark
-    is the lowest, broadcast state goes to all, the lists of functions are dealt out anew, and splits go to
-    the groups of their ids. Attributes of functions cannot be divided: with another number of key groups they are
-    refused, or dropped if ``mayDrop``.
+    If the number of key groups is the ``same``, each group keeps its own snapshot. Otherwise all
+    get the lowest watermark and the broadcast state, the lists of functions are distributed again,
+    and each split goes to the group of its id. Attributes of functions cannot be divided: if the
+    number differs, they are dropped if ``mayDrop``.
 
-    Raises IncompatibleCheckpointError if there are attributes that cannot be given to a key group.
+    Raises IncompatibleCheckpointError if attributes cannot be given to a key group, unless
+    ``mayDrop``.
     """
     own = same and set(snapshots) == set(groups)
     base = min(snapshots.values(), key=lambda snapshot: snapshot["watermark"])
@@ -202,7 +208,8 @@ def redistributed(
 
 
 def _splits(snapshots: Iterable[Mapping[str, Any]], groups: int) -> list[dict[Any, Any]]:
-    """The splits of an operator for each of its groups; an empty list if it tells none apart."""
+    """The states of an operator's splits, for each of its groups; an empty list if it does not
+    distinguish splits."""
     of_groups: list[dict[Any, Any]] = [{} for _ in range(groups)]
     for snapshot in snapshots:
         states = split_states(snapshot)
@@ -218,13 +225,14 @@ def _splits(snapshots: Iterable[Mapping[str, Any]], groups: int) -> list[dict[An
 def _functions(
     snapshots: Sequence[Mapping[str, Any]], groups: Sequence[int]
 ) -> list[list[dict[str, Any]]]:
-    """The state of each function of an operator, for each of its groups."""
+    """The state of each function of an operator, by function and then by group."""
     saved = [snapshot["functions"] for snapshot in snapshots if snapshot.get("functions")]
     return [dealt(states, len(groups)) for states in zip(*saved)]
 
 
 def split_states(snapshot: Mapping[str, Any]) -> dict[Any, Any] | None:
-    """What a snapshot of an operator holds of each split of its input; None if it tells none apart."""
+    """The state of each split of the input in an operator's snapshot; None if the operator does not
+    distinguish splits."""
     if "order" in snapshot or "partitions" in snapshot:
         return orders_by_partition(snapshot)
     generators = snapshot.get("generators")
@@ -232,7 +240,8 @@ def split_states(snapshot: Mapping[str, Any]) -> dict[Any, Any] | None:
 
 
 def with_split_states(snapshot: Mapping[str, Any], states: Mapping[Any, Any]) -> dict[str, Any]:
-    """A snapshot of the same operator with these splits, which has emitted nothing of them yet."""
+    """``snapshot`` with the ``states`` of other splits, for an operator that has emitted no
+    watermark yet."""
     changed = {**snapshot, "emitter": (MIN_TIMESTAMP, False)}
     if "generators" in snapshot:
         return {**changed, "generators": generators_of_splits(states)}

@@ -1,8 +1,9 @@
-"""``SavedState``: a part of an operator's state in a savepoint, of at most some thousand entries.
+"""``SavedState``: a part of an operator's state in a savepoint, with at most a few thousand
+entries.
 
-Its content is an envelope like that of a page (``page_codec``): a header in JSON, then one pickle each for keys,
-namespaces and values. So a tool can list the keys without the classes of the values, and redistribution reads only
-the keys of a part that goes to one key group as a whole.
+Its content is an envelope like that of a page (``page_codec``): a header in JSON, then a pickle
+each for keys, namespaces and values. So a tool can list the keys without the classes of the values.
+If a part goes to one key group as a whole, redistribution reads only its keys.
 """
 
 from __future__ import annotations
@@ -16,17 +17,18 @@ import pyarrow as pa
 from flinkish.runtime.state.page_codec import PageCodec
 
 VALUES, MAPS, WINDOWS, TIMERS = "values", "maps", "windows", "timers"
-"""Tables whose entries have a key and a namespace each."""
+"""Tables in which each entry has a key and a namespace."""
 
 COLUMNS, ROWS = "columns", "rows"
-"""Tables of rows of Arrow, whose keys are columns."""
+"""Tables of Arrow rows, in which the keys are a column."""
 
 OPERATOR, VALVE, GATES = "operator", "valve", "gates"
-"""What operators and inputs keep beside keyed state: watermarks, broadcast state, lists of functions."""
+"""State of operators and inputs beside keyed state: watermarks, broadcast state, lists of
+functions."""
 
 TASK = "task"
-"""All of these for the operators of one task. It is not stored in a savepoint, but made on the way from it to the
-task."""
+"""These three for all operators of one task. A savepoint does not contain it: it is put together
+when a job starts from the savepoint."""
 
 SEPARATOR = "|"
 """Separates the columns of a row before its content when the checksum is computed."""
@@ -56,11 +58,11 @@ class SavedState(NamedTuple):
     operator: str
     """The uid of the operator."""
     table: str
-    """The kind of state, one of the names above."""
+    """The kind of state: one of the names above."""
     state: str
     """The name of the state."""
     keyGroup: int
-    """The key group that it was in when it was saved."""
+    """The key group that the part was in when it was saved."""
     entries: int
     content: bytes
 
@@ -86,14 +88,14 @@ SCHEMA = pa.schema(
 
 
 def arrow_batch(states: Sequence[SavedState]) -> pa.RecordBatch:
-    """Rows as an Arrow batch."""
+    """Rows of a savepoint as an Arrow batch."""
     columns = [*zip(*states), tuple(state.checksum for state in states)]
     arrays = [pa.array(column, type=field.type) for column, field in zip(columns, SCHEMA)]
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 
 
 def saved_states(batch: pa.RecordBatch) -> Iterator[SavedState]:
-    """The rows of an Arrow batch; its checksums are not compared."""
+    """The rows of a savepoint in an Arrow batch. Their checksums are not compared."""
     columns = [batch.column(name).to_pylist() for name in SavedState._fields]
     return map(SavedState._make, zip(*columns))
 
@@ -111,7 +113,8 @@ def decoded(operator: str, table: str, state: str, content: bytes) -> list[Any]:
 def in_parts(
     operator: str, table: str, state: str, keyGroup: int, entries: Iterable[tuple[Any, ...]]
 ) -> Iterator[SavedState]:
-    """``entries``, one value for each section, in parts of a few thousand entries and about a megabyte."""
+    """``entries``, each with one value for each section, in parts of at most ``MOST_ENTRIES``
+    entries and about a megabyte."""
     part: list[tuple[Any, ...]] = []
     for entry in entries:
         part.append(entry)

@@ -1,4 +1,5 @@
-"""Reads the open windows of a key group, in whatever form its window operator keeps them."""
+"""Reads the open windows of a key group, in any of the forms in which window operators keep
+them."""
 
 from __future__ import annotations
 
@@ -26,14 +27,15 @@ from flinkish.runtime.state.backend import ColumnTable, KeyedColumnTable, KeyedS
 from flinkish.runtime.windowing.window_contents import MERGING_SETS, TABLE, element_fold, part_join
 
 SavedWindow = tuple[Any, Any, Sequence[Any]]
-"""A key, a window, and the values that the window function would get."""
+"""A key, a window, and the values that a window function would get."""
 
 
 def saved_windows(
     backend: KeyedStateBackend, aggregation: Any, operator: str
 ) -> Iterator[SavedWindow]:
-    """The open windows in ``backend``, whose operator folds elements with ``aggregation`` or keeps them
-    all. Raises IllegalArgumentError if the operator does the opposite."""
+    """The open windows in ``backend``, whose operator folds elements with ``aggregation`` (None: it
+    keeps all elements). Raises IllegalArgumentError if ``aggregation`` is None but the operator
+    folds."""
     contents = _Contents(aggregation, operator)
     actual = {
         (key, state_window): window
@@ -43,8 +45,8 @@ def saved_windows(
     for key, namespace, kept in backend.table(TABLE).entries():
         if namespace is None:
             raise NotSupportedError(
-                f"{operator}: which windows there are depends on elements to come. Read what is kept with"
-                f" readKeyedState(uid, ValueStateDescriptor({TABLE!r}))."
+                f"{operator}: its windows depend on elements to come. Read the state that it keeps"
+                f" with readKeyedState(uid, ValueStateDescriptor({TABLE!r}))."
             )
         yield key, actual.get((key, namespace), namespace), contents.values(kept)
     windows = backend.windowTable(TABLE)
@@ -60,7 +62,7 @@ def saved_windows(
 
 
 class _Contents:
-    """Converts the kept contents of a window to values."""
+    """Converts the contents of a window to the values that a window function would get."""
 
     def __init__(self, aggregation: Any, operator: str) -> None:
         self._aggregation = aggregation
@@ -71,7 +73,7 @@ class _Contents:
     def values(self, kept: Any) -> Sequence[Any]:
         aggregation = self._aggregation
         if type(kept) is list and kept and isinstance(kept[0], TimestampedValue):
-            # An evictor has all elements kept
+            # With an evictor, the operator keeps all elements
             return element_fold(aggregation)([element.getValue() for element in kept])
         if aggregation is None:
             if type(kept) is not list:
@@ -82,7 +84,7 @@ class _Contents:
         return (kept,)
 
     def ofRuns(self, table: ColumnTable, window: Any) -> Iterator[tuple[Any, Any]]:
-        """The keys of a window of columns, with what would be kept for each."""
+        """The keys of a window that is kept as columns, each with its elements or accumulator."""
         found: dict[Any, Any] = {}
         runs = table.runs(window)
         if runs and are_tagged(runs[0]):
@@ -107,7 +109,7 @@ class _Contents:
         return iter(found.items())
 
     def ofSessions(self, table: KeyedColumnTable) -> Iterator[OpenSession]:
-        """The sessions that are kept as rows."""
+        """The open sessions that are kept as rows."""
         table.openDue(MAX_TIMESTAMP)
         for rows in table.rows():
             if rows.num_rows:
@@ -120,13 +122,13 @@ class _Contents:
 
     def _refusal(self) -> IllegalArgumentError:
         return IllegalArgumentError(
-            f"{self._operator}: its windows keep what a function made of their elements, and not these. Pass"
-            " the function of reduce or aggregate: readWindowState(uid, function)."
+            f"{self._operator}: its windows keep the result of a function, and not their elements."
+            " Pass the function of reduce or aggregate: readWindowState(uid, function)."
         )
 
 
 def _adding(aggregation: Any) -> Callable[[Any, Any], Any]:
-    """Adds a value to what is kept, None at first."""
+    """A function that adds a value to the elements or accumulator kept for a key, None at first."""
     if aggregation is None:
         return _appended
     if isinstance(aggregation, AggregateFunction):

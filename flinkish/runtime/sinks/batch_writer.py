@@ -1,4 +1,5 @@
-"""``BatchWriter``: writes a sink's batches. With exactly-once delivery it recognises a batch that is run again."""
+"""``BatchWriter``: writes the batches of a sink. With exactly-once delivery it recognises a batch
+that is run again."""
 
 from __future__ import annotations
 
@@ -12,18 +13,19 @@ from flinkish.runtime.records.records import Records
 
 
 class SendCounts(NamedTuple):
-    """What a sink did with a batch, or with a part of it."""
+    """The counts of a sink for a batch, or for a part of one."""
 
     received: int
-    """How many elements the sink got."""
+    """How many elements the sink received."""
     sent: int
-    """How many records it sent for them."""
+    """How many records the sink sent for them."""
     backPressuredMillis: int | None = None
-    """How long it waited until brokers had taken records and more could be sent (ms), if it knows."""
+    """How long (ms) the sink waited until brokers had taken records and it could send more; None if
+    it does not know."""
 
 
 class SendError(JobExecutionError):
-    """Raised if records were refused. ``counts`` says how many, by ``topic-partition``."""
+    """Raised if records were refused. ``counts`` is their number by ``topic-partition``."""
 
     def __init__(self, message: str, counts: Mapping[str, int]) -> None:
         super().__init__(message)
@@ -51,11 +53,12 @@ def total(counts: Sequence[SendCounts]) -> SendCounts | None:
 
 
 class BatchWriter(ABC):
-    """The open connection of a sink. It is made with the sink's first batch in a run of the job."""
+    """The open connection of a sink. It is created for the sink's first batch in a run of the
+    job."""
 
     @abstractmethod
     def write(self, runs: Iterable[Records], batchId: int) -> SendCounts:
-        """Write the elements of a batch, unless an earlier run has written them. Returns how many were written."""
+        """Write the elements of a batch, unless an earlier run of the batch has written them."""
 
     @abstractmethod
     def close(self) -> None:

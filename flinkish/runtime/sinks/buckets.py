@@ -1,4 +1,5 @@
-"""``Buckets``: the bucket of each element of a ``FileSink``, found where elements leave the last operator."""
+"""``Buckets``: finds the bucket of each element for a ``FileSink``, where elements leave the last
+operator."""
 
 from __future__ import annotations
 
@@ -25,12 +26,12 @@ class Buckets:
     """Finds the buckets of the elements for a sink."""
 
     sink: str
-    """Its name, for errors."""
+    """The name of the sink, for errors."""
     assigner: BucketAssigner[Any]
 
     def added(self, records: Records, columns: RowColumns | None) -> Sequence[Any]:
-        """``columns`` with one more for the buckets; where the sink writes no columns, pairs of a bucket and an
-        element."""
+        """``columns`` with a further column for the buckets; if the sink writes no columns, pairs
+        of a bucket and an element."""
         buckets = self._of(records)
         if columns is None:
             return list(zip(buckets, records.values))
@@ -57,7 +58,7 @@ class Buckets:
 
 
 def by_bucket(runs: Sequence[Records]) -> dict[str, list[Records]]:
-    """The values of each bucket, without it, from runs whose values ``added`` made."""
+    """The elements of each bucket, from runs whose values ``added`` returned."""
     found: dict[str, list[Records]] = {}
     for run in runs:
         parts: dict[str, Sequence[Any]]

@@ -1,4 +1,5 @@
-"""The databases that a ``JdbcSink`` writes to: how each begins a transaction, inserts rows, and knows what is written."""
+"""The databases that a ``JdbcSink`` writes to: how each begins a transaction, inserts rows, and
+notes which batches are written."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from flinkish.api.connectors.jdbc_sink import JdbcConnectionOptions, postgresql_
 from flinkish.api.errors import NotSupportedError
 
 WRITERS = "flinkish_writers"
-"""The table with the last batch of each writer of each sink of each job."""
+"""The table with the last batch by job, sink and writer."""
 
 _PARTS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|\?|%", re.DOTALL)
 
@@ -39,23 +40,25 @@ AND c.relkind IN ('r', 'p') AND NOT c.relhasrules AND NOT c.relrowsecurity
 AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal)
 ORDER BY a.attnum
 """
-"""The columns of a table that ``COPY`` fills as ``INSERT`` does: without rules, policies and triggers."""
+"""The columns of a table that ``COPY`` fills like ``INSERT``: the table has no rules, policies or
+triggers."""
 
 
 class SinkId(NamedTuple):
-    """A sink in a database: ``job`` is the same for all runs that go on from a checkpoint, ``sink`` its uid."""
+    """A sink in a database. ``job`` is the same in all runs that continue from a checkpoint, and
+    ``sink`` is the sink's uid."""
 
     job: str
     sink: str
 
 
 def parameters_of(sql: str) -> int:
-    """How many ``?`` of a statement stand for values."""
+    """How many ``?`` in a statement stand for values."""
     return sum(part == "?" for part in _PARTS.findall(sql))
 
 
 class Database(ABC):
-    """A kind of database, with an open connection to one."""
+    """A kind of database, with an open connection."""
 
     connection: Any
     errors: type[Exception]
@@ -65,7 +68,7 @@ class Database(ABC):
         """Begin a transaction."""
 
     def create(self) -> None:
-        """Create the table of writers, if there is none."""
+        """Create the table of writers if there is none."""
         self.connection.execute(
             f"CREATE TABLE IF NOT EXISTS {WRITERS} (job VARCHAR(64) NOT NULL, sink VARCHAR(255) NOT NULL,"
             " writer VARCHAR(64) NOT NULL, batch BIGINT NOT NULL, PRIMARY KEY (job, sink, writer))"
@@ -73,17 +76,18 @@ class Database(ABC):
 
     @abstractmethod
     def claimed(self, sink: SinkId, writers: Sequence[str], batchId: int) -> set[str]:
-        """Note in the transaction that ``writers`` write a batch. Those that have written it, or a later one, are left
-        out; where another transaction has noted it, wait for its end."""
+        """Note in the transaction that ``writers`` write a batch, and return them without those
+        that have written it, or a later one, before. If another open transaction has noted a
+        writer, wait for its end."""
 
     def insert(self, sql: str, rows: Sequence[Sequence[Any]], size: int) -> None:
-        """Execute a statement for each of ``rows``, ``size`` of them at a time."""
+        """Execute a statement for each of ``rows``, ``size`` rows at a time."""
         cursor = self.connection.cursor()
         for start in range(0, len(rows), size):
             cursor.executemany(sql, rows[start : start + size])
 
     def isTransient(self, error: BaseException) -> bool:
-        """Whether the same transaction may succeed when it is tried again."""
+        """Whether the same transaction may succeed if it is tried again."""
         return False
 
     def roll_back(self) -> None:
@@ -100,7 +104,7 @@ class Sqlite(Database):
 
     def __init__(self, options: JdbcConnectionOptions) -> None:
         path = options.url.removeprefix("jdbc:sqlite:")
-        # Batches come in threads of Spark's
+        # Spark may write each batch in another thread
         self.connection = sqlite3.connect(
             path, timeout=60, isolation_level=None, check_same_thread=False
         )
@@ -115,10 +119,11 @@ class Sqlite(Database):
 
 
 class Postgresql(Database):
-    """PostgreSQL, by psycopg. Rows go in by ``COPY`` where that gives the same rows as the statement."""
+    """PostgreSQL, with psycopg. Rows are inserted with ``COPY`` if that stores the same rows as the
+    statement."""
 
     FEWEST_COPIED: ClassVar[int] = 100
-    """For fewer rows, looking up the columns of the table takes longer than it saves."""
+    """For fewer rows, looking up the columns of the table takes longer than ``COPY`` saves."""
 
     def __init__(self, options: JdbcConnectionOptions) -> None:
         try:
@@ -134,16 +139,16 @@ class Postgresql(Database):
             psycopg.errors.SerializationFailure,
         )
         self.connection = psycopg.connect(**postgresql_parameters(options), autocommit=True)
-        # A worker that hangs in a transaction must not keep the next run from writing
+        # A worker that hangs in a transaction must not prevent the next run from writing
         self.connection.execute("SET idle_in_transaction_session_timeout = '60s'")
 
     def begin(self) -> None:
-        # A transaction that waits for the note of another one then sees what that has committed
+        # So a transaction that has waited for another one sees what that has committed
         self.connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
 
     def claimed(self, sink: SinkId, writers: Sequence[str], batchId: int) -> set[str]:
         claim = f"INSERT INTO {WRITERS} SELECT %s, %s, unnest(%s::varchar[]), %s{_UNLESS_WRITTEN}"
-        # In one order, so that no two runs wait for one another
+        # Always in the same order, so that no two runs wait for each other
         values = *sink, sorted(writers), batchId
         found = self.connection.execute(f"{claim} RETURNING writer", values)
         return {writer for (writer,) in found.fetchall()}
@@ -161,7 +166,7 @@ class Postgresql(Database):
         return isinstance(error, self._transient)
 
     def _target(self, sql: str) -> CopyTarget | None:
-        """The ``COPY`` that does what ``sql`` does; None if there is none."""
+        """The ``COPY`` that stores the same rows as ``sql``; None if there is none."""
         found = _PLAIN_INSERT.fullmatch(sql)
         if found is None:
             return None
@@ -200,18 +205,20 @@ _COPIED: dict[int, frozenset[object]] = {
     )
     for oid in oids
 }
-"""By the type of the column, the kinds of values that ``COPY`` and ``INSERT`` store alike, or both refuse. ``INSERT``
-casts others: it rounds 1.5 for an integer, which ``COPY`` refuses."""
+"""The kinds of values that ``COPY`` and ``INSERT`` store in the same way, or both refuse, by the
+type of the column. ``INSERT`` casts other values: for an integer column it rounds 1.5, which
+``COPY`` refuses."""
 
 
 class CopyTarget(NamedTuple):
-    """A ``COPY`` in place of an ``INSERT``, and the kinds of values that it takes for each column."""
+    """A ``COPY`` in place of an ``INSERT``, and the kinds of values that it accepts in each
+    column."""
 
     command: str
     kinds: Sequence[frozenset[object]]
 
     def takes(self, rows: Sequence[Sequence[Any]]) -> bool:
-        """Whether all values are of these kinds."""
+        """Whether all values in ``rows`` are of these kinds."""
         return all(kinds >= _kinds(column) for kinds, column in zip(self.kinds, zip(*rows)))
 
 
@@ -224,5 +231,5 @@ def _kinds(column: Sequence[Any]) -> set[object]:
 
 
 def _plain(name: str) -> str:
-    """A name of SQL as the catalogue has it."""
+    """A name in SQL as it is in the catalogue."""
     return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()

@@ -10,7 +10,7 @@ from flinkish.api.errors import DriverResultsWarning
 _LOG = logging.getLogger("flinkish")
 
 MOST_ELEMENTS = 1_000_000
-"""How many elements a batch may send to the driver without a warning."""
+"""The most elements that a batch may send to the driver without a warning."""
 
 
 class DriverResults:
@@ -21,16 +21,16 @@ class DriverResults:
         self._warned = False
 
     def beginBatch(self) -> None:
-        """Count from zero."""
+        """Called before a batch: count from zero."""
         self._elements = 0
 
     def add(self, sink: str, elements: int) -> None:
-        """Called before the sink of that name gets so many elements."""
+        """Called before the sink of that name gets ``elements`` elements."""
         self._elements += elements
         if self._elements > MOST_ELEMENTS and not self._warned:
             self._warned = True
             warning = DriverResultsWarning(sink, self._elements)
-            if _LOG.hasHandlers():  # without any, logging would say it on stderr a second time
+            if _LOG.hasHandlers():  # without any, logging would print it to stderr once more
                 _LOG.warning("%s", warning)
-            # With a registry of its own, as Python shows a warning once in a process
+            # With a new registry, as Python shows a warning once in a process
             warnings.warn_explicit(warning, None, "flinkish", 1, registry={})

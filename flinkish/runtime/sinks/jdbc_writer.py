@@ -1,4 +1,5 @@
-"""``JdbcWriter``: writes the batches of a ``JdbcSink``, or one task's part of them, to a database."""
+"""``JdbcWriter``: writes the batches of a ``JdbcSink``, or one task's parts of them, to a
+database."""
 
 from __future__ import annotations
 
@@ -21,17 +22,21 @@ from flinkish.runtime.sinks.databases import (
 )
 
 ONLY_WRITER = ""
-"""The writer of a batch that is written as a whole."""
+"""The name of the writer of a batch that is written as a whole."""
 
 _PAUSE = 0.1
-"""Seconds before a transaction is tried again; each further try waits that much longer."""
+"""The pause before a transaction is tried again, in seconds. Each further try waits that much
+longer."""
 
 Rows = list[list[Any]]
 
 
 class JdbcWriter(BatchWriter):
-    """Writes batches of a sink, each in one transaction. ``name`` is that of the sink in errors, ``uid`` the same in all
-    runs of the job; ``job`` is the same for all runs that go on from a checkpoint."""
+    """Writes the batches of a sink, each in one transaction.
+
+    ``name`` is the name of the sink in errors. ``uid`` is the same in all runs of the job, and
+    ``job`` in all runs that continue from a checkpoint.
+    """
 
     def __init__(self, sink: JdbcSink[Any], name: str, job: str, uid: str) -> None:
         self._sink = sink
@@ -41,7 +46,7 @@ class JdbcWriter(BatchWriter):
         self._database = self._connected()
 
     def prepared(self) -> JdbcWriter:
-        """The writer, once the database has the table that exactly-once delivery needs."""
+        """This writer, after creating the table that exactly-once delivery needs."""
         if self._sink.exactlyOnce:
             try:
                 self._database.create()
@@ -55,8 +60,8 @@ class JdbcWriter(BatchWriter):
     def writeParts(
         self, parts: Iterable[tuple[str, Iterable[Records]]], batchId: int
     ) -> SendCounts:
-        """Write parts of a batch by their writers; each has the same elements in every run of the batch. Parts that
-        an earlier run has written are left alone."""
+        """Write parts of a batch by their writers. A part has the same elements in every run of the
+        batch. A part that an earlier run has written is skipped."""
         rows: dict[str, Rows] = {}
         for writer, runs in parts:
             rows.setdefault(writer, []).extend(self._rows(runs))
@@ -82,7 +87,8 @@ class JdbcWriter(BatchWriter):
         return self._sink.executionOptions.maxRetries
 
     def _written(self, rows: Mapping[str, Rows], batchId: int) -> int:
-        """Write in one transaction what is not there yet; returns how many elements were written."""
+        """Write the parts that are not written yet in one transaction; returns the number of
+        elements written."""
         database = self._begun()
         try:
             writers = list(rows)
@@ -104,7 +110,7 @@ class JdbcWriter(BatchWriter):
         try:
             self._database.begin()
         except self._database.errors:
-            # The server may have ended a connection that was idle
+            # The server may have closed an idle connection
             self.close()
             self._database = self._connected()
             self._database.begin()

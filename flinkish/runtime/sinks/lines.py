@@ -1,4 +1,5 @@
-"""``LineWriter``: converts the elements of a ``FileSink`` to lines, the same way in both engines."""
+"""``LineWriter``: converts the elements of a ``FileSink`` to lines, in the same way in both
+engines."""
 
 from __future__ import annotations
 
@@ -25,26 +26,30 @@ _NO_LINE = re.compile("\ufeff|.*?[\r\n]", re.DOTALL)
 
 @dataclass(frozen=True)
 class LineWriter:
-    """Writes elements as lines of ``format``: text, CSV or JSON. Where the columns are known, elements come as
-    columns with the names ``columns``. Times in other elements are written in ``timeZone``."""
+    """Writes elements as lines of ``format``: text, CSV or JSON.
+
+    If the columns of the elements are known, ``columns`` are their names and elements come as
+    columns. Times in other elements are written in ``timeZone``.
+    """
 
     sink: str
-    """Its name, for errors."""
+    """The name of the sink, for errors."""
     format: str
     columns: tuple[str, ...] | None = None
     timeZone: str = "UTC"
     separator: str = ","
     header: bool = False
     encoder: Encoder[Any] | None = None
-    """Encodes the elements instead, if the format is text."""
+    """Encodes the elements if the format is text."""
 
     @property
     def head(self) -> str | None:
-        """The first line of each file, if there is one."""
+        """The header, the first line of each file; None if there is none."""
         return self._csv.header(self.columns) if self.header and self.columns else None
 
     def content(self, values: Sequence[Any]) -> bytes:
-        """Elements as a part of a file. Raises UnfitElementError for one that the format cannot hold."""
+        """Elements as a part of a file. Raises UnfitElementError for an element that the format has
+        no form for."""
         if self.encoder is not None and type(self.encoder) is not SimpleStringEncoder:
             return self._encoded(self.encoder, values)
         lines = self.lines(values)
@@ -53,7 +58,8 @@ class LineWriter:
         return text + b"\n"
 
     def lines(self, values: Sequence[Any]) -> pa.Array:
-        """A line for each element, which may have line breaks within quotes. Raises UnfitElementError."""
+        """A line for each element. It may have line breaks within quotes. Raises
+        UnfitElementError."""
         if self.columns is not None:
             assert isinstance(values, RowColumns)
             with user_method_of(self.sink, "writer"):
@@ -103,7 +109,8 @@ class LineWriter:
         return stream.getvalue()
 
     def _lines_of_encoder(self, values: Sequence[Any]) -> str:
-        """What an encoder writes, without the last line break: Spark, which writes lines here, adds that."""
+        """The text that an encoder writes, without the last line break: Spark writes lines here,
+        and adds that."""
         assert self.encoder is not None
         data = self._encoded(self.encoder, values)
         try:

@@ -1,8 +1,9 @@
-"""``PartFiles``: the lines of a ``FileSink``, written by the tasks whose operator emits the elements.
+"""``PartFiles``: the lines of a ``FileSink``, written by the tasks of the operator that emits the
+elements.
 
-A task appends to one file in each batch. It lies in a directory beside the results, of a name that readers
-of tables leave out. When all tasks of a batch are done, ``publish`` gives the files their names and moves
-them to their place together. What a task that failed has written stays behind.
+In each batch a task appends to one file, in a directory beside the results whose name readers of
+tables skip. When all tasks of a batch are done, ``publish`` names the files and moves them to the
+results together. The file of a task that failed is left behind.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ _UNFINISHED = "_unfinished"
 
 @dataclass(frozen=True)
 class PartFiles:
-    """The directory that the tasks of a sink write to, and their writer."""
+    """The directory that the tasks of a sink write to, and the writer of the lines."""
 
     directory: str
     ending: str
     writer: LineWriter
 
     def begun(self) -> Path:
-        """A file that nobody else writes."""
+        """The path of a new file that only one task writes."""
         return self._unfinished / uuid.uuid4().hex
 
     def append(self, part: Path, values: Sequence[Any]) -> None:
-        """Write elements to the end of ``part``."""
+        """Append elements to the file ``part``."""
         content, head = self.writer.content(values), self.writer.head
         try:
             part.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +47,8 @@ class PartFiles:
             raise self._unwritten(error) from None
 
     def publish(self, parts: Sequence[str], batchId: int) -> None:
-        """Make the files of those names the result of a batch, replacing what an earlier run of the batch wrote."""
+        """Make the files named ``parts`` the result of a batch. They replace those of an earlier
+        run of the batch."""
         target = Path(self.directory, f"batch={batchId}")
         whole = self._unfinished / target.name
         try:
@@ -67,7 +69,7 @@ class PartFiles:
             raise self._unwritten(error) from None
 
     def clear(self) -> None:
-        """Remove what tasks that failed have left."""
+        """Remove the files of tasks that failed."""
         shutil.rmtree(self._unfinished, ignore_errors=True)
 
     @property
@@ -77,5 +79,5 @@ class PartFiles:
     def _unwritten(self, error: OSError) -> JobExecutionError:
         return JobExecutionError(
             f"{self.writer.sink}: cannot write to {self.directory} ({error}). Make room there, or give the user"
-            " of the workers the right to write; a job with a checkpoint then goes on."
+            " of the workers the right to write; a job with a checkpoint then continues."
         )

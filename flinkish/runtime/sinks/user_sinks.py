@@ -1,4 +1,4 @@
-"""Runs the writers and the committer of a sink that a user wrote, for one batch."""
+"""Runs the writers and the committer of a user's sink for one batch."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class _ElementContext(SinkWriterContext):
 
 
 class Written(NamedTuple):
-    """The outcome of a batch in one subtask."""
+    """The result of writing a batch in one subtask."""
 
     prepared: Collection[Any]
-    """What is to be committed."""
+    """The committables, which are still to be committed."""
     changes: Sequence[AttributeChange]
-    """The attributes that the writer changed outside itself, in its copy of the sink and in what the sink refers
-    to."""
+    """The attributes that the writer changed outside itself: in its copy of the sink, or in objects
+    that the sink refers to."""
 
 
 def write(name: str, sink: Sink[Any], runs: Iterable[Records], context: BatchContext) -> Written:
@@ -73,14 +73,15 @@ def write(name: str, sink: Sink[Any], runs: Iterable[Records], context: BatchCon
         return Written((), of_sink.changes())
     with user_method_of(name, "createWriter()"):
         writer = sink.createWriter(context)
-    # The writer itself is made for the batch, and may keep what it likes
+    # The writer itself is created for the batch, so its own attributes may change
     kept = of_sink, FunctionAttributes(name, *type(writer).__mro__)
     prepared = _prepared(name, sink, writer, runs)
     return Written(prepared, list(dict.fromkeys(c for each in kept for c in each.changes())))
 
 
 def _call(name: str, sink: ForEachPartitionSink[Any], runs: Iterable[Records]) -> None:
-    """Call the function of ``forEachPartition``; an error names the element that it took last."""
+    """Call the function of ``forEachPartition``. An error names the element that the function took
+    last."""
     last: list[Any] = [None]
 
     def elements() -> Iterator[Any]:
@@ -97,7 +98,7 @@ def _prepared(name: str, sink: Sink[Any], writer: Any, runs: Iterable[Records]) 
     kind = CommittingSinkWriter if isinstance(sink, SupportsCommitter) else SinkWriter
     if not isinstance(writer, kind):
         raise InvalidProgramError(
-            f"{name}: createWriter gave {shown(writer)}, which is no {kind.__name__}. {fix}"
+            f"{name}: createWriter returned {shown(writer)}, which is not a {kind.__name__}. {fix}"
         )
     with closed_at_end(_Closing(name, writer)):
         element = _ElementContext()
@@ -115,7 +116,8 @@ def _prepared(name: str, sink: Sink[Any], writer: Any, runs: Iterable[Records]) 
 
 
 def commit(name: str, sink: Sink[Any], committables: Iterable[Any], context: BatchContext) -> None:
-    """Commit what the writers of a batch prepared. Raises JobExecutionError if that cannot be done."""
+    """Commit the committables of a batch's writers. Raises JobExecutionError if one of them
+    fails."""
     requests = [CommitRequest(committable) for committable in committables]
     if not isinstance(sink, SupportsCommitter) or not requests:
         return

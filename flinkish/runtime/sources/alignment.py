@@ -1,8 +1,10 @@
-"""Alignment of sources: one whose watermark is ahead of the others of its group waits (Flink: ``SourceCoordinator``).
+"""Alignment of sources: a source waits if its watermark is ahead of the others in its group (Flink:
+``SourceCoordinator``).
 
-After each batch the driver notes the watermarks of all aligned sources. A planner looks at them before it plans
-a step, so what waits is a whole batch of a source, and a step that has been planned is read. After a restart
-the notes are what they were, and steps already planned come first: no batch depends on when a planner looked.
+After each batch the driver notes the watermarks of all aligned sources. A planner looks at the
+notes before it plans a step. So a source always waits with a whole batch, and a planned step is
+read. After a restart the notes are the same as before, and steps already planned are read first: no
+batch depends on when a planner looked.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ from flinkish.api.execution.read_progress import SourceBacklog
 from flinkish.runtime.sources.planners import SourcePlanner, Step, Task
 
 Watermarks = Mapping[str, int | None]
-"""The watermark of each aligned source by its uid: None before the first; the highest of all at its end, and
-while it is idle."""
+"""The watermark of each aligned source by its uid. It is None before the first, and the highest
+possible at the source's end and while it is idle."""
 
 
 @dataclass(frozen=True)
 class SourceAlignment:
-    """The group that a source is aligned with: its ``members`` by uid, the source among them."""
+    """The group of sources that a source is aligned with. ``members`` are their uids, with that of
+    the source."""
 
     uid: str
     members: tuple[str, ...]
@@ -30,7 +33,8 @@ class SourceAlignment:
     updateInterval: int
 
     def mayRead(self, watermarks: Watermarks) -> bool:
-        """Whether the source may read on. A source without a watermark may, and so may the one with the lowest."""
+        """Whether the source may read on: if it has no watermark yet, or is at most ``maxDrift``
+        ahead of the lowest member. A member without a watermark holds the others back."""
         own = watermarks.get(self.uid)
         if own is None:
             return True
@@ -40,7 +44,8 @@ class SourceAlignment:
 
 
 class AlignedPlanner(SourcePlanner):
-    """Plans the steps of ``planner`` when the source may read on; ``watermarks`` tells what is noted."""
+    """Plans the steps of ``planner`` whenever the source may read on. ``watermarks`` returns the
+    driver's notes."""
 
     def __init__(
         self,

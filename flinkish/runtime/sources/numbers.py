@@ -1,4 +1,4 @@
-"""Numbers, and the elements that a generator makes from them, as runs of records."""
+"""Numbers, and the elements that a generator creates from them, as runs of records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ NUMBERS_A_RUN = 1 << 15
 def number_records(
     generator: Callable[[int], Any] | None, first: int, last: int
 ) -> Iterator[Records]:
-    """The numbers from ``first`` to ``last``, or what ``generator`` makes of each."""
+    """The numbers from ``first`` to ``last``, or the elements that ``generator`` creates from
+    them."""
     for start in range(first, last + 1, NUMBERS_A_RUN):
         numbers: Sequence[Any] = range(start, min(start + NUMBERS_A_RUN, last + 1))
         if generator is not None:

@@ -1,9 +1,10 @@
-"""Planners: they decide what each batch reads of a source, be it files, numbers or a collection.
+"""Planners decide what each batch reads from a source: files, numbers or a collection.
 
-A *planner* makes the steps of a source, which the plan log keeps, and continues from them after a restart.
-The pieces of a step are divided among tasks and sent to the workers as *descriptors*: JSON texts such as
-``[3, "/in/a.csv", 0, 1000, 1000]``, part 3 of the batch, a file with a range of its bytes and its size. The
-workers read the pieces themselves.
+A *planner* makes the steps of a source. The plan log keeps them, and the planner continues after
+them when the job restarts. The pieces of a step are divided among tasks and sent to the workers as
+*descriptors*, texts in JSON. ``[3, "/in/a.csv", 0, 1000, 1000]``, for example, is part 3 of the
+batch, a file with a range of its bytes, and the size of the file. The workers read the pieces
+themselves.
 """
 
 from __future__ import annotations
@@ -28,27 +29,28 @@ if TYPE_CHECKING:
     from flinkish.api.connectors.file_source import FileSource
 
 Piece = Sequence[Any]
-"""A file, a range of numbers or a frame, as texts and numbers that JSON can hold."""
+"""A file, a range of numbers or a frame, as texts and numbers for JSON."""
 
 
 Task = list[Piece]
-"""The pieces that one Spark task reads, in order: one slice of the source's channel."""
+"""The pieces that one Spark task reads, in order. They are one slice of the source's channel."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one batch reads of a source. ``last``: the source ends with it."""
+    """The pieces that one batch reads from a source. ``last``: the source ends with this step."""
 
     pieces: Sequence[Piece]
     last: bool = False
 
 
 class SourcePlanner(ABC):
-    """Plans the steps of one source. It is pickled for another process before it has planned any."""
+    """Plans the steps of one source. It may be pickled for another process before it plans the
+    first."""
 
     @abstractmethod
     def plan(self) -> Step | None:
-        """The next step; None if there is nothing to read now, or the source has ended."""
+        """The next step; None if there is nothing to read now or the source has ended."""
 
     @abstractmethod
     def restore(self, snapshot: list[Any] | None, steps: Iterable[Step]) -> None:
@@ -56,34 +58,38 @@ class SourcePlanner(ABC):
 
     @abstractmethod
     def snapshot(self) -> list[Any]:
-        """A summary of all steps so far, as a list of values that JSON can hold."""
+        """A summary of all steps so far, as a list of values for JSON."""
 
     @abstractmethod
     def position(self) -> dict[str, Any]:
-        """Where the source goes on after all steps so far, for a savepoint: JSON that knows neither
-        batches nor the places of files."""
+        """Where the source continues after all steps so far, for a savepoint: values for JSON,
+        without batches and without the directories of files."""
 
     @abstractmethod
     def begin(self, position: Mapping[str, Any]) -> None:
-        """Begin at a position of a savepoint, before anything is planned or restored."""
+        """Begin at a position from a savepoint. Called before anything is planned or restored."""
 
     def backlog(self) -> SourceBacklog:
-        """How much of the source is in the steps so far, and what was left when the last one was planned."""
+        """How much of the source is in the steps so far, and how much was left when the last step
+        was planned."""
         return UNKNOWN_BACKLOG
 
     @abstractmethod
     def tasks(self, step: Step) -> list[Task]:
-        """The pieces of a step, cut and divided among tasks in order; always the same for a step."""
+        """The pieces of a step, cut and divided among tasks in order. The result is always the same
+        for a step."""
 
     def clear(self) -> None:
-        """Called from time to time: remove what is kept of steps that no batch will run again."""
+        """Called from time to time: remove files for steps that no batch will read again."""
 
     def freeze(self) -> None:
-        """From now on, plan only what exists now. Does nothing for bounded input, all of which exists."""
+        """From now on, plan only input that exists now. Does nothing for bounded input, as all of
+        it exists."""
 
     def descriptors(self, step: Step, firstPart: int) -> list[list[str]]:
-        """The descriptors of a step, a list for each task: the number of the part, counted from
-        ``firstPart``, and the piece. A part without a piece means that the source has ended."""
+        """The descriptors of a step, a list for each task. Each descriptor has the number of the
+        part, counted from ``firstPart``, and the piece. A part without a piece means that the
+        source has ended."""
         tasks = [
             [json.dumps([part, *piece]) for piece in task]
             for part, task in enumerate(self.tasks(step), firstPart)
@@ -108,7 +114,7 @@ OPENING = 256 << 10
 
 @dataclass(frozen=True)
 class FileToRead:
-    """A file that was found, with its modification time in ns."""
+    """A file that was found. ``changed`` is the time of its last change in ns."""
 
     changed: int
     path: str
@@ -121,25 +127,30 @@ class FileToRead:
 
 
 LISTING_PAUSE = 5
-"""The pause before a directory is listed again, as a multiple of the time that listing took."""
+"""The pause before a directory is listed again, as a multiple of the time that the listing took."""
 
 FRESH_SECONDS = 60
-"""A file that was modified less than this long before it was planned is checked for as long again, as it may still be
-being written."""
+"""If a file was changed in this many seconds before it was planned, it may still be being written.
+So it is checked for the same time afterwards."""
 
 GROWTH_PAUSE = 1.0
-"""The pause between two such checks, in seconds."""
+"""The pause between two such checks in seconds."""
 
 
 class FilePlanner(SourcePlanner):
-    """The files at ``path``, each once, oldest first.
+    """Plans the files at ``path``, each once, the oldest first.
 
-    ``path`` is a file, a directory with all below it, or a pattern; names that begin with ``_`` or
-    ``.`` are skipped. A step has up to ``filesPerBatch`` files, None for all, and no more than
-    ``bytesPerBatch`` in them unless it is a single file. Files older than the newest by more than ``maxAge`` ms are skipped; None: none are. Unless ``monitored``, the source ends when
-    all files have been read; a job restarted after that reads the files that came since. A watched file is planned
-    once it has a byte, and if it grows later a warning tells of it, as the rest is not read. ``splits`` tells
-    whether the file of a path may be cut into ranges for several of ``parallelism`` tasks.
+    ``path`` is a file, a directory with everything below it, or a pattern. Names that begin with
+    ``_`` or ``.`` are skipped. A step has at most ``filesPerBatch`` files (None: all), and at most
+    ``bytesPerBatch`` bytes unless it is a single file. Files that are more than ``maxAge`` ms older
+    than the newest are skipped (None: no file is).
+
+    If the path is not ``monitored``, the source ends when all files have been read; if the job is
+    restarted after that, it reads the files that are new. If it is ``monitored``, a file is planned
+    as soon as it is not empty. If it grows afterwards, there is a warning, as the rest is not read.
+
+    ``splits`` says whether the file of a path may be cut into ranges for several of the
+    ``parallelism`` tasks.
     """
 
     def __init__(
@@ -161,7 +172,7 @@ class FilePlanner(SourcePlanner):
         self._parallelism = parallelism
         self._seen: set[str] = set()
         self._begun = 0
-        """How many files a savepoint has read."""
+        """How many files were read before the savepoint that the job began with."""
         self._newest = 0
         self._waiting: list[FileToRead] = []
         self._ended = False
@@ -169,7 +180,7 @@ class FilePlanner(SourcePlanner):
         self._frozen = False
         self._next_look = 0.0
         self._fresh: list[tuple[float, FileToRead]] = []
-        """Files that may still be being written, each with the time until which it is checked."""
+        """Files that may still be being written, each with the time at which its checks end."""
         self._next_growth_look = 0.0
 
     @classmethod
@@ -200,7 +211,7 @@ class FilePlanner(SourcePlanner):
         if self._monitored:
             self._note_fresh(files)
         if not self._waiting and not self._monitored:
-            # Marking this step as the last saves an empty batch.
+            # Marking this step as the last saves an empty batch
             self._look()
             self._ended = not self._waiting
         return Step([(file.changed, file.path, file.size) for file in files], self._ended)
@@ -214,7 +225,7 @@ class FilePlanner(SourcePlanner):
 
     @property
     def isOneStep(self) -> bool:
-        """Whether all files that are there now fit into one step."""
+        """Whether all files that exist now fit into one step."""
         looked = copy.deepcopy(self)
         looked._look()
         return looked._next_count() == len(looked._waiting)
@@ -257,7 +268,7 @@ class FilePlanner(SourcePlanner):
         self._begun = len(self._seen)
 
     def _root(self) -> str:
-        """The directory that the files are in, so that a savepoint has no absolute path."""
+        """The directory of the files. A savepoint has paths relative to it."""
         if not is_pattern(self._path):
             return self._path if os.path.isdir(self._path) else os.path.dirname(self._path)
         fixed = re.split(r"[*?\[{]", self._path, maxsplit=1)[0]
@@ -293,7 +304,7 @@ class FilePlanner(SourcePlanner):
         self._newest = max([self._newest, *(file.changed for file in files)])
 
     def _look(self) -> None:
-        """Append new files to those that wait to be planned."""
+        """Find new files, and append them to those that wait to be planned."""
         began = time.monotonic()
         if self._frozen or (self._monitored and began < self._next_look):
             return
@@ -301,12 +312,12 @@ class FilePlanner(SourcePlanner):
         waiting = {file.path for file in self._waiting}
         found = [file for file in files_at(self._path, self._seen) if file.path not in waiting]
         if self._monitored:
-            # One that is being written is empty at first
+            # A file that is being written is empty at first
             found = [file for file in found if file.size]
         if self._maxAge is not None:
             found = self._young(found)
         self._waiting += sorted(found, key=lambda file: file.order)
-        # Spark asks a hundred times a second, and a large directory takes a while to list.
+        # Spark asks a hundred times a second, and listing a large directory takes long
         ended = time.monotonic()
         self._next_look = ended + LISTING_PAUSE * (ended - began)
 
@@ -316,7 +327,7 @@ class FilePlanner(SourcePlanner):
         self._fresh += [(until, file) for file in files if file.changed > oldest]
 
     def _look_for_growth(self, now: float) -> None:
-        """Warn about files whose length has changed since they were planned."""
+        """Warn about files whose size has changed since they were planned."""
         if not self._fresh or now < self._next_growth_look:
             return
         self._next_growth_look = now + GROWTH_PAUSE
@@ -353,7 +364,7 @@ class FilePlanner(SourcePlanner):
 
 
 def files_at(path: str, seen: set[str] | frozenset[str] = frozenset()) -> Iterator[FileToRead]:
-    """The files of a path or pattern that are not among those ``seen``."""
+    """The files at a path or pattern whose paths are not in ``seen``."""
     if not is_pattern(path):
         roots = [path]
     else:
@@ -367,7 +378,7 @@ def files_at(path: str, seen: set[str] | frozenset[str] = frozenset()) -> Iterat
 
 
 def is_pattern(path: str) -> bool:
-    """Whether ``path`` has wildcards, as Hadoop's patterns have them."""
+    """Whether ``path`` has the wildcards of Hadoop's patterns."""
     return re.search(r"[*?\[{]", path) is not None and not os.path.exists(path)
 
 
@@ -390,18 +401,18 @@ def _file(entry: os.DirEntry[str] | str, path: str) -> Iterator[FileToRead]:
     try:
         status = os.stat(entry) if isinstance(entry, str) else entry.stat()
     except FileNotFoundError:
-        # The file was removed after the listing.
+        # The file was removed after the listing
         return
     yield FileToRead(status.st_mtime_ns, path, status.st_size)
 
 
 def _is_hidden(name: str) -> bool:
-    # A directory such as _year=2024 is a partition.
+    # A directory such as _year=2024 is a partition
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """The patterns that a pattern with ``{a,b}`` stands for, as Python reads patterns."""
+    """The alternatives of a pattern with ``{a,b}``, as patterns for Python's ``glob``."""
     found = re.search(r"\{([^{}]*)\}", pattern)
     if found is None:
         return [pattern.replace("[^", "[!")]
@@ -416,7 +427,7 @@ FEWEST_NUMBERS = 10_000
 
 
 class NumberPlanner(SourcePlanner):
-    """The numbers from ``first`` to ``last``, ``perBatch`` in a step."""
+    """Plans the numbers from ``first`` to ``last``, with at most ``perBatch`` in a step."""
 
     def __init__(self, first: int, last: int, perBatch: int, parallelism: int) -> None:
         self._next = self._first = self._begun = first
@@ -473,9 +484,11 @@ class NumberPlanner(SourcePlanner):
 
 
 class RatedNumberPlanner(NumberPlanner):
-    """Numbers from ``first`` on, ``perSecond`` of them a second by the clock.
+    """Plans the numbers from ``first`` to ``last``, ``perSecond`` of them in each second of the
+    clock.
 
-    The clock does not run while the job is stopped: after a restart it continues where it was.
+    The time for which the job is stopped does not count: after a restart, the numbers continue at
+    the same rate.
     """
 
     def __init__(
@@ -500,13 +513,13 @@ class RatedNumberPlanner(NumberPlanner):
         if self._began is None:
             self._began = now, self._next
         since, first = self._began
-        # The first comes at once.
+        # The first number comes at once
         return max(first + 1 + int((now - since) * self._perBatch) - self._next, 0)
 
 
 class FramePlanner(SourcePlanner):
-    """The frames of a collection; each line of the file ``index`` has the pieces of a step, and how many
-    elements there are up to its end."""
+    """Plans the frames of a collection. Each line of the file ``index`` has the pieces of a step,
+    and the number of elements up to its end."""
 
     def __init__(self, index: str, parallelism: int) -> None:
         self._index = index
@@ -541,7 +554,7 @@ class FramePlanner(SourcePlanner):
         return SourceBacklog(ReadProgress(done, ends[-1], "records", self._first), ends[-1] - done)
 
     def begin(self, position: Mapping[str, Any]) -> None:
-        # The index lists only what comes after it
+        # The index has only the elements after that position
         self._first = position["next"]
 
     def restore(self, snapshot: list[Any] | None, steps: Iterable[Step]) -> None:

@@ -1,4 +1,5 @@
-"""Runs a SourceFunction: what it emits to its context is read ahead, like the elements of a user's other sources."""
+"""Runs a SourceFunction. The elements that it emits to its context are read ahead, like those of
+other sources."""
 
 from __future__ import annotations
 
@@ -17,11 +18,13 @@ from flinkish.api.time.elements import StreamRecord, Watermark
 
 
 class Cancelled(BaseException):
-    """Ends ``run`` from within a call of its context; no ``except Exception`` of a user's catches it."""
+    """Ends ``run`` from within a call of its context. The user's ``except Exception`` does not
+    catch it."""
 
 
 def run_source_function(source: FunctionSource[Any], emit: Callable[[Any], None]) -> None:
-    """Run the function of ``source`` to its end: ``emit`` gets its elements, StreamRecords and Watermarks."""
+    """Run the function of ``source`` to its end. ``emit`` is called with each element, StreamRecord
+    or Watermark."""
     function = source.function
     rich = function if isinstance(function, RichFunction) else None
     try:
@@ -40,7 +43,7 @@ def run_source_function(source: FunctionSource[Any], emit: Callable[[Any], None]
 
 
 def cancel_source(source: Source[Any]) -> None:
-    """Let ``run`` of a SourceFunction end; other sources end with their generator."""
+    """Let ``run`` of a SourceFunction end. Other sources end with their generator."""
     if isinstance(source, FunctionSource):
         source.cancel()
 
@@ -66,7 +69,8 @@ class _Context(SourceFunction.SourceContext[Any]):
 
 
 class SourceRuntimeContext(RuntimeContext):
-    """The context of a function that runs in no task: it knows its name, and refuses the rest."""
+    """The context of a function that runs outside a task. It has the name of the source, and
+    refuses the rest."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""The rows of tables in memory, and the timestamps in a column."""
+"""The elements of collections and tables in memory, and the timestamps in a column."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _A_MILLISECOND = {"us": 1_000, "ns": 1_000_000}
 
 
 def count_of(source: CollectionSource[object] | TableSource) -> int:
-    """How many elements there are."""
+    """How many elements ``source`` has."""
     return source.table.num_rows if isinstance(source, TableSource) else len(source.values)
 
 
 def records_of(source: CollectionSource[object] | TableSource, start: int, end: int) -> Records:
-    """The elements from ``start`` to before ``end``; those of a collection as copies."""
+    """The elements from ``start`` up to but not with ``end``. Those of a collection are copied."""
     if not isinstance(source, TableSource):
-        # One pickle for all would keep an object that is in two elements shared
+        # Copied one by one: a copy of all together would keep an object shared by two elements
         return untimed(list(copied_values(source.values[start:end])))
     part = source.table.slice(start, end - start).combine_chunks()
     columns = [
@@ -41,7 +41,8 @@ def records_of(source: CollectionSource[object] | TableSource, start: int, end: 
 
 
 def timestamps_in(batch: pa.RecordBatch, name: str | None) -> Timestamps:
-    """The timestamps (ms) in the column of that name: times are floored, and a date is its midnight in UTC."""
+    """The timestamps (ms) in the column ``name``. Times are rounded down, and a date is its
+    midnight in UTC."""
     if name is None:
         return no_timestamps(batch.num_rows)
     column = batch.column(batch.schema.get_field_index(name))

@@ -1,9 +1,9 @@
-"""Reads a source that a user wrote: its generator, with the position after each element.
+"""Reads a user's source: its generator, with the position after each element.
 
-The generator runs in a thread of one process and is read ahead of the batches. What a batch takes is written
-into a file of frames first, and the position after it goes into the plan log with the step. So a batch that
-is run again has the same elements, even if the source could not give them again, and the generator goes on
-after the last element that was planned.
+The generator runs in a thread of one process and is read ahead of the batches. The elements of a
+batch are first written to a file of frames, and the position after them goes into the plan log with
+the step. So a batch that is run again has the same elements, even if the source could not emit them
+again, and the generator continues after the last planned element.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("flinkish")
 
 ELEMENTS_A_BATCH = 100_000
-"""The most elements that a batch takes, unless the user says how many; so many are read ahead, too."""
+"""The most elements of a batch, unless the user sets another number. As many are read ahead."""
 
 ELEMENTS_A_FRAME = 10_000
 
 _FRAMES = ".frames"
 
 _RETAINED = 200
-"""This many files of frames are kept, as many as the plan log keeps steps."""
+"""How many files of frames are kept: as many as the plan log keeps steps."""
 
 
 @dataclass(frozen=True)
 class Portion:
-    """What a batch takes from a source: the records and the watermarks among them, the position after them, and
-    whether the source has ended."""
+    """The part of a source that a batch takes: the records and the watermarks among them, the
+    position after them, and whether the source has ended."""
 
     records: Records
     watermarks: Marks
@@ -75,10 +75,11 @@ class Portion:
 
 
 class ReadAhead:
-    """Runs the generator of ``source`` from ``position`` on in a thread, up to ``most`` elements ahead.
+    """Runs the generator of ``source`` in a thread, from ``position`` on, up to ``most`` elements
+    ahead.
 
-    An unbounded source gives what has arrived; a bounded one ``most`` elements at a time, so that its batches do not
-    depend on its speed.
+    From an unbounded source, a batch takes the elements that have arrived. From a bounded one it
+    takes ``most`` elements, so that its batches do not depend on its speed.
     """
 
     def __init__(self, name: str, source: Source[Any], position: Any, most: int) -> None:
@@ -106,8 +107,8 @@ class ReadAhead:
         return len(self._read)
 
     def take(self, most: int | None = None) -> Portion | None:
-        """The next portion, None if there is none yet. Raises what ``read`` raised, once all that came
-        before it is taken."""
+        """The next portion, with at most ``most`` elements; None if there is none yet. Raises the
+        error of the source after all elements before it have been taken."""
         ended = self._ended
         count = min(len(self._read), self._most if most is None else most)
         if not ended and (count == 0 or (self.bounded and count < self._most)):
@@ -134,7 +135,7 @@ class ReadAhead:
         self._closed = True
         self._room.set()
         if not self._ended:
-            with suppress(Exception):  # nobody waits for what is read any more
+            with suppress(Exception):  # nobody needs the elements any more
                 cancel_source(self._source)
 
     def _run(self, source: Source[Any]) -> None:
@@ -160,8 +161,9 @@ class ReadAhead:
         for element in elements:
             if type(element) is not tuple or len(element) != 2:
                 raise UnfitElementError(
-                    f"read() gave {shown(element)}, which is no pair. Write yield element, position,"
-                    " where position is what read(position) gets to go on after that element.",
+                    f"read() yielded {shown(element)}, which is not a pair. Write yield element,"
+                    " position, where position is what read(position) gets to go on after that"
+                    " element.",
                     self.name,
                 )
             value, position = element
@@ -170,7 +172,7 @@ class ReadAhead:
                 return
 
     def _append(self, value: Any) -> None:
-        """Take an element that has no position."""
+        """Take an element of a SourceFunction, which has no position."""
         if self._closed:
             raise Cancelled
         self._read_one(value, None)
@@ -182,29 +184,30 @@ class ReadAhead:
         if type(value) is StreamRecord:
             value, given = value.value, value.timestamp
             timestamp = NO_TIMESTAMP if given is None else given
-        # As it is now: the generator may go on changing it
+        # Copied, as the generator may change the element later
         value = value if type(value) in ATOMS else copied(value)
         position = position if type(position) in ATOMS else copied(position)
         self._read.append((value, timestamp, position))
         if len(self._read) >= self._most:
             self._room.clear()
-            # Taken between the two
+            # A batch may have taken elements before the room was cleared
             if len(self._read) >= self._most and not self._closed:
                 self._room.wait()
 
 
 @dataclass(frozen=True)
 class FrameFiles:
-    """Files of frames in a directory: of this machine, or of ``system``, one of pyarrow's, where it is there."""
+    """Files of frames in a directory: on this machine, or in ``system``, a file system of pyarrow,
+    if it is given."""
 
     directory: str
     system: fs.FileSystem | None = None
 
     def write(self, name: str, frames: Iterable[bytes]) -> list[tuple[str, int, int]]:
-        """Write a new file; where each of its frames is."""
+        """Write a new file. Returns the path, start and length of each frame."""
         path = f"{self.directory}/{name}"
         if self.system is not None:
-            # An object is there once it is whole
+            # An object appears only when it is complete
             with self.system.open_output_stream(path) as stream:
                 return _written(path, stream, frames)
         os.makedirs(self.directory, exist_ok=True)
@@ -231,7 +234,7 @@ class FrameFiles:
         return data
 
     def removeUpTo(self, step: int) -> None:
-        """Remove the files of the steps up to that one."""
+        """Remove the files of all steps up to ``step``."""
         for name in self._names():
             if name.endswith(_FRAMES) and int(name.partition("-")[0]) <= step:
                 if self.system is None:
@@ -258,10 +261,10 @@ def _written(path: str, file: Any, frames: Iterable[bytes]) -> list[tuple[str, i
 
 
 class UserSourcePlanner(SourcePlanner):
-    """Plans what a user's source emits, and writes it to ``frames``.
+    """Plans the elements that a user's source emits, and writes them to ``frames``.
 
-    ``source`` is the pickled source. The first piece of a step is the number of the step and the position
-    after it; each of the others is a file, and where a frame is in it.
+    ``source`` is the pickled source. The first piece of a step has the number of the step and the
+    position after it. Each other piece is a frame: a file, and the place of the frame in it.
     """
 
     def __init__(
@@ -333,7 +336,7 @@ class UserSourcePlanner(SourcePlanner):
         self._position, self._began_ended = position["position"], position["ended"]
 
     def freeze(self) -> None:
-        # All of a bounded source exists
+        # All elements of a bounded source exist
         if not (self._ended or self._began_ended) and not self._reader().bounded:
             self._frozen = self._reader().waiting
 
@@ -352,13 +355,14 @@ class UserSourcePlanner(SourcePlanner):
         return self._reading
 
     def _write(self, portion: Portion) -> list[tuple[str, int, int]]:
-        # A planner that outlives its killed job for a moment must not write into the file of the next
+        # A planner may outlive its killed job for a moment, and must not write to the next one's
+        # file
         name = f"{self._number:012d}-{uuid.uuid4().hex}{_FRAMES}"
         return self._frames.write(name, frames_of(self._name, portion))
 
 
 def frames_of(name: str, portion: Portion) -> Iterator[bytes]:
-    """What a portion of the source ``name`` holds, in frames."""
+    """The elements and watermarks in a portion of the source ``name``, as frames."""
     records, marks = portion.records, portion.watermarks
     for start in range(0, max(len(records), 1), ELEMENTS_A_FRAME):
         end = min(start + ELEMENTS_A_FRAME, len(records))
@@ -369,7 +373,7 @@ def frames_of(name: str, portion: Portion) -> Iterator[bytes]:
 
 
 def read_frame(frame: Frame) -> Iterator[ReadResult]:
-    """What a frame of a source holds, in order."""
+    """The elements and watermarks in a frame of a source, in order."""
     for segment in frame.segments():
         if isinstance(segment, Records):
             yield segment

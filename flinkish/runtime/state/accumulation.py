@@ -1,7 +1,7 @@
 """Checks that reduce and aggregate functions do not return None.
 
-A function that forgot its ``return`` returns None. In Flink, None as accumulator means that there is none
-yet, so all elements so far would be dropped silently.
+A function without a ``return`` returns None. In Flink, None means that there is no accumulator yet,
+so all elements so far would be dropped silently.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def merged(function: AggregateFunction[Any, Any, Any], a: Any, b: Any) -> Any:
 
 
 def check_no_accumulator(function: AggregateFunction[Any, Any, Any], method: str) -> None:
-    """Called when ``method`` returned None: raises UnfitElementError, unless a new accumulator is None
-    too."""
+    """Called when ``method`` returned None: raises UnfitElementError, unless a new accumulator is
+    None too."""
     if function.createAccumulator() is not None:
         raise UnfitElementError(
             f"{type(function).__name__}.{method} returned None, but must return the accumulator, or"

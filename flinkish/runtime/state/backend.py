@@ -1,12 +1,12 @@
 """The interface of state backends: the keyed state and timers of one operator in one key group.
 
-There are two implementations: the heap backend (harness, savepoint reader) and the paged backend (Spark, local execution). They behave
-alike except for two orders: of timers with equal timestamps (``TimerQueue``), and of the entries of a big
-map (``MapStateTable.items``).
+There are two implementations: the heap backend (harness, savepoint reader) and the paged backend
+(Spark, local execution). They behave alike except for two orders: that of timers with equal
+timestamps (``TimerQueue``), and that of the entries of a big map (``MapStateTable.items``).
 
-Each entry has a key and a *namespace*, which separates several entries of one key. The window operator
-uses the window as namespace, so that each window of a key has contents of its own; None is the void
-namespace, for state that belongs to the key alone.
+Each entry has a key and a *namespace*, which separates several entries of one key. The window
+operator uses the window as the namespace, so that each window of a key has its own contents; None
+is the void namespace, for state that belongs to the key alone.
 """
 
 from __future__ import annotations
@@ -28,21 +28,22 @@ Block: TypeAlias = dict[Any, Any]
 
 
 class StoredBlock(Block):
-    """A block that knows which of its entries may have changed; who changes one says so."""
+    """A block that notes which of its entries may have changed; code that changes one adds its name
+    to ``touched``."""
 
     __slots__ = ("touched",)
 
     def __init__(self) -> None:
         super().__init__()
         self.touched: dict[Any, None] = {}
-        """The names of those entries."""
+        """The names of the entries that may have changed."""
 
 
 class StateTable(ABC):
     """The entries (key, namespace) -> value of one state (Flink: ``StateTable``).
 
-    A value that was changed in place must be ``put`` again, or the change may be lost. An object that is put under two
-    keys may be one object or two in the next batch.
+    A value that was changed in place must be ``put`` again, or the change may be lost. An object
+    that is put under two keys may be one object or two in the next batch.
     """
 
     __slots__ = ()
@@ -50,11 +51,12 @@ class StateTable(ABC):
     @property
     @abstractmethod
     def void(self) -> Mapping[Any, StoredBlock] | None:
-        """The block of any key in the void namespace, for who cannot afford a call for each look-up; None if the
-        table has no blocks."""
+        """The block of any key in the void namespace, for callers that cannot afford a call for
+        each look-up; None if the table has no blocks."""
 
     def find(self, keys: Sequence[Any], hashes: Hashes) -> None:
-        """Find the blocks of ``keys``, which have those hashes, at once, where there are blocks."""
+        """Find the blocks of ``keys``, which have the hashes ``hashes``, at once, if the table has
+        blocks."""
 
     @abstractmethod
     def get(self, key: Any, namespace: Any, default: Any = None) -> Any:
@@ -80,7 +82,7 @@ class StateTable(ABC):
 class MapStateTable(ABC):
     """The maps (key, namespace) -> {map key -> value} of one map state.
 
-    Entries of a map are read and written one by one; a map without entries does not exist.
+    The entries of a map are read and written one by one; a map without entries does not exist.
     """
 
     __slots__ = ()
@@ -101,8 +103,8 @@ class MapStateTable(ABC):
     def items(self, key: Any, namespace: Any) -> Iterator[tuple[Any, Any]]:
         """The entries of the map, which may be changed during the iteration.
 
-        They come in the order in which they were first put, or in any order if the map is too big for a
-        page.
+        They come in the order in which they were first put, or in any order if the map is too big
+        for a page.
         """
 
     @abstractmethod
@@ -135,9 +137,11 @@ class WindowTable(ABC):
     def blocks(
         self, window: Any, keys: Sequence[Any], hashes: Hashes
     ) -> tuple[Sequence[Block], Sequence[int]]:
-        """The blocks of ``window`` for those keys and their hashes, and for each the index of its block.
+        """The blocks of ``window`` with ``keys``, which have the hashes ``hashes``, and the index
+        of each key's block.
 
-        What is changed for those keys is kept. A block is valid until the table is next used.
+        Changes to the entries of these keys are stored. A block is valid until the table is next
+        used.
         """
 
     @abstractmethod
@@ -162,38 +166,40 @@ class WindowTable(ABC):
 
 
 class ColumnMerge(Protocol):
-    """How the runs of a window become fewer."""
+    """Merges runs of a window."""
 
     def __call__(
         self, runs: Sequence[pa.RecordBatch], whole: bool
     ) -> Sequence[pa.RecordBatch] | None:
-        """``runs`` in their order as one run, or one of each kind; None if they are to stay apart.
+        """``runs`` merged in their order into one run, or one of each kind; None if they have to
+        stay apart.
 
-        ``whole`` says that they begin with the window's first run.
+        ``whole``: the first of ``runs`` is the window's first run.
         """
 
 
 def kind_of_run(schema: pa.Schema) -> bytes:
-    """What tells runs of other columns apart, or of columns that mean something else: a digest of the schema with what
-    is noted in it."""
+    """A digest of a schema with its metadata, which distinguishes runs with other columns, or with
+    columns of another meaning."""
     return blake2b(schema.serialize(), digest_size=8).digest()
 
 
 class ColumnTable(ABC):
-    """The contents of aligned windows as columns: window -> runs of rows, in the order of their arrival.
+    """The contents of aligned windows as columns: window -> runs of rows, in the order of their
+    arrival.
 
-    To append is to write only what is new, however much a window holds.
+    Appending writes only the new rows, however many a window has.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def mergeBy(self, merge: ColumnMerge) -> None:
-        """Let ``merge`` make fewer runs of several, when that is worth reading and writing them again."""
+        """Use ``merge`` to merge runs when that is worth reading and writing them again."""
 
     @abstractmethod
     def append(self, window: Any, run: pa.RecordBatch) -> None:
-        """Append ``run``, which has rows."""
+        """Append ``run``, which must not be empty."""
 
     @abstractmethod
     def windows(self) -> list[Any]:
@@ -213,7 +219,7 @@ class ColumnTable(ABC):
 
     @abstractmethod
     def size(self, window: Any) -> int:
-        """How many rows ``window`` has, those of a key in several runs counted singly."""
+        """How many rows ``window`` has in all runs; a key may have a row in several of them."""
 
     def __contains__(self, window: Any) -> bool:
         return self.size(window) > 0
@@ -224,17 +230,19 @@ class ColumnTable(ABC):
 
 
 class KeyedColumnTable(ABC):
-    """Rows of columns that are found by the hash of their key, or by the time at which they are due.
+    """Rows of columns that are found by the hash of their key, or by the time at which they are
+    due.
 
-    The first two columns of a row are its ``hash`` (32 bits without a sign) and the time when it is ``due``
-    (ms, 64 bits). Rows are *opened* before they are read or replaced; others may be opened with them.
+    The first two columns of a row are its ``hash`` (unsigned, 32 bits) and the time when it is
+    ``due`` (ms, 64 bits). Rows have to be *opened* before they are read or replaced; others may be
+    opened with them.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def open(self, hashes: Hashes) -> None:
-        """Open the rows with one of those hashes."""
+        """Open the rows whose hash is one of ``hashes``."""
 
     @abstractmethod
     def openDue(self, until: int) -> None:
@@ -242,11 +250,11 @@ class KeyedColumnTable(ABC):
 
     @abstractmethod
     def rows(self) -> list[pa.RecordBatch]:
-        """The opened rows, a batch for each schema that there is: one, unless a function has changed."""
+        """The opened rows, a batch for each schema: usually one, unless a function has changed."""
 
     @abstractmethod
     def replace(self, rows: Sequence[pa.RecordBatch]) -> None:
-        """Put ``rows``, with hashes that are open, in the place of the opened rows."""
+        """Replace the opened rows with ``rows``, all of whose hashes must be open."""
 
     @abstractmethod
     def nextDue(self) -> int | None:
@@ -258,11 +266,11 @@ class KeyedColumnTable(ABC):
 
 
 HASH, DUE = 0, 1
-"""The columns of a ``KeyedColumnTable`` that it reads itself."""
+"""The columns that a ``KeyedColumnTable`` reads itself."""
 
 
 def first_due(rows: pa.RecordBatch) -> int:
-    """When the first of ``rows``, of which there are some, is due."""
+    """When the first of ``rows``, which must not be empty, is due."""
     return int(rows.column(DUE).to_numpy().min())
 
 
@@ -278,7 +286,7 @@ class Timer(NamedTuple):
 class TimerQueue(ABC):
     """The pending timers of one operator in one time domain: a set, ordered by timestamp.
 
-    Timers with equal timestamps come in the order of Flink's heap state (heap backend), or in the
+    Timers with equal timestamps fire in the order of Flink's heap state (heap backend), or in the
     order of their registration (paged backend).
     """
 
@@ -294,9 +302,9 @@ class TimerQueue(ABC):
 
     @abstractmethod
     def pollDue(self, until: int) -> Timer | None:
-        """Remove and return the first timer at or before ``until``, None if there is none.
+        """Remove and return the first timer at or before ``until``; None if there is none.
 
-        Callers ask again after each callback, as it may have registered and deleted timers.
+        Called again after each callback, which may have registered and deleted timers.
         """
 
     @abstractmethod
@@ -315,7 +323,7 @@ class NotedState(NamedTuple):
     kind: str
     """``ValueState``, ``MapState`` and so on, and whether its entries expire."""
     type: str
-    """The type of its values, empty if it was not given."""
+    """The type of the values; empty if it was not given."""
 
 
 class KeyedStateBackend(ABC):
@@ -328,15 +336,15 @@ class KeyedStateBackend(ABC):
 
     def __init__(self) -> None:
         self.currentKey: Any = None
-        """The key that user-facing states read and write under."""
+        """The key under which user-facing states read and write."""
         self.earlierStates: Collection[NotedState] = ()
         """The states in the checkpoint from which the job was started."""
         self.states: dict[NotedState, None] = {}
         """The states that user functions use."""
 
     def note(self, state: NotedState) -> None:
-        """Note that a user function uses ``state``. Raises IncompatibleCheckpointError if it was of
-        another kind in the checkpoint, or of a type whose values are no values of its own."""
+        """Note that a user function uses ``state``. Raises IncompatibleCheckpointError if the state
+        had another kind in the checkpoint, or a type whose values do not fit the new one."""
         earlier = [noted for noted in self.earlierStates if noted.name == state.name]
         if earlier and all(noted.kind != state.kind for noted in earlier):
             raise IncompatibleCheckpointError(
@@ -349,7 +357,7 @@ class KeyedStateBackend(ABC):
                 f"the state {state.name!r} has values of the type {earlier[0].type} in the checkpoint, and"
                 f" is to have values of the type {state.type} now. Integers may become Float or Double; for"
                 " other changes give the new state a name of its own, read the old one in the function"
-                " and write what it says to the new one."
+                " and write its values to the new one."
             )
         self.states[state] = None
 
@@ -359,27 +367,27 @@ class KeyedStateBackend(ABC):
 
     @abstractmethod
     def table(self, name: str) -> StateTable:
-        """The table of that name, created if there is none."""
+        """The table called ``name``, created if there is none."""
 
     @abstractmethod
     def mapTable(self, name: str) -> MapStateTable:
-        """The map table of that name, created if there is none."""
+        """The map table called ``name``, created if there is none."""
 
     @abstractmethod
     def windowTable(self, name: str) -> WindowTable:
-        """The window table of that name, created if there is none."""
+        """The window table called ``name``, created if there is none."""
 
     @abstractmethod
     def columnTable(self, name: str) -> ColumnTable:
-        """The column table of that name, created if there is none."""
+        """The column table called ``name``, created if there is none."""
 
     @abstractmethod
     def keyedColumnTable(self, name: str) -> KeyedColumnTable:
-        """The table of rows of that name, created if there is none."""
+        """The keyed column table called ``name``, created if there is none."""
 
     @abstractmethod
     def timerQueue(self, name: str) -> TimerQueue:
-        """The timer queue of that name, created if there is none."""
+        """The timer queue called ``name``, created if there is none."""
 
     @abstractmethod
     def numEntries(self) -> int:

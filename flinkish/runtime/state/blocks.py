@@ -1,14 +1,16 @@
-"""``Blocks``: the entries of one page in small groups, of which a batch decodes only those that it touches.
+"""``Blocks``: the entries of one page in small blocks, of which a batch decodes only those that it
+touches.
 
-A call of Spark's state costs as much as moving some ten KB, so pages are large (``HashedPages``). To unpickle and
-write such a page for a few of its entries would cost more than the call. So its entries are in blocks, as in the
-files of a log-structured store: the bits of the hash behind those that chose the page choose the block, and a block
-that was not touched is written again as the bytes that were read. For example, a page has depth 3 and 4 blocks: the
-hash ...01 101 is in the page 101, and there in block 01.
+A call of Spark's state costs as much as moving some ten KB, so pages are large (``HashedPages``).
+Unpickling and writing such a page for a few of its entries would cost more than the call. So the
+entries of a page are divided into blocks, as in the files of a log-structured store. The bits of
+the hash after those that choose the page choose the block, and a block that was not touched is
+written back as the bytes that were read. For example, in a page of depth 3 with 4 blocks, the hash
+...01 101 is in page 101, and there in block 01.
 
-As long as few entries have changed since the blocks were written, these stay as they are, and only the changes are
-written, as a page of their own (``_Changes``). A batch that touches a thousandth of the entries of each page
-writes a hundredth of the bytes, and all of them every so many batches.
+As long as few entries have changed since the blocks were written, only the changes are written, as
+a separate page (``_Changes``). A batch that touches a thousandth of the entries of each page writes
+a hundredth of the bytes, and only now and then all of them.
 """
 
 from __future__ import annotations
@@ -35,14 +37,14 @@ MOST_BITS = 10
 
 CHANGES_FROM = 8 * 1024
 CHANGES_SHARE = 16
-"""Changes are written by themselves beside blocks of so many bytes, while they are a 16th of the entries and of the
-bytes at most."""
+"""If the blocks have this many bytes, changes are written separately, as long as they are at most a
+16th of the entries and of the bytes."""
 
 
 class Blocks:
     """The blocks of a page, 2 to the power of ``bits``. Hashes are those of ``mixed``.
 
-    ``mask`` and ``depth`` say which block a hash is in: ``hash >> depth & mask``. So a stored page keeps its depth.
+    A hash is in block ``hash >> depth & mask``. So a stored page keeps its depth.
     """
 
     __slots__ = (
@@ -60,7 +62,7 @@ class Blocks:
     )
 
     def __init__(self, codec: PageCodec, named: bool, depth: int, bits: int) -> None:
-        """Of a page without entries."""
+        """The blocks of a page without entries."""
         self._codec = codec
         self._named = named
         self.depth = depth
@@ -68,21 +70,21 @@ class Blocks:
         self._counts = [0] * (1 << bits)
         self._encoded: list[bytes | memoryview] = [b""] * (1 << bits)
         self._changes: _Changes | None = None
-        """What ``_counts`` and ``_encoded`` lack."""
+        """The changes that ``_counts`` and ``_encoded`` do not include."""
         self._stored = 0
-        """How many entries there were."""
+        """The number of entries when the page was read."""
         self.opened: dict[int, StoredBlock] = {}
-        """The blocks that are decoded, by their numbers."""
+        """The decoded blocks, by number."""
         self._sizes: dict[int, int] = {}
-        """The numbers of entries that these had."""
+        """The numbers of entries that these had when they were decoded."""
         self._rewritten: set[int] = set()
-        """The blocks in which any entry may have changed, whatever they say."""
+        """The blocks in which any entry may have changed, whatever ``touched`` says."""
 
     @classmethod
     def of(
         cls, codec: PageCodec, named: bool, depth: int, content: bytes, changes: bytes | None
     ) -> Blocks:
-        """Those of a stored page, and what changed since they were written."""
+        """The blocks of a stored page; ``changes``: the page of changes since they were written."""
         counts, encoded = codec.splitBlocks(content)
         blocks = cls(codec, named, depth, len(encoded).bit_length() - 1)
         blocks._encoded[:] = encoded
@@ -97,7 +99,7 @@ class Blocks:
 
     @property
     def bits(self) -> int:
-        """The number of bits of the hash that choose a block."""
+        """How many bits of the hash choose a block."""
         return self.mask.bit_length()
 
     def isTouched(self) -> bool:
@@ -105,16 +107,16 @@ class Blocks:
         return bool(self._rewritten or self.touched())
 
     def touched(self) -> dict[int, StoredBlock]:
-        """The blocks that say that entries may have changed."""
+        """The blocks that note entries that may have changed."""
         return {number: block for number, block in self.opened.items() if block.touched}
 
     def rewrite(self, numbers: Sequence[int]) -> list[StoredBlock]:
-        """The blocks of those numbers, for changing any of their entries."""
+        """The blocks with the numbers ``numbers``, in which any entry may then be changed."""
         self._rewritten.update(numbers)
         return [self.block(number) for number in numbers]
 
     def block(self, number: int) -> StoredBlock:
-        """A block by its number."""
+        """The block with the number ``number``, decoded if necessary."""
         block = self.opened.get(number)
         if block is None:
             block = StoredBlock()
@@ -134,7 +136,7 @@ class Blocks:
                 yield block
 
     def added(self) -> int:
-        """How many entries there are more than were stored."""
+        """By how much the number of entries has grown."""
         return sum(map(len, self.opened.values())) - sum(self._sizes.values())
 
     def count(self) -> int:
@@ -142,8 +144,8 @@ class Blocks:
         return self._stored + self.added()
 
     def encodeChanges(self) -> bytes | None:
-        """Take what changed to what had changed before, and encode that. None if it is so much, beside the blocks,
-        that these are to be written."""
+        """Encode all changes since the blocks were written. None if there are so many that the
+        blocks have to be written instead."""
         size, count = sum(map(len, self._encoded)), self.count()
         most = count // CHANGES_SHARE
         touched = self.touched()
@@ -159,7 +161,8 @@ class Blocks:
         return content if len(content) * CHANGES_SHARE <= size else None
 
     def encode(self) -> int:
-        """Encode the blocks that changed since they were written. Returns the bytes of all."""
+        """Encode the blocks that have changed since they were written. Returns the number of bytes
+        of all blocks."""
         numbers = self._rewritten | self.touched().keys()
         if self._changes is not None:
             numbers.update(self._changes.numbers)
@@ -173,16 +176,17 @@ class Blocks:
         return sum(map(len, self._encoded))
 
     def relieve(self, relieve: Callable[[Block], bool]) -> bool:
-        """Let ``relieve`` remove entries of the blocks; whether it did."""
+        """Call ``relieve``, which may remove entries, for each block. Returns whether it removed
+        any."""
         relieved = [number for number in range(self.mask + 1) if relieve(self.block(number))]
         self._rewritten.update(relieved)
         return bool(relieved)
 
     def fit(self, count: int, size: int, hashesOf: Callable[[Block], Hashes]) -> None:
-        """Divide the entries into as many blocks as so many entries of so many bytes need."""
+        """Divide the entries into as many blocks as ``count`` entries with ``size`` bytes need."""
         by_size = min(bits_for(size, BLOCK_BYTES), count.bit_length())
         wanted = min(max(bits_for(count, BLOCK_ENTRIES), by_size), MOST_BITS)
-        # A page that is about to shrink or grow across a boundary is not divided anew each time
+        # A page whose size varies around a boundary is not divided again each time
         if wanted > self.bits or wanted < self.bits - 1:
             self.divide(wanted, hashesOf)
 
@@ -209,8 +213,8 @@ class Blocks:
         self.encode()
 
     def split(self, bits: int) -> list[Blocks] | None:
-        """The pages in which the next ``bits`` of the hash are 0, 1, ..., of which there are at most as many as
-        blocks. None if all entries would stay together."""
+        """Split the page into those in which the next ``bits`` of the hash are 0, 1, ...; there
+        must be at least as many blocks. None if all entries would stay together."""
         parts = []
         for part in range(1 << bits):
             child = Blocks(self._codec, self._named, self.depth + bits, self.bits - bits)
@@ -222,12 +226,13 @@ class Blocks:
         return parts if sum(part._stored > 0 for part in parts) > 1 else None
 
     def content(self) -> bytes:
-        """The page as it is stored; what changed is encoded already."""
+        """The bytes of the page; all changes have to be encoded."""
         return self._codec.joinBlocks(self._counts, self._encoded, self._named)
 
 
 class _Changes:
-    """The entries of a page that changed since its blocks were written, in the order of their blocks."""
+    """The entries of a page that changed since its blocks were written, in the order of their
+    blocks."""
 
     __slots__ = ("_names", "_removed", "_values", "numbers")
 
@@ -235,15 +240,15 @@ class _Changes:
         self, numbers: array[int], names: list[Any], values: list[Any], removed: bytearray
     ) -> None:
         self.numbers = numbers
-        """The block of each."""
+        """The number of each entry's block."""
         self._names = names
         self._values = values
         self._removed = removed
-        """1 for each entry that is no longer there."""
+        """1 for each entry that was removed."""
 
     @classmethod
     def none(cls) -> _Changes:
-        """Those of a page that did not change."""
+        """The changes of an unchanged page."""
         return cls(array("H"), [], [], bytearray())
 
     @classmethod
@@ -255,14 +260,15 @@ class _Changes:
         return count, cls(array("H", numbers), names, values, bytearray(removed))
 
     def encode(self, codec: PageCodec, named: bool, count: int) -> bytes:
-        """The bytes of ``of``."""
+        """The bytes from which ``of`` decodes these changes; ``count``: the number of entries of
+        the page."""
         names = name_sections(self._names, named)
         sections = ("count", "blocks", "removed", *(NAMED_ENTRIES if named else ENTRIES))
         numbers, removed = self.numbers.tolist(), bytes(self._removed)
         return codec.encode(sections, (count, numbers, removed, *names, self._values))
 
     def apply(self, number: int, block: Block) -> None:
-        """Make in a block the changes of its entries."""
+        """Apply the changes to the block with the number ``number``."""
         begin, end = bisect_left(self.numbers, number), bisect_right(self.numbers, number)
         for at in range(begin, end):
             if self._removed[at]:
@@ -271,7 +277,7 @@ class _Changes:
                 block[self._names[at]] = self._values[at]
 
     def take(self, number: int, block: StoredBlock) -> None:
-        """Take what the touched entries of a block are now."""
+        """Add the current values of the touched entries of a block."""
         begin, end = bisect_left(self.numbers, number), bisect_right(self.numbers, number)
         changed = list(dict.fromkeys(chain(self._names[begin:end], block.touched)))
         self.numbers[begin:end] = array("H", [number]) * len(changed)
@@ -281,19 +287,19 @@ class _Changes:
 
 
 def mixed(hashes: Hashes) -> Hashes:
-    """The hashes with their upper half in the lower too, of which pages and blocks take bits."""
+    """The hashes with the upper half mixed into the lower, whose bits choose pages and blocks."""
     return hashes ^ hashes >> np.uint32(16)
 
 
 def bits_for(size: int, target: int) -> int:
-    """The number of bits that divide ``size`` into parts of at most about ``target``."""
+    """How many bits divide ``size`` into parts of at most about ``target``."""
     return max(0, (size - 1) // target).bit_length()
 
 
 def _partition(
     entries: Block, parts: NDArray[np.integer[Any]], number: int
 ) -> Iterator[StoredBlock]:
-    """The entries by part, each part in their order."""
+    """The entries of each part, in their order."""
     items: list[tuple[Any, Any]] = list(entries.items())
     order: list[int] = np.argsort(parts, kind="stable").tolist()
     start = 0

@@ -95,7 +95,7 @@ class BroadcastStates:
         self._operator = operator
         self._states = {descriptor.name: HeapBroadcastState() for descriptor in descriptors}
         self._unread: dict[str, dict[Any, Any]] = {}
-        """What was restored of states that are not declared any more."""
+        """The restored contents of states that are no longer declared."""
         self._views = {name: ReadOnlyView(state) for name, state in self._states.items()}
 
     def get(self, descriptor: MapStateDescriptor[Any, Any]) -> HeapBroadcastState:
@@ -107,12 +107,12 @@ class BroadcastStates:
         return self._views[self._known(descriptor)]
 
     def snapshot(self) -> dict[str, dict[Any, Any]]:
-        """The state to pass to ``restore``."""
+        """The snapshot for ``restore``."""
         states = {name: dict(state.content) for name, state in self._states.items()}
         return {**self._unread, **states}
 
     def restore(self, snapshot: dict[str, dict[Any, Any]] | None) -> None:
-        """Continue from a snapshot, or with empty states if it is None."""
+        """Continue from a snapshot; None: with empty states."""
         kept = dict(snapshot or {})
         for name, state in self._states.items():
             state.content = dict(kept.pop(name, ()))

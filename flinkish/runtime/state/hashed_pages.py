@@ -1,15 +1,16 @@
-"""``HashedPages``: entries in pages by hash (extendible hashing), so that only a full page is split.
+"""``HashedPages``: entries in pages by hash (extendible hashing), so that only a full page is
+split.
 
 A page holds the entries whose hash ends in the same bits: ``depth`` is the number of those bits and
-``bucket`` their value. When a page splits, the half whose next bit is 0 keeps the bucket. So buckets are
-unique, and they follow from the depths alone. For example, a single page (depth 0, bucket 0) splits into
-the buckets 0 and 1 of depth 1; if bucket 1 splits again, its halves are the buckets 01 and 11 of depth 2,
-while bucket 0 stays as it is.
+``bucket`` their value. When a page splits, the half whose next bit is 0 keeps the bucket. So
+buckets are unique, and they follow from the depths alone. For example, a single page (depth 0,
+bucket 0) splits into the buckets 0 and 1 of depth 1; if bucket 1 splits again, its halves are the
+buckets 01 and 11 of depth 2, while bucket 0 stays as it is.
 
-Inside of a page the next bits of the hash divide the entries into blocks (``Blocks``), and only the blocks that
-are asked for are decoded. What ``read`` and ``write`` return is the block of a hash. Which block that is depends on
-the depth of the page too, so a page that is stored keeps its depth until it is split. A page of few changes has the
-name of the page that they belong to, and a "+".
+Inside a page the next bits of the hash divide the entries into blocks (``Blocks``), which are
+decoded when they are needed. ``read`` and ``write`` return the block of a hash. That depends on the
+depth of the page too, so a stored page keeps its depth until it is split. A page of changes has the
+name of the page that they belong to, followed by "+".
 """
 
 from __future__ import annotations
@@ -36,30 +37,31 @@ MOST_ENTRIES = 12_000
 TARGET_BYTES = 64 * 1024
 MOST_BYTES = 96 * 1024
 CACHED_FROM = 8 * 1024
-"""Of pages of so many bytes the catalogue has the digest, by which a worker finds them in its cache."""
+"""For pages with at least this many bytes the catalogue has a digest, by which a worker finds them
+in its cache."""
 
 # There is a slot for each value of the deepest page's bits. The depth may exceed that of evenly
-# filled pages by this much only, so that a few nearly equal hashes do not need millions of slots.
+# filled pages only by this much, so that a few nearly equal hashes do not need millions of slots.
 _SPARE_DEPTH = 6
 _MOST_DEPTH = 20
 _ABSENT = 0x80
 _CHANGED = 0x40
 _HAS_DIGEST = 0x20
 _DEPTH = 0x1F
-"""In the catalogue: a bucket without a page, one with a page of changes beside its own, one whose page has a digest,
-and its depth."""
+"""In the catalogue: flags for a bucket without a page, with a page of changes, and with a digest;
+and the bits of its depth."""
 
 Catalogue: TypeAlias = tuple[int, int, bytes] | tuple[int, int, bytes, bytes]
-"""Number of entries, number of pages, the depths in the order of ``_buckets``, and the digests in that order; in
-format 2 there were none."""
+"""Number of entries, number of pages, the depths in the order of ``_buckets``, and the digests in
+the same order, which format 2 does not have."""
 
 
 class HashedPages:
     """The pages of one table, one window or one big map.
 
-    ``hashesOf`` computes the hashes of entries when they are divided. ``relieve`` is called first, for each
-    block, when a page has too many bytes; it may remove entries and returns whether it did. ``named``:
-    entries are stored under (key, namespace).
+    ``hashesOf`` computes the hashes of entries when they are divided. ``relieve`` is called first,
+    for each block, when a page has too many bytes; it may remove entries and returns whether it
+    did. ``named``: entries are stored under (key, namespace).
     """
 
     __slots__ = (
@@ -93,26 +95,26 @@ class HashedPages:
         self.load(None)
 
     def load(self, catalogue: Catalogue | None) -> None:
-        """Drop what is in memory, and use the pages of ``catalogue`` from now on."""
+        """Drop all pages in memory, and use those of ``catalogue`` from now on."""
         self._catalogue = catalogue
         self._pages: dict[int, Blocks] = {}
         self._slots: list[int] = []
         self._depths: dict[int, int] = {}
         self._absent: set[int] = set()
         self._changed: set[int] = set()
-        """The buckets whose changes have a page of their own."""
+        """The buckets with a page of changes."""
         self._digests: dict[int, bytes] = {}
-        """Of the pages that may be cached."""
+        """The digests, by bucket, of the pages that may be cached."""
 
     def presize(self, entries: int) -> None:
-        """Create buckets for that many entries; called while there are no pages."""
+        """Create buckets for ``entries`` entries; called while there are no pages."""
         depth = bits_for(entries, TARGET_ENTRIES)
         self._depths = dict.fromkeys(range(1 << depth), depth)
         self._absent = set(self._depths)
         self._slots = list(range(1 << depth))
 
     def read(self, keyHash: int) -> StoredBlock:
-        """The block of that hash, which stays the same object until ``flush``."""
+        """The block of ``keyHash``, which stays the same object until ``flush``."""
         slots = self._slots or self._open()
         mixed_hash = keyHash ^ keyHash >> 16
         bucket = slots[mixed_hash & len(slots) - 1]
@@ -139,8 +141,8 @@ class HashedPages:
     def _numbered(
         self, mixedHashes: Hashes, buckets: NDArray[np.intp], used: Sequence[int]
     ) -> tuple[Hashes, Hashes, int]:
-        """The number of each hash's block, where the blocks of the ``used`` pages are numbered one after another; the
-        first number of each bucket, and how many there are."""
+        """The number of each hash's block, counting the blocks of all ``used`` pages one after
+        another; the first number of each bucket; and the number of these blocks."""
         first, depth, mask = np.zeros((3, len(self._slots)), dtype=np.uint32)
         end = 0
         for bucket in used:
@@ -150,14 +152,14 @@ class HashedPages:
         return first[buckets] + (mixedHashes >> depth[buckets] & mask[buckets]), first, end
 
     def write(self, keyHash: int, name: Any) -> StoredBlock:
-        """The block of that hash, for changing the entry of that name."""
+        """The block of ``keyHash``, in which the entry ``name`` may then be changed."""
         block = self.read(keyHash)
         block.touched[name] = None
         return block
 
     def writeAll(self, names: Sequence[Any], hashes: Hashes) -> tuple[Sequence[Block], list[int]]:
-        """The blocks of those hashes, for changing the entries of those names, and for each hash the index of its
-        block."""
+        """The blocks of ``hashes``, in which the entries ``names`` may then be changed, and for
+        each hash the index of its block."""
         if len(names) == 1:
             return (self.write(int(hashes[0]), names[0]),), [0]
         slots = self._slots or self._open()
@@ -200,7 +202,7 @@ class HashedPages:
             yield from self._page(bucket).all()
 
     def touched(self) -> list[StoredBlock]:
-        """The blocks of which entries may have changed by ``write`` since ``load``."""
+        """The blocks with entries that may have been changed through ``write`` since ``load``."""
         return [block for page in self._pages.values() for block in page.touched().values()]
 
     def numPages(self) -> int:
@@ -208,14 +210,15 @@ class HashedPages:
         return 0 if self._catalogue is None else self._catalogue[1]
 
     def __len__(self) -> int:
-        """How many entries there are; reads no page."""
+        """How many entries there are, without reading a page."""
         stored = 0 if self._catalogue is None else self._catalogue[0]
         return stored + sum(page.added() for page in self._pages.values())
 
     def flush(self) -> Catalogue | None:
         """Write the changed pages, drop them from memory, and return the catalogue.
 
-        It is None if there are no entries, and the same object that was loaded if it did not change.
+        It is None if there are no entries, and the same object that was loaded if it did not
+        change.
         """
         changed = [bucket for bucket, page in self._pages.items() if page.isTouched()]
         if changed:
@@ -258,7 +261,8 @@ class HashedPages:
         return page
 
     def _make(self, buckets: Iterable[int], mixedHashes: Hashes) -> None:
-        """Make those of the pages that are not there yet, with blocks for the entries of those hashes."""
+        """Create the missing pages of ``buckets``, with enough blocks for entries with these
+        hashes."""
         new = [bucket for bucket in buckets if bucket in self._absent and bucket not in self._pages]
         if new and len(mixedHashes) > BLOCK_ENTRIES:
             entries = _distinct(mixedHashes, len(self._slots))
@@ -268,7 +272,7 @@ class HashedPages:
                 self._pages[bucket] = Blocks(self._space.codec, self._named, depth, bits)
 
     def _open(self) -> list[int]:
-        """Decode the catalogue, which is done only when a page is needed."""
+        """Decode the catalogue, once a page is needed."""
         depths = b"\x80" if self._catalogue is None else self._catalogue[2]
         size = 1 << max(depth & _DEPTH for depth in depths)
         slots = [0] * size
@@ -300,7 +304,7 @@ class HashedPages:
         return entries, pages, bytes(depths), bytes(digests)
 
     def _flush_changes(self, bucket: int, page: Blocks) -> None:
-        """Write what changed in a page, or all of it."""
+        """Write the changes of a page, or the whole page if there are too many."""
         changes = None if bucket in self._absent else page.encodeChanges()
         if changes is not None:
             self._changed.add(bucket)
@@ -336,8 +340,8 @@ class HashedPages:
         self._space.write(self._id(bucket), content, digest)
 
     def _split(self, bucket: int, page: Blocks, bits: int) -> bool:
-        """Split a page by the next ``bits`` of the hash and write the parts. False if all entries would
-        stay together."""
+        """Split a page by the next ``bits`` of the hash and write the parts. False if all entries
+        would stay together."""
         most = min(_MOST_DEPTH, len(self._depths).bit_length() + _SPARE_DEPTH)
         bits = min(bits, most - page.depth)
         if page.count() < 2 or bits <= 0:
@@ -355,7 +359,7 @@ class HashedPages:
         return True
 
     def _merge_empty(self, buckets: Iterable[int]) -> None:
-        """Merge buckets of which neither has a page, so that the catalogue shrinks with the entries."""
+        """Merge pairs of buckets without pages, so that the catalogue shrinks with the entries."""
         for bucket in self._absent.intersection(buckets):
             depth = self._depths.get(bucket, 0)
             while depth:
@@ -376,7 +380,7 @@ def _digests_of(catalogue: Catalogue | None) -> Iterator[bytes]:
 
 
 def _distinct(mixedHashes: Hashes, slots: int) -> NDArray[Any]:
-    """For each slot about how many different hashes are in it."""
+    """An estimate of the number of distinct hashes in each slot."""
     places = max(slots, min(slots << 13, 1 << 21))
     found = np.bincount(mixedHashes & np.uint32(places - 1), minlength=places) > 0
     entries: NDArray[Any] = found.reshape(-1, slots).sum(axis=0)
@@ -384,7 +388,7 @@ def _distinct(mixedHashes: Hashes, slots: int) -> NDArray[Any]:
 
 
 def _next(bucket: int, depth: int) -> int:
-    """The bucket after this one, in the order of reversed bits."""
+    """The bucket after ``bucket``, in the order of reversed bits."""
     while depth:
         depth -= 1
         if bucket >> depth & 1 == 0:

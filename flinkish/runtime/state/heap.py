@@ -1,5 +1,5 @@
-"""The heap backend: state in plain dicts, for the harness, for reading savepoints, and for chained operators, which have no
-keyed state to store."""
+"""The heap backend: state in plain dicts, for the harness, for reading savepoints, and for
+operators without stored keyed state."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class HeapColumnTable(ColumnTable):
         self._windows: dict[Any, list[pa.RecordBatch]] = {}
 
     def mergeBy(self, merge: ColumnMerge) -> None:
-        """Runs in memory cost nothing to keep apart."""
+        """Does nothing: several runs in memory cost no more than one."""
 
     def append(self, window: Any, run: pa.RecordBatch) -> None:
         self._windows.setdefault(window, []).append(run)
@@ -184,8 +184,8 @@ class HeapKeyedColumnTable(KeyedColumnTable):
 class HeapTimerQueue(TimerQueue):
     """A binary heap by timestamp, with the position of each timer for quick deletion.
 
-    It moves timers exactly as Flink's ``HeapPriorityQueueSet`` does, so that timers with equal
-    timestamps fire in Flink's order; ``heapq`` would give another.
+    Timers are moved exactly as in Flink's ``HeapPriorityQueueSet``, so that timers with equal
+    timestamps fire in Flink's order; with ``heapq`` the order would be another.
     """
 
     __slots__ = ("_heap", "_places")
@@ -220,7 +220,7 @@ class HeapTimerQueue(TimerQueue):
         return len(self._heap)
 
     def _take(self, place: int) -> None:
-        """Fill the place of a timer that left with the last one."""
+        """Fill the place of a removed timer with the last timer."""
         last = self._heap.pop()
         if place < len(self._heap) and not self._sink(last, place):
             self._rise(last, place)
@@ -253,7 +253,7 @@ class HeapTimerQueue(TimerQueue):
 
 
 class HeapKeyedStateBackend(KeyedStateBackend):
-    """A backend in memory; ``contents`` is what a snapshot pickles."""
+    """A backend in memory; a snapshot pickles ``contents``."""
 
     def __init__(self, contents: dict[tuple[str, str], Any] | None = None) -> None:
         super().__init__()

@@ -1,7 +1,8 @@
-"""``KeyedPages``: pages of the entries of keys, in which a batch finds the block of a key once.
+"""``KeyedPages``: pages of keyed entries, in which a batch looks up the block of a key once.
 
-A user function reads the entry of a key again and again, and several entries of it. The way from a key to its block
-leads over its hash, the page of the hash and the block in it, so the block is noted under the key.
+A user function reads an entry of a key again and again, and several entries of it. Looking up the
+block of a key takes its hash, then the hash's page, then the block in the page, so the block is
+noted by key.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from flinkish.runtime.state.hashed_pages import Catalogue, HashedPages
 from flinkish.runtime.state.page_store import PageSpace
 
 MOST_NOTED = 1 << 16
-"""The most keys whose block is noted; then all are forgotten, and noted again when they are asked for."""
+"""The most keys whose block is noted. With more keys all notes are dropped, and blocks are looked
+up again."""
 
 
 class KeyedPages(HashedPages):
     """The pages of a table whose entries have a key.
 
-    ``named``: entries are stored under (key, namespace). All entries of a key share a block, however many they are.
-    ``hashes`` and ``relieve`` are as in ``HashedPages``.
+    ``named``: entries are stored under (key, namespace). All entries of a key share a block,
+    however many they are. ``hashes`` and ``relieve`` are as in ``HashedPages``.
     """
 
     __slots__ = ("blocks",)
@@ -39,7 +41,7 @@ class KeyedPages(HashedPages):
         named: bool = False,
     ) -> None:
         self.blocks = NotedBlocks(self, hashes)
-        """The block of any key. Who changes an entry notes its name in ``touched``."""
+        """The block of any key. Code that changes an entry adds its name to ``touched``."""
         super().__init__(space, label, hashes_of_named if named else hashes_of_keys, relieve, named)
 
     def load(self, catalogue: Catalogue | None) -> None:
@@ -48,7 +50,7 @@ class KeyedPages(HashedPages):
 
 
 class NotedBlocks(dict[Any, StoredBlock]):
-    """The blocks of keys, each found by the hash of its key when it is first asked for."""
+    """The blocks of keys, each looked up by the key's hash at the first access."""
 
     __slots__ = ("_hashes", "_pages")
 
@@ -65,7 +67,7 @@ class NotedBlocks(dict[Any, StoredBlock]):
         return block
 
     def find(self, keys: Sequence[Any], hashes: Hashes) -> None:
-        """Find the blocks of ``keys``, which have those hashes, at once."""
+        """Look up the blocks of ``keys``, which have the hashes ``hashes``, at once."""
         if len(keys) <= MOST_NOTED:
             if len(self) + len(keys) > MOST_NOTED:
                 self.clear()
@@ -73,7 +75,7 @@ class NotedBlocks(dict[Any, StoredBlock]):
 
 
 def hashes_of(keys: Iterable[Any], number: int) -> Hashes:
-    """The stable hashes of ``number`` keys, not cached, as pages are split rarely."""
+    """The stable hashes of ``number`` keys; not cached, as pages are rarely split."""
     return np.fromiter(map(stable_hash, keys), dtype=np.uint32, count=number)
 
 

@@ -34,10 +34,10 @@ from flinkish.runtime.time.clock import ProcessingTimeService
 
 
 class KeyedStates(KeyedStateStore):
-    """The states of one operator; they read and write under the backend's current key and
-    ``namespace``, both of which the operator sets before it calls a user function.
+    """The states of one operator. They read and write under the backend's current key and
+    ``namespace``, which the operator sets before it calls a user function.
 
-    ``clock`` measures the time to live of entries; without it no state can expire. ``sweeps``:
+    ``clock`` measures the time to live of entries; without a clock no state can expire. ``sweeps``:
     whether the operator calls ``removeExpired``, which background clean-up needs.
     """
 
@@ -77,7 +77,7 @@ class KeyedStates(KeyedStateStore):
         return state
 
     def of(self, descriptor: StateDescriptor[Any]) -> Any:
-        """The state of any descriptor, the same object for the same name."""
+        """The state of any descriptor; the same object for the same name."""
         kind = _kind_of(descriptor)
         known = self._states.get(descriptor.name)
         if known is None:
@@ -85,7 +85,7 @@ class KeyedStates(KeyedStateStore):
             known = self._states[descriptor.name] = kind, self._new(kind, descriptor)
         elif known[0] is not kind:
             raise InvalidProgramError(
-                f"the state {descriptor.name!r} is asked for with a {kind.__name__}, but was with a"
+                f"the state {descriptor.name!r} is used with a {kind.__name__}, but was used with a"
                 f" {known[0].__name__} before. Give each state its own name."
             )
         return known[1]
@@ -96,7 +96,8 @@ class KeyedStates(KeyedStateStore):
         return keys
 
     def removeExpired(self, now: int) -> None:
-        """Remove the entries that expired by ``now`` (ms), for states with background clean-up."""
+        """Remove the entries that have expired by ``now`` (ms), of states with background
+        clean-up."""
         for queue, state in self._expiring:
             while (timer := queue.pollDue(now)) is not None:
                 state.removeExpired(timer.key, timer.namespace)
@@ -155,7 +156,8 @@ _STATES: dict[type[StateDescriptor[Any]], Any] = {
 
 
 class _NoKey:
-    """Stands for the current key while there is none: looking up its state hashes it, and raises."""
+    """Stands for the current key while there is none: looking up its state hashes it, and
+    raises."""
 
     def __hash__(self) -> NoReturn:
         raise IllegalStateError(
@@ -172,4 +174,4 @@ class _NoKey:
 
 
 NO_KEY = _NoKey()
-"""Set as the current key where user code runs without one."""
+"""The current key while user code runs without one."""

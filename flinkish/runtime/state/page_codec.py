@@ -1,14 +1,14 @@
 """The format of pages: bytes that can be listed without the classes of the values in them.
 
-A page is an *envelope*: the format's version, a header, and the sections that the header names, such
-as keys, namespaces and values. Each section is a pickle of its own, so a tool can list the keys of a
-page without importing the classes of its values::
+A page is an *envelope*: the format's version, a header, and the sections that the header names,
+such as keys, namespaces and values. Each section is a pickle of its own, so a tool can list the
+keys of a page without importing the classes of its values::
 
     version: 1 byte | header: 2 bytes of length, JSON | for each section: 4 bytes of length, pickle
 
 The header names the state and its kind of table, and says how the sections are encoded. Where the
-encoding is ``blocks``, the entries of the page are in 1, 2, 4, 8 ... groups (``Blocks``), and each group
-has sections of its own, so that it is read and written without the others::
+encoding is ``blocks``, the entries of the page are in 1, 2, 4, 8 ... groups (``Blocks``), and each
+group has sections of its own, so that it is read and written without the others::
 
     version | header | 4 bytes: number of blocks | for each block 4 bytes: its entries
     | for each block 4 bytes: its length | the sections of each block
@@ -33,8 +33,8 @@ from flinkish.api.stored_values import pickled, pickled_by_name, plainly_pickled
 from flinkish.runtime.state.backend import Block
 
 FORMAT = 3
-"""The version of pages and of the directory. In version 1 a page was a single pickle, and in version 2
-no page was in blocks."""
+"""The version of pages and of the directory. In version 1 a page was a single pickle, and in
+version 2 no page was in blocks."""
 
 OLDEST_FORMAT = 2
 """The oldest version that is read."""
@@ -51,27 +51,27 @@ _BLOCKS = "blocks"
 
 
 class Envelope(NamedTuple):
-    """A page as it is stored, without unpickling any of it."""
+    """A stored page, of which nothing is unpickled yet."""
 
     table: str
     """The kind of table: ``values``, ``maps``, ``windows``, ``columns``, ``rows`` or ``timers``."""
     state: str
-    """The name of the state: of its descriptor, or of a state of the operator itself."""
+    """The name of the state: that of a descriptor, or of a state of the operator itself."""
     encoding: str
     """How the sections are encoded."""
     blocks: list[dict[str, memoryview]]
-    """The sections of each block by name; a page that is not in blocks is as one."""
+    """The sections of each block by name; a page without blocks counts as one block."""
 
     @property
     def sections(self) -> dict[str, memoryview]:
-        """Those of a page that is not in blocks."""
+        """The sections of a page without blocks."""
         (sections,) = self.blocks
         return sections
 
     @classmethod
     def of(cls, content: bytes) -> Envelope:
-        """The envelope of a page. Raises IncompatibleCheckpointError if it has the format of another
-        version of flinkish."""
+        """The envelope of a page. Raises IncompatibleCheckpointError if another version of flinkish
+        wrote it in a format that this version does not read."""
         header, at = _opened(content)
         _, blocks = _blocks_of(header, content, at)
         sections = [
@@ -92,7 +92,8 @@ class _Header(NamedTuple):
 class PageCodec:
     """Encodes the pages of one state of one operator.
 
-    Once a page has classes of the main module or of functions, later ones are expected to have them too.
+    Once a page has had classes of the main module or of functions, later pages are expected to have
+    them too.
     """
 
     __slots__ = ("_has_classes", "_prefixes", "_state", "_table", "owner")
@@ -104,21 +105,22 @@ class PageCodec:
         self._has_classes = False
 
     def encodeEntries(self, entries: Block, named: bool = False) -> bytes:
-        """The bytes of a page of entries: value by key, or ``named`` by key and namespace."""
+        """The bytes of a page of entries: value by key, or, if ``named``, by key and namespace."""
         prefix = self._prefix(NAMED_ENTRIES if named else ENTRIES, _PICKLE)
         return b"".join((prefix, self.encodeBlock(entries, named)))
 
     def decodeEntries(self, content: bytes) -> Block:
-        """The page of ``encodeEntries``."""
+        """The entries of a page of ``encodeEntries``."""
         return dict(_items(self.decode(content)))
 
     def encode(self, names: tuple[str, ...], parts: Sequence[Any]) -> bytes:
-        """The bytes of a page of those sections. Raises InvalidProgramError if one cannot be
-        pickled."""
+        """The bytes of a page with the sections ``parts``. Raises InvalidProgramError if one cannot
+        be pickled."""
         return b"".join((self._prefix(names, _PICKLE), self._pickled(parts)))
 
     def decode(self, content: bytes) -> list[Any]:
-        """The sections of a page that is not in blocks."""
+        """The sections of a page without blocks. Raises CorruptCheckpointError if the page is
+        damaged."""
         try:
             header, at = self._opened(content)
             parts = _sections(memoryview(content)[at:], len(header.sections))
@@ -136,7 +138,7 @@ class PageCodec:
         return self._pickled((*name_sections(block, named), list(block.values())))
 
     def decodeBlock(self, content: bytes | memoryview, block: Block, named: bool = False) -> None:
-        """Put the entries of ``encodeBlock`` into ``block``."""
+        """Add the entries encoded by ``encodeBlock`` to ``block``."""
         try:
             parts = _sections(memoryview(content), len(NAMED_ENTRIES if named else ENTRIES))
         except _DAMAGE as error:
@@ -146,15 +148,15 @@ class PageCodec:
     def joinBlocks(
         self, counts: Sequence[int], blocks: Sequence[bytes | memoryview], named: bool = False
     ) -> bytes:
-        """The bytes of a page of those blocks, encoded, with so many entries each."""
+        """The bytes of a page of encoded blocks; ``counts``: the number of entries of each."""
         prefix = self._prefix(NAMED_ENTRIES if named else ENTRIES, _BLOCKS)
         lengths = np.fromiter(map(len, blocks), dtype=_LENGTHS, count=len(blocks)).tobytes()
         entries = np.array(counts, dtype=_LENGTHS).tobytes()
         return b"".join((prefix, _LENGTH.pack(len(blocks)), entries, lengths, *blocks))
 
     def splitBlocks(self, content: bytes) -> tuple[list[int] | None, list[memoryview]]:
-        """The numbers of entries and the blocks of ``joinBlocks``. Of a page of ``encodeEntries``, which
-        is a single block, the number of entries is not known without decoding it."""
+        """The counts and the blocks of a page of ``joinBlocks``. A page of ``encodeEntries`` is a
+        single block, whose count is not known without decoding it: None."""
         try:
             header, at = self._opened(content)
             return _blocks_of(header, content, at)
@@ -188,7 +190,7 @@ class PageCodec:
             ) from error
 
     def _prefix(self, names: tuple[str, ...], encoding: str) -> bytes:
-        """The version and header of pages with those sections."""
+        """The version and header of pages with the sections ``names``."""
         prefix = self._prefixes.get((encoding, *names))
         if prefix is None:
             fields = {
@@ -251,7 +253,8 @@ class PageCodec:
 
 def check_format(version: int, what: str) -> None:
     """Raises CorruptCheckpointError if ``version`` is 0, which stands for no bytes at all, and
-    IncompatibleCheckpointError if it is not one that this flinkish reads; ``what`` is named."""
+    IncompatibleCheckpointError if this version of flinkish does not read it. The error names
+    ``what``."""
     if not version:
         raise CorruptCheckpointError(
             f"{what} is empty. The state store was damaged: restore the checkpoint directory from a copy,"
@@ -267,7 +270,7 @@ def check_format(version: int, what: str) -> None:
 
 
 def name_sections(names: Iterable[Any], named: bool) -> list[list[Any]]:
-    """The sections of the names of entries: keys, or if ``named`` keys and namespaces."""
+    """The sections for the names of entries: keys, or, if ``named``, keys and namespaces."""
     if not named:
         return [list(names)]
     pairs = list(names)
@@ -314,7 +317,7 @@ def _sections(view: memoryview, number: int) -> list[memoryview]:
 def _blocks_of(
     header: _Header, content: bytes, at: int
 ) -> tuple[list[int] | None, list[memoryview]]:
-    """The numbers of entries, and the blocks, of a page whose header ends there; see ``splitBlocks``. Raises
+    """The counts and the blocks of a page whose header ends at ``at``; see ``splitBlocks``. Raises
     ValueError or struct.error if it is incomplete."""
     if header.encoding != _BLOCKS:
         return None, [memoryview(content)[at:]]
@@ -332,4 +335,4 @@ def _blocks_of(
 _DAMAGE = (struct.error, ValueError, KeyError, IndexError)
 
 _HEADERS: dict[bytes, _Header] = {}
-"""The headers met so far, of which there are few."""
+"""The headers decoded so far, of which there are few."""

@@ -1,11 +1,13 @@
 """Pages: many entries of state stored as one value, because calls of Spark's state are expensive.
 
-A read or write of Spark's state from Python takes 50 to 400 microseconds, whatever its size. So the paged
-backend puts up to some thousand entries into one *page*, reads a page at most once in a batch, when it is
-first needed, and writes it once if it changed. The number of calls then depends on how many pages a batch
-touches, not on how many elements it has; ``DictPageStore`` counts calls so that tests can check it.
+A read or write of Spark's state from Python takes about 30 to 150 microseconds, however small. So
+the paged backend puts up to some thousand entries into one *page*, reads a page at most once in a
+batch, when it is first needed, and writes it once if it has changed. The number of calls then
+depends on how many pages a batch touches, not on how many elements it has; ``DictPageStore`` counts
+calls so that tests can check this.
 
-For example, 1 000 elements of 500 keys in 1 page cost one read and one write instead of 1 000 of each.
+For example, 1 000 elements of 500 keys in 1 page cost one read and one write instead of 1 000 of
+each.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from flinkish.runtime.state.page_codec import PageCodec
 class PageStore(Protocol):
     """The pages of one key group.
 
-    Who knows the digest of a content passes it: a store may have kept what it read or wrote before.
+    Callers that know the digest of a page's content pass it, as a store may have cached the
+    content.
     """
 
     def get(self, page: bytes, digest: bytes | None = None) -> bytes | None:
@@ -55,15 +58,15 @@ class DictPageStore:
         self.bytes -= len(self.pages.pop(page))
 
     def takeCalls(self) -> tuple[int, int, int]:
-        """The numbers of calls of ``get``, ``put`` and ``remove`` since the last call of this."""
+        """The numbers of calls of ``get``, ``put`` and ``remove`` since the last ``takeCalls``."""
         calls = self.gets, self.puts, self.removes
         self.gets = self.puts = self.removes = 0
         return calls
 
 
 class MeteredPageStore:
-    """A store that notes the size of each page which is read or written in a batch: those of its other pages nobody
-    knows without reading them."""
+    """A store that notes the size of each page that is read or written in a batch. The sizes of
+    other pages are not known without reading them."""
 
     def __init__(self, store: PageStore) -> None:
         self._store = store
@@ -71,7 +74,7 @@ class MeteredPageStore:
 
     @property
     def touched(self) -> tuple[int, int]:
-        """How many of the pages that are there were read or written, and their bytes."""
+        """How many of the existing pages were read or written, and their bytes."""
         return len(self._sizes), sum(self._sizes.values())
 
     def get(self, page: bytes, digest: bytes | None = None) -> bytes | None:
@@ -93,7 +96,7 @@ DIGEST_SIZE = 8
 
 
 def digest_of(content: bytes) -> bytes:
-    """What tells one content of a page from all others."""
+    """A digest that identifies the content of a page."""
     return hashlib.blake2b(content, digest_size=DIGEST_SIZE).digest()
 
 
@@ -116,7 +119,7 @@ class PageSpace:
     store: PageStore
 
     def __init__(self, uid: str, kind: str, name: str) -> None:
-        # NUL separates, as uids and names may contain any other character
+        # NUL is the separator, as uids and names may contain any other character
         self._prefix = f"{uid}\0{kind}{name}\0".encode()
         self.codec = PageCodec(uid, TABLES[kind], name)
 
@@ -131,31 +134,31 @@ class PageSpace:
         return content
 
     def write(self, page: bytes, content: bytes, digest: bytes | None = None) -> None:
-        """Write ``page``; ``content`` is encoded already."""
+        """Write ``page`` with the encoded ``content``."""
         self.store.put(self._prefix + page, content, digest)
 
     def remove(self, page: bytes) -> None:
-        """Remove ``page``, which is there."""
+        """Remove ``page``, which must exist."""
         self.store.remove(self._prefix + page)
 
 
 class Paged(ABC):
     """A table or timer queue in pages, which its backend moves from key group to key group.
 
-    Its *catalogue* lists its pages and is kept in the directory. It starts with the number of entries
-    and of pages, and consists of ints, bytes and tuples only; None stands for no entries.
+    Its *catalogue* lists its pages and is kept in the directory. It starts with the number of
+    entries and of pages, and consists of ints, bytes and tuples only; None stands for no entries.
     """
 
     __slots__ = ()
 
     @abstractmethod
     def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
-        """Drop what is in memory and move to a key group, without reading a page."""
+        """Drop everything in memory and move to a key group, without reading a page."""
 
     @abstractmethod
     def flush(self) -> tuple[Any, ...] | None:
-        """Write the changed pages, drop what is in memory, and return the new catalogue; if nothing
-        changed, the same object that was loaded."""
+        """Write the changed pages, drop everything in memory, and return the new catalogue; if
+        nothing changed, the same object that was loaded."""
 
     @abstractmethod
     def __len__(self) -> int:

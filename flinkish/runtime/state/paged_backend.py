@@ -1,8 +1,8 @@
 """The paged backend: the keyed state of one operator as pages in a key-value store.
 
-Pages are explained in ``page_store``. For each key group and batch the engine calls ``load``, the operator
-works in memory, and ``flush`` writes the pages that changed. Which pages exist is in the *directory*, a
-dict from table to catalogue, which ``flush`` returns and the next ``load`` takes.
+``page_store`` explains pages. For each key group and batch the engine calls ``load``, the operator
+works in memory, and ``flush`` writes the pages that have changed. The *directory*, a dict from
+table to catalogue, says which pages exist; ``flush`` returns it, and the next ``load`` takes it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ P = TypeVar("P", bound=Paged)
 class PagedKeyedStateBackend(KeyedStateBackend):
     """The keyed state of one operator in pages; it moves from key group to key group.
 
-    Each key group has a store and a directory of its own. ``uid`` is the prefix of all page names, so
+    Each key group has its own store and directory. ``uid`` is the prefix of all page names, so that
     operators can share a store. Entries put before the first ``load`` are lost.
     """
 
@@ -43,10 +43,10 @@ class PagedKeyedStateBackend(KeyedStateBackend):
         self._directory: dict[str, Any] = {}
 
     def load(self, store: PageStore, directory: dict[str, Any] | None) -> None:
-        """Move to the key group of ``store``; ``directory`` is the one that ``flush`` last returned for
-        it, None for a new one.
+        """Move to the key group of ``store``; ``directory`` is the one that ``flush`` last returned
+        for the key group; None: a new one.
 
-        Does not call the store. What was not flushed is lost.
+        Does not call the store. Changes that were not flushed are lost.
         """
         directory = {} if directory is None else directory
         if directory and directory.get("format") != _FORMAT:
@@ -61,7 +61,8 @@ class PagedKeyedStateBackend(KeyedStateBackend):
             item.load(store, directory.get(name))
 
     def flush(self) -> dict[str, Any]:
-        """Write the pages changed since ``load``, drop them from memory, and return the new directory.
+        """Write the pages changed since ``load``, drop them from memory, and return the new
+        directory.
 
         The directory consists of plain values and is empty if the key group has no entries. If
         nothing changed it is the same object that was loaded.
@@ -103,7 +104,8 @@ class PagedKeyedStateBackend(KeyedStateBackend):
         return self._item(_TIMERS, name, PagedTimerQueue)
 
     def numEntries(self, table: str | None = None) -> int:
-        """The number of entries of all tables together, or of those named ``table``; a map counts as one."""
+        """The number of entries of all tables together, or of those named ``table``; a map counts
+        as one."""
         opened = sum(len(item) for name, item in self._items.items() if _is_meant(name, table))
         unopened = sum(
             int(value[0])
@@ -122,5 +124,5 @@ class PagedKeyedStateBackend(KeyedStateBackend):
 
 
 def _is_meant(name: str, table: str | None) -> bool:
-    """Whether an item of that kind and name is no timer queue, and is called ``table`` if that is given."""
+    """Whether the item ``name``, kind first, is a table, called ``table`` if that is given."""
     return name[0] != _TIMERS and (table is None or name[1:] == table)

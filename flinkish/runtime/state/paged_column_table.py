@@ -1,9 +1,9 @@
-"""``PagedColumnTable``: aligned windows as runs of columns, each run in pages of its own.
+"""``PagedColumnTable``: aligned windows as runs of columns, each run in its own pages.
 
-A batch appends one run to each window that it touches. Runs are merged as in a log-structured merge tree:
-from the newest backwards, as long as the next older one has at most ``GROWTH`` times the rows of those
-behind it. So a window has few runs, a row is written again only as often as the logarithm of the window's
-size, and a small batch does not rewrite a large window.
+A batch appends one run to each window that it touches. Runs are merged as in a log-structured merge
+tree: from the newest backwards, as long as the next older run has at most ``GROWTH`` times the rows
+of all newer ones. So a window has few runs, a row is rewritten a number of times that grows with
+the logarithm of the window's size, and a small batch does not rewrite a large window.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ ROWS_A_PAGE = 1 << 16
 
 
 _Stored = tuple[int, int, int, bytes]
-"""A stored run: the number of its first page, how many pages it has, how many rows, and its kind, which one of an older
-checkpoint lacks."""
+"""A stored run: the number of its first page, how many pages and rows it has, and its kind, which
+runs of older checkpoints do not have."""
 
 
 class PagedColumnTable(ColumnTable, Paged):
@@ -102,7 +102,7 @@ class PagedColumnTable(ColumnTable, Paged):
         return self._stored
 
     def _store(self, window: Any, runs: list[pa.RecordBatch]) -> None:
-        """Write ``runs`` behind those of ``window``, merged with as many of these as is worth it."""
+        """Write ``runs`` after those of ``window``, merged with as many of these as is worth it."""
         stored = self._runs().setdefault(window, [])
         added = sum(run.num_rows for run in runs)
         kept = len(stored)
@@ -111,7 +111,7 @@ class PagedColumnTable(ColumnTable, Paged):
             added += stored[kept][2]
         merged = self._merged([*map(self._read, stored[kept:]), *runs], whole=kept == 0)
         if merged is None and kept < len(stored):
-            # Those of this batch at least
+            # Merge at least the runs of this batch
             kept = len(stored)
             merged = self._merged(runs, whole=False)
         self._removed += stored[kept:]
@@ -148,7 +148,7 @@ class PagedColumnTable(ColumnTable, Paged):
 
 
 def _left_apart(runs: Sequence[pa.RecordBatch], whole: bool) -> Sequence[pa.RecordBatch] | None:
-    """See ``ColumnMerge``: what stands for it until the operator has said how."""
+    """The ``ColumnMerge`` until the operator has set one."""
     return None
 
 

@@ -1,7 +1,8 @@
 """``PagedKeyedColumnTable``: rows of columns in pages by the hash of their key.
 
-There are as many pages as bits of the hash say, and all are of about one size. The catalogue knows when the first
-row of each is due, so that a watermark reads only pages with rows that it concerns.
+The number of pages is a power of two, some bits of the hash choose the page, and all pages have
+about the same size. The catalogue says when the first row of each page is due, so that a watermark
+reads only pages with rows that are due.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from flinkish.runtime.state.blocks import mixed
 from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
 
 ROWS_A_PAGE = 4_000
-"""Pages are divided when they have twice as many on average, and joined when they have an eighth."""
+"""Pages are divided when they have twice as many rows on average, and joined when they have an
+eighth."""
 
 _SECTIONS = ("rows",)
 
 
 class PagedKeyedColumnTable(KeyedColumnTable, Paged):
-    """The catalogue holds for each page how many rows it has, and when the first is due."""
+    """The catalogue holds for each page how many rows it has, and when the first of them is due."""
 
     __slots__ = ("_catalogue", "_changed", "_counts", "_dues", "_opened", "_rows", "_space")
 
@@ -87,7 +89,7 @@ class PagedKeyedColumnTable(KeyedColumnTable, Paged):
         self._changed = False
 
     def _pages(self) -> NDArray[np.int64]:
-        """The number of rows of each page; decoded at the first call."""
+        """The number of rows of each page, decoded at the first call."""
         if not len(self._counts):
             if self._catalogue is None:
                 self._counts, self._dues = _no_rows(1)
@@ -112,7 +114,7 @@ class PagedKeyedColumnTable(KeyedColumnTable, Paged):
         return (RowColumns.ofBytes(data).batch for data in batches)
 
     def _write(self) -> tuple[Any, ...] | None:
-        """Write the opened rows, into more or fewer pages where there are many or few, and return the
+        """Write the opened rows, divided into more or fewer pages if necessary, and return the
         catalogue."""
         size, before = len(self), len(self._pages())
         pages = before
@@ -147,12 +149,12 @@ _NO_PAGES = np.zeros(0, dtype=np.int64)
 
 
 def _no_rows(pages: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The numbers of rows, and when they are due, of so many empty pages."""
+    """The numbers of rows, and the due times, of ``pages`` empty pages."""
     return np.zeros(pages, dtype=np.int64), np.full(pages, MAX_TIMESTAMP, dtype=np.int64)
 
 
 def _by_page(rows: pa.RecordBatch, pages: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The parts of ``rows`` that belong into each page."""
+    """The part of ``rows`` that belongs to each page."""
     if pages == 1:
         yield 0, rows
         return
@@ -169,7 +171,7 @@ def _page_numbers(hashes: Hashes, pages: int) -> NDArray[np.uint32]:
 
 
 def _joined_by_schema(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """``batches``, those of one schema as one."""
+    """``batches``, with those of one schema joined into one."""
     found: list[list[pa.RecordBatch]] = []
     for batch in batches:
         for same in found:

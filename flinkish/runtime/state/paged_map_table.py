@@ -1,8 +1,8 @@
 """``PagedMapStateTable``: map state in pages; small maps share pages, a big map has its own.
 
-A small map is a dict inside the block of its key. When it grows beyond ``MOST_SMALL`` entries, or its bytes
-fill a page, it becomes a *big* map: the page of the key then holds, in place of the dict, a tuple of the
-big map's number and the catalogue of its pages.
+A small map is a dict inside the block of its key. When it grows beyond ``MOST_SMALL`` entries, or
+its bytes fill a page, it becomes a *big* map: the page of the key then holds, instead of the dict,
+a tuple of the big map's number and the catalogue of its pages.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ MOST_SMALL = 1_000
 class PagedMapStateTable(MapStateTable, Paged):
     """Map state in pages.
 
-    ``items`` returns the entries of a small map in the order in which they were first put, as a copy.
-    Those of a big map come in any order, page after page, and show changes to pages not reached
-    yet. A map with a key that has no stable hash never becomes big; a big map that shrinks stays big
-    until it is empty.
+    ``items`` returns the entries of a small map in the order in which they were first put, as a
+    copy. The entries of a big map come in any order, page after page, and show changes to pages not
+    reached yet. A map with a key that has no stable hash never becomes big; a big map that shrinks
+    stays big until it is empty.
     """
 
     __slots__ = (
@@ -154,7 +154,7 @@ class PagedMapStateTable(MapStateTable, Paged):
         self._dropped: list[HashedPages] = []
 
     def _home(self, key: Any, namespace: Any) -> tuple[StoredBlock, Any]:
-        """The block that holds the map or its tuple, and its name in it."""
+        """The block that holds the map or its tuple, and the map's name in the block."""
         if namespace is None:
             return self._void.blocks[key], key
         return self._named.blocks[key], (key, namespace)
@@ -205,7 +205,8 @@ class PagedMapStateTable(MapStateTable, Paged):
         return self._catalogue if catalogue == self._catalogue else catalogue
 
     def _promote_heavy(self, block: Block) -> bool:
-        """Called for the blocks of a page with too many bytes: turn its heaviest maps into big ones."""
+        """Called for the blocks of a page with too many bytes: turn its heaviest maps into big
+        ones."""
         encode = self._space.codec.encodeEntries
         small = [name for name, entry in block.items() if type(entry) is dict and len(entry) > 1]
         heavy = [name for name in small if len(encode(block[name])) > TARGET_BYTES]

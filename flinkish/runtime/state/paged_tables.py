@@ -1,4 +1,4 @@
-"""Keyed state in pages: the entries (key, namespace) -> value, by the hash of the key."""
+"""Keyed state in pages: entries (key, namespace) -> value, by the hash of the key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
 
 
 class PagedStateTable(StateTable, Paged):
-    """A table in pages: key -> value for the void namespace, (key, namespace) -> value for others."""
+    """A table in pages: key -> value for the void namespace, (key, namespace) -> value for
+    others."""
 
     __slots__ = ("_catalogue", "_named", "_namespaces", "_space", "_void")
 
@@ -54,7 +55,7 @@ class PagedStateTable(StateTable, Paged):
         if namespace is None:
             name, block = key, self._void.blocks[key]
         else:
-            # Pickle stores one object once, but each of many equal objects
+            # Pickle stores the same object once, but equal objects each
             name = key, self._namespaces.setdefault(namespace, namespace)
             block = self._named.blocks[key]
         block[name] = value
@@ -84,7 +85,7 @@ class PagedStateTable(StateTable, Paged):
 def joint_catalogue(
     previous: tuple[Any, ...] | None, parts: tuple[Any, ...]
 ) -> tuple[Any, ...] | None:
-    """The catalogue of those parts: the previous object if it has the same parts, None if all are
+    """The catalogue of ``parts``: ``previous`` if it has the same parts; None if all parts are
     None."""
     if previous is not None and all(map(_same, previous[2:], parts)):
         return previous

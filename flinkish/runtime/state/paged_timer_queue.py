@@ -1,10 +1,11 @@
 """``PagedTimerQueue``: timers as a log in pages, so that registering and deleting read nothing.
 
-Each batch appends its registrations and deletions as sorted pages of records (``timer_records``); the
-catalogue holds the range of timestamps of each page. When the time reaches t, the pages that begin at or
-before t are read and replayed, and their records after t are merged and written again. So a page is not
-read before its first timer is due. The exception: if more than ``MOST_SMALL_PAGES`` small pages have
-accumulated, they are read and merged early, which costs about one read a batch.
+Each batch appends its registrations and deletions as sorted pages of records (``timer_records``);
+the catalogue holds the range of timestamps of each page. When the time reaches t, the pages that
+begin at or before t are read and replayed, and their records after t are merged and rewritten. So a
+page is not read before its first timer is due, with one exception: if more than
+``MOST_SMALL_PAGES`` small pages have accumulated, they are read and merged early, which costs about
+one read for each batch.
 """
 
 from __future__ import annotations
@@ -65,11 +66,12 @@ _PACKED = np.dtype(
 class PagedTimerQueue(TimerQueue, Paged):
     """A timer queue in pages, exact up to the *horizon*.
 
-    Timers at or before the horizon are in memory. Later ones are in three places: pages not read yet,
-    the rest of pages already read, and the log of this batch. Polling moves the horizon.
+    Timers at or before the horizon are in memory. Later ones are in three places: pages not read
+    yet, the rest of pages already read, and the log of this batch. Polling moves the horizon.
 
-    ``nextTimestamp`` may be that of a timer deleted meanwhile. ``len`` is an estimate: it assumes that
-    every registration is new and every deletion hits, and is corrected when pages are merged.
+    ``nextTimestamp`` may be that of a timer deleted in the meantime. ``len`` is an estimate: it
+    assumes that every registered timer is new and every deleted timer was registered; merging pages
+    corrects it.
     """
 
     __slots__ = (
@@ -111,7 +113,7 @@ class PagedTimerQueue(TimerQueue, Paged):
             timers = self._due.get(timestamp)
             if timers is None:
                 timers = self._new_due(timestamp)
-            timers[key, namespace] = None  # keeps its place if it is registered
+            timers[key, namespace] = None  # a registered timer keeps its place
             return
         log = self._log_at(timestamp)
         timer = key, namespace
@@ -169,7 +171,7 @@ class PagedTimerQueue(TimerQueue, Paged):
 
     def _reset(self, catalogue: tuple[Any, ...] | None) -> None:
         self._catalogue = catalogue
-        # Without pages all timers are in memory.
+        # Without pages all timers are in memory
         self._horizon = _NEVER if catalogue is None else -_NEVER - 1
         _, _, _, self._next_number, self._sequence, _ = catalogue or (0, 0, 0, 0, 0, b"")
         self._unread: list[TimerPage] | None = None
@@ -212,8 +214,8 @@ class PagedTimerQueue(TimerQueue, Paged):
         )
 
     def _advance(self, until: int) -> None:
-        """Move the horizon towards ``until``, but not past the end of the first page: if many pages are
-        due at once, only those that overlap are in memory together."""
+        """Move the horizon towards ``until``, but not past the end of the first page: if many pages
+        are due at once, only those that overlap are in memory together."""
         target = until
         if self._first_unread() <= until:
             unread = self._unread_pages()

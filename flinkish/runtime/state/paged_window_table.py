@@ -22,7 +22,7 @@ class PagedWindowTable(WindowTable, Paged):
     """The contents of aligned windows in pages. The catalogue holds, encoded, the number of each
     window and the catalogue of its pages.
 
-    ``windows()`` returns them in the order of their first use.
+    ``windows()`` returns the windows in the order of their first use.
     """
 
     __slots__ = ("_catalogue", "_dropped", "_next_number", "_open", "_space", "_stored")
@@ -86,14 +86,14 @@ class PagedWindowTable(WindowTable, Paged):
         self._dropped: list[HashedPages] = []
 
     def _windows(self) -> dict[Any, tuple[int, Catalogue | None]]:
-        """All windows; decoded at the first call."""
+        """All windows, decoded at the first call."""
         if self._stored is None:
             encoded = None if self._catalogue is None else self._catalogue[3]
             self._stored = {} if encoded is None else self._space.codec.decodeEntries(encoded)
         return self._stored
 
     def _pages(self, window: Any, hashes: Hashes | None = None) -> HashedPages:
-        """The pages of ``window``; a new one gets buckets for the keys of those hashes."""
+        """The pages of ``window``; a new window gets buckets for keys with ``hashes``."""
         opened = self._open.get(window)
         if opened is None:
             number, catalogue = self._windows().get(window, _NOTHING)

@@ -1,6 +1,7 @@
 """The states that user functions read and write, as views of the tables of a state backend.
 
-What can change is copied on its way in and out (``runtime/records/copies.py``).
+Mutable values are copied when they are stored and when they are returned
+(``runtime/records/copies.py``).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from flinkish.runtime.state.backend import KeyedStateBackend, MapStateTable, Sta
 
 
 class StateOwner(Protocol):
-    """Supplies what a state reads and writes under: the current key and the current namespace."""
+    """Supplies the current key and the current namespace, under which a state reads and writes."""
 
     backend: KeyedStateBackend
     namespace: Any
@@ -60,7 +61,7 @@ class TableState(State):
         self._table.remove(self._backend.currentKey, self._owner.namespace)
 
     def storedUnder(self, keys: Sequence[Any], hashes: Hashes | None = None) -> list[Any]:
-        """What is kept under each key, None where there is nothing. ``hashes``: of the keys, if they are known."""
+        """The entry of each key; None if there is none. ``hashes``: those of the keys, if known."""
         table, namespace = self._table, self._owner.namespace
         blocks = table.void
         if blocks is None or namespace is not None:
@@ -85,7 +86,7 @@ class TableValueState(TableState, ValueState[Any]):
         self.default = descriptor.default
         self._default_is_shared = not isinstance(self.default, _IMMUTABLE)
 
-    # What most elements call is written out here, as each call costs as much as all the rest
+    # Inlined, as most elements call these methods, and a further call would double their cost
 
     def value(self) -> Any:
         key, blocks = self._backend.currentKey, self._blocks
@@ -116,7 +117,8 @@ class TableValueState(TableState, ValueState[Any]):
                 block.touched[key] = None
 
     def store(self, entries: Iterable[tuple[Any, Any]]) -> None:
-        """Put a value under each key, to which no other references exist; None: remove it."""
+        """Store a value for each key; None: remove the entry. No other references to the values may
+        exist."""
         blocks, namespace = self._blocks, self._owner.namespace
         for key, value in entries:
             if value is None:
@@ -272,7 +274,7 @@ class TableMapState(MapState[Any, Any]):
         self._table.clear(self._backend.currentKey, self._owner.namespace)
 
     def areEmpty(self, keys: Iterable[Any]) -> list[bool]:
-        """Whether there is nothing under each key."""
+        """For each key whether its map is empty."""
         empty, namespace = self._table.isEmpty, self._owner.namespace
         return [empty(key, namespace) for key in keys]
 
@@ -297,7 +299,7 @@ class Again(Iterable[Any]):
 
 
 def refuse_nan(name: str, key: object) -> NoReturn:
-    """Raise IllegalArgumentError, as each NaN would be a key of its own."""
+    """Raise IllegalArgumentError, as each NaN would be a separate key."""
     raise IllegalArgumentError(
         f"the map state {name} cannot have the key {shown(key)}: it, or a part of it, is not equal to"
         " itself, so its entry could not be found again. Use None or a text instead."
@@ -305,7 +307,8 @@ def refuse_nan(name: str, key: object) -> NoReturn:
 
 
 def without_none(state: str, values: Iterable[Any]) -> list[Any]:
-    """``values`` to be kept, as a list. Raises IllegalArgumentError if None is among them."""
+    """``values`` as a list that can be stored. Raises IllegalArgumentError if None is among
+    them."""
     found = list(handed_out(list(values)))
     if any(value is None for value in found):
         refuse_none(state)
@@ -313,7 +316,7 @@ def without_none(state: str, values: Iterable[Any]) -> list[Any]:
 
 
 def refuse_none(state: str) -> NoReturn:
-    """Raise IllegalArgumentError, as a list state cannot hold None, in Flink either."""
+    """Raise IllegalArgumentError: as in Flink, a list state cannot hold None."""
     raise IllegalArgumentError(
         f"the list state {state!r} cannot hold None. Leave such elements out, or wrap them in a"
         " tuple."
@@ -321,6 +324,6 @@ def refuse_none(state: str) -> NoReturn:
 
 
 MISSING: Any = object()
-"""Stands for a missing entry where None may be a value."""
+"""Stands for a missing entry if None may be a value."""
 
 _IMMUTABLE = (type(None), bool, int, float, complex, str, bytes, frozenset)

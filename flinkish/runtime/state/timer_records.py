@@ -1,8 +1,8 @@
 """The log of timer registrations and deletions, in columns.
 
-A record says what one batch did to one timer. Records are ordered by timestamp, then by a sequence number
-that grows with each batch. Replaying all records of a timestamp in that order yields its pending timers,
-in the order of their registration.
+A record says what one batch did to one timer. Records are ordered by timestamp, then by a sequence
+number that grows with each batch. Replaying all records of a timestamp in that order yields its
+pending timers, in the order of their registration.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ class TimerRecords:
 
     def encoded(self) -> tuple[Any, ...]:
         """The sections of a page."""
-        # Most pages were written by one batch and hold registrations only.
+        # Most pages were written by one batch and have only registrations
         first = int(self.sequences[0])
         successive = bool((np.diff(self.sequences) == 1).all())
         same = bool((self.codes == self.codes[0]).all())
-        # Pickle stores one object once, but each of many equal objects
+        # Pickle stores the same object once, but equal objects each
         one: dict[Any, Any] = {}
         namespaces = [one.setdefault(namespace, namespace) for namespace in self.namespaces]
         return (
@@ -103,7 +103,7 @@ class TimerRun:
         self._start = 0
 
     def first(self) -> int:
-        """The first timestamp left, or 2**63, which is later than any, if none is left."""
+        """The first timestamp left; 2**63, which is later than any, if none is left."""
         if self._start == len(self._records):
             return 2**63
         return int(self._records.timestamps[self._start])
@@ -124,7 +124,7 @@ class TimerRun:
 
 
 def timers_of(codes: Codes) -> int:
-    """An estimate of how many pending timers the records with those codes add."""
+    """An estimate of how many pending timers records with ``codes`` add."""
     return int(_WEIGHTS[codes].sum())
 
 
@@ -160,10 +160,10 @@ def merged(runs: Sequence[TimerRecords]) -> TimerRecords:
 
 
 def settled(records: TimerRecords, complete: NDArray[np.bool_], distinct: bool) -> TimerRecords:
-    """The records without those that later ones undo.
+    """The records without those that later records undo.
 
-    ``complete`` says for each record that all records of its timestamp are here; others are kept.
-    ``distinct`` says that no two records are of the same timer.
+    ``complete``: for each record whether all records of its timestamp are here; the others are
+    kept. ``distinct``: no two records are of the same timer.
     """
     registered = (records.codes & REGISTERED).astype(np.bool_)
     kept = registered | ~complete

@@ -72,8 +72,8 @@ class Ttl:
         update: Callable[[TtlValue], None],
         remove: Callable[[], None],
     ) -> TtlValue | None:
-        """The entry if it may be returned, else None. Renews it if reads do so, or removes it if it has
-        expired."""
+        """The entry if it may be returned, else None. Removes an expired entry; renews another one
+        if the config says that reads do."""
         if entry is None:
             return None
         if self.expired(entry):
@@ -96,7 +96,7 @@ class Ttl:
 
 
 class TtlTableState(TableState):
-    """The base of expiring states that are one value of a table."""
+    """Base class of expiring states whose entry is one value of a table."""
 
     __slots__ = ("_ttl",)
 
@@ -105,7 +105,7 @@ class TtlTableState(TableState):
         self._ttl = ttl
 
     def _create(self, entry: Any) -> None:
-        """Put an entry, scheduling its check if there was none."""
+        """Put an entry, and schedule its check if there was no entry before."""
         ttl = self._ttl
         if ttl.cleanup is not None and self._get() is None:
             last = entry[-1] if isinstance(entry, list) else entry
@@ -116,7 +116,7 @@ class TtlTableState(TableState):
         return self._ttl.read(self._get(), self._put, self.clear)
 
     def removeExpired(self, key: Any, namespace: Any) -> None:
-        """Remove the entry if it has expired; otherwise check again when it will."""
+        """Remove the entry if it has expired; otherwise schedule the next check."""
         entry = self._table.get(key, namespace)
         if entry is not None:
             if self._ttl.expired(entry):
@@ -126,7 +126,7 @@ class TtlTableState(TableState):
 
 
 class TtlValueState(TtlTableState, ValueState[Any]):
-    """A value that expires (Flink: ``TtlValueState``). As there, the descriptor's default is
+    """A value that expires (Flink: ``TtlValueState``). As in Flink, the descriptor's default is
     ignored."""
 
     __slots__ = ()
@@ -270,8 +270,8 @@ class TtlMapState(TableMapState):
         return self._read(key, super().get(key)) is not None
 
     def removeExpired(self, key: Any, namespace: Any) -> None:
-        """Remove the entry ``namespace[1]`` of the map in ``namespace[0]`` if it has expired; otherwise
-        check again when it will."""
+        """Remove the entry ``namespace[1]`` of the map in ``namespace[0]`` if it has expired;
+        otherwise schedule the next check."""
         map_namespace, map_key = namespace
         entry = self._table.get(key, map_namespace, map_key)
         if entry is not None:

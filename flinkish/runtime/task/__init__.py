@@ -1,5 +1,5 @@
-"""Runs the vertices of a stage for a batch: gates before a vertex, its chain of operators, writers
-behind it.
+"""Runs the vertices of a stage for a batch: the gates of a vertex, its chain of operators, and its
+writers.
 
 It may import every other folder of ``runtime``.
 """

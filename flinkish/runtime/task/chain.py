@@ -1,7 +1,7 @@
 """``OperatorChain``: the operators of a task, connected so that elements pass as plain calls.
 
-Operators that need no shuffle between them are *chained*: they run in the same task, and handing a run of
-elements from one to the next costs a function call, without serialization.
+Operators that need no shuffle between them are *chained*: they run in the same task, and passing a
+run of elements from one to the next takes a function call and no serialization.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _JoinedChannels: TypeAlias = tuple[StatusWatermarkValve, list[ChainedEdge]]
 
 
 class KeyedInput(Input):
-    """Computes the key of every record in front of a keyed operator of the same task."""
+    """Computes the key of every record for a keyed operator in the same task."""
 
     def __init__(
         self, target: Input, partitioning: HashPartitioning, operator: str, traces: bool
@@ -87,9 +87,9 @@ class KeyedInput(Input):
 
 
 class InTurn(Input):
-    """Hands records to all branches one by one.
+    """Passes records to all branches one by one.
 
-    Where branches of a stream are united again, and the operator there depends on the order, its
+    If branches of a stream are united again before an operator that depends on the order, its
     records must come in the order of that stream and not branch by branch.
     """
 
@@ -99,7 +99,7 @@ class InTurn(Input):
 
     def processRecords(self, records: Records) -> None:
         if isinstance(records.values, RowColumns):
-            # Columns of one row each would take longer
+            # Columns with one row each would take longer
             records = Records(list(records.values), records.timestamps)
         for position in range(len(records)):
             record = records.slice(position, position + 1)
@@ -122,11 +122,11 @@ class OperatorChain:
     """The connected operators of a task (Flink: ``OperatorChain``).
 
     ``sources``: the uids that feed the chain from outside, with the output and edges of each.
-    ``context`` makes the context of an operator. ``exit`` returns the reader of an edge that leaves
-    the chain, None if there is none. An input that reads several edges gets a valve, which
-    combines their watermarks. ``reusesObjects``: operators hand on objects without a copy.
-    ``tracesFunctions``: key selectors run over columns. ``columnChecks``: for how many elements of a run the function
-    is called as well.
+    ``context`` creates the context of an operator. ``exit`` returns the reader of an edge that
+    leaves the chain, or None. An input that reads several edges gets a valve, which combines their
+    watermarks. ``reusesObjects``: operators pass on objects without copying them.
+    ``tracesFunctions``: key selectors are traced. ``columnChecks``: for how many elements of a run
+    a traced function is called as a check.
     """
 
     def __init__(
@@ -178,7 +178,8 @@ class OperatorChain:
             self.operators[node.uid].noteAttributes(node.operator)
 
     def attributeChanges(self) -> list[AttributeChange]:
-        """The attributes that user functions changed since they were opened and that are not kept."""
+        """The attributes that user functions have changed since they were opened and that no
+        snapshot has."""
         return [c for operator in self.operators.values() for c in operator.attributeChanges()]
 
     def close(self) -> None:
@@ -196,8 +197,9 @@ class OperatorChain:
             operator.onPeriodicEmit()
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
-        """Continue from a snapshot, or start anew if it is None, as does an operator not in it. One of which only
-        the watermark is left, as it is of another kind now, starts anew at that."""
+        """Continue from a snapshot. Without one, operators start anew, as does an operator that is
+        not in the snapshot. An operator of which the snapshot has only the watermark, as its kind
+        has changed, starts anew at that watermark."""
         operators = {} if snapshot is None else snapshot["operators"]
         valves = {} if snapshot is None else snapshot["valves"]
         for uid, operator in self.operators.items():
@@ -212,7 +214,7 @@ class OperatorChain:
             valve.restore([w for w, _ in states], [idle for _, idle in states], watermark)
 
     def initializeFunctions(self, keyGroup: int) -> None:
-        """Give functions with operator state what was restored for ``keyGroup``."""
+        """Give functions the attributes and operator state that were restored for ``keyGroup``."""
         for operator in self.operators.values():
             operator.initializeFunctions(keyGroup)
 
@@ -226,7 +228,7 @@ class OperatorChain:
             keys.trim()
 
     def snapshot(self) -> dict[str, Any]:
-        """The state to pass to ``restore``; keyed state and timers are in the state backends."""
+        """The snapshot for ``restore``; keyed state and timers are in the state backends."""
         return {
             "operators": {uid: operator.snapshot() for uid, operator in self.operators.items()},
             "valves": {key: _valve_snapshot(*joined) for key, joined in self._valves.items()},
@@ -238,7 +240,7 @@ class OperatorChain:
         return None if operator is None else operator.inputs[edge.inputIndex]
 
     def _input(self, edge: ChainedEdge, reader: Input) -> Input:
-        """``reader`` behind the valve and the key selector that the edge needs."""
+        """``reader`` with the valve and the key selector that the edge needs in front of it."""
         target = reader
         if _input_key(edge) in self._valves:
             valve, channels = self._valves[_input_key(edge)]
@@ -267,7 +269,8 @@ def _valves(
 
 
 def _valve_snapshot(valve: StatusWatermarkValve, channels: Sequence[ChainedEdge]) -> Any:
-    """The snapshot by channel name, so that a changed graph mixes up no watermarks."""
+    """The snapshot by channel name, so that watermarks are not mixed up after the graph has
+    changed."""
     watermarks, idle, watermark = valve.snapshot()
     return dict(zip(map(_channel_name, channels), zip(watermarks, idle))), watermark
 
@@ -281,5 +284,6 @@ def _channel_name(edge: ChainedEdge) -> tuple[str, str | None]:
 
 
 def lowest_valve(snapshots: Sequence[Any]) -> Any:
-    """The snapshot of an input's valve from the key group where the input is furthest back."""
+    """Of the snapshots of an input's valve in several key groups, the one with the lowest
+    watermark."""
     return min(snapshots, key=lambda snapshot: snapshot[1])

@@ -1,10 +1,11 @@
-"""``ColumnUse``: which columns of a source its task uses, as far as its functions are traced.
+"""``ColumnUse``: the columns of a source that its task uses, as far as its functions can be traced.
 
-From the source on, elements are the source's Rows until a function makes something else of them. Functions that are
-traced tell the columns they read. So does the fold before a shuffle, behind which there are only accumulators. Any
-other reader may look at a whole element, and needs all columns.
+Elements are the source's Rows until a function converts them. The trace of a function says which
+columns it reads, and so does the fold before a shuffle, after which there are only accumulators.
+Any other reader may use a whole element, and needs all columns.
 
-What is found here only says what is read at once: who asks for another column gets it (``PartlyRead``).
+This only decides which columns are read at once. Code that needs another column still gets it
+(``PartlyRead``).
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ _NONE: Numbers = frozenset()
 
 @dataclass(frozen=True)
 class ColumnUse:
-    """The ``numbers`` of the columns that are used; None: all, as the reader of the uid ``reader`` may look at
-    whole elements."""
+    """The indices (``numbers``) of the columns that are used; None: all, as the operator with the
+    uid ``reader`` may use whole elements."""
 
     numbers: Numbers | None
     reader: str = ""
 
 
 def column_use(plan: VertexPlan, schema: pa.Schema) -> ColumnUse:
-    """The columns that the task of ``plan``, a source's, uses of the source's rows of that schema, if functions
-    are traced."""
+    """The columns of a source's rows, of ``schema``, that the source's task, of ``plan``, uses if
+    functions are traced."""
     rows = RowColumns(pa.RecordBatch.from_pylist([], schema=schema))
     try:
         return ColumnUse(_Reading(plan, rows).ofEdges(plan.sourceEdges))
@@ -56,15 +57,15 @@ def column_use(plan: VertexPlan, schema: pa.Schema) -> ColumnUse:
 
 
 def with_columns_used(format_: FileFormat, plan: VertexPlan, traces: bool) -> FileFormat:
-    """``format_``, which reads the files of the source of ``plan``, reading at once only the columns that the task
-    uses, if it can. ``traces``: whether functions are traced."""
+    """``format_``, the format of the source of ``plan``, set to read at once only the columns that
+    the task uses, if the format can. ``traces``: whether functions are traced."""
     if not isinstance(format_, ParquetFormat) or not traces:
         return format_
     return replace(format_, used=column_use(plan, format_.schema).numbers)
 
 
 class _WholeElements(Exception):
-    """The reader of that uid may look at whole elements."""
+    """The operator with the uid ``reader`` may use whole elements."""
 
     def __init__(self, reader: str) -> None:
         super().__init__(reader)
@@ -72,7 +73,8 @@ class _WholeElements(Exception):
 
 
 class _Reading:
-    """What is read of elements like ``rows``, which has none. Raises _WholeElements if that can be any column."""
+    """Finds the columns that are read of elements like ``rows``, which is empty. Methods raise
+    _WholeElements if any column may be read."""
 
     def __init__(self, plan: VertexPlan, rows: RowColumns) -> None:
         self._plan = plan
@@ -80,7 +82,7 @@ class _Reading:
         self._nodes = {node.uid: node for node in plan.nodes}
 
     def ofEdges(self, edges: Iterable[ChainedEdge]) -> Numbers:
-        """By what the edges lead to."""
+        """The columns read by everything that the edges lead to."""
         return _NONE.union(*(self._of_edge(edge) for edge in edges))
 
     def _of_edge(self, edge: ChainedEdge) -> Numbers:
@@ -107,11 +109,11 @@ class _Reading:
         raise _WholeElements(node.uid)
 
     def _of_exit(self, plan: ExitPlan) -> Numbers:
-        """By the writer of an edge that leaves the task."""
+        """The columns read by the writer of an edge that leaves the task."""
         fold = None if plan.window is None else PaneFold.before(plan.window)
         if plan.exchange is not Exchange.KEYED or fold is None:
             raise _WholeElements(plan.gate.target)
-        # Elements are folded only by a key that is a column
+        # Elements are folded only if their key is a column
         partitioning = plan.edge.partitioning
         assert isinstance(partitioning, HashPartitioning)
         key = ColumnFunction(partitioning.keySelector).passes(self._rows)

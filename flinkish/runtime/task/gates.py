@@ -1,23 +1,23 @@
-"""Gates: where the frames of a batch enter a vertex, and how they become one ordered input.
+"""Gates: where the frames of a batch enter a vertex, and are brought into one order.
 
-A *vertex* is a chain of operators between two shuffles. Spark delivers all frames of a batch for a key
-group at once, in no order. The terms in which an order is restored:
+A *vertex* is a chain of operators between two shuffles. Spark delivers all frames of a batch for a
+key group at once, in no particular order. These terms describe how the order is restored:
 
 - A *gate* is one edge into a vertex: the frames of one upstream vertex.
-- A *slice* is the part of a batch that one writer wrote: one Spark partition of a source, or one key
-  group of an operator. Frames are numbered within their slice.
-- A *channel* is a sequence of slices that follow one another, with one watermark. The partitions of a
-  source are consecutive parts of its input, hence one channel (a *sequential* gate). The key groups of
-  an operator run independently, hence each is a channel of its own.
+- A *slice* is the part of a batch that one writer wrote: one Spark partition of a source, or one
+  key group of an operator. Frames are numbered within their slice.
+- A *channel* is a sequence of slices that follow one another, with one watermark. The partitions of
+  a source are consecutive parts of its input, hence one channel (a *sequential* gate). The key
+  groups of an operator run independently, hence each is a channel of its own.
 
 Within a channel the order is fixed. Between channels any order is a legal Flink run; ``InputGates``
-always continues the channel with the lowest watermark, so that a batch which is run again gives the same
-output. The watermark of a gate is the lowest of its channels; the watermark of an input is the lowest of
-its gates that are not idle (``StatusWatermarkValve``).
+always reads on in the channel with the lowest watermark, so that a batch that is run again gives
+the same output. The watermark of a gate is the lowest of its channels; the watermark of an input is
+the lowest of its gates that are not idle (``StatusWatermarkValve``).
 
-Example: an operator reads a source in two partitions and a key group of an upstream operator. These are
-two gates with one channel each. Slices 0 and 1 of the source are read in that order; between them and the
-other gate the lower watermark goes first.
+Example: an operator reads a source in two partitions and a key group of an upstream operator. These
+are two gates with one channel each. Slices 0 and 1 of the source are read in that order; between
+them and the other gate the lower watermark goes first.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from flinkish.runtime.time.watermark_generation import combined
 class Gate:
     """An edge into a vertex, where the frames of one upstream vertex arrive.
 
-    ``index`` numbers the gates of a vertex. ``name`` is made of uids instead, so that the watermark
-    of a gate is found again after the graph has changed. ``sequential``: all slices are one channel,
-    in order (a source); otherwise each is a channel of its own (the key groups of an operator).
-    ``folded``: the watermark is the highest of all slices and is applied at the end of the batch,
-    for the built-in strategies, whose watermark is a running maximum. ``broadcast``: its elements
-    go to all tasks; at equal watermarks it is read first. ``joinsSplits``: the key groups of the
-    operator have splits, whose watermarks are joined here (``_join``).
+    ``index`` numbers the gates of a vertex. ``name`` consists of uids instead, so that the
+    watermark of a gate is found again after the graph has changed. ``sequential``: all slices are
+    one channel, in order (a source); otherwise each is a separate channel (the key groups of an
+    operator). ``folded``: the watermark is the highest of all slices and is applied at the end of
+    the batch, for the built-in strategies, whose watermark is a running maximum. ``broadcast``: the
+    elements go to all tasks; at equal watermarks the gate is read first. ``joinsSplits``: the key
+    groups of the upstream operator have splits, whose watermarks are combined here (``_join``).
     """
 
     level: int
@@ -62,7 +62,7 @@ class Gate:
 
 
 CLOSING = 1 << 30
-"""The sequence numbers from here on are those of frames that are read when all others of their gate have been."""
+"""Frames with sequence numbers from this on are read after all other frames of their gate."""
 
 
 class FrameRow(NamedTuple):
@@ -80,7 +80,8 @@ class FrameRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Slice:
-    """The part of a batch that a writer writes: its number and its clock (ms), noted in each frame."""
+    """The part of a batch that a writer writes: its number and its clock (ms), noted in each
+    frame."""
 
     number: int
     clock: int
@@ -97,15 +98,15 @@ class _Channel:
     idle: bool = False
     ended: bool = False
     closing: Sequence[Segment] = ()
-    """What comes at the end of the batch, where the gate joins splits."""
+    """The elements for the end of the batch, if the gate joins splits."""
 
 
 class InputGates:
     """Reads the frames of a batch for one vertex, in a deterministic order (Flink:
     ``StreamMultipleInputProcessor``).
 
-    ``inputs`` are the inputs of the vertex's first operator. Its state from batch to batch is the
-    watermark and idleness of each gate, and of each of its channels where it joins splits.
+    ``inputs`` are the inputs of the vertex's first operator. The state that is kept between batches
+    is the watermark and idleness of each gate, and of each channel of a gate that joins splits.
     """
 
     def __init__(self, gates: Sequence[Gate], inputs: Sequence[Input]) -> None:
@@ -124,11 +125,12 @@ class InputGates:
         }
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
-        """Continue from a snapshot, or start anew if it is None, as does a gate not in the snapshot."""
+        """Continue from a snapshot; None: start anew, as does a gate that is not in the
+        snapshot."""
         gates = {} if snapshot is None else snapshot["gates"]
         joined = {} if snapshot is None else snapshot.get("joined", {})
         known = [] if snapshot is None else snapshot["inputs"][: len(self._inputs)]
-        # There may be an input more than when a savepoint was made
+        # There may be more inputs than when a savepoint was taken
         inputs = [*known, *[MIN_TIMESTAMP] * (len(self._inputs) - len(known))]
         for index, gate in self._gates.items():
             self._watermarks[index], self._idle[index] = gates.get(
@@ -144,7 +146,7 @@ class InputGates:
             )
 
     def snapshot(self) -> dict[str, Any]:
-        """The state to pass to ``restore``."""
+        """The snapshot for ``restore``."""
         snapshot: dict[str, Any] = {
             "gates": {
                 gate.name: (self._watermarks[index], self._idle[index])
@@ -158,7 +160,7 @@ class InputGates:
 
     @staticmethod
     def lowest(snapshots: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """A snapshot with the lowest watermarks of those of several key groups."""
+        """A snapshot with the lowest watermarks in the snapshots of several key groups."""
         gates: dict[str, tuple[int, bool]] = {}
         for snapshot in snapshots:
             for name, (watermark, idle) in snapshot["gates"].items():
@@ -202,8 +204,8 @@ class InputGates:
             known.update((c.slice, (c.watermark, c.idle)) for c in members)
 
     def processWhole(self, rows: Iterable[FrameRow]) -> None:
-        """Read all frames of a bounded input: first what is broadcast, then the elements sorted by key and
-        time, and behind them the only watermark."""
+        """Read all frames of a bounded input: first broadcast elements, then the others, sorted by
+        key and time, and finally the only watermark."""
         self.processElements(rows)
         for gate in self._gates.values():
             self._advance(gate, MAX_TIMESTAMP)
@@ -246,10 +248,10 @@ class InputGates:
         watermark, idle = self._joined[gate.index].get(part, (MIN_TIMESTAMP, False))
         told, ended = _told(closing)
         if told is None:
-            # Without splits a key group tells no more than the end of the input
+            # A key group without splits sends only the end of the input
             watermark = MAX_TIMESTAMP if ended else watermark
         elif idle or told < watermark:
-            # A split begins or wakes up: it counts from the beginning of the batch
+            # A split begins or becomes active: it counts from the beginning of the batch
             watermark, idle = MIN_TIMESTAMP, False
         return _Channel(gate, part, segments, watermark, idle, closing=closing)
 
@@ -267,7 +269,7 @@ class InputGates:
         return segments
 
     def _read(self, channel: _Channel, members: list[_Channel]) -> bool:
-        """Read a channel until its watermark rises; False at its end."""
+        """Read a channel until its watermark rises; False at the end of the channel."""
         gate = channel.gate
         for segment in channel.segments:
             if isinstance(segment, Records):
@@ -301,7 +303,8 @@ class InputGates:
         return False
 
     def _close(self, members: list[_Channel]) -> None:
-        """Read what the key groups of an operator with splits tell at the end of the batch, and join it once."""
+        """Read the watermarks that the key groups of an operator with splits send at the end of the
+        batch, and combine them once."""
         for channel in members:
             told, channel.ended = _told(channel.closing)
             channel.watermark = channel.watermark if told is None else told
@@ -318,7 +321,7 @@ class InputGates:
         self._join(members)
 
     def _join(self, members: list[_Channel]) -> None:
-        """Hand on the lowest watermark of the channels that are not idle (Flink:
+        """Pass on the lowest watermark of the channels that are not idle (Flink:
         ``WatermarkOutputMultiplexer``)."""
         if not members:
             return
@@ -347,7 +350,8 @@ class InputGates:
 
 
 def _told(closing: Sequence[Segment]) -> tuple[int | None, bool]:
-    """The watermark that a key group tells last, None if it has no splits, and whether its input has ended."""
+    """The last watermark that a key group sends, None if it has no splits; and whether its input
+    has ended."""
     told = [watermark for segment in closing if isinstance(segment, list) for watermark in segment]
     below = [watermark for watermark in told if watermark != MAX_TIMESTAMP]
     return below[-1] if below else None, len(below) < len(told)

@@ -1,4 +1,4 @@
-"""The order of a bounded input in BATCH: the elements of a key stand together, sorted by time (Flink:
+"""The order of a bounded input in BATCH: the elements of a key are together, sorted by time (Flink:
 ``SortingDataInput``, ``MultiInputSortingDataInput``)."""
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from flinkish.runtime.records.tagged_columns import tag_of
 Positions = NDArray[np.intp]
 
 _LARGEST_COLUMNS = 1 << 30
-"""More bytes may not fit into one column of Arrow's."""
+"""More bytes may not fit into one Arrow column."""
 
 
 def in_key_order(inputs: Sequence[Sequence[Records]]) -> Iterator[tuple[int, Records]]:
-    """The runs of all ``inputs`` in order, each with the number of its input.
+    """The runs of all ``inputs`` in order, each with the index of its input.
 
-    Where there are no keys they stay as they are, one input after the other. Columns are sorted by time
-    only, which is the same to each key: an operator that works on columns has all keys at hand at once.
-    Elements folded before the shuffle have no order any more.
+    Runs without keys are not sorted: they come one input after the other. Columns are sorted by
+    time only, which gives each key the same order, as an operator over columns processes all keys
+    at once. Elements that were folded before the shuffle have no order.
     """
     filled = [(index, runs) for index, runs in enumerate(inputs) if runs]
     every = [(index, run) for index, runs in filled for run in runs]
@@ -72,8 +72,8 @@ def _sorted(records: Records) -> Records:
 
 
 def _are_tagged(values: Sequence[Any]) -> bool:
-    """Whether ``values`` are of one side of a join: whether they come as columns also depends on the other side, and
-    the order of the keys should not."""
+    """Whether ``values`` are tagged elements of a join. Whether these come as columns depends on
+    the other side too, but the order of the keys should not."""
     return isinstance(values, RowColumns) and tag_of(values.shape) is not None
 
 
@@ -97,7 +97,7 @@ def _merged(inputs: Sequence[tuple[int, Records]]) -> Iterator[tuple[int, Record
 
 
 def _ranks(keys: Sequence[Any]) -> Positions:
-    """A number for each key, in the order in which they come first."""
+    """The number of each key; keys are numbered in the order of their first occurrence."""
     known: dict[Any, int] = {}
     return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.intp)
 

@@ -1,4 +1,4 @@
-"""The plan of a task, as it is sent to the workers: operators, gates, exits and settings."""
+"""The plan of a task that is sent to the workers: operators, gates, exits and settings."""
 
 from __future__ import annotations
 
@@ -37,17 +37,18 @@ class ExitPlan:
     gate: Gate
     exchange: Exchange
     operator: str
-    """The name of the operator that writes to it."""
+    """The name of the operator that writes to the edge."""
     single: bool
     """Whether the target vertex runs in a single key group."""
     columns: ElementColumns | None = None
     """Converts the elements for a sink that writes columns; None for any other."""
     window: WindowOperatorDescription | None = None
-    """The window operator that reads the edge, for which its writer may fold elements; None for any other."""
+    """The window operator that reads the edge, for which its writer may fold elements; None for any
+    other."""
     buckets: Buckets | None = None
     """Finds the buckets of the elements for a sink that writes into buckets."""
     files: PartFiles | None = None
-    """Writes the elements to files of the sink; None if they are sent to it."""
+    """Writes the elements to files of the sink; None if they are sent to the sink."""
     splits: Splits | None = None
     """The splits by which the target vertex divides its input; None for any other."""
 
@@ -56,7 +57,7 @@ class ExitPlan:
 class VertexPlan:
     """A vertex: the chained operators after a source or a shuffle.
 
-    ``source`` is the uid of the source that it begins with, None after a shuffle.
+    ``source`` is the uid of the source with which the vertex begins; None after a shuffle.
     """
 
     uid: str
@@ -66,13 +67,13 @@ class VertexPlan:
     nodes: tuple[ChainedNode, ...]
     gates: tuple[Gate, ...]
     single: bool
-    """Whether it runs in a single key group, to which all its input goes."""
+    """Whether the vertex runs in a single key group, which gets all the input."""
     exits: tuple[ExitPlan, ...]
     sourceName: str = ""
     malformedRecords: str | None = None
-    """The id of the side output for malformed records of the source, None if they are errors."""
+    """The id of the side output for malformed records of the source; None if they are errors."""
     bySplit: bool = False
-    """Whether the splits of its input are divided over the key groups, if there are several."""
+    """Whether the splits of the input are divided among the key groups, if there are several."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ class TaskSettings:
     """The settings shared by all tasks of a job."""
 
     keyGroups: int
-    """How many key groups there are; one at parallelism 1, so that elements of all keys stay in order."""
+    """How many key groups there are: one at parallelism 1, so that elements of all keys stay in
+    order."""
     parallelism: int
     sinkLevel: int
     autoWatermarkInterval: int
@@ -89,25 +91,27 @@ class TaskSettings:
     reusesObjects: bool = False
     elementsHiddenInErrors: bool = False
     tracesFunctions: bool = True
-    """Whether functions that only compute run over columns."""
+    """Whether functions that only compute are traced and run over columns."""
     logLevel: int = logging.WARNING
-    """From which level on the driver's log is to have what user code logs."""
+    """The level from which on messages of user code are sent to the driver's log."""
     jobParameters: Mapping[str, str] = field(default_factory=dict)
     """The global parameters of the job, for user functions."""
     batch: bool = False
-    """Whether all input comes in one batch, and only final results go out (RuntimeExecutionMode.BATCH)."""
+    """Whether all input comes in one batch, and only final results are emitted
+    (RuntimeExecutionMode.BATCH)."""
     columnChecks: int = DEFAULT_COLUMN_CHECKS
-    """For how many elements of a run that columns took the function is called as well."""
+    """For how many elements of a run over columns the function is called too, as a check."""
     foldsBeforeShuffle: bool = True
-    """Whether a task may fold elements for the windows behind its shuffle."""
+    """Whether a task may fold elements for the windows after its shuffle."""
     bootstraps: frozenset[str] = frozenset()
-    """The uids of the vertices whose state goes into a savepoint: they see elements, and no time."""
+    """The uids of the vertices whose state is written to a savepoint: they get elements, but no
+    watermarks."""
     classes: ProgramClasses = field(default_factory=ProgramClasses, compare=False, repr=False)
     """The classes that are stored by name."""
 
 
 def key_groups(uid: str, single: bool, settings: TaskSettings) -> Sequence[int]:
-    """The key groups of a vertex: all of them, or a single one if ``single``."""
+    """The key groups of a vertex: all of them, or one if ``single``."""
     if single:
         return (key_group_of(stable_hash(uid), settings.keyGroups),)
     return range(settings.keyGroups)
@@ -115,7 +119,7 @@ def key_groups(uid: str, single: bool, settings: TaskSettings) -> Sequence[int]:
 
 @dataclass(frozen=True)
 class Subtask:
-    """The index of a task in its stage, from 0, and the number of the attempt."""
+    """The index of a task in its stage and the number of its attempt, both from 0."""
 
     index: int = 0
     attempt: int = 0

@@ -1,7 +1,7 @@
-"""State from a savepoint on its way to the tasks: rows of the first batch, beside the frames.
+"""State from a savepoint, which reaches the tasks as rows of the first batch, besides the frames.
 
-A row carries a part of the state of one vertex and key group, and comes through a gate of its own. The state
-is there before any element of the batch is read. A batch that is run again brings the same rows.
+A row carries a part of the state of one vertex and key group, and has its own gate. The state is
+restored before any element of the batch is read. A batch that is run again brings the same rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from flinkish.runtime.task.gates import FrameRow
 RESTORED_GATE = -2
 
 PARTS_AT_ONCE = 32
-"""The parts of state whose entries are in memory together, each of up to 2,000 entries or 1 MB."""
+"""How many parts of state are in memory together, each with up to 2,000 entries or 1 MB."""
 
 
 def restored_row(
@@ -42,12 +42,12 @@ def restored_row(
 def restored_state(
     backend: PagedKeyedStateBackend, uid: str, rows: Iterable[FrameRow], store: PageStore
 ) -> dict[str, Any]:
-    """Write the state of a vertex that ``rows`` bring to the pages of a key group, and return what its
-    directory says of it, as a batch would have left it."""
+    """Write the state of a vertex that ``rows`` bring to the pages of a key group, and return the
+    vertex's entry in the directory, as after a batch."""
     backend.load(store, None)
     chain, gates = None, None
     for number, row in enumerate(sorted(rows, key=lambda row: (row.slice, row.sequence)), 1):
-        # Spark's rows have a bytearray
+        # Spark's rows contain a bytearray
         content = bytes(row.frame)
         table, state, *_ = Envelope.of(content)
         if table == TASK:

@@ -1,9 +1,10 @@
 """``StageTask``: runs all vertices of a level, as a Spark task does, but without Spark.
 
-The *level* of a vertex is the number of shuffles before it. All vertices of a level run in one Spark
-stage (``transformWithState``), one key group after another. Their state in a key group is a set of pages;
-the *directory* is the page that lists them, with everything else that the vertices have to remember:
-the watermarks of the gates and the snapshots of the operators. It is read first and written last.
+The *level* of a vertex is the number of shuffles before it. All vertices of a level run in one
+Spark stage (``transformWithState``), one key group after another. Their state in a key group is a
+set of pages; the *directory* is the page that lists them, with everything else that the vertices
+keep: the watermarks of the gates and the snapshots of the operators. The directory is read first
+and written last.
 """
 
 from __future__ import annotations
@@ -32,14 +33,16 @@ DIRECTORY = b"directory"
 
 
 class StageTask:
-    """The vertices of one level in one process; ``process`` is called per key group and batch."""
+    """The vertices of one level in one process; ``process`` is called for each key group and
+    batch."""
 
     def __init__(
         self, plans: Sequence[VertexPlan], settings: TaskSettings, subtask: Subtask = ONE_SUBTASK
     ) -> None:
         self._settings = settings
         self.reusable = True
-        """Whether the task may be kept for the next batch: unchanged, and the input has not ended."""
+        """Whether the task may be kept for the next batch: unchanged, and the input has not
+        ended."""
         self._tasks = {plan.uid: KeyGroupTask(plan, settings, subtask) for plan in plans}
 
     def open(self) -> None:
@@ -53,7 +56,7 @@ class StageTask:
         close_all(self._tasks.values())
 
     def profile(self, profiled: bool) -> None:
-        """Say before a key group whether its stacks are sampled."""
+        """Set whether the stacks of the next key group are sampled."""
         for task in self._tasks.values():
             task.profiled = profiled
 
@@ -61,7 +64,7 @@ class StageTask:
         self, key_group: int, rows: Iterable[FrameRow], store: PageStore
     ) -> Iterator[FrameRow]:
         """Process all frames that a batch has for a key group, and yield the frames written."""
-        # Another job may have used this process since the task was opened.
+        # Another job may have used this process since the task was opened
         self._settings_hold()
         by_target: dict[str, list[FrameRow]] = {}
         clock = 0
@@ -94,7 +97,8 @@ class StageTask:
         use_classes(self._settings.classes)
 
     def endBatch(self) -> None:
-        """Drop all that belongs to the batch, so that the task can be kept for the next."""
+        """Drop everything that belongs to the batch, so that the task can be kept for the next
+        one."""
         for task in self._tasks.values():
             task.endBatch()
 
@@ -121,7 +125,7 @@ def metrics_row(
 
 
 def encode_directory(directory: dict[str, Any]) -> bytes:
-    """The directory of a key group as bytes: the version of the format, and a pickle of plain
+    """The directory of a key group as bytes: the version of the format, then a pickle of plain
     values."""
     return bytes((FORMAT,)) + pickle.dumps(directory, protocol=5)
 
@@ -130,7 +134,7 @@ def decode_directory(data: bytes | None) -> dict[str, Any]:
     """The directory that ``encode_directory`` encoded; an empty one if ``data`` is None."""
     if data is None:
         return {}
-    # Format 1 was a bare pickle, and began as every pickle does
+    # Format 1 was a bare pickle, which begins like every pickle
     version = data[0] if data else 0
     check_format(1 if version == pickle.PROTO[0] else version, "the directory of pages")
     try:

@@ -1,10 +1,11 @@
 """``TaskStore``: keeps opened tasks in a worker process from one batch to the next.
 
-Flink opens a function once for the life of a task. Spark starts a new task for each batch, so the
-opened functions, with the connections or models that they loaded, would be lost each time. Instead, a
-worker keeps a task after its part of a batch, and takes it for the next batch if it gets the same subtask.
+Flink opens a function once in the life of a task. Spark starts a new task for each batch, so the
+opened functions, with the connections or models that they have loaded, would be lost each time.
+Instead, a worker keeps a task after its part of a batch, and takes it again for the next batch if
+it gets the same subtask.
 
-A task is either in the store or in use, never both. A task that failed half-way is therefore not in the
+A task is either in the store or in use, never both. So a task that failed half-way is not in the
 store and cannot be used again: its user closes it.
 """
 
@@ -41,7 +42,7 @@ class TaskKey(NamedTuple):
 
 
 class TaskStore:
-    """The opened tasks of this process that are not in use, the ``most`` latest of them."""
+    """The opened tasks of this process that are not in use; keeps the ``most`` recent ones."""
 
     def __init__(self, most: int = MOST_TASKS) -> None:
         self._most = most
@@ -50,7 +51,7 @@ class TaskStore:
         self._process = os.getpid()
 
     def take(self, key: TaskKey) -> Any:
-        """Remove the task of that key from the store and return it, None if there is none.
+        """Remove the task of ``key`` from the store and return it; None if there is none.
 
         Tasks of other runs of the job are closed, as the job has been restarted.
         """
@@ -86,13 +87,13 @@ class TaskStore:
 
     def _own(self) -> None:
         if self._process != os.getpid():
-            # After a fork these tasks belong to the parent process, which closes them.
+            # After a fork these tasks belong to the parent process, which closes them
             self._process = os.getpid()
             self._tasks.clear()
 
 
 def _close(tasks: list[Closeable]) -> None:
-    # Logged, not raised: the task at work now did not cause the error.
+    # Logged, not raised, as the current task did not cause the error
     for task in tasks:
         try:
             task.close()

@@ -1,7 +1,7 @@
-"""Ticks: rows that call a key group when a processing-time timer is due but no element came.
+"""Ticks: rows for key groups that have a processing-time timer due but no elements.
 
-Spark calls a key group only if a batch has rows for it. A tick is such a row: it carries no element and
-enters through no gate, and its only effect is that the key group runs with the clock of the batch.
+Spark calls a key group only if a batch has rows for it. A tick is such a row: it carries no
+element, has no gate, and its only effect is that the key group runs with the clock of the batch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from flinkish.runtime.task.gates import FrameRow
 from flinkish.runtime.task.plan import TaskSettings, VertexPlan, key_groups
 
 TICK_GATE = -1
-"""Stands for the gate in the row of a tick."""
+"""The gate number in the row of a tick."""
 
 
 def tick(level: int, target: str, keyGroup: int, part: int, clock: int) -> FrameRow:
@@ -35,10 +35,10 @@ def clock_ticks(
     clock: int,
     due: Mapping[str, Collection[int]] | None = None,
 ) -> list[FrameRow]:
-    """Ticks for the key groups of ``vertices`` that are due, with the time ``clock`` (ms).
+    """Ticks for the due key groups of ``vertices``, with the time ``clock`` (ms).
 
-    ``due`` lists, by the uid of an operator, the key groups with a timer that is due; None stands
-    for all key groups of all vertices.
+    ``due`` lists, by the uid of an operator, the key groups with a due timer; None: all key groups
+    of all vertices.
     """
     return [
         tick(plan.level, plan.uid, group, group, clock)

@@ -1,9 +1,9 @@
-"""``VertexTask``: runs a vertex, that is the operators between two shuffles, on one part of a batch.
+"""``VertexTask``: runs a vertex, the operators between two shuffles, on one part of a batch.
 
-``SourceTask`` runs a vertex that begins with a source, for one Spark partition. ``KeyGroupTask`` runs one
-after a shuffle, for one key group after another: it loads the state of the group, reads its frames
-through the gates, and returns the frames written and the new state. User functions are opened once
-and stay open; everything else is loaded anew for each batch.
+``SourceTask`` runs a vertex that begins with a source, for one Spark partition. ``KeyGroupTask``
+runs a vertex after a shuffle, for one key group after another: it loads the state of the key group,
+reads its frames through the gates, and returns the frames written and the new state. User functions
+are opened once and stay open; everything else is loaded again for each batch.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def collection_paused() -> Iterator[None]:
     """Pauses Python's cycle collector inside the block.
 
     Elements are created by the hundred thousand and none is garbage yet, so each collection would
-    visit all of them in vain: 500,000 rows through a window took 0.46 s with it and 0.24 s without.
+    visit all of them in vain: 500,000 rows in a window took 0.46 s with the collector and 0.24 s
+    without.
     """
     if not gc.isenabled():
         yield
@@ -118,7 +119,7 @@ class VertexTask:
     ) -> None:
         self.plan = plan
         self.name = plan.sourceName or plan.nodes[0].name
-        """For errors."""
+        """The name of the task in errors."""
         self._settings = settings
         self._subtask = subtask
         self._clock = ProcessingTimeService()
@@ -133,7 +134,8 @@ class VertexTask:
         """Whether the stacks of this batch are sampled."""
         self._sampler = StackSampler()
         self.reusable = True
-        """Whether no user function changed attributes that are not kept since it was opened."""
+        """Whether no user function has changed attributes that no snapshot has since it was
+        opened."""
         self.sourceOutput = Output()
         sources = (
             {} if plan.source is None else {plan.source: (self.sourceOutput, plan.sourceEdges)}
@@ -160,15 +162,15 @@ class VertexTask:
         self._attributes += [FunctionAttributes(e.operator, e.splits) for e in plan.exits]
 
     def attributeChanges(self) -> list[AttributeChange]:
-        """The attributes that user functions changed since they were opened and that are not kept, each
-        reported once."""
+        """The attributes that user functions have changed since they were opened and that no
+        snapshot has, each reported once."""
         changes = self._chain.attributeChanges()
         changes += [change for held in self._attributes for change in held.changes()]
         self.reusable = self.reusable and not changes
         return changes
 
     def endBatch(self) -> None:
-        """Drop all that belongs to the batch; state is loaded anew with the next."""
+        """Drop everything that belongs to the batch; the next one loads its state again."""
         self._backend.endBatch()
         self._chain.restore(None)
         self._chain.trim()
@@ -252,7 +254,8 @@ class VertexTask:
         return ()
 
     def _work(self) -> tuple[tuple[EdgeReport, ...], int, tuple[LogReport, ...]]:
-        """What the vertex wrote in this slice, how long it worked (ns), and what it logged."""
+        """The records that the vertex wrote in this slice, how long it worked (ns), and what it
+        logged."""
         return tuple(writer.report for writer in self._writers), self._busy, self._log.reports()
 
     def _context(self, node: ChainedNode) -> OperatorContext:
@@ -334,7 +337,7 @@ class VertexTask:
 class SourceTask(VertexTask):
     """Runs a vertex that begins with a source; it has no state from one slice to the next.
 
-    ``held`` is the reader of the source, which may hold user functions as operators do.
+    ``held`` is the reader of the source, which, like an operator, may hold user functions.
     """
 
     def __init__(self, plan: VertexPlan, settings: TaskSettings, held: object = None) -> None:
@@ -351,7 +354,7 @@ class SourceTask(VertexTask):
         self._begin(part, None)
 
     def reading(self, runs: Iterable[T]) -> Iterator[T]:
-        """The runs that the source reads; the time that it takes to read them counts as work."""
+        """The runs that the source reads; reading them counts as work."""
         began = perf_counter_ns()
         for run in runs:
             self._busy += perf_counter_ns() - began
@@ -361,7 +364,7 @@ class SourceTask(VertexTask):
 
     @naming_internal_errors
     def process(self, records: Records) -> list[FrameRow]:
-        """Process a run of the source's records, and return the frames that are full by now."""
+        """Process a run of the source's records, and return the frames that are full."""
         began = perf_counter_ns()
         with collection_paused(), self._log.kept(), self._working():
             self.sourceOutput.emitRecords(records)
@@ -371,8 +374,8 @@ class SourceTask(VertexTask):
         return rows
 
     def malformed(self, record: MalformedRecord) -> list[FrameRow]:
-        """Emit a malformed record, without a timestamp, to the side output for such records. Raises
-        MalformedRecordError if the source has none."""
+        """Emit a malformed record, without a timestamp, to the source's side output for such
+        records. Raises MalformedRecordError if there is none."""
         if self.plan.malformedRecords is None:
             raise record.error(self.plan.sourceName)
         self._malformed += 1
@@ -383,11 +386,11 @@ class SourceTask(VertexTask):
         return [row for writer in self._writers for row in writer.rows()]
 
     def split(self, mark: SplitMark) -> None:
-        """Emit a split mark: the next records are of that split."""
+        """Emit a split mark: the next records are of the mark's split."""
         self.sourceOutput.emitSplit(mark)
 
     def watermark(self, watermark: Watermark) -> None:
-        """Emit a watermark of the source's own."""
+        """Emit a watermark that the source generated."""
         if not self._settings.batch:
             self.sourceOutput.emitWatermark(watermark.timestamp)
 
@@ -408,7 +411,7 @@ class SourceTask(VertexTask):
         return rows, reports
 
     def _source_report(self) -> OperatorReport:
-        """The source's own report: what it read, and malformed records."""
+        """The report of the source: the records that it read, and the malformed ones."""
         plan, read = self.plan, self.sourceOutput.emitted
         counts = {RECORDS_IN_ERRORS: float(self._malformed)} if self._malformed else {}
         return OperatorReport(
@@ -469,8 +472,8 @@ class KeyGroupTask(VertexTask):
     ) -> tuple[list[FrameRow], dict[str, Any] | None, list[OperatorReport]]:
         """Process the frames that a batch has for a key group.
 
-        ``snapshot`` is the one that the call for the group's previous batch returned, None at first.
-        Returns the frames written, the new snapshot, and the operators' metrics.
+        ``snapshot`` is the one that the call for the key group's previous batch returned; None at
+        first. Returns the frames written, the new snapshot, and the operators' metrics.
         """
         if self._tells_splits and snapshot is None and all(row.gate == TICK_GATE for row in rows):
             return [], None, []  # no split has come to this key group
@@ -484,7 +487,7 @@ class KeyGroupTask(VertexTask):
         self._backend.load(metered, snapshot and snapshot["backend"])
         self._begin(Slice(key_group, clock), snapshot and self._chain_of(snapshot))
         self._gates.restore(snapshot and snapshot["gates"])
-        # The key groups may be others than when a savepoint was made, and each tells its splits anew
+        # Key groups may differ from those of the savepoint, so each sends its splits again
         told = None if restored else self._head.joinedSplits()
         with collection_paused(), self._log.kept(), self._working():
             if self.plan.uid in self._settings.bootstraps:
@@ -494,10 +497,11 @@ class KeyGroupTask(VertexTask):
                 self._gates.processWhole(rows)
                 self._head.endInput()
             else:
-                # Timers that the clock has reached fire before the elements of the batch.
+                # Timers that the clock has reached fire before the elements of the batch
                 self._chain.advanceProcessingTime(clock)
                 self._gates.process(row for row in rows if row.gate >= 0)
-                # Timers that these elements registered for now or earlier must not wait a batch more.
+                # Timers that these elements registered for now or earlier must not wait for the
+                # next batch
                 self._chain.advanceProcessingTime(clock)
             written = self._finish_of_splits(told) if self._tells_splits else self._finish()
         directory = {
@@ -510,7 +514,7 @@ class KeyGroupTask(VertexTask):
         if self._tells_splits:
             reports = self._of_splits(key_group, reports)
         if self.profiled:
-            # Once more, so that what is not profiled counts nothing
+            # Decoded again, so that batches that are not profiled do not pay for counting
             frames = (decode_frame(row.frame).records for row in rows if row.gate >= 0)
             keys = largest_keys(key for records in frames for key in records.keys or ())
             head = self.plan.uid
@@ -518,7 +522,7 @@ class KeyGroupTask(VertexTask):
         return written, directory, reports
 
     def _chain_of(self, snapshot: dict[str, Any]) -> Any:
-        """What the operators kept beside keyed state."""
+        """The operators' state besides keyed state."""
         try:
             return unpickled(snapshot["chain"])
         except IncompatibleCheckpointError as error:
@@ -531,13 +535,13 @@ class KeyGroupTask(VertexTask):
             raise InvalidProgramError(f"{self.plan.uid}: {error}") from None
 
     def _of_splits(self, key_group: int, reports: list[OperatorReport]) -> list[OperatorReport]:
-        """The reports, as those of one key group of several that have splits."""
+        """``reports`` as those of one of several key groups with splits."""
         joined = self._head.joinedSplits()
         idle = joined is None or joined.idle
         reports = [report._replace(idle=idle) for report in reports]
         if not elements_hidden():
             return reports
-        # A number stands for the name, and each key group counts its own
+        # Split names are hidden behind numbers, and each key group numbers its own splits
         return [
             report._replace(
                 inputs=tuple(
@@ -551,7 +555,8 @@ class KeyGroupTask(VertexTask):
         ]
 
     def _finish_of_splits(self, told: JoinedSplits | None) -> list[FrameRow]:
-        """``_finish`` where the readers join the splits of all key groups. ``told``: what they know of these."""
+        """``_finish`` if the readers combine the splits of all key groups. ``told`` are the splits
+        of this key group as the readers know them."""
         for writer in self._writers:
             writer.beginClosing()
         self._chain.endSlice()
@@ -566,5 +571,5 @@ class KeyGroupTask(VertexTask):
 
 
 def _lowest(splits: Iterable[InputReport]) -> list[InputReport]:
-    """Those of the splits that hold the others back, as there may be any number of them."""
+    """The splits that hold the others back, at most ``SPLITS_REPORTED``."""
     return nsmallest(SPLITS_REPORTED, splits, key=lambda split: (split.idle, split.watermark))

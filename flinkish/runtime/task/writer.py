@@ -47,7 +47,7 @@ RECORDS_A_FRAME = 1 << 17
 """The number of records after which a writer cuts frames, to bound its memory."""
 
 _LEAST_FOLDED = 1 << 8
-"""Parts of fewer records between two watermarks are not folded by themselves."""
+"""Parts with fewer records between two watermarks are not folded separately."""
 
 _NOTHING = Records([], no_timestamps(0))
 
@@ -100,13 +100,14 @@ class RecordWriter(Input):
         self._marks.addStatus(self._count, status)
 
     def beginClosing(self) -> None:
-        """What follows in the slice is for the end of the batch, if the gate joins splits."""
+        """Mark everything that follows in the slice as for the end of the batch, if the gate joins
+        splits."""
         if self._gate.joinsSplits:
             self._write()
             self._sequence = CLOSING
 
     def tellSplits(self, joined: JoinedSplits) -> None:
-        """Tell where the splits of the key group are, if the gate joins them with those of others."""
+        """Send the watermark and idleness of the key group's splits if the gate joins splits."""
         if self._gate.joinsSplits:
             self._marks.addWatermark(self._count, joined.watermark)
             status = WatermarkStatus.IDLE if joined.idle else WatermarkStatus.ACTIVE
@@ -118,7 +119,7 @@ class RecordWriter(Input):
         return rows
 
     def finish(self) -> list[FrameRow]:
-        """End the slice: cut the rest and return the frames not returned yet."""
+        """End the slice: cut the remaining records and return the frames not returned yet."""
         self._write()
         return self.rows()
 
@@ -126,7 +127,7 @@ class RecordWriter(Input):
         """Called between batches: drop caches."""
 
     def _write(self) -> None:
-        """Write all that came so far."""
+        """Write everything that came so far."""
         self._cut()
 
     def _cut(self) -> None:
@@ -166,8 +167,8 @@ class KeyedRecordWriter(RecordWriter):
     """Sends each record to the key group of its key, and every watermark and status to all
     ``keyGroups``.
 
-    ``fold`` folds the elements first, for a window operator that would fold them with the same result.
-    ``columns`` is the key selector over columns, None where functions are not traced.
+    ``fold`` folds the elements before the shuffle, for a window operator that would fold them with
+    the same result. ``columns`` is the key selector over columns; None if functions are not traced.
     """
 
     def __init__(
@@ -183,7 +184,7 @@ class KeyedRecordWriter(RecordWriter):
         self._keyGroups = keyGroups
         self._fold = fold
         self._folded: list[Records] = []
-        """Runs that were folded one by one, and are written as one when the slice ends."""
+        """Folded runs, which are combined and written at the end of the slice."""
         self._marks_among: list[Marks] = []
         self._keys = KeyColumn(keySelector, f"keyBy after {operator}", columns)
 
@@ -217,7 +218,7 @@ class KeyedRecordWriter(RecordWriter):
             self._write_folded()
 
     def _partition_between(self, places: NDArray[np.int64], records: Records, marks: Marks) -> None:
-        """Distribute a run in parts that end where there are marks, as each part can be folded."""
+        """Distribute a run in parts that end at marks, as each part can be folded."""
         start = 0
         for place in places.tolist():
             here = marks.positions == place
@@ -234,7 +235,7 @@ class KeyedRecordWriter(RecordWriter):
             self._partition(records.slice(start, len(records)), NO_MARKS)
 
     def _follow(self, marks: Marks, records: Records) -> bool:
-        """Whether no mark counts before one of the records."""
+        """Whether all marks that count come after all records."""
         return self._gate.folded or not len(marks) or int(marks.positions[0]) >= len(records)
 
     def _write_folded(self) -> None:
@@ -249,7 +250,8 @@ class KeyedRecordWriter(RecordWriter):
         *before, last = runs
         for run in before:
             self._distribute(run, NO_MARKS)
-        # None of them counts before what was folded: a watermark that is folded does at the end of the batch
+        # All marks come after the folded elements: a folded watermark counts at the end of the
+        # batch
         self._distribute(last, Marks.joined(marks, len(last)))
 
     def _distribute(self, records: Records, marks: Marks) -> None:
@@ -259,11 +261,12 @@ class KeyedRecordWriter(RecordWriter):
             self._spread(records, marks)
 
     def _encoded(self, records: Records) -> Records:
-        """``records`` with the column of their keys encoded, if that takes less space."""
+        """``records`` with the key column dictionary-encoded, if that takes less space."""
         keys, values = records.keys, records.values
         if isinstance(keys, ColumnKeys) and isinstance(values, RowColumns):
             distinct = len(values.encoded(keys.column).dictionary)
-            # Each key group's frame carries all distinct keys, so encoding pays only if they are few
+            # The frame of each key group has all distinct keys, so encoding pays only if they are
+            # few
             if distinct * len(self._keyGroups) * 2 <= len(values):
                 values = values.withEncoded(keys.column)
                 return Records(values, records.timestamps, keys.over(values), records.hashes)
@@ -280,7 +283,7 @@ class KeyedRecordWriter(RecordWriter):
         )
         assert hashes is not None
         groups = (hashes.astype(np.uint64) * np.uint64(count)) >> np.uint64(32)
-        groups = groups.astype(np.uint16)  # which numpy sorts in a tenth of the time
+        groups = groups.astype(np.uint16)  # NumPy sorts these in a tenth of the time
         order = np.argsort(groups, kind="stable")
         bounds = np.searchsorted(groups[order], np.arange(count + 1)).tolist()
         values = taken(records.values, order)
@@ -298,7 +301,7 @@ class KeyedRecordWriter(RecordWriter):
         only_marks: bytes | None = None
         for group, (start, end) in zip(self._keyGroups, pairwise(bounds)):
             if start < end:
-                # A mark follows those of this group's records that preceded it in the whole run
+                # A mark follows the records of this group that preceded it in the whole run
                 positions = np.searchsorted(order[start:end], marks.positions)
                 self._add(group, Frame(ordered.slice(start, end), marks.at(positions)))
             elif len(marks):
@@ -322,7 +325,7 @@ class BroadcastRecordWriter(RecordWriter):
 
 
 class SingleRecordWriter(RecordWriter):
-    """Sends everything to one key group, that of an operator which runs in a single one."""
+    """Sends everything to the key group of an operator that runs in a single one."""
 
     def __init__(self, gate: Gate, operator: str, keyGroup: int) -> None:
         super().__init__(gate, operator)
@@ -337,10 +340,11 @@ class SingleRecordWriter(RecordWriter):
 
 
 class SplitRecordWriter(KeyedRecordWriter):
-    """Sends each record to the key group of its split, which ``splitOf`` tells, and every watermark and status
-    to all ``keyGroups``.
+    """Sends each record to the key group of its split, which ``splitOf`` returns, and every
+    watermark and status to all ``keyGroups``.
 
-    With ``ticks`` each key group gets a tick at the end of a slice, as its splits may change without an element.
+    With ``ticks`` each key group gets a tick at the end of a slice, as the state of its splits may
+    change without an element.
     """
 
     def __init__(
@@ -370,7 +374,7 @@ class SplitRecordWriter(KeyedRecordWriter):
 
 
 class MarkedSplitWriter(RecordWriter):
-    """``SplitRecordWriter`` for a source whose marks tell the splits."""
+    """A ``SplitRecordWriter`` for a source that marks its splits."""
 
     def __init__(self, gate: Gate, operator: str, keyGroups: Sequence[int], ticks: bool) -> None:
         super().__init__(gate, operator)
@@ -415,8 +419,8 @@ def _ticks(gate: Gate, keyGroups: Sequence[int], part: Slice) -> list[FrameRow]:
 
 
 class SinkRecordWriter(RecordWriter):
-    """Sends records to a sink, without watermarks and statuses; converted by ``columns`` if the sink
-    writes columns, and with their ``buckets`` if it writes into these."""
+    """Sends records to a sink, without watermarks and statuses. ``columns`` converts the records if
+    the sink writes columns; ``buckets`` adds their buckets if it writes into buckets."""
 
     def __init__(
         self,
@@ -443,7 +447,7 @@ class SinkRecordWriter(RecordWriter):
 
 
 class PartFileWriter(SinkRecordWriter):
-    """Writes records to a file of the sink, and sends it the name of that."""
+    """Writes records to a file of the sink, and sends the file's name to the sink."""
 
     def __init__(
         self, gate: Gate, operator: str, columns: ElementColumns | None, files: PartFiles
@@ -458,13 +462,14 @@ class PartFileWriter(SinkRecordWriter):
     def _send(self, values: Sequence[Any], timestamps: Timestamps) -> None:
         if self._part is None:
             self._part = self._files.begun()
-            # Once for all key groups: a task that runs again may not leave a mixture of its files
+            # One file for all key groups: a task that runs again must not leave a mixture of files
             self._add_encoded(0, self._part.name.encode())
         self._files.append(self._part, values)
 
 
 def _encode_texts(values: Sequence[Any]) -> None:
-    """Find codes here, in as many tasks as read a source: they need not be found in the fewer behind it."""
+    """Encode texts here, in all tasks that read a source, rather than in the fewer tasks after
+    them."""
     if isinstance(values, RowColumns):
         values.encodeTexts()
 

@@ -1,4 +1,4 @@
-"""Watermarks as they are combined and generated, and the clock.
+"""Generating and combining watermarks, and the clock.
 
-It may import ``api``; for ``onEvent`` over a run of columns it also imports ``EventFold`` of ``runtime/columns``.
+It may import ``api`` only.
 """

@@ -1,8 +1,8 @@
 """``ProcessingTimeService``: the processing-time clock of a task, which moves only when it is set.
 
-On Spark it shows the timestamp of the batch, so that a batch which is run again sees the same time; the
-harness sets it by hand. Functions and generators may keep the clock in their state, so ``dumps`` pickles
-it as a reference and ``loads`` puts the running clock in its place.
+On Spark the clock shows the timestamp of the batch, so that a batch that is run again sees the same
+time; in the harness a test sets it. Functions and generators may keep the clock in their state, so
+``dumps`` pickles it as a reference, and ``loads`` replaces the reference with the running clock.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class ProcessingTimeService(RelativeClock):
         self._now = now
 
     def getCurrentProcessingTime(self) -> int:
-        """The time now, in ms since the epoch."""
+        """The current time, in ms since the epoch."""
         return self._now
 
     def relativeTimeMillis(self) -> int:
         return self._now
 
     def begin(self, now: int) -> None:
-        """Set the time of another batch. It may be earlier, as a failed batch is run again."""
+        """Set the time of a batch, which may be earlier if a failed batch is run again."""
         self._now = now
 
     def advanceTo(self, now: int) -> None:
@@ -43,14 +43,14 @@ _CLOCK = "clock"
 
 
 def dumps(value: Any) -> bytes:
-    """``value`` as bytes, with references in place of clocks."""
+    """``value`` pickled, with references in place of clocks."""
     buffer = io.BytesIO()
     _Pickler(buffer).dump(value)
     return buffer.getvalue()
 
 
 def loads(data: bytes, clock: ProcessingTimeService) -> Any:
-    """The value that ``dumps`` turned to bytes, with ``clock`` in place of references."""
+    """The value that ``dumps`` pickled, with ``clock`` in place of references."""
     return _Unpickler(io.BytesIO(data), clock).load()
 
 

@@ -1,4 +1,4 @@
-"""Warns of timestamps that are seconds, where milliseconds are meant."""
+"""Warns of timestamps that seem to be in seconds rather than in milliseconds."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from flinkish.api.functions.adapt import named
 _LOG = logging.getLogger("flinkish")
 
 EARLIEST, LATEST = 500_000_000, 2_678_400_000
-"""As seconds from 1985 to 2054, as milliseconds in January 1970."""
+"""In seconds this range is 1985 to 2054, in milliseconds it is in January 1970."""
 
 _told: set[tuple[str, str]] = set()
 
 
 def warn_of_seconds(operator: str, assigner: object, timestamp: int) -> None:
-    """Log once, if ``timestamp`` is in January 1970, what it is in milliseconds and in seconds."""
+    """Log once, if ``timestamp`` is in January 1970, its date in milliseconds and in seconds."""
     if not EARLIEST <= timestamp < LATEST:
         return
     by = "that the elements came with" if assigner is None else f"of {named(assigner)}"

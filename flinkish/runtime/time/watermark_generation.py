@@ -1,7 +1,7 @@
-"""Running watermark generators, and combining the watermarks of several inputs or splits into one.
+"""Runs watermark generators, and combines the watermarks of several inputs or splits into one.
 
-The user-facing half, what a watermark is and how a strategy is written, is in
-``flinkish.api.eventtime.watermarks``.
+The user-facing half is in ``flinkish.api.eventtime.watermarks``: what a watermark is and how a
+strategy is written.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from flinkish.runtime.time.clock import ProcessingTimeService
 
 
 def combined(inputs: Iterable[tuple[int, bool]]) -> tuple[int, bool]:
-    """The watermark of several inputs, given the watermark of each and whether it is idle: the lowest of those that
-    are not, or the highest if all are; and whether all are. There must be one."""
+    """Combine the watermark and idleness of several inputs, at least one: the lowest watermark of
+    those that are not idle, or the highest if all are; and whether all are."""
     known = list(inputs)
     active = [watermark for watermark, idle in known if not idle]
     return (min(active), False) if active else (max(watermark for watermark, _ in known), True)
@@ -35,7 +35,7 @@ class IndexedCombinedWatermarkStatus:
     """Combines the watermarks of several inputs: the lowest of those that are not idle (Flink:
     ``IndexedCombinedWatermarkStatus``).
 
-    If all are idle it is the highest. The combined watermark never goes back.
+    If all are idle, the highest counts. The combined watermark never goes back.
     """
 
     def __init__(self, inputs: int) -> None:
@@ -73,8 +73,8 @@ class IndexedCombinedWatermarkStatus:
         return self._watermarks[index]
 
     def current(self) -> tuple[int, bool]:
-        """The watermarks noted so far together, which may be lower than they were, and whether all inputs are
-        idle; there must be one."""
+        """Combine the watermarks noted so far, which may fall, and whether all inputs are idle;
+        there must be an input."""
         return combined(zip(self._watermarks, self._idle))
 
     def updateCombinedWatermark(self) -> bool:
@@ -98,11 +98,11 @@ class IndexedCombinedWatermarkStatus:
         return self.updateCombinedWatermark()
 
     def snapshot(self) -> tuple[list[int], list[bool], int, bool]:
-        """The state to pass to ``restore``."""
+        """The snapshot for ``restore``."""
         return list(self._watermarks), list(self._idle), self.combinedWatermark, self.idle
 
     def restore(self, snapshot: tuple[list[int], list[bool], int, bool] | None) -> None:
-        """Continue from a snapshot, or start anew if it is None."""
+        """Continue from a snapshot; None: start anew."""
         if snapshot is None:
             inputs = len(self._watermarks)
             snapshot = [MIN_TIMESTAMP] * inputs, [False] * inputs, MIN_TIMESTAMP, False
@@ -113,8 +113,8 @@ class IndexedCombinedWatermarkStatus:
 class IdlenessTimer:
     """Decides whether an input is idle (Flink: ``WatermarksWithIdleness.IdlenessTimer``).
 
-    It only counts elements, which is cheap, and compares the count at each periodic check. The time
-    without elements begins at the first check that finds no new ones.
+    It only counts elements, which is cheap, and compares the count at each periodic check. The idle
+    time begins at the first check that finds no new elements.
     """
 
     def __init__(self, timeout: int) -> None:
@@ -124,7 +124,7 @@ class IdlenessTimer:
         self._since: int | None = None
 
     def activity(self) -> None:
-        """An element has come."""
+        """Called when an element has come."""
         self._counter += 1
 
     def isIdle(self, now: int) -> bool:
@@ -139,11 +139,12 @@ class IdlenessTimer:
         return now - self._since > self._timeout
 
     def due(self) -> int | None:
-        """The earliest time (ms) at which a check can find the input idle; None while it is active."""
+        """The earliest time (ms) at which a check can find the input idle; None while it is
+        active."""
         return None if self._since is None else self._since + self._timeout + 1
 
     def snapshot(self) -> tuple[int, int, int | None]:
-        """The state to pass to ``restore``."""
+        """The snapshot for ``restore``."""
         return self._counter, self._last_counter, self._since
 
     def restore(self, snapshot: tuple[int, int, int | None]) -> None:
@@ -159,7 +160,8 @@ _EMIT_ONLY_PERIODICALLY = (
 
 
 def emits_only_periodically(generator: WatermarkGenerator[Any]) -> bool:
-    """Whether it is a generator of ours that only notes the highest timestamp in ``onEvent``."""
+    """Whether ``generator`` is a built-in one that only notes the highest timestamp in
+    ``onEvent``."""
     return type(generator) in _EMIT_ONLY_PERIODICALLY
 
 
@@ -167,7 +169,7 @@ class WatermarkGeneration:
     """The running generator of one stream, or of one split of a source, with its idleness (Flink:
     ``WatermarksWithIdleness``).
 
-    It continues from ``snapshot``, or starts anew if that is None.
+    Continues from ``snapshot``; None: starts anew.
     """
 
     __slots__ = ("emitsOnlyPeriodically", "generator", "idleness")
@@ -188,11 +190,13 @@ class WatermarkGeneration:
             if self.idleness is not None and idleness is not None:
                 self.idleness.restore(idleness)
         self.emitsOnlyPeriodically = emits_only_periodically(self.generator)
-        """Whether ``onEvent`` only notes the highest timestamp, so that one call per run is enough."""
+        """Whether ``onEvent`` only notes the highest timestamp, so that one call for each run is
+        enough."""
 
     def settings(self) -> str:
-        """Tells two generators apart that are as they were made: their class, and the plain attributes of flinkish's
-        own. Those of a user's may be the time or the like, and say nothing."""
+        """Identifies a new generator: its class, and the plain attributes of a built-in one.
+        Attributes of a user's generator do not count, as they may be the current time or the
+        like."""
         kind = type(self.generator)
         if not kind.__module__.startswith("flinkish."):
             return kind.__qualname__
@@ -201,7 +205,7 @@ class WatermarkGeneration:
         return f"{kind.__qualname__} {sorted(plain.items())}"
 
     def snapshot(self) -> Any:
-        """The generator and its idleness, to pass to ``__init__``."""
+        """The snapshot for ``__init__``: the generator and its idleness."""
         idleness = None if self.idleness is None else self.idleness.snapshot()
         return clock_references.dumps(self.generator), idleness
 
@@ -219,7 +223,7 @@ class WatermarkGeneration:
             self.generator.onPeriodicEmit(output)
 
     def nextPeriodicEmit(self) -> int | None:
-        """When to call ``onPeriodicEmit`` even without elements, in ms, or None."""
+        """When to call ``onPeriodicEmit`` even without elements, in ms; None: never."""
         return self.generator.nextPeriodicEmit()
 
 
@@ -227,9 +231,10 @@ class WatermarkOutputMultiplexer:
     """Combines the watermarks of the splits of a source into one (Flink:
     ``WatermarkOutputMultiplexer``).
 
-    Splits are read one after another, so without this the watermark would follow the fastest split
-    and make the elements of the others late. Watermarks emitted to an ``ImmediateOutput`` count at
-    once, those emitted to a ``DeferredOutput`` at the next ``onPeriodicEmit``.
+    Splits are read one after another, so without this class the watermark would follow the fastest
+    split, and the elements of the others would be late. Watermarks emitted to an
+    ``ImmediateOutput`` count at once, those emitted to a ``DeferredOutput`` at the next
+    ``onPeriodicEmit``.
     """
 
     def __init__(self, underlying: WatermarkOutput) -> None:
@@ -248,26 +253,26 @@ class WatermarkOutputMultiplexer:
             self._underlying.markIdle()
 
     def snapshot(self) -> Any:
-        """The state to pass to ``restore``."""
+        """The snapshot for ``restore``."""
         return self.status.snapshot()
 
     def restore(self, snapshot: Any) -> None:
-        """Continue from a snapshot, or without outputs if it is None."""
+        """Continue from a snapshot; None: without outputs."""
         self.status = IndexedCombinedWatermarkStatus(0)
         if snapshot is not None:
             self.status.restore(snapshot)
 
 
 class JoinedSplits(NamedTuple):
-    """Where the splits of a source are that are in one key group."""
+    """The combined watermark and idleness of a source's splits in one key group."""
 
     watermark: int
-    """The lowest of those that are not idle, in ms; the highest if all are. It falls where a split begins or
-    wakes up behind the others."""
+    """The lowest watermark of the splits that are not idle, in ms; the highest if all are. It falls
+    when a split begins or becomes active behind the others."""
     idle: bool
-    """Whether all are idle."""
+    """Whether all splits are idle."""
     emitted: tuple[int, bool]
-    """The watermark and the idleness that the operator has emitted, which makes that only rise."""
+    """The watermark and idleness that the operator has emitted; this watermark only rises."""
 
 
 class DeferredOutput(WatermarkOutput):

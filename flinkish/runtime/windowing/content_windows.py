@@ -23,7 +23,7 @@ _timestamp = itemgetter(0)
 
 class ContentWindowOperator(TimerOperator, OneInputOperator):
     """Keeps the elements of each key in timestamp order until the watermark has passed them, then
-    asks a ``ContentWindows`` assigner which windows they make.
+    asks a ``ContentWindows`` assigner which windows they form.
 
     An element registers a timer for each time at which it may change the windows of its key
     (``ContentWindows.changes``). When such a timer is due, all elements up to that time are known,
@@ -106,10 +106,11 @@ class ContentWindowOperator(TimerOperator, OneInputOperator):
         """Never called: this operator registers no processing-time timers."""
 
     def _fire_window(self, window: Any, values: list[Any]) -> None:
-        # Copies, as a reduce function may change its arguments, and later windows have some of them too
+        # Copies, as a reduce function may change its arguments, and later windows may share
+        # elements
         results = self._fold(list(handed_out(values)))
         if self._description.aggregation is not None and results[0] is None:
-            return  # no result, as in Flink
+            return  # as in Flink, None is no result
         self._window_states.namespace = window
         self._function.process(self.backend.currentKey, window, results)
         self._function.clear(window)

@@ -18,9 +18,9 @@ class MergingWindowSet:
     ``MergingWindowSet``).
 
     Contents are stored under a window. When a session grows, its window changes with every element;
-    moving the contents each time would cost as much as the session is long. So they stay under
-    the window that the session began with, its state window, and this set maps each open window
-    to its state window. The mapping itself is keyed state: ``persist`` writes it back.
+    moving the contents each time would take time in proportion to the session's length. So they
+    stay under the window that the session began with, its state window, and this set maps each open
+    window to its state window. The mapping itself is keyed state: ``persist`` writes it back.
 
     With a gap of 10 ms, elements at 0, 25, 7 and 16 make these sessions:
 
@@ -34,8 +34,8 @@ class MergingWindowSet:
     ==============  ==================  ============  =========================================
 
     ``addWindow`` returns the open window that holds the new one: elements are added, and triggers
-    asked, for that window only. The callback runs before it returns, so that the operator can
-    merge trigger state, timers and contents.
+    called, for that window only. ``addWindow`` calls the merge function before it returns, so that
+    the operator can merge trigger state, timers and contents.
     """
 
     __slots__ = ("_assigner", "_backend", "_changed", "_mapping", "_sessions", "_table", "isNew")
@@ -53,7 +53,7 @@ class MergingWindowSet:
         self._changed = False
         self.isNew = False
         """Whether the last ``addWindow`` returned a window that was not open before."""
-        # Open sessions never touch one another, so a new one mostly extends just one of them
+        # Open sessions never touch one another, so a new one usually extends just one of them
         self._sessions = type(assigner).mergeWindows is SessionWindows.mergeWindows
 
     def persist(self) -> None:
@@ -67,18 +67,19 @@ class MergingWindowSet:
             self._table.remove(self._backend.currentKey, None)
 
     def getStateWindow(self, window: Any) -> Any:
-        """The window under which the contents of ``window`` are stored, None if it is not open."""
+        """The window under which the contents of ``window`` are stored; None if it is not open."""
         return self._mapping.get(window)
 
     def windowOf(self, state_window: Any) -> Any:
-        """The open window whose state window is ``state_window``, None if there is none."""
+        """The open window whose state window is ``state_window``; None if there is none."""
         for window, state_window_of_it in self._mapping.items():
             if state_window_of_it == state_window:
                 return window
         return None
 
     def retireWindow(self, window: Any) -> None:
-        """Remove ``window``, which has ended or is late; raises IllegalStateError if it is not open."""
+        """Remove ``window``, which has ended or is late; raises IllegalStateError if it is not
+        open."""
         if self._mapping.pop(window, None) is None:
             raise IllegalStateError(
                 f"the window {window} is not among the open windows of its key."

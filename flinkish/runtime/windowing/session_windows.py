@@ -1,7 +1,7 @@
 """``SessionWindowOperator``: event-time sessions under the default trigger.
 
-To understand sessions, read ``MergingWindowSet`` first: it says which windows of a key are open, and
-under which of them their contents are stored.
+To understand sessions, read ``MergingWindowSet`` first: it says which windows of a key are open,
+and under which of them their contents are stored.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from flinkish.runtime.windowing.window_operator import WindowOperator
 
 
 class SessionWindowOperator(WindowOperator):
-    """A ``WindowOperator`` for sessions under ``EventTimeTrigger``: the same results, but a session
-    that grows leaves its timer where it is.
+    """A ``WindowOperator`` for sessions under ``EventTimeTrigger``, with the same results. It does
+    not move the timer of a session that grows.
 
     ``WindowOperator`` deletes a timer and registers another with each element that extends a
-    session. Here a timer belongs to the *state window*, which stays the same. When it is due and
-    the session has grown meanwhile, it is registered again for the end that the session has by
-    then. With a gap of 10 ms and elements at 0, 6 and 12, a timer at 9 finds the session [0, 22)
-    and is moved to 21, where the session fires.
+    session. Here a timer belongs to the *state window*, which stays the same. If the session has
+    grown by the time the timer is due, the timer is registered again for the session's end at that
+    time. With a gap of 10 ms and elements at 0, 6 and 12, a timer at 9 finds the session [0, 22)
+    and is moved to 21, when the session fires.
 
     So a session always has a timer at or before the time when it fires or expires.
     ``numEventTimeTimers`` reports the number of timers that ``WindowOperator`` would have.
@@ -48,14 +48,14 @@ class SessionWindowOperator(WindowOperator):
         if snapshot.get("lateness", self._lateness) != self._lateness:
             return self._timers_of_sessions()
         count: int | None = snapshot["timers"]
-        # None after a change of the key groups: a session has one timer at least
+        # None after key groups were redistributed: a session has at least one timer
         return self.timers.numEventTimeTimers() if count is None else count
 
     def snapshot(self) -> dict[str, Any]:
         return {**super().snapshot(), "timers": self._timer_count, "lateness": self._lateness}
 
     def _timers_of_sessions(self) -> int:
-        """The timers that ``WindowOperator`` would have for the sessions."""
+        """How many timers ``WindowOperator`` would have for the sessions."""
         timers, now = self._lifetime.timers, self.currentWatermark
         kept = () if self._merging_sets is None else self._merging_sets.entries()
         return sum(timers(window, now) for *_, sessions in kept for window, _ in sessions)
@@ -104,7 +104,8 @@ class SessionWindowOperator(WindowOperator):
             self._contents.merge(state_window, merged_state_windows)
 
     def keepOpen(self, key: Any, sessions: Sequence[tuple[TimeWindow, Any]]) -> None:
-        """Keep open sessions of ``key`` with their contents; the key has no others, and they count as timers already."""
+        """Store open sessions of ``key`` with their contents. The key has no other sessions, and
+        their timers have been counted already."""
         assert self._merging_sets is not None
         self.backend.currentKey = key
         for window, contents in sessions:
@@ -125,7 +126,7 @@ class SessionWindowOperator(WindowOperator):
         sessions = self._merging_windows()
         session = sessions.windowOf(state_window)
         if session is None:
-            return  # merged into another session, which has a timer of its own
+            return  # merged into another session, which has its own timer
         expiry = self._lifetime.expiry(session)
         if time == session.maxTimestamp():
             self._timer_count -= 1

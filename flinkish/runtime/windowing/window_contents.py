@@ -1,7 +1,7 @@
-"""The contents of panes: elements, or one value that they are aggregated to as they come.
+"""The contents of panes: elements, or one value that is aggregated incrementally.
 
-``reduce`` and ``aggregate`` without an evictor keep one value a pane, whatever the number of elements;
-anything else keeps the elements themselves.
+``reduce`` and ``aggregate`` without an evictor keep one value for each pane, however many elements
+it has; anything else keeps the elements themselves.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from flinkish.runtime.state.backend import KeyedStateBackend, StateTable
 
 def element_fold(aggregation: Any) -> Callable[[list[Any]], Sequence[Any]]:
     """A function from the elements of a pane to the values for the window function: the elements
-    themselves, or the one value that ``aggregation`` makes of them.
+    themselves, or the one value that ``aggregation`` computes from them.
 
-    With no elements ``reduce`` makes None, ``aggregate`` the result of a new accumulator.
+    Without elements ``reduce`` gives None, ``aggregate`` the result of a new accumulator.
     """
     if aggregation is None:
         return lambda values: values
@@ -120,7 +120,8 @@ def window_contents(
 
 
 class WindowContents(ABC):
-    """The contents of the panes of the current key; as in Flink, None means that a pane is empty."""
+    """The contents of the panes of the current key; as in Flink, None means that a pane is
+    empty."""
 
     def __init__(self, backend: KeyedStateBackend) -> None:
         self._backend = backend
@@ -139,7 +140,7 @@ class WindowContents(ABC):
         """Merge the contents of two panes."""
 
     def elements(self, window: Any) -> Sequence[Any] | None:
-        """The values of ``window`` for the window function, None if the pane is empty."""
+        """The values of ``window`` for the window function; None if the pane is empty."""
         return self.elementsOf(self._table.get(self._backend.currentKey, window))
 
     def put(self, window: Any, kept: Any) -> None:
@@ -156,7 +157,7 @@ class WindowContents(ABC):
 
 
 class ReducedContents(WindowContents):
-    """One reduced value a pane."""
+    """One reduced value for each pane."""
 
     def __init__(self, backend: KeyedStateBackend, function: Any) -> None:
         super().__init__(backend)
@@ -178,7 +179,7 @@ class ReducedContents(WindowContents):
 
 
 class AggregatedContents(WindowContents):
-    """One accumulator a pane."""
+    """One accumulator for each pane."""
 
     def __init__(
         self, backend: KeyedStateBackend, function: AggregateFunction[Any, Any, Any]

@@ -1,7 +1,7 @@
 """The context objects of triggers, evictors, assigners and window functions.
 
-Each is a view of the operator. One object serves all keys and windows, as one per element would cost
-too much: the operator sets the current key and window before a call.
+Each is a view of the operator. One object serves all keys and windows, as an object for each
+element would cost too much: the operator sets the current key and window before a call.
 """
 
 from __future__ import annotations

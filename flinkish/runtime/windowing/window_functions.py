@@ -18,10 +18,10 @@ from flinkish.runtime.windowing.window_contexts import MergingWindowStateStore, 
 
 
 class WindowFunctionRunner:
-    """The window function of an operator, of whatever form (Flink: ``InternalWindowFunction``).
+    """Runs the window function of an operator, of any form (Flink: ``InternalWindowFunction``).
 
-    ``window_states`` holds per-window state; the operator sets its namespace to the window before
-    a call. Results carry ``window.maxTimestamp()``.
+    ``window_states`` holds per-window state; the operator sets its namespace to the window before a
+    call. Results have the timestamp ``window.maxTimestamp()``.
     """
 
     def __init__(
@@ -48,8 +48,8 @@ class WindowFunctionRunner:
         return self._clears
 
     def process(self, key: Any, window: Any, elements: Sequence[Any], own: bool = False) -> None:
-        """Call the function with the ``elements`` of a window that fires, and emit its results. It gets copies unless
-        the elements are its ``own``, which no one reads afterwards."""
+        """Call the function with the ``elements`` of a window that fires, and emit its results. The
+        function gets copies, unless nobody else reads the elements afterwards (``own``)."""
         if self._call is None:
             timestamp, collect = window.maxTimestamp(), self._output.collect
             for element in elements:
@@ -76,7 +76,7 @@ class WindowFunctionRunner:
 
 
 def overrides_clear(function: object) -> bool:
-    """Whether a window function has a ``clear`` of its own."""
+    """Whether a window function overrides ``clear``."""
     return (
         isinstance(function, ProcessWindowFunction)
         and type(function).clear is not ProcessWindowFunction.clear

@@ -9,8 +9,9 @@ from flinkish.api.windowing.windows import Window
 class WindowLifetime:
     """When event-time windows under ``EventTimeTrigger`` fire and are removed.
 
-    A window fires at its last timestamp, and expires ``allowedLateness`` ms later. Operators without a timer for each
-    pane use it to compute the timers that ``WindowOperator`` would have.
+    A window fires at its last timestamp, and expires ``allowedLateness`` ms later. Operators
+    without a timer for each pane compute the number of timers that ``WindowOperator`` would have
+    from this class.
     """
 
     __slots__ = ("_lateness",)
@@ -39,7 +40,7 @@ class WindowLifetime:
         return expiry if expiry is not None and expiry > now else None
 
     def timers(self, window: Window, watermark: int) -> int:
-        """How many timers ``WindowOperator`` would have for a pane of ``window``: one to fire and one
-        to clean up, or a single one where both are due at the same time."""
+        """How many timers ``WindowOperator`` would have for a pane of ``window``: one to fire and
+        one to clean up, or a single one where both are due at the same time."""
         end, expiry = window.maxTimestamp(), self.expiry(window)
         return (end > watermark) + (expiry is not None and expiry != end)

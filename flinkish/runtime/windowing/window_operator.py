@@ -1,7 +1,8 @@
 """``WindowOperator``: windows of any assigner under any trigger, element by element.
 
-The general form, and the definition of what a window does: the quicker operators of ``runtime/columns``
-(``AlignedWindowOperator``, ``SessionWindowOperator``) give the same results for the common cases.
+This is the general operator, which defines how windows behave. For the common cases there are
+faster operators with the same results: ``SessionWindowOperator``, and ``AlignedWindowOperator`` in
+``runtime/columns``.
 """
 
 from __future__ import annotations
@@ -56,22 +57,23 @@ class WindowOperator(TimerOperator, OneInputOperator):
 
     1. A window is late once the watermark has reached its cleanup time, which is its last
        timestamp plus the allowed lateness. Late windows are skipped.
-    2. The element is added to the pane, then ``Trigger.onElement`` is asked. FIRE hands the
-       contents to the window function, PURGE drops them.
+    2. The element is added to the pane, then ``Trigger.onElement`` is called. FIRE calls the window
+       function with the contents, PURGE drops them.
     3. A timer is registered for the cleanup time.
 
     Timers call ``Trigger.onEventTime`` or ``onProcessingTime`` in the same way. The cleanup timer
     then removes the pane with everything that belongs to it: contents, trigger state, and the
-    per-window state of the function. An element that all its windows skipped, and that is late
-    itself, goes to the late side output, or is counted in ``numLateRecordsDropped``.
+    per-window state of the function. An element that is late itself, and whose windows were all
+    skipped, goes to the late side output, or is counted in ``numLateRecordsDropped``.
 
     For the window [0, 1000) with an allowed lateness of 500 ms, the default trigger fires when the
     watermark reaches 999. An element at 700 that comes while the watermark is at 1200 is added, and
     the whole pane fires again. At watermark 1499 the pane is removed; from then on elements of
     that window are late.
 
-    Results carry ``window.maxTimestamp()``, here 999. In processing time the clock takes the place
-    of the watermark, there is no lateness, and the cleanup time is the window's last timestamp.
+    Results have the timestamp ``window.maxTimestamp()``, here 999. In processing time the clock
+    takes the place of the watermark, there is no lateness, and the cleanup time is the window's
+    last timestamp.
 
     Windows that merge keep their contents under a *state window* (``MergingWindowSet``), but
     trigger state and timers under the window itself.
@@ -80,7 +82,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
         super().__init__(context)
         self._description = description
-        # a copy, as its stagger offset is this operator's own
+        # A copy, as each operator has its own stagger offset
         self._assigner = copy.copy(description.assigner)
         self._trigger = description.trigger
         self._lateness = description.allowedLateness
@@ -219,7 +221,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
             merging_windows = self._merging_windows()
             state_window = merging_windows.getStateWindow(window)
             if state_window is None:
-                # the window has gone: its trigger did not delete this timer
+                # The window has been removed, but its trigger did not delete this timer
                 return
         self._set_window(window)
         result = ask(timer.timestamp, window, self._trigger_context)
@@ -286,7 +288,8 @@ class WindowOperator(TimerOperator, OneInputOperator):
         return min(end + self._lateness, MAX_TIMESTAMP) if self._event_time else end
 
     def _was_cleanup(self, window: Any, time: int) -> bool:
-        """Whether the clean-up time of ``window`` was ``time`` when the allowed lateness was another."""
+        """Whether ``time`` is the cleanup time of ``window`` under a current or former allowed
+        lateness."""
         return time - window.maxTimestamp() in self._latenesses
 
     def _register_cleanup_timer(self, window: Any) -> None:
@@ -311,11 +314,11 @@ class WindowOperator(TimerOperator, OneInputOperator):
 class EvictingWindowOperator(WindowOperator):
     """A ``WindowOperator`` with an evictor (Flink: ``EvictingWindowOperator``).
 
-    An evictor may remove any element before or after the window function sees them, so elements
-    are kept with their timestamps and aggregated only when the pane fires. Evicted elements leave
-    the state for good. A pane whose elements are all evicted still fires, as in Flink: ``reduce``
-    then yields None, ``aggregate`` the result of a new accumulator. As in Flink the elements are written back
-    after each firing, with what the functions changed in them.
+    An evictor may remove any element before or after the window function sees them, so elements are
+    kept with their timestamps and aggregated only when the pane fires. Evicted elements leave the
+    state for good. A pane whose elements are all evicted still fires, as in Flink: ``reduce`` then
+    yields None, ``aggregate`` the result of a new accumulator. As in Flink, the elements are
+    written back after each firing, including changes that functions made to them.
     """
 
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:

@@ -175,7 +175,7 @@ def test_a_writer_of_another_kind_is_named(writer):
             raise AssertionError
 
     with pytest.raises(
-        InvalidProgramError, match=r"ledger: createWriter.* no CommittingSinkWriter"
+        InvalidProgramError, match=r"ledger: createWriter.* not a CommittingSinkWriter"
     ):
         run(Wrong(), 1)
 

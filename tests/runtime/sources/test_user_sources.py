@@ -251,7 +251,7 @@ def test_what_is_no_pair_is_named(given):
     reading = ReadAhead("Wrong", Wrong(), None, 5)
     awaited(lambda: reading._ended or None)
     with pytest.raises(
-        UnfitElementError, match=r"Wrong: read.* no pair. Write yield element, posi"
+        UnfitElementError, match=r"Wrong: read.* not a pair. Write yield element, posi"
     ):
         reading.take()
 

@@ -111,7 +111,7 @@ def test_entries_begin_anew_each_time(states):
 def test_one_name_is_one_state(states):
     states.getState(ValueStateDescriptor("s"))
     assert states.getState(ValueStateDescriptor("s")) is states.getState(ValueStateDescriptor("s"))
-    with pytest.raises(InvalidProgramError, match="ListStateDescriptor, but was with a Value"):
+    with pytest.raises(InvalidProgramError, match="ListStateDescriptor, but was used with a Value"):
         states.getListState(ListStateDescriptor("s"))
 
 

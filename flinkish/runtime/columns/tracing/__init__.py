@@ -1,8 +1,8 @@
-"""User functions that only compute, run over columns of Arrow and NumPy instead of element by element.
+"""Tracing: user functions that only compute are run over columns of Arrow and NumPy, a run at once.
 
-An operator asks ``ColumnFunction`` or ``ColumnFold`` for the columns of a run; None means that the
-function has to be called for each element, which is always right. A reader may leave this package
-unopened: nothing here changes a result.
+An operator calls ``ColumnFunction``, ``ColumnFold`` or another class of this package with a run of
+columns. None means that the function has to be called for each element, which is always right.
+Nothing here changes a result, so a reader may skip this package.
 
 It may import ``records`` of ``runtime``, and ``api``.
 """

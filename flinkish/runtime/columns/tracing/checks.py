@@ -1,8 +1,9 @@
-"""Compares what columns gave with what the function gives when it is called, for a few elements of a run.
+"""Checks traced functions: calls the function for a few elements of a run, and compares the
+results.
 
-Whoever runs a function over columns believes that it is traced rightly. Here it is called: with the rows that have
-nulls, NaN or extremes, with the first and the last, and with one at random, and the results have to be the same to
-the type and the last bit. A function that may run over columns only computes, so that nobody sees the calls.
+A check calls the function for rows with nulls, NaN or extremes, the first row, the last, and a
+random one. The results have to equal those of the columns, including the type and the last bit. A
+traced function has no side effects, so the extra calls go unnoticed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from flinkish.runtime.records.rows import RowColumns
 Positions: TypeAlias = NDArray[np.intp]
 
 _LOOKED_AT = 1 << 12
-"""So many rows are looked through for NaN and extremes."""
+"""How many rows are searched for NaN and extremes."""
 
 
 def difference_of(
@@ -38,8 +39,8 @@ def difference_of(
     columns: Callable[[int], Any],
     called: Callable[[int], Any],
 ) -> str | None:
-    """What differs first: ``columns`` gives what columns gave for the n-th of ``positions``, ``called`` what the
-    function gives."""
+    """The first difference; None if there is none. For the n-th of ``positions``, ``columns`` gives
+    the columns' result, and ``called`` calls the function."""
     for number in range(len(positions)):
         over = columns(number)
         try:
@@ -55,7 +56,7 @@ def difference_of(
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are the same to the type: NaN is the same as NaN, -0.0 is not 0.0, True is not 1.
+    """Whether two values and their types are equal: NaN equals NaN, -0.0 is not 0.0, True is not 1.
 
     >>> same((1, float("nan")), (1, float("nan"))), same(1, True), same(0.0, -0.0)
     (True, False, False)
@@ -83,7 +84,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 class Collected(Collector[Any]):
-    """Keeps what a function emits."""
+    """Collects a function's results in a list."""
 
     def __init__(self) -> None:
         self.results: list[Any] = []
@@ -92,7 +93,7 @@ class Collected(Collector[Any]):
         self.results.append(value)
 
     def collectReturned(self, returned: Any, tuples: bool = False) -> None:
-        """Keep what the function returned or yields as well."""
+        """Keep the results that the function returned or yields."""
         self.collectAll(results_of(returned, tuples=tuples, wrote=True))
 
     def collectAll(self, results: Iterable[Any]) -> None:
@@ -105,14 +106,15 @@ class Collected(Collector[Any]):
 
 
 def drawn(seed: int, below: int) -> int:
-    """A number from 0 to before ``below``, the same for the same ``seed``. NumPy's generators take longer to make than
-    a check."""
+    """A number from 0 to before ``below``, the same for the same ``seed``. Creating one of NumPy's
+    generators would take longer than a check."""
     return (seed * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) % (1 << 64) * below >> 64
 
 
 def chosen(values: RowColumns, count: int, seed: int, read: set[int] | None = None) -> Positions:
-    """Up to ``count`` positions in ``values``, ascending: rows with nulls and NaN come before the first, the last,
-    one at random, and extremes. ``read``: the columns that matter, None if all do."""
+    """Up to ``count`` positions in ``values``, ascending. Rows with nulls and NaN are preferred,
+    then the last row, the first and a random one, then extremes. ``read``: the columns that matter;
+    None: all."""
     rows = len(values)
     if rows <= count:
         return np.arange(rows)
@@ -124,7 +126,7 @@ def chosen(values: RowColumns, count: int, seed: int, read: set[int] | None = No
         if number < values.columns.num_columns:
             _look(values.columns.column(number), begin, odd, extreme)
     others = [rows - 1, 0, drawn(seed + 1, rows)]
-    # Several functions of several columns: each has its turn, as the seed changes
+    # If there are too many candidates, the seed rotates which of them are chosen
     turn = seed % max(1, len(odd))
     found = list(dict.fromkeys([*odd[turn:], *odd[:turn]][: max(1, count - 1)]))
     turn = seed % max(1, len(extreme))
@@ -133,7 +135,8 @@ def chosen(values: RowColumns, count: int, seed: int, read: set[int] | None = No
 
 
 def _look(column: pa.Array, begin: int, odd: list[int], extreme: list[int]) -> None:
-    """Note where there are nulls and NaN in ``column``, and extremes from ``begin`` on."""
+    """Add positions to ``odd``: the first null and the first value of a column with nulls, and from
+    ``begin`` on NaN and infinity. Add those of extremes, from ``begin`` on, to ``extreme``."""
     if column.null_count:
         valid = column.is_valid()
         odd.append(pc.index(valid, False).as_py())
@@ -167,8 +170,8 @@ def _look(column: pa.Array, begin: int, odd: list[int], extreme: list[int]) -> N
 def elements_at(
     values: RowColumns, positions: Positions, read: set[int] | None = None
 ) -> list[Any]:
-    """The elements at ``positions``. Of rows that are read in part only the columns ``read`` are there, as the
-    others would be read for this."""
+    """The elements at ``positions``. Columns of partly read rows that are not in ``read`` are null,
+    so that a check does not read them from the file."""
     columns = values.columns
     if isinstance(columns, PartlyRead) and read is not None:
         indices = pa.array(positions)

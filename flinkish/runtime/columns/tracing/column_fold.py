@@ -1,4 +1,5 @@
-"""``ColumnFold``: aggregates the columns of a run by group, with the accumulators Python would make."""
+"""``ColumnFold``: folds the columns of a run by group, into the accumulators that Python would
+compute."""
 
 from __future__ import annotations
 
@@ -73,43 +74,43 @@ _NEVER_RAISES = ("+", "<", "<=", ">", ">=", "==", "!=")
 
 @dataclass(frozen=True)
 class FoldPlan:
-    """How accumulators are folded of columns of a schema."""
+    """How columns of a given schema are folded into accumulators."""
 
     shape: Shape
-    """What an accumulator is made of."""
+    """The shape of an accumulator."""
     schema: pa.Schema
-    """The folded columns."""
+    """The schema of the folded columns."""
     kinds: tuple[Kind, ...]
     forms: tuple[Form, ...]
     start: tuple[Any, ...] | None
     """The fields of a new accumulator; None: the first element is the first accumulator."""
     traced: Traced | None
     created: Traced | None = None
-    """How a new accumulator is made."""
+    """The trace of ``createAccumulator``."""
 
     def noted(self) -> FoldPlan:
-        """The plan with its combination noted in the schema, if parts can be folded apart."""
+        """The plan with its combination noted in the schema, if elements can be folded in parts."""
         if not self.exactInAnyGrouping:
             return self
         return replace(self, schema=self.combination.noted(self.schema))
 
     @property
     def combination(self) -> Combination:
-        """How parts that were folded apart become one."""
+        """How parts that were folded separately are combined."""
         tests_none = self.traced is not None and self.traced.testsNone
         return Combination(self.forms, self.kinds, self.start, tests_none)
 
     def mayBecomeNone(self, batch: pa.RecordBatch) -> bool:
-        """Whether an accumulator of these elements may be None, rather than hold one."""
+        """Whether an accumulator of these elements may itself be None, not just a field of it."""
         return self.shape.kind is None and any(batch.column(c).null_count for c in self.columns)
 
     def changed(self) -> bool:
-        """Whether something that the function reads from outside is another value now."""
+        """Whether a value that the function reads from its surroundings has changed."""
         return any(t is not None and t.changed() for t in (self.traced, self.created))
 
     @property
     def exactInAnyGrouping(self) -> bool:
-        """Whether parts of the elements can be folded apart."""
+        """Whether the elements can be folded in parts, which are then combined."""
         reduces = self.start is None
         return all(
             form.exactInAnyGrouping(number, kind, reduces)
@@ -125,8 +126,8 @@ class FoldPlan:
         )
 
     def isMergedBy(self, merge: FoldPlan) -> bool:
-        """Whether ``merge``, a reduction of accumulators, gives that of the elements in both; this one
-        commutes, and begins with ``createAccumulator``."""
+        """Whether ``merge``, a reduction of accumulators, gives the accumulator of all elements of
+        both. This plan has to commute, and to start from ``createAccumulator``."""
         assert self.start is not None
         if merge.kinds != self.kinds or merge.traced is None:
             return False
@@ -140,7 +141,7 @@ class FoldPlan:
 
     @property
     def columns(self) -> set[int]:
-        """The columns of the input that it reads."""
+        """The columns of the input that the function reads."""
         read = set(range(len(self.kinds))) if self.start is None else set()
         for form in self.forms:
             read |= form.columns
@@ -150,9 +151,9 @@ class FoldPlan:
 class ColumnFold:
     """An AggregateFunction, a ReduceFunction or f(a, b), over columns.
 
-    The accumulators of all groups are a batch, *the folded columns*, with a row for each group. Where an
-    accumulator could differ from what the function makes element by element, the answer is None, and
-    the caller takes that way.
+    The accumulators of all groups are a batch, *the folded columns*, with a row for each group.
+    Wherever an accumulator could differ from the function's own, methods return None, and the
+    caller adds the elements one by one.
     """
 
     def __init__(self, function: Any) -> None:
@@ -166,11 +167,11 @@ class ColumnFold:
             self._get_result = ColumnFunction(function.getResult)
             self._merge = ColumnFold(function.merge)
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ properties
 
     @property
     def reason(self) -> str | None:
-        """Why the function does not run as columns, None if it does, as far as its input is known."""
+        """Why the function is not traced; None if it can be, as far as known without input."""
         return self._traces.reason or refusal_of(self._explore)
 
     def follows(self, values: RowColumns) -> bool:
@@ -178,28 +179,32 @@ class ColumnFold:
         return self._traces.of(values) is not None
 
     def schemaFor(self, values: RowColumns) -> pa.Schema | None:
-        """The columns that elements like ``values`` are folded to, None if they cannot be."""
+        """The schema of the folded columns for elements like ``values``; None if they cannot be
+        folded."""
         plan: FoldPlan | None = self._traces.of(values)
         return None if plan is None else plan.schema
 
     def exactInAnyGrouping(self, values: RowColumns) -> bool:
-        """Whether elements like ``values`` may be folded in parts, for ``combine`` to join."""
+        """Whether elements like ``values`` may be folded in parts that ``combine`` then
+        combines."""
         plan = self._traces.of(values)
         return plan is not None and plan.exactInAnyGrouping
 
     def readsValues(self, values: RowColumns) -> bool:
-        """Whether the function may give others for the same elements later, as it reads values outside of it."""
+        """Whether the function reads values from its surroundings, so that its results may change
+        later."""
         plan: FoldPlan | None = self._traces.of(values)
         return plan is None or (plan.traced is not None and plan.traced.readsValues)
 
     def partOrder(self, values: RowColumns) -> PartOrder | None:
-        """In which order parts of elements like ``values`` have to be combined that came mixed; None: in none."""
+        """The order in which interleaved parts of elements like ``values`` have to be combined;
+        None if interleaved parts cannot be combined."""
         plan: FoldPlan | None = self._traces.of(values)
         return None if plan is None else plan.combination.order
 
     def mergesInAnyOrder(self, values: RowColumns) -> bool:
-        """Whether accumulators of parts of elements like ``values`` may be joined by ``combine`` in any order,
-        as the function's ``merge`` would join them."""
+        """Whether ``combine`` may combine accumulators of parts of elements like ``values`` in any
+        order, with the result of the function's ``merge``."""
         plan = self._traces.of(values)
         if plan is None or plan.start is None or not plan.commutes or self._merge is None:
             return False
@@ -209,8 +214,8 @@ class ColumnFold:
         return merge is not None and plan.isMergedBy(merge)
 
     def reads(self, values: RowColumns) -> set[int] | None:
-        """The numbers of the columns that the fold reads of elements like ``values``, None if it does not
-        run as columns, or if it may read any."""
+        """The indices of the columns that the fold reads of elements like ``values``; None if it
+        cannot be traced, or if it may read any column."""
         plan: FoldPlan | None = self._traces.of(values)
         if plan is None or (plan.traced is not None and plan.traced.testsNone):
             return None
@@ -227,11 +232,12 @@ class ColumnFold:
         start: pa.RecordBatch | None = None,
         started: NDArray[np.bool_] | None = None,
     ) -> pa.RecordBatch | None:
-        """For each group from 0 to before ``count``, each of which has a value, the accumulator of its
-        values in their order.
+        """The accumulator of each group's values, in their order, for the groups from 0 to before
+        ``count``, of which none is empty.
 
-        Where ``started`` is true, or everywhere if that is None, it begins with the row of ``start``, if
-        given; else with ``createAccumulator()``, or with the group's first value if that is reduced.
+        With ``start``, a group begins with its row of ``start`` where ``started`` is true; None:
+        everywhere. Other groups begin with ``createAccumulator()``, or for a reduction with the
+        first value.
         """
         return self.foldUnchecked(values, groups, count, start, started)
 
@@ -243,7 +249,7 @@ class ColumnFold:
         start: pa.RecordBatch | None = None,
         started: NDArray[np.bool_] | None = None,
     ) -> pa.RecordBatch | None:
-        """The same for those who check it."""
+        """``fold`` without a check, for the checks themselves."""
         if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
             return None
         plan = self._traces.of(values)
@@ -256,7 +262,7 @@ class ColumnFold:
         if traced is not None and traced.testsNone and has_nulls(batch):
             return None
         if plan.mayBecomeNone(batch):
-            return None  # the caller refuses an accumulator that is None
+            return None  # called for each element, so that an accumulator of None raises an error
         run = run_of(batch)
         folding = Folding(run, batch, groups, count, plan.start is None)
         try:
@@ -274,8 +280,8 @@ class ColumnFold:
     def combine(
         self, parts: pa.RecordBatch, groups: NDArray[np.intp], count: int
     ) -> pa.RecordBatch | None:
-        """The accumulators of groups of which parts were folded apart, in their order, each without a
-        start. Only for folds that are exact in any grouping."""
+        """Combine ``parts``, which were folded separately and without a start, into an accumulator
+        for each group, in the order of the parts. Only for folds that are exact in any grouping."""
         combination = Combination.of(parts.schema)
         if combination is None or self.runs.difference is not None:
             return None
@@ -293,9 +299,9 @@ class ColumnFold:
         return combined
 
     def joined(self, folded: pa.Schema, one: Any, other: Any) -> Any:
-        """The accumulator of what is in two, the elements of ``one`` first; ``other`` was folded to columns of that
-        schema, and ``one`` may be anything that Python made. None if nothing proves that the result is what the function
-        would give for the elements of ``other`` one by one."""
+        """The accumulator of the elements of ``one`` followed by those of ``other``. ``other`` was
+        folded to columns of the schema ``folded``; ``one`` may be any accumulator of Python. None
+        if it is not proved that adding the elements of ``other`` one by one gives the same."""
         shape, combination = shape_of(folded), Combination.of(folded)
         assert combination is not None
         parts: tuple[list[Any], list[Any]] = ([], [])
@@ -304,7 +310,7 @@ class ColumnFold:
                 return None
         (joined,) = shape.made([[field] for field in combination.joined(*parts)])
         if self._reduces and self.runs.checks:
-            # An accumulator of a reduction is an element, so that the function can tell
+            # An accumulator of a reduction is an element, so the function itself can be called
             try:
                 reduced = reduce_call(self._function)(one, other)
             except Exception as error:
@@ -320,21 +326,21 @@ class ColumnFold:
         return joined
 
     def reduced(self, one: Any, element: Any) -> Any:
-        """What a reduction gives for an accumulator and one element; None for an AggregateFunction, whose accumulator does
-        not tell the element."""
+        """A reduction's result for an accumulator and ``element``. None for an AggregateFunction:
+        the element cannot be recovered from its accumulator."""
         return reduce_call(self._function)(one, element) if self._reduces else None
 
     # ------------------------------------------------------------------ accumulators
 
     def accumulators(self, folded: pa.RecordBatch) -> list[Any]:
-        """The accumulators as objects of Python."""
+        """The accumulators as Python objects."""
         return self._elements(folded).rows()
 
     def _elements(self, folded: pa.RecordBatch) -> RowColumns:
         return RowColumns(folded, shape_of(folded.schema))
 
     def folded(self, accumulators: Sequence[Any]) -> pa.RecordBatch | None:
-        """Accumulators of Python as folded columns, None if they do not fit."""
+        """Python accumulators as folded columns; None if columns cannot hold them."""
         if not accumulators:
             return None
         shape = self._shape_of_value(accumulators[0])
@@ -363,7 +369,8 @@ class ColumnFold:
             return None
 
     def _schema_for(self, shape: Shape, columns: list[list[Any]]) -> pa.Schema | None:
-        """The schema that folded accumulators of that shape and those values have had before."""
+        """The schema of an earlier plan for accumulators of that shape and those types of
+        values."""
         for plan in self._traces.all():
             if plan.shape == shape and all(
                 kind not in PYTHON_TYPES
@@ -374,19 +381,19 @@ class ColumnFold:
         return None
 
     def results(self, folded: pa.RecordBatch) -> RowColumns | None:
-        """What ``getResult`` gives for each accumulator, as columns; None if it does not run as columns."""
+        """``getResult`` of each accumulator, as columns; None if it has to be called for each."""
         elements = self._elements(folded)
         if self._get_result is None:
             return elements
         results = self._get_result.results(elements)
         if results is None or (results.shape.kind is None and results.batch.column(0).null_count):
-            return None  # no result where it is None, which the caller has to see
+            return None  # a result of None is not emitted: leave that to the caller
         return results
 
     # ------------------------------------------------------------------ tracing
 
     def _created(self) -> Traced:
-        """What ``createAccumulator`` gives. Raises Refusal if it is not the same each time."""
+        """The trace of ``createAccumulator``. Raises Refusal if its results may differ."""
         created = Trace().follow(self._function.createAccumulator)
         if not all(isinstance(column, Constant) for column in created.columns):
             raise Refusal("creates accumulators that differ")
@@ -447,7 +454,7 @@ class ColumnFold:
         return trace.follow(self._function.add, element, accumulator)
 
     def _explore(self) -> None:
-        """Raises Refusal if the function cannot run as columns, whatever its input."""
+        """Raises Refusal if the function cannot be traced, whatever its input."""
         if isinstance(self._function, FieldAggregator):
             return
         trace = Trace(exploring=True)
@@ -461,15 +468,15 @@ class ColumnFold:
 
 
 def _becomes_float(before: Kind, after: Kind, form: Form) -> bool:
-    """Whether a field is as before, or an int to which a float is added at once."""
+    """Whether a field keeps its type, or is an int that becomes a float with the first element."""
     return before == after or (
         before == "int" and after == "float" and form.way == "sum" and form.only is None
     )
 
 
 def forms_of(trace: Trace, traced: Traced) -> list[Form]:
-    """How each field of an accumulator changes with an element. Raises Refusal where that is no form, or where the
-    function computes more."""
+    """The form in which each field of an accumulator changes with an element. Raises Refusal if a
+    field has no known form, or if the function computes anything else of the accumulator."""
     forms = recognised(trace, traced.columns)
     for step in traced.steps:
         _check_step(step.operation)
@@ -477,7 +484,7 @@ def forms_of(trace: Trace, traced: Traced) -> list[Form]:
 
 
 def recognised(trace: Trace, fields: Sequence[Expression]) -> list[Form]:
-    """The form of each field. Raises Refusal."""
+    """The form of each field. Raises Refusal if a field has none."""
     recogniser = Recogniser(trace.expressions, fields)
     forms = [recogniser.form(number, field) for number, field in enumerate(fields)]
     check_best(forms)
@@ -490,7 +497,8 @@ def _check_step(operation: Expression) -> None:
 
 
 def needs_accumulator(operation: Expression) -> bool:
-    """Whether Python could raise in ``operation`` for what is in the accumulator."""
+    """Whether ``operation`` could raise an error in Python that depends on the accumulator's
+    values."""
     harmless = (*_NEVER_RAISES, "-", "*", "unary -")
     return folds(operation) and getattr(operation, "name", "") not in harmless
 
@@ -499,7 +507,7 @@ def needs_accumulator(operation: Expression) -> bool:
 
 
 def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> FoldPlan:
-    """The plan of an aggregation of ours, which reads and sets one field."""
+    """The plan of a built-in aggregation of one field."""
     number = column_of(values.shape, function.field)
     types = values.schema.types
     kind = kind_of(types[number])
@@ -550,7 +558,8 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
 
 
 def structure(value: Any, parts: list[Any]) -> Shape:
-    """The shape of a value of Python, whose parts are added to ``parts``. Raises Refusal."""
+    """The shape of a Python value; adds the value's parts to ``parts``. Raises Refusal if it has
+    none."""
     kind = type(value)
     if kind is tuple and value:
         return tuple_shape([structure(part, parts) for part in value])
@@ -572,7 +581,7 @@ def structure(value: Any, parts: list[Any]) -> Shape:
 
 
 def take_apart(shape: Shape, value: Any, parts: list[Any]) -> bool:
-    """Add the parts of a value of ``shape``; whether it is of that shape."""
+    """Add the parts of ``value`` to ``parts``. False if it is not of ``shape``."""
     if shape.kind is None:
         parts.append(value)
         return True

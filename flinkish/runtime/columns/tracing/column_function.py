@@ -1,4 +1,5 @@
-"""``ColumnFunction``: runs a function that only computes over the columns of a whole run of elements."""
+"""``ColumnFunction``: traces a function that only computes, and runs it over the columns of a
+run."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import VALUE, Shape
 
 _MOST_TRACES = 50
-"""A function whose surroundings change more often is not traced again."""
+"""A function is traced at most this often, as the values that it reads from its surroundings
+change."""
 
 
 def _called(
@@ -56,7 +58,7 @@ def _called(
     columns: Callable[[Positions], Sequence[Any]],
     convert: Callable[[Any], Any] | None = None,
 ) -> str | None:
-    """What differs of a run: ``columns`` gives what was computed for some of its elements."""
+    """The first difference in a run; ``columns`` gives the computed results at some positions."""
     traced: Traced | None = self._traces.of(values)
     if traced is None:
         return None
@@ -106,15 +108,16 @@ def _passed_differ(
 
 
 def may_be_traced(function: object) -> bool:
-    """Whether an operator may run ``function``, a method or an object of a user's class, over columns. What a
-    CheckpointedFunction computes depends on attributes that come and go with the key group."""
+    """Whether an operator may trace ``function``, a method or an object of a user's class. A
+    CheckpointedFunction may not be: its results depend on attributes that differ between key
+    groups."""
     return not isinstance(getattr(function, "__self__", function), CheckpointedFunction)
 
 
 def column_function(
     function: Callable[..., Any] | None, arguments: int = 1, *, traces: bool
 ) -> ColumnFunction | None:
-    """``function`` over columns; None if there is none, or it is to be called element by element."""
+    """``function`` over columns; None if there is none, or if it may not be traced."""
     if function is None or not traces or not may_be_traced(function):
         return None
     return ColumnFunction(function, arguments)
@@ -123,8 +126,8 @@ def column_function(
 class ColumnFunction:
     """A function of a value, or of a value and its timestamp, as kernels over columns.
 
-    It is traced when it first meets columns of a schema. Where a result could differ from what the
-    function returns when it is called for each element, the answer is None, and the caller calls it.
+    The function is traced at the first run of each schema. Wherever a result could differ from the
+    function's own, methods return None, and the caller calls the function for each element.
     """
 
     def __init__(self, function: Callable[..., Any], arguments: int = 1) -> None:
@@ -135,31 +138,33 @@ class ColumnFunction:
 
     @property
     def reason(self) -> str | None:
-        """Why the function does not run as columns, None if it does, as far as its input is known."""
+        """Why the function is not traced; None if it can be, as far as known without input."""
         if isinstance(self._function, (NamedField, PositionedField, itemgetter, attrgetter)):
             return self._traces.reason
         return self._traces.reason or explored(self._function, self._arguments)
 
     @property
     def takesTimestamps(self) -> bool:
-        """Whether the function takes the timestamp of its element too."""
+        """Whether the function takes the element's timestamp as a second argument."""
         return self._arguments > 1
 
     def reads(self, values: RowColumns) -> set[int] | None:
-        """The numbers of the columns that the function reads of elements like ``values``; None if it does not
-        run over columns, or if it may read any."""
+        """The indices of the columns that the function reads of elements like ``values``; None if
+        it cannot be traced, or if it may read any column."""
         traced: Traced | None = self._traces.of(values)
         if traced is None or traced.testsNone:
             return None
         return {number for number in traced.reading if number < len(values.schema)}
 
     def readsVariables(self, values: Sequence[Any]) -> bool:
-        """Whether the function, as it runs over ``values``, reads what others may write between two elements."""
+        """Whether the function, traced for ``values``, reads variables that other code may write
+        between two elements."""
         traced: Traced | None = self._traces.of(values) if isinstance(values, RowColumns) else None
         return traced is not None and traced.readsVariables
 
     def passed(self, values: Sequence[Any]) -> int | None:
-        """The number of the column of ``values`` that the function returns as it is."""
+        """The index of the column of ``values`` that the function returns unchanged; None if there
+        is none."""
         if not isinstance(values, RowColumns) or not len(values):
             return None
         number = self.passes(values)
@@ -167,11 +172,11 @@ class ColumnFunction:
 
     @counting(_passed_differ)
     def _passing(self, values: RowColumns, number: int) -> int | None:
-        """``number``, for a run that is handed on by it."""
+        """``number``, counted and checked as a run."""
         return number
 
     def passes(self, values: RowColumns) -> int | None:
-        """The same of elements like ``values``."""
+        """``passed`` for elements like ``values``, without counting a run."""
         traced: Traced | None = self._traces.of(values)
         if traced is None or traced.shape != VALUE or traced.steps or traced.testsNone:
             return None
@@ -191,7 +196,7 @@ class ColumnFunction:
 
     @counting(_truths_differ)
     def truths(self, values: Sequence[Any]) -> NDArray[np.bool_] | None:
-        """For which of ``values`` the function returns what is true."""
+        """For each of ``values`` whether the function's result is true."""
         found = self._computed(values, None)
         if found is None or found[0].shape != VALUE:
             return None
@@ -205,7 +210,7 @@ class ColumnFunction:
     def integers(
         self, values: Sequence[Any], timestamps: NDArray[np.int64] | None = None
     ) -> NDArray[np.int64] | None:
-        """The results if all are of the type int."""
+        """The results, if all of them are ints that fit into 64 bits."""
         found = self._computed(values, timestamps)
         if found is None or found[0].shape != VALUE:
             return None
@@ -222,7 +227,7 @@ class ColumnFunction:
     def _computed(
         self, values: Sequence[Any], timestamps: NDArray[np.int64] | None
     ) -> tuple[Traced, Run, Columns] | None:
-        """What was traced for ``values``, over a run of them in which all steps can be taken."""
+        """The trace for ``values``, and the run, once no step of it can raise an error."""
         if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
             return None
         traced: Traced | None = self._traces.of(values)
@@ -245,7 +250,7 @@ class ColumnFunction:
 
 
 class Traces:
-    """What a function was found to compute, by the schema of its input."""
+    """The traces of a function, by the schema of its input."""
 
     def __init__(self, trace: Callable[[RowColumns], Any], runs: ColumnRuns) -> None:
         self._trace = trace
@@ -256,11 +261,11 @@ class Traces:
 
     @property
     def reason(self) -> str | None:
-        """Why the function is called for each element, None if it is not, as far as that is known."""
+        """Why the function is called for each element; None if no reason is known."""
         return self._runs.difference or self._reason
 
     def of(self, values: RowColumns) -> Any:
-        """What was traced for the schema of ``values``, None if the function cannot be traced."""
+        """The trace for the schema of ``values``; None if the function cannot be traced."""
         if self._runs.difference is not None:
             return None
         shape, types = values.shape, values.schema.types
@@ -275,7 +280,7 @@ class Traces:
         return traced
 
     def all(self) -> list[Any]:
-        """All that was traced."""
+        """All traces, the latest first."""
         return [traced for _, _, traced in reversed(self._found) if traced is not None]
 
     def _traced(self, values: RowColumns) -> Any:
@@ -290,13 +295,14 @@ class Traces:
         except CannotTell:
             pass
         except Exception as error:
-            # What a class of the user does when it is looked at: the general path can deal with it
+            # A user's class may raise anything when it is inspected; the general path still works
             self._reason = f"cannot be followed: {type(error).__name__}: {error}"
         return None
 
 
 def column_of(shape: Shape, field: Field | None) -> int:
-    """The number of the column that holds ``field`` of an element of ``shape``. Raises Refusal."""
+    """The index of the column that holds ``field`` of an element of ``shape``. Raises Refusal if
+    none does."""
     if shape.kind is None:
         if field in (*WHOLE, 0, "0"):
             return 0
@@ -318,7 +324,7 @@ def _itself(value: Any) -> Any:
 
 
 def following_getters(exploring: bool = False) -> Trace:
-    """A trace that also follows what reads a field, and methods, where the function has them from outside."""
+    """A trace that also follows field getters and bound methods that the function refers to."""
     trace = Trace(exploring, standIn=lambda value: _getter(trace, value))
     return trace
 
@@ -347,7 +353,7 @@ def _field_of(trace: Trace, element: Any, field: Field | None) -> Any:
 
 
 def explored(function: Callable[..., Any], arguments: int) -> str | None:
-    """Why ``function`` cannot be traced whatever it is called with, None if that is not certain."""
+    """Why ``function`` cannot be traced whatever its arguments; None if that is not certain."""
     trace = following_getters(exploring=True)
     unknown = [
         Symbol(trace, trace.expressions.column(number, "unknown")) for number in range(arguments)
@@ -378,7 +384,7 @@ def symbolic_element(trace: Trace, values: RowColumns) -> Any:
 
 
 def run_of(batch: Columns, timestamps: NDArray[np.int64] | None = None) -> Run:
-    """The rows of ``batch`` as a run; the timestamps are a column behind the others."""
+    """The rows of ``batch`` as a run; the timestamps are the column after the last of ``batch``."""
     columns: dict[int, Values] = {}
 
     def column(number: int) -> Values:
@@ -403,7 +409,8 @@ def has_nulls(batch: Columns) -> bool:
 def checked_run(
     traced: Traced, batch: Columns, timestamps: NDArray[np.int64] | None = None
 ) -> Run | None:
-    """The rows of ``batch`` as a run; None if Python might do something else with one of them."""
+    """The rows of ``batch`` as a run; None if Python might raise an error, or take another branch,
+    for one."""
     if traced.testsNone and has_nulls(batch):
         return None
     run = run_of(batch, timestamps)
@@ -415,7 +422,8 @@ def checked_run(
 
 
 def results_of(traced: Traced, run: Run, batch: Columns) -> RowColumns | None:
-    """What was traced, for a run of the rows of ``batch``; None if Python's results may differ."""
+    """Evaluate ``traced`` over a run of the rows of ``batch``; None if Python's results may
+    differ."""
     try:
         columns = [_column(run, batch, expression) for expression in traced.columns]
     except NOT_EXACT:

@@ -1,6 +1,8 @@
-"""``ColumnRuns``: the runs that a function took over columns, counted, and when they are to be checked.
+"""``ColumnRuns``: counts the runs of a function over columns, and decides which of them are
+checked.
 
-A function that a check has found to give something else than its columns (``checks.py``) leaves the columns for good.
+If a check (``checks.py``) finds that a function's results differ from those of its columns, the
+function is called for each element from then on.
 """
 
 from __future__ import annotations
@@ -27,11 +29,12 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 _log = logging.getLogger("flinkish.columns")
 
 _SHARE = 0.01
-"""How much of the time of a function's runs its checks may take, the first of them aside."""
+"""The share of the time of a function's runs that its checks may take, apart from the first
+check."""
 
 
 class RunReport(NamedTuple):
-    """The runs of a function since the last report."""
+    """A function's runs since the last report."""
 
     kind: str
     function: str
@@ -42,14 +45,15 @@ class RunReport(NamedTuple):
 
 @dataclass
 class ColumnScope:
-    """Whose functions are made: how many elements of a run are checked, and the runs of the functions."""
+    """The scope in which functions are created: how many elements of a run are checked, and all
+    their runs."""
 
     checks: int = DEFAULT_COLUMN_CHECKS
     runs: list[ColumnRuns] = field(default_factory=list)
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Functions that are made inside the block are of this scope."""
+        """Functions that are created inside the block belong to this scope."""
         token = _scope.set(self)
         try:
             yield
@@ -57,23 +61,23 @@ class ColumnScope:
             _scope.reset(token)
 
     def reports(self) -> tuple[RunReport, ...]:
-        """What ran since the last call."""
+        """Reports of the functions that ran since the last call."""
         return tuple(report for runs in self.runs if (report := runs.report()) is not None)
 
 
 _scope: ContextVar[ColumnScope | None] = ContextVar("flinkish_column_scope", default=None)
 
 _differences: dict[Any, str] = {}
-"""The functions of this process that have left the columns."""
+"""By function: the difference for which it is no longer run over columns in this process."""
 
 
 def differences() -> list[str]:
-    """What checks have found in this process."""
+    """The differences that checks have found in this process."""
     return list(_differences.values())
 
 
 def forget_differences() -> None:
-    """Let functions created from now on run over columns again."""
+    """Allow functions created from now on to run over columns again."""
     _differences.clear()
 
 
@@ -87,16 +91,17 @@ class ColumnRuns:
         self.checks = DEFAULT_COLUMN_CHECKS if scope is None else scope.checks
         """How many elements of a run are checked."""
         self.taken = 0
-        """How many runs the function took over columns."""
+        """How many runs were processed over columns."""
         self.elements = 0
-        """How many runs it was called for element by element."""
+        """How many runs were processed element by element."""
         self.seed = 0
         """How many runs were checked."""
         self.difference = _differences.get(_identity(kind, function)) if _differences else None
-        """What a check has found, if the function has left the columns."""
+        """The difference that a check has found; the function is not run over columns any more
+        then."""
         self._told = (0, 0)
         self._working = self._checking = 0.0
-        """The seconds of the runs, and of the checks."""
+        """The seconds spent in runs, and in checks."""
         self._nulls: set[tuple[bool, ...]] = set()
         if scope is not None:
             scope.runs.append(self)
@@ -112,22 +117,23 @@ class ColumnRuns:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Inside the block the function takes a run."""
+        """Times the block as a run of the function."""
         began = time.perf_counter()
         yield
         self._working += time.perf_counter() - began
 
     @contextmanager
     def checking(self) -> Iterator[None]:
-        """Inside the block a run is checked."""
+        """Times the block as a check of a run."""
         self.seed += 1
         began = time.perf_counter()
         yield
         self._checking += time.perf_counter() - began
 
     def due(self, values: object = None) -> bool:
-        """Whether a run is to be checked: the first, one with nulls where there were none before, and any other as long as
-        checks take a small part of the time. So the clock decides which runs are checked, and never what they give."""
+        """Whether to check a run: the first one, one with nulls in columns that had none before,
+        and any other as long as checks take a small share of the time. So the clock decides which
+        runs are checked, but never a result."""
         if not self.checks:
             return False
         if isinstance(values, RowColumns) and isinstance(values.columns, pa.RecordBatch):
@@ -138,7 +144,7 @@ class ColumnRuns:
         return self.seed == 0 or self._checking <= _SHARE * self._working
 
     def leave(self, difference: str) -> None:
-        """Call the function for each element from now on, in this process."""
+        """Call the function for each element from now on in this process, and log why."""
         if self.difference is not None:
             return
         self.difference = difference
@@ -150,7 +156,7 @@ class ColumnRuns:
         )
 
     def report(self) -> RunReport | None:
-        """What ran since the last call, None if nothing did."""
+        """The runs since the last call; None if there were none."""
         taken, elements = self.taken - self._told[0], self.elements - self._told[1]
         if not taken and not elements:
             return None
@@ -159,7 +165,7 @@ class ColumnRuns:
 
 
 class RunCounts:
-    """The runs of all functions while ``counted_runs`` is open, by the class that runs them."""
+    """The runs of all functions inside ``counted_runs``, by the class that runs them."""
 
     def __init__(self) -> None:
         self.taken: Counter[str] = Counter()
@@ -175,7 +181,7 @@ _counting: list[RunCounts] = []
 
 @contextmanager
 def counted_runs() -> Iterator[RunCounts]:
-    """Count the runs of this process, for tests that would pass if nothing took the columns.
+    """Count the runs of this process, for tests that would also pass if nothing ran over columns.
 
     >>> with counted_runs() as runs:
     ...     pass
@@ -191,10 +197,11 @@ def counted_runs() -> Iterator[RunCounts]:
 
 
 def counting(check: Callable[..., str | None]) -> Callable[[_Method], _Method]:
-    """For a method that runs a function over columns, and answers None where the function has to be called for each
-    element: counts its runs, and asks ``check`` now and then for what differs.
+    """Decorator of a method that runs a function over columns, and returns None if the function has
+    to be called for each element. It counts the runs, and calls ``check`` when one is due.
 
-    ``check`` gets the object, which has ``runs``, the answer, and the arguments of the method.
+    ``check`` gets the object, which has ``runs``, the method's answer, and the method's arguments.
+    It returns the difference that it finds, or None.
     """
 
     def decorated(method: _Method) -> _Method:
@@ -203,7 +210,7 @@ def counting(check: Callable[..., str | None]) -> Callable[[_Method], _Method]:
             runs: ColumnRuns = self.runs
             answer = None
             if runs.difference is None:
-                began = time.perf_counter()  # not ``working``, which costs as much as a small run
+                began = time.perf_counter()  # ``working`` would cost as much as a small run
                 answer = method(self, *arguments, **named)
                 runs._working += time.perf_counter() - began
             if answer is not None and runs.due(arguments[0]):
@@ -221,7 +228,7 @@ def counting(check: Callable[..., str | None]) -> Callable[[_Method], _Method]:
 
 
 def described(function: object) -> str:
-    """The name of a function with its line."""
+    """The name of a function with its file and line."""
     code = _code(function)
     found = getattr(function, "func", function) if isinstance(function, partial) else function
     name = getattr(found, "__qualname__", None) or type(found).__qualname__
@@ -243,7 +250,7 @@ def _is_of_ours(function: object) -> bool:
 
 
 def _code(function: object) -> CodeType | None:
-    """The code of a function of whatever form."""
+    """The code object of a callable or function object; None if it has none."""
     if isinstance(function, partial):
         return _code(function.func)
     if isinstance(function, AggregateFunction):

@@ -1,8 +1,8 @@
-"""How accumulators that were folded apart become one, written beside them.
+"""How accumulators that were folded in parts are combined; the schema of folded columns says so.
 
-A task that receives folded columns has not seen the elements, so it does not know how they were folded. It
-reads that in the schema: for each field of the accumulator whether it is a sum, an extreme and so on. It is text, so
-that it can also be in a checkpoint.
+A task that receives folded columns has not seen the elements, so it does not know how they were
+folded. The metadata of the schema tells it for each field of the accumulator: a sum, an extreme and
+so on. It is text, so that it can be stored in a checkpoint.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _COMBINATION = b"flinkish.combination"
 
 
 PartOrder: TypeAlias = Literal["any", "first", "last"]
-"""Parts of elements in any order, or by their first elements, or by their last."""
+"""The order in which parts are combined: any, by their first elements, or by their last."""
 
 
 def _order_of(form: Form, reduces: bool) -> PartOrder | None:
-    """In which order parts have to be combined for one field."""
+    """The order in which parts have to be combined for one field; None if no order is enough."""
     if form.way == "kept":
         return "first" if reduces else "any"
     if form.way in ("sum", "lowest", "highest"):
@@ -39,8 +39,8 @@ def _order_of(form: Form, reduces: bool) -> PartOrder | None:
 
 @dataclass(frozen=True)
 class Combination:
-    """For each field of an accumulator how two of it become one. ``start``: the fields of a new accumulator;
-    None where the first element is the first accumulator."""
+    """How each field of two accumulators is combined. ``start``: the fields of a new accumulator;
+    None if the first element is the first accumulator."""
 
     forms: tuple[Form, ...]
     kinds: tuple[Kind, ...]
@@ -50,8 +50,8 @@ class Combination:
 
     @property
     def order(self) -> PartOrder | None:
-        """In which order parts have to be combined whose elements came mixed; None: there is none, as it takes the
-        place of single elements to decide."""
+        """The order in which interleaved parts have to be combined; None if that takes the
+        positions of single elements."""
         orders = {_order_of(form, self.start is None) for form in self.forms}
         if None in orders or {"first", "last"} <= orders:
             return None
@@ -59,7 +59,7 @@ class Combination:
 
     @classmethod
     def of(cls, schema: pa.Schema) -> Combination | None:
-        """The combination that ``noted`` has noted in a schema, None if there is none."""
+        """The combination noted in ``schema`` by ``noted``; None if there is none."""
         noted = (schema.metadata or {}).get(_COMBINATION)
         if noted is None:
             return None
@@ -79,7 +79,7 @@ class Combination:
         )
 
     def noted(self, schema: pa.Schema) -> pa.Schema:
-        """``schema`` with this noted in it."""
+        """``schema`` with this combination in its metadata."""
         fields = [
             (form.way, kind, form.by, form.highest, form.lastOfEqual, *form.ranking)
             for form, kind in zip(self.forms, self.kinds)
@@ -88,7 +88,8 @@ class Combination:
         return schema.with_metadata({**(schema.metadata or {}), _COMBINATION: noted})
 
     def columns(self, parts: pa.RecordBatch, groups: NDArray[np.intp], count: int) -> list[Any]:
-        """The fields of the accumulators of each group. Raises Inexact if columns cannot hold them."""
+        """The fields of each group's combined accumulator. Raises Inexact if columns cannot hold
+        them."""
         folding = Folding(run_of(parts), parts, groups, count, True)
         return [
             combined_field(folding, self.forms, self.kinds, self.start, number)
@@ -96,9 +97,9 @@ class Combination:
         ]
 
     def proves(self, fields: Sequence[Any]) -> bool:
-        """Whether an accumulator with these ``fields`` may be joined with a part that was folded: they are what columns
-        hold, so that the function does with them what was traced. A None that it may ask for, a NaN that is compared,
-        and a bool among ints are none of that."""
+        """Whether an accumulator with these ``fields`` may be joined with a folded part: columns
+        can hold the fields, so the trace is valid for them. It is not for a None that the function
+        may test, for a NaN that is compared, or for a bool among ints."""
         compared = {form.by for form in self.forms} | {
             number for form in self.forms for number, _ in form.ranking
         }
@@ -112,7 +113,8 @@ class Combination:
         return True
 
     def joined(self, one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
-        """The fields of an accumulator of what is in two, the elements of ``one`` first."""
+        """The fields of the accumulator of the elements of ``one`` followed by those of
+        ``other``."""
         better = [self._takes_other(number, one, other) for number in range(len(self.forms))]
         fields: list[Any] = []
         for number, (form, first, second) in enumerate(zip(self.forms, one, other)):

@@ -1,4 +1,5 @@
-"""What a function emits on the ways through its branches, and the columns of what many elements emit."""
+"""The results that a function emits on each path through its branches, and their columns for a
+run."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ from flinkish.runtime.records.shapes import Shape
 
 Positions: TypeAlias = NDArray[np.intp]
 Slot: TypeAlias = tuple[Expression, ...]
-"""A condition, and what is emitted or registered where it is true."""
+"""A condition, and the parts of what is emitted or registered where it is true."""
 
 MOST_EFFECTS = 8
-"""Elements that emit more, or register more timers, are processed one by one."""
+"""A function that emits more results, or registers more timers, for an element is not traced."""
 
 
 class Emitting:
-    """Stands for the collector of a function that is traced."""
+    """The collector of a function that is being traced."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -38,10 +39,11 @@ class Emitting:
         self.results.append(value)
 
     def collectReturned(self, returned: Any, tuples: bool = False, wrote: bool = True) -> None:
-        """Collect the results that a function returns or yields, as ``results_of`` finds them. Raises Refusal."""
+        """Collect the results that a function returns or yields, as ``results_of`` finds them.
+        Raises Refusal."""
         if isinstance(returned, (Symbol, Record)):
             raise Refusal("returns a value that is not a list of results")
-        # Not left to results_of, which compares each result with None
+        # results_of would compare each result with None
         if (
             wrote
             and isinstance(returned, (list, tuple))
@@ -56,7 +58,7 @@ class Emitting:
 
 
 class Emissions:
-    """How many results a function emits at the most, and what each is made of."""
+    """The largest number of results that a function emits for an element, and their shape."""
 
     def __init__(self) -> None:
         self.shape: Shape | None = None
@@ -64,7 +66,8 @@ class Emissions:
         self.count = 0
 
     def note(self, trace: Trace, results: Sequence[Any]) -> None:
-        """Note the results of one way through the function. Raises Refusal where they cannot be columns."""
+        """Note the results of one path through the function. Raises Refusal if they cannot be
+        columns."""
         for result in results:
             shape, _ = taken_apart(trace, result)
             if self.shape not in (None, shape):
@@ -75,7 +78,8 @@ class Emissions:
             raise Refusal(f"emits more than {MOST_EFFECTS} results")
 
     def filled(self, trace: Trace, results: Sequence[Any]) -> Iterator[Any]:
-        """The results of one way, with nothing where only another way emits one."""
+        """The results of one path, each after True, padded with False and None to the number of
+        results of the path that emits most."""
         for number in range(self.count):
             emits = number < len(results)
             assert self.shape is not None
@@ -83,20 +87,20 @@ class Emissions:
             yield from parts_of_value(trace, self.shape, results[number] if emits else None)
 
     def slots(self, columns: Iterator[Expression]) -> tuple[Slot, ...]:
-        """What was traced of ``filled``."""
+        """The slots in ``columns``, the trace of ``filled``."""
         width = 0 if self.shape is None else self.shape.width
         return tuple(tuple(next(columns) for _ in range(1 + width)) for _ in range(self.count))
 
 
 def parts_of_value(trace: Trace, shape: Shape, value: Any) -> list[Any]:
-    """The parts of a value of ``shape``; of None so many of None."""
+    """The parts of a value of ``shape``; for None, as many times None."""
     if value is None and shape.width != 1:
         return [None] * shape.width
     return [Symbol(trace, expression) for expression in taken_apart(trace, value)[1]]
 
 
 class Emitted(NamedTuple):
-    """What elements emit, in their order."""
+    """The results of elements, in the order of the elements."""
 
     results: RowColumns | None
     positions: Positions
@@ -104,7 +108,7 @@ class Emitted(NamedTuple):
 
 
 class EmittedColumns:
-    """Gathers what elements emit, part by part."""
+    """Gathers the results of elements, part by part."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[Positions, list[pa.Array]]] = []
@@ -118,7 +122,8 @@ class EmittedColumns:
         batch: pa.RecordBatch,
         positions: Positions,
     ) -> None:
-        """Add what the elements at ``positions``, which are ``run`` and ``batch``, emit by ``slots``."""
+        """Add what the elements at ``positions``, whose rows are ``run`` and ``batch``, emit by
+        ``slots``."""
         for condition, *columns in slots:
             part, mask = elements_where(run, condition)
             if not part.count:
@@ -129,12 +134,12 @@ class EmittedColumns:
             self._shape = shape
 
     def extend(self, other: EmittedColumns) -> None:
-        """Add what other elements emit, of the same shape."""
+        """Add the results of other elements, which have the same shape."""
         self._parts += other._parts
         self._shape = self._shape or other._shape
 
     def joined(self) -> Emitted:
-        """All that was added, in the order of the elements."""
+        """All results, in the order of the elements."""
         if not self._parts:
             return Emitted(None, np.zeros(0, dtype=np.intp))
         assert self._shape is not None
@@ -150,7 +155,7 @@ class EmittedColumns:
 
 
 def elements_where(run: Run, condition: Expression) -> tuple[Run, Mask | None]:
-    """The elements for which a condition is true, and which they are; None: all."""
+    """The elements for which a condition is true, and their mask; None: all."""
     mask = run.mask(condition)
     return (run, None) if mask.all() else (run.where(mask), mask)
 

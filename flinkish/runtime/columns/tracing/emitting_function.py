@@ -1,4 +1,5 @@
-"""``EmittingFunction``: a function that emits any number of results, over the columns of many calls."""
+"""``EmittingFunction``: traces a function that emits any number of results, and runs it over
+columns."""
 
 from __future__ import annotations
 
@@ -37,21 +38,21 @@ from flinkish.runtime.records.rows import RowColumns, python_values
 
 
 class _Plan(NamedTuple):
-    """What the function emits of a row."""
+    """The trace of what the function emits for a row."""
 
     traced: Traced
     slots: tuple[Slot, ...]
     emissions: Emissions
 
     def changed(self) -> bool:
-        """Whether something that the function reads from outside is another value now."""
+        """Whether a value that the function reads from its surroundings has changed."""
         return self.traced.changed()
 
 
 def _emissions_differ(
     self: EmittingFunction, emitted: Emitted, elements: RowColumns, *extra: pa.Array
 ) -> str | None:
-    """What differs of what a run emits."""
+    """The first difference in the results of a run; None if there is none."""
     positions = chosen(elements, self.runs.checks, self.runs.seed)
     found = elements_at(elements, positions)
     indices = pa.array(positions)
@@ -75,7 +76,8 @@ def _emissions_differ(
 class EmittingFunction(ABC):
     """A function that gives its results to a collector, returns a list of them, or yields them.
 
-    Where the results could differ from those of calls one by one, the answer is None, and the caller calls it.
+    Wherever the results could differ from the function's own, methods return None, and the caller
+    calls the function for each element.
     """
 
     def __init__(self, function: object) -> None:
@@ -84,28 +86,30 @@ class EmittingFunction(ABC):
 
     @property
     def reason(self) -> str | None:
-        """Why the function does not run as columns, None if it does, as far as its input is known."""
+        """Why the function is not traced; None if it can be, as far as known without input."""
         return self._traces.reason or refusal_of(self._explore)
 
     @abstractmethod
     def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
-        """Call the function with ``element`` and what the columns behind those of the element stand for."""
+        """Call the function with symbols: ``element``, and ``extra`` for the columns after the
+        element's."""
 
     @abstractmethod
     def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
-        """The same with an element of Python."""
+        """Call the function with Python values."""
 
     @abstractmethod
     def _width(self) -> int:
-        """How many columns there are behind those of an element."""
+        """How many columns follow those of an element."""
 
     def _may_differ(self, traced: Traced, batch: pa.RecordBatch) -> bool:
-        """Whether the function may take another way with some of ``batch`` than with symbols."""
+        """Whether the function may take another branch for some row of ``batch`` than was
+        traced."""
         return False
 
     @counting(_emissions_differ)
     def _emitted(self, elements: RowColumns, *extra: pa.Array) -> Emitted | None:
-        """What the calls with ``elements`` and ``extra`` emit."""
+        """The results of calls with ``elements`` and ``extra``."""
         if elements.mayDiffer:
             return None
         batch = elements.batch
@@ -140,7 +144,7 @@ class EmittingFunction(ABC):
         return self._followed(Trace(), arguments)
 
     def _explore(self) -> None:
-        """Raises Refusal if the function cannot run as columns, whatever its input."""
+        """Raises Refusal if the function cannot be traced, whatever its input."""
 
         def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
             numbers = range(1 + self._width())
@@ -172,10 +176,10 @@ class EmittingFunction(ABC):
 
 
 class ElementFunction(EmittingFunction):
-    """A function that emits for each element, with the timestamp that this has."""
+    """A function whose results have the timestamp of their element."""
 
     def process(self, records: Records, watermark: int) -> Records | None:
-        """What the function emits for ``records``, at a ``watermark``."""
+        """The function's results for ``records`` at ``watermark``."""
         values, timestamps = records.values, records.timestamps
         if not isinstance(values, RowColumns) or not len(values):
             self.runs.note(False)
@@ -200,7 +204,7 @@ class ElementFunction(EmittingFunction):
 
 
 class FlatMapColumns(ElementFunction):
-    """``call(value, out)``, or ``iterate(value)`` that returns or yields its results."""
+    """``call(value, out)``, or ``iterate(value)``, which returns or yields its results."""
 
     def __init__(
         self, call: Callable[[Any, Any], Any] | None, iterate: Callable[[Any], Any] | None
@@ -239,7 +243,7 @@ class ProcessFunctionColumns(ElementFunction):
 
 
 class _ElementContext:
-    """Stands for the context of a process function, and for its timer service."""
+    """The context, and the timer service, of a process function that is being traced."""
 
     def __init__(self, trace: Trace, timestamp: Symbol, watermark: Symbol) -> None:
         self._trace = trace
@@ -247,7 +251,7 @@ class _ElementContext:
         self._watermark = watermark
 
     def timestamp(self) -> Symbol:
-        return self._trace.noted(self._timestamp._traced_expression)  # None of some elements
+        return self._trace.noted(self._timestamp._traced_expression)  # some elements have none
 
     def timerService(self) -> _ElementContext:
         return self
@@ -260,7 +264,7 @@ class _ElementContext:
 
 
 class _CalledContext:
-    """The context of a process function that is called to check its columns, and its timer service."""
+    """The context, and the timer service, of a process function that is called for a check."""
 
     def __init__(self, timestamp: int, watermark: int) -> None:
         self._timestamp = timestamp
@@ -277,9 +281,9 @@ class _CalledContext:
 
 
 class WindowFunctionColumns(EmittingFunction):
-    """The window function behind an aggregation, called with the one result of a key and window.
+    """The window function after an aggregation, called with the one result of a key and window.
 
-    It may use its key, the start and end of its window, and the result.
+    The function may use the key, the start and end of the window, and the result.
     """
 
     def __init__(self, call: WindowCall) -> None:
@@ -293,7 +297,8 @@ class WindowFunctionColumns(EmittingFunction):
         starts: NDArray[np.int64],
         ends: NDArray[np.int64],
     ) -> Emitted | None:
-        """What the function emits of ``results`` of the aggregation, one a window."""
+        """What the function emits for ``results``, the aggregation's result for each key and
+        window."""
         return self._emitted(results, keys, pa.array(starts), pa.array(ends))
 
     def _width(self) -> int:
@@ -314,7 +319,7 @@ class WindowFunctionColumns(EmittingFunction):
 
 
 class _WindowContext:
-    """Stands for the context of a window function."""
+    """The context of a window function that is being traced."""
 
     def __init__(self, trace: Trace, window: Record) -> None:
         self._trace = trace
@@ -328,7 +333,7 @@ class _WindowContext:
 
 
 class _CalledWindow:
-    """The context of a window function that is called to check its columns."""
+    """The context of a window function that is called for a check."""
 
     def __init__(self, window: TimeWindow) -> None:
         self._window = window

@@ -1,4 +1,5 @@
-"""``EventFold``: a watermark generator's ``onEvent`` over the columns of a whole run of elements."""
+"""``EventFold``: traces a watermark generator's ``onEvent``, and runs it over the columns of a
+run."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ from flinkish.runtime.records.shapes import VALUE, tuple_shape
 def _attributes_differ(
     self: EventFold, after: list[Any], values: Sequence[Any], timestamps: NDArray[np.int64]
 ) -> str | None:
-    """What differs of the attributes after a few elements of a run."""
+    """The first difference in the attributes after a few elements of a run; None if there is
+    none."""
     start = self._attributes()
     if start is None:
         return None
@@ -64,7 +66,7 @@ def _attributes_differ(
 
 
 class _NoOutput(WatermarkOutput):
-    """A generator that may be noted at once emits nothing when it sees an element."""
+    """The output of a check: a generator that is run over columns emits nothing in ``onEvent``."""
 
     def emitWatermark(self, watermark: Watermark) -> None:
         raise AssertionError("emits a watermark")
@@ -77,10 +79,10 @@ class _NoOutput(WatermarkOutput):
 
 
 class EventFold:
-    """What ``onEvent`` of a generator notes in its attributes, for a run of elements at once.
+    """Updates the attributes of a generator as ``onEvent`` does, for a run of elements at once.
 
-    A generator that emits at an element, or notes more than sums, counts, extremes, first and last values,
-    is called for each element.
+    A generator that emits in ``onEvent``, or keeps more than sums, counts, extremes, first and last
+    values, is called for each element.
     """
 
     def __init__(self, generator: WatermarkGenerator[Any]) -> None:
@@ -91,19 +93,19 @@ class EventFold:
         self._code = code = None if self._on_event is None else self._on_event.__code__
         self._names = () if code is None else written_attributes(code)
         self.possible = bool(self._names) and code is not None and impurity(code, True) is None
-        """Whether there may be a run that is noted at once."""
+        """Whether ``note`` can ever succeed."""
         self._traces: dict[tuple[bool, tuple[Kind, ...]], Traces] = {}
 
     @property
     def reason(self) -> str | None:
-        """Why ``onEvent`` is called for each element, None if it is not, as far as its input is known."""
+        """Why ``onEvent`` is not traced; None if it can be, as far as known without input."""
         return next(
             (t.reason for t in self._traces.values() if t.reason), refusal_of(self._explore)
         )
 
     def note(self, values: Sequence[Any], timestamps: NDArray[np.int64]) -> bool:
-        """Note ``values`` of these timestamps. False, and nothing noted, if ``onEvent`` has to be called for
-        each."""
+        """Update the attributes for ``values``. False, with nothing done, if ``onEvent`` has to be
+        called for each of them."""
         after = self._after(values, timestamps)
         if after is None:
             return False
@@ -113,14 +115,15 @@ class EventFold:
 
     @counting(_attributes_differ)
     def _after(self, values: Sequence[Any], timestamps: NDArray[np.int64]) -> list[Any] | None:
-        """What the attributes are after ``values``."""
+        """The attributes after ``values``."""
         start = self._attributes()
         return None if start is None else self.afterUnchecked(values, timestamps, start)
 
     def afterUnchecked(
         self, values: Sequence[Any], timestamps: NDArray[np.int64], start: Sequence[Any]
     ) -> list[Any] | None:
-        """The same after ``start``, for those who check it."""
+        """The attributes after ``values``, from ``start`` on, without a check: for the checks
+        themselves."""
         if not len(timestamps):
             return None
         kinds = tuple(_kind(value) for value in start)
@@ -140,14 +143,15 @@ class EventFold:
         return plan.after(elements.batch, start)
 
     def _attributes(self) -> list[Any] | None:
-        """The values of the attributes that ``onEvent`` writes, None if they are not all there to be folded."""
+        """The values of the attributes that ``onEvent`` writes; None if one of them cannot be
+        folded."""
         known = getattr(self._generator, "__dict__", {})
         kind = type(self._generator)
         if not self.possible or kind.__setattr__ is not object.__setattr__:
             return None
         method: Any = getattr(self._generator.onEvent, "__func__", None)
         if method is not self._on_event or getattr(method, "__code__", None) is not self._code:
-            return None  # It has been replaced
+            return None  # onEvent has been replaced
         values = []
         for name in self._names:
             described = hasattr(getattr(kind, name, None), "__set__")
@@ -187,7 +191,7 @@ class EventFold:
         return traced
 
     def _explore(self) -> None:
-        """Raises Refusal if no run can be noted at once, whatever the elements are."""
+        """Raises Refusal if ``onEvent`` cannot be traced, whatever the elements are."""
         start = self._attributes()
         if start is None:
             raise Refusal("keeps its values elsewhere than in plain attributes")
@@ -206,14 +210,14 @@ class _Plan:
         self._forms = forms
         self._traced = traced
         self.testsNone = traced.testsNone
-        """Whether it asks whether a value is None."""
+        """Whether ``onEvent`` tests a value for None."""
 
     def changed(self) -> bool:
-        """Whether something that ``onEvent`` reads from outside is another value now."""
+        """Whether a value that ``onEvent`` reads from its surroundings has changed."""
         return self._traced.changed()
 
     def after(self, batch: pa.RecordBatch, start: Sequence[Any]) -> list[Any] | None:
-        """The attributes after the elements of ``batch``; None where Python's could differ."""
+        """The attributes after the elements of ``batch``; None if Python's could differ."""
         run = run_of(batch)
         everyone = np.zeros(batch.num_rows, dtype=np.intp)
         folding = Folding(run, batch, everyone, 1, False)

@@ -1,4 +1,5 @@
-"""What a traced function computes, as expressions over columns: data without any engine."""
+"""What a traced function computes, as expressions over columns: plain data, evaluated by
+``kernels``."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 Kind = Literal["int", "float", "bool", "str", "none", "opaque", "unknown"]
-"""The Python type of all values of an expression. ``opaque`` ones are only handed on; ``unknown`` is
-for a look at a function before its input is known."""
+"""The Python type of all values of an expression. Values of ``opaque`` are only passed on;
+``unknown`` is for tracing a function before its input is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +21,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Accumulated:
-    """A part of the accumulator that the function was given."""
+    """A field of the accumulator that the function was called with."""
 
     number: int
     kind: Kind
@@ -28,7 +29,7 @@ class Accumulated:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """A value of Python."""
+    """A Python value."""
 
     value: Any
     kind: Kind
@@ -36,7 +37,7 @@ class Constant:
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """An operation on one value or two, by the name of its kernel."""
+    """An operation on one or two values; ``name`` is that of its kernel."""
 
     name: str
     arguments: tuple[Expression, ...]
@@ -45,7 +46,7 @@ class Operation:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A function of Python, called for each element."""
+    """A Python function that is called for each element."""
 
     function: Any
     arguments: tuple[Expression, ...]
@@ -54,7 +55,7 @@ class Call:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One of two values, by a condition."""
+    """One of two values, depending on a condition."""
 
     condition: Expression
     then: Expression
@@ -72,7 +73,7 @@ NUMBERS = ("int", "float", "bool")
 
 
 class Expressions:
-    """Makes expressions; equal ones are one object, so that each is computed once."""
+    """Creates expressions. Equal expressions are one object, so that each is evaluated once."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[Any, ...], Expression] = {}
@@ -82,11 +83,12 @@ class Expressions:
         return self._one(("column", number), Column(number, kind))
 
     def accumulated(self, number: int, kind: Kind) -> Expression:
-        """A part of the accumulator."""
+        """A field of the accumulator."""
         return self._one(("accumulated", number), Accumulated(number, kind))
 
     def constant(self, value: Any, kind: Kind) -> Expression:
-        """A value of Python. Its repr tells 0.0 from -0.0, and 1 from True."""
+        """A Python value. The key is its repr, which differs for 0.0 and -0.0, and for 1 and
+        True."""
         return self._one(("constant", kind, repr(value)), Constant(value, kind))
 
     def operation(self, name: str, kind: Kind, *arguments: Expression) -> Expression:
@@ -95,17 +97,18 @@ class Expressions:
         return self._one(key, Operation(name, arguments, kind))
 
     def call(self, function: Any, kind: Kind, *arguments: Expression) -> Expression:
-        """A function of Python for each element."""
+        """A Python function that is called for each element."""
         return self._one(
             ("call", id(function), *map(id, arguments)), Call(function, arguments, kind)
         )
 
     def choice(self, condition: Expression, then: Expression, otherwise: Expression) -> Expression:
-        """One of two values; kinds that differ must agree in a run."""
+        """One of two values. If their kinds differ, the values chosen in a run must all be of one
+        kind."""
         if then is otherwise:
             return then
         if condition.kind == "bool" and _is(then, True) and _is(otherwise, False):
-            # A column of bools may have nulls, whose truth is False
+            # A column of bools may have nulls, which are falsy
             if isinstance(condition, Column):
                 return self.operation("truth", "bool", condition)
             return condition
@@ -114,7 +117,7 @@ class Expressions:
         return self._one(key, Choice(condition, then, otherwise, kind))
 
     def as_float(self, value: Expression) -> Expression:
-        """A number as float, as Python converts it where it meets one."""
+        """A number as float, as Python converts an operand of float arithmetic."""
         if value.kind == "float":
             return value
         if isinstance(value, Choice):
@@ -130,8 +133,8 @@ class Expressions:
         return self.operation("truth", "bool", value)
 
     def replaced(self, within: Expression, old: Expression, new: Expression) -> Expression:
-        """``within`` with ``new`` in the place of ``old``; sums of constants are constants, as Python computes them
-        before there is an expression."""
+        """``within`` with ``old`` replaced by ``new``. Sums of constants become constants, as in a
+        trace, where Python computes them."""
         if within is old:
             return new
         parts = [self.replaced(part, old, new) for part in parts_of(within)]
@@ -156,7 +159,7 @@ def _is(expression: Expression, value: bool) -> bool:
 
 
 def parts_of(expression: Expression) -> tuple[Expression, ...]:
-    """The expressions that it is computed of."""
+    """The operands of ``expression``."""
     if isinstance(expression, (Operation, Call)):
         return expression.arguments
     if isinstance(expression, Choice):
@@ -165,15 +168,16 @@ def parts_of(expression: Expression) -> tuple[Expression, ...]:
 
 
 def objects_of(expression: Expression) -> frozenset[Expression]:
-    """What may be the object that it is: one of those that it chooses from, or itself; not an int, text or bool,
-    where the same object is an equal one."""
+    """The expressions whose value may be the same object as that of ``expression``: the branches of
+    a choice, or itself. Only floats count, and values of an unknown kind: for the others, equality
+    decides."""
     if isinstance(expression, Choice):
         return objects_of(expression.then) | objects_of(expression.otherwise)
     return frozenset({expression} if expression.kind in ("float", "unknown") else ())
 
 
 def leaves(*expressions: Expression) -> list[Expression]:
-    """All columns, constants and parts of accumulators in them, each once."""
+    """All columns, constants and accumulator fields in ``expressions``, each once."""
     found: list[Expression] = []
     seen: set[int] = set()
     remaining = list(expressions)
@@ -189,10 +193,10 @@ def leaves(*expressions: Expression) -> list[Expression]:
 
 
 def columns_read(*expressions: Expression) -> set[int]:
-    """The numbers of the columns in them."""
+    """The indices of the columns in ``expressions``."""
     return {leaf.number for leaf in leaves(*expressions) if isinstance(leaf, Column)}
 
 
 def folds(expression: Expression) -> bool:
-    """Whether it depends on the accumulator."""
+    """Whether ``expression`` depends on the accumulator."""
     return any(isinstance(leaf, Accumulated) for leaf in leaves(expression))

@@ -1,4 +1,5 @@
-"""Compares the accumulators of columns with those that the function makes, for some groups of a run."""
+"""Checks folds: compares the accumulators of columns with the function's own, for some groups of a
+run."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from flinkish.runtime.columns.tracing.column_fold import ColumnFold, FoldPlan
 
 _MOST_MEMBERS = 16
-"""Of a group with more elements, so many are folded for themselves."""
+"""Of a group with more elements, this many of the first, and special ones, are folded again for the
+check."""
 
 _LOOKED_AT = 1 << 12
 
@@ -30,7 +32,8 @@ def folds_differ(
     start: pa.RecordBatch | None = None,
     started: Any = None,
 ) -> str | None:
-    """What differs of the accumulators ``folded`` of a run. Of large groups a few elements are folded anew."""
+    """The first difference in the accumulators ``folded`` of a run; None if there is none. Of large
+    groups a few elements are folded again, over columns and by the function."""
     plan: FoldPlan | None = fold._traces.of(values)
     if plan is None:
         return None
@@ -84,7 +87,8 @@ def folds_differ(
 def combining_differs(
     fold: ColumnFold, combined: pa.RecordBatch, parts: pa.RecordBatch, groups: Positions, count: int
 ) -> str | None:
-    """What differs of a reduction's accumulators ``combined``, as a part is an element, too."""
+    """The first difference in the ``combined`` accumulators of a reduction, for which a part is an
+    element too; None if there is none."""
     elements = RowColumns(parts, fold._elements(parts).shape)
     positions, whole = _members(elements, groups, count, fold, None)
     if not whole:
@@ -109,8 +113,8 @@ def combining_differs(
 def _members(
     values: RowColumns, groups: Positions, count: int, fold: ColumnFold, read: set[int] | None
 ) -> tuple[Positions, bool]:
-    """The positions of elements of the smallest group and of one or more others, ascending, and whether these are all
-    that there are in their groups."""
+    """The ascending positions of elements of some groups, among them the smallest if the run is
+    short, and whether they are all elements of these groups."""
     special = chosen(values, max(1, fold.runs.checks // 2), fold.runs.seed, read)
     rows = len(values)
     begin, end = 0, rows

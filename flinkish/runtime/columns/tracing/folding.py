@@ -1,4 +1,4 @@
-"""The arrays behind ``ColumnFold``: sums, extremes, first and last values by group."""
+"""The array operations of ``ColumnFold``: sums, extremes, first and last values by group."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from flinkish.runtime.records.partly_read import Columns
 
 Groups = NDArray[np.intp]
 Part: TypeAlias = tuple[Run, Groups, Groups | None]
-"""Some elements as a run, with their groups and positions; None stands for all positions."""
+"""Some elements as a run, with their groups, and their positions in the whole run; None: all."""
 
 _EXACT_SUM = 2**53
-"""Integers up to here add up exactly as floats."""
+"""Sums of integers up to this are exact in floats."""
 
 ARROW_TYPES: dict[Kind, pa.DataType] = {
     "int": pa.int64(),
@@ -40,11 +40,12 @@ ARROW_TYPES: dict[Kind, pa.DataType] = {
     "bool": pa.bool_(),
     "str": pa.string(),
 }
-"""The types that folded columns of these kinds have."""
+"""The types of folded columns, by kind."""
 
 
 class Folding:
-    """A run of elements in groups. ``reduces``: a group without a start begins with its first value."""
+    """A run of elements to fold by group. ``reduces``: a group without a start begins with its
+    first value."""
 
     def __init__(self, run: Run, batch: Columns, groups: Groups, count: int, reduces: bool) -> None:
         self.run = run
@@ -60,7 +61,7 @@ class Folding:
         self._kept: list[Any] = []
 
     def begin(self, start: pa.RecordBatch, started: Mask | None) -> None:
-        """Begin with the rows of ``start`` where ``started``."""
+        """Begin with the rows of ``start`` where ``started`` is true; None: everywhere."""
         self.start = start
         self.started = None if started is None or bool(started.all()) else started
 
@@ -72,7 +73,8 @@ class Folding:
         return self._first
 
     def added(self) -> Mask | None:
-        """Which elements are added to an accumulator, and are not one; None: all."""
+        """Which elements are added to an accumulator, rather than being the first one; None:
+        all."""
         if not self.reduces or (self.start is not None and self.started is None):
             return None
         added = np.ones(len(self.groups), dtype=np.bool_)
@@ -81,11 +83,11 @@ class Folding:
         return added
 
     def part(self, form: Form, number: int) -> Part:
-        """The elements of a form that are added to the field ``number``; -1: to none by itself."""
+        """The elements that ``form`` adds to the field ``number``; -1: to no particular field."""
         only, value = form.only, form.value
         own = isinstance(value, Column) and value.number == number
         if only is None and own and form.way in ("lowest", "highest"):
-            return self.run, self.groups, None  # one that is the accumulator does not change it
+            return self.run, self.groups, None  # an element that is the accumulator changes nothing
         key = -1 if only is None else id(only)
         known = self._parts.get(key)
         if known is None:
@@ -101,13 +103,13 @@ class Folding:
         return known
 
     def initial(self, number: int, kind: Kind, start: Sequence[Any] | None) -> Any:
-        """The value of a field before any is added: an array of NumPy for numbers, else of Arrow.
-        Raises Inexact for numbers with nulls."""
+        """A field's values before any element is added: a NumPy array for numbers, else an Arrow
+        array. Raises Inexact for numbers with nulls."""
         passed = self.initial_column(number, kind, start)
         return of_arrow(passed).data if kind != "opaque" else passed
 
     def initial_column(self, number: int, kind: Kind, start: Sequence[Any] | None) -> pa.Array:
-        """The same as an Arrow column, also with nulls."""
+        """``initial`` as an Arrow column, which may have nulls."""
         if self.start is not None and self.started is None:
             return self.start.column(number)
         if start is None:
@@ -134,7 +136,8 @@ def arrow_type(kind: Kind, form: Form, batch: Columns, number: int) -> pa.DataTy
 
 
 def normal(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A column in the type that folded columns have. Raises Inexact if a value does not fit."""
+    """A column cast to ``kind``, the type of a folded column. Raises Inexact if a value does not
+    fit."""
     if column.type == kind:
         return column
     column = plain(column)
@@ -153,7 +156,7 @@ def folded_field(
     start: Sequence[Any] | None,
     number: int,
 ) -> Any:
-    """One folded column."""
+    """The folded column ``number``. Raises Inexact if Python's accumulators could differ."""
     form, kind = forms[number], kinds[number]
     if form.way == "kept":
         return folding.initial_column(number, kind, start)
@@ -218,7 +221,7 @@ def _array(data: Any, count: int) -> Any:
 
 
 def integer_sums(initial: NDArray[np.int64], values: Values, groups: Groups) -> NDArray[np.int64]:
-    """The sums by group. Raises Inexact if one does not fit 64 bits."""
+    """The sums by group. Raises Inexact if one does not fit into 64 bits."""
     count = len(groups)
     if values.constant:
         low = high = values.data
@@ -248,7 +251,8 @@ def integer_sums(initial: NDArray[np.int64], values: Values, groups: Groups) -> 
 
 
 def _wide_sums(initial: Any, values: Any, groups: Groups) -> NDArray[np.int64]:
-    """Sums of integers of which a few could leave 64 bits: of their halves."""
+    """The sums of integers that could overflow 64 bits, computed from the sums of their 32-bit
+    halves."""
     high, low = np.zeros(len(initial), np.int64), np.zeros(len(initial), np.int64)
     np.add.at(high, groups, values >> 32)
     np.add.at(low, groups, values & 0xFFFFFFFF)
@@ -263,8 +267,8 @@ def _checked(sums: Any) -> NDArray[np.int64]:
 
 
 def float_sums(initial: Any, values: Any, groups: Groups) -> Any:
-    """The sums by group, each in the order of the elements. ``np.add.reduceat`` sums in pairs, and
-    ``np.bincount`` begins with 0.0, to which -0.0 would be lost."""
+    """The sums by group, each in the order of the elements. ``np.add.reduceat`` would sum pairwise,
+    and ``np.bincount`` starts from 0.0, which loses an initial -0.0."""
     if _has_negative_zero(initial):
         sums = initial.astype(np.float64)
         with np.errstate(all="ignore"):
@@ -281,7 +285,7 @@ def _has_negative_zero(values: Any) -> bool:
 
 
 def first_positions(groups: Groups, count: int) -> Groups:
-    """The first position of each group, -1 if it has none."""
+    """The first position of each group; -1 if it has none."""
     positions = np.full(count, -1, dtype=np.intp)
     for start, end in _pieces(len(groups), count):
         piece = groups[start:end][::-1]
@@ -294,7 +298,7 @@ def first_positions(groups: Groups, count: int) -> Groups:
 
 
 def last_positions(groups: Groups, count: int) -> Groups:
-    """The last position of each group, -1 if it has none."""
+    """The last position of each group; -1 if it has none."""
     positions = np.full(count, -1, dtype=np.intp)
     length = len(groups)
     for start, end in _pieces(length, count):
@@ -308,7 +312,8 @@ def last_positions(groups: Groups, count: int) -> Groups:
 
 
 def _pieces(length: int, count: int) -> Iterator[tuple[int, int]]:
-    """Pieces of a run, each longer than the one before: few groups are all in the first."""
+    """Pieces of a run, each longer than the one before: if there are few groups, the first has them
+    all."""
     start, size = 0, max(16 * count, 1024)
     while start < length:
         yield start, min(start + size, length)
@@ -324,7 +329,8 @@ def _at(
     number: int,
     part: Part,
 ) -> Any:
-    """The values of the elements of ``part`` at ``places``, the initial ones where there is none."""
+    """The values of the elements of ``part`` at ``places``; the initial value where a place is
+    negative."""
     run, _, positions = part
     missing = places < 0
     everywhere = not missing.any()
@@ -352,7 +358,8 @@ def _best(
     start: Sequence[Any] | None,
     by: int,
 ) -> Groups:
-    """The position of the best element of each group among those added; -1 if what it began with is."""
+    """The position of each group's best element among those added; -1 if the initial value is the
+    best."""
     known = folding._places.get((by,))
     if known is not None:
         return known
@@ -376,12 +383,12 @@ def _ranked(
     start: Sequence[Any] | None,
     form: Form,
 ) -> tuple[Groups, Part]:
-    """The position of the best element of each group by the ranking of ``form``, -1 if what it began with is; and the
-    elements that it is a position of."""
+    """The position of each group's best element by the ranking of ``form``, -1 if the initial value
+    is the best; and the elements to which the positions refer."""
     fields = [(number, forms[number].value, highest) for number, highest in form.ranking]
     whole = folding.reduces and folding.start is None and form.only is None
     if whole and all(isinstance(v, Column) and v.number == number for number, v, _ in fields):
-        # The first element of a group is one of those that are compared, and not what it begins with
+        # A group has no initial value: its first element is compared like the others
         part: Part = folding.run, folding.groups, None
         begins = np.zeros(folding.count, dtype=np.bool_)
     else:
@@ -410,8 +417,9 @@ def _ranked(
 def _ranked_by(
     begins: Mask, first: Any, values: Any, groups: Groups, best: Groups, highest: bool
 ) -> Groups:
-    """The positions among ``best`` whose value is the highest, or lowest, of their group. Groups that ``begins`` says
-    so have the value of ``first`` too; where that is not the best it says so no longer."""
+    """The positions among ``best`` whose value is the highest, or lowest, of their group. In a
+    group for which ``begins`` is true the initial value ``first`` competes; ``begins`` is cleared
+    where it loses."""
     initial, codes, _ = comparable(first, values)
     extremes = np.full(len(begins), _farthest(codes, not highest), dtype=codes.dtype)
     if len(initial):
@@ -424,7 +432,7 @@ def _ranked_by(
 
 
 def _farthest(numbers: NDArray[Any], highest: bool) -> Any:
-    """The highest, or the lowest, number that could stand among ``numbers``."""
+    """The highest, or lowest, number that the type of ``numbers`` can hold."""
     if numbers.dtype.kind == "f":
         return math.inf if highest else -math.inf
     if numbers.dtype.kind == "b":
@@ -436,7 +444,7 @@ def _farthest(numbers: NDArray[Any], highest: bool) -> Any:
 def best_positions(
     initial: Any, values: Any, groups: Groups, highest: bool, lastOfEqual: bool
 ) -> Groups:
-    """The position of the lowest or highest value of each group; -1 if the initial one is."""
+    """The position of each group's lowest or highest value; -1 if the initial value is that."""
     start, codes, _ = comparable(initial, values)
     best = start.copy()
     (np.maximum if highest else np.minimum).at(best, groups, codes)
@@ -452,7 +460,7 @@ def best_positions(
 
 
 def extremes(initial: Any, values: Any, groups: Groups, highest: bool) -> Any:
-    """The lowest or highest values by group, the initial ones included."""
+    """The lowest or highest value of each group, the initial value included."""
     start, codes, ordered = comparable(initial, values)
     best = start.copy()
     (np.maximum if highest else np.minimum).at(best, groups, codes)
@@ -460,8 +468,9 @@ def extremes(initial: Any, values: Any, groups: Groups, highest: bool) -> Any:
 
 
 def comparable(initial: Any, values: Any) -> tuple[Any, Any, pa.Array | None]:
-    """Both as numbers that NumPy orders as Python orders the values; and the values by these numbers, None if they
-    are the values. Raises Inexact for NaN and for -0.0, which equals 0.0 and is not the same."""
+    """Both as numbers that NumPy orders as Python orders the values, and the values by number; None
+    if the numbers are the values. Raises Inexact for NaN, and for -0.0, which equals 0.0 but is not
+    the same."""
     if isinstance(values, np.ndarray):
         if values.dtype != initial.dtype:
             raise Inexact
@@ -475,7 +484,7 @@ def comparable(initial: Any, values: Any) -> tuple[Any, Any, pa.Array | None]:
 
 
 def _ranks(texts: pa.Array) -> tuple[Any, pa.Array]:
-    """For each text its rank among the distinct ones, and those in order."""
+    """For each text its rank among the distinct texts, and the distinct texts in order."""
     if not pa.types.is_string(texts.type):
         raise Inexact
     encoded = texts.dictionary_encode()
@@ -492,7 +501,8 @@ def combined_field(
     start: Sequence[Any] | None,
     number: int,
 ) -> Any:
-    """One folded column of parts that were folded apart; a part is like an element that is reduced."""
+    """One column of combined accumulators; the parts are folded like the elements of a
+    reduction."""
     form, kind = forms[number], kinds[number]
     column = folding.batch.column(number)
     own = tuple(

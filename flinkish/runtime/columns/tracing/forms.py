@@ -1,4 +1,5 @@
-"""How one field of an accumulator changes with each element, recognised in the traced expression."""
+"""The form in which a field of an accumulator changes with an element, found in the traced
+expression."""
 
 from __future__ import annotations
 
@@ -25,16 +26,18 @@ from flinkish.runtime.columns.tracing.symbols import Refusal
 
 Way: TypeAlias = Literal["kept", "sum", "lowest", "highest", "last", "best", "ranked"]
 Ranking: TypeAlias = tuple[tuple[int, bool], ...]
-"""The fields that decide which of two elements is the better one, the first where they differ; and of each whether
-the higher or the lower value is."""
+"""The fields that decide which of two elements is better, compared one after the other; each with
+whether the higher value wins."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """One field of an accumulator over the elements where ``only`` is true, or over all.
+    """How a field of an accumulator changes with the elements for which ``only`` is true; None:
+    with all.
 
-    It is kept as it was, the sum, the lowest or the highest of ``value``, the last ``value``, or the
-    ``value`` of the element where the field ``by`` is best, or several are by ``ranking``.
+    By ``way``, the field is kept, or it is the sum, the lowest, the highest or the last of
+    ``value``, or the ``value`` of the element that is best by the field ``by``, or by several
+    fields in ``ranking``.
     """
 
     way: Way
@@ -42,19 +45,20 @@ class Form:
     only: Expression | None = None
     by: int = -1
     against: Expression | None = None
-    """What the field ``by`` is compared with, where this one is taken of the best element."""
+    """For ``best``: the value with which the field ``by`` is compared."""
     highest: bool = False
     lastOfEqual: bool = False
     ranking: Ranking = ()
 
     @property
     def columns(self) -> set[int]:
-        """The columns that are read."""
+        """The indices of the columns that the form reads."""
         return columns_read(*(part for part in (self.value, self.only) if part is not None))
 
     def exactInAnyGrouping(self, number: int, kind: Kind, reduces: bool) -> bool:
-        """Whether the field ``number`` of parts of the elements can be folded apart. ``reduces``: the
-        first element of a part is its first accumulator, so only the column of the field will do."""
+        """Whether the field ``number`` can be folded in parts that are then combined. ``reduces``:
+        the first element of a part is its first accumulator, so only the field's own column can be
+        its value."""
         if self.way == "kept":
             return True
         if reduces and (
@@ -70,8 +74,9 @@ class Form:
         return self.way != "last" or self.only is None
 
     def joins(self, merge: Form, number: int) -> bool:
-        """Whether ``merge``, of two accumulators, joins the field ``number`` of parts of the elements: it adds
-        the other's sum, or takes the lower or the higher. A field that is always kept may be any of both."""
+        """Whether ``merge``, the form of a reduction of accumulators, combines the field ``number``
+        of two parts: adds the other's sum, or takes the lower or the higher value. A field that is
+        always kept may be taken from either."""
         if merge.way == "kept":
             return self.way == "kept"
         own = isinstance(merge.value, Column) and merge.value.number == number
@@ -80,7 +85,8 @@ class Form:
 
 
 def check_best(forms: Sequence[Form]) -> None:
-    """Raises Refusal unless each field of the best element goes with the fields it is chosen by."""
+    """Raises Refusal unless each field of a best element agrees with the fields by which it is
+    chosen."""
     for number, form in enumerate(forms):
         if form.way == "best":
             by = forms[form.by]
@@ -103,14 +109,15 @@ def check_best(forms: Sequence[Form]) -> None:
 
 
 class Recogniser:
-    """Finds the form of each field. Raises Refusal where there is none. ``fields`` are the next values of all."""
+    """Finds the form of each field. ``fields``: the next value of each field."""
 
     def __init__(self, expressions: Expressions, fields: Sequence[Expression]) -> None:
         self._make = expressions
         self._fields = fields
 
     def form(self, number: int, expression: Expression) -> Form:
-        """The form of the field ``number``, whose next value is ``expression``."""
+        """The form of the field ``number``, whose next value is ``expression``. Raises Refusal if
+        it has none."""
         if isinstance(expression, Accumulated) and expression.number == number:
             return Form("kept")
         if not folds(expression):
@@ -126,7 +133,8 @@ class Recogniser:
         raise _not_recognised(number)
 
     def _says_what_zero_gives(self, choice: Choice) -> bool:
-        """Whether ``choice`` is as in ``(state.value() or 0) + 1``: where the accumulator is 0, the same of 0."""
+        """Whether ``choice`` is redundant, as in ``(state.value() or 0) + 1``: for an accumulator
+        of 0, both branches are equal."""
         condition = choice.condition
         if not isinstance(condition, Operation) or condition.name != "truth":
             return False
@@ -213,13 +221,14 @@ class Recogniser:
         raise _not_recognised(number)
 
     def _ranked(self, number: int, choice: Choice) -> Form | None:
-        """The form of a field of the better of two elements, where more than one thing decides which that is."""
+        """The form of a field of the better of two elements, if several fields are compared; else
+        None."""
         taken: set[Expression] = set()
         ranks = _ranks(choice, number, taken)
         if ranks is None or len(ranks.compared) < 2 or len(taken) != 1:
             return None
         (value,) = taken
-        # What is compared has to be what the field is set to
+        # Each compared value has to be the one that its field is set to
         if folds(value) or any(
             _set_to(self._fields[pair.so_far.number], pair.so_far) is not pair.value
             for pair in ranks.compared
@@ -251,8 +260,8 @@ class _Comparison(NamedTuple):
 
 
 def _comparison(condition: Expression) -> _Comparison | None:
-    """What is compared, the element first and both without a minus before them; None if it is no comparison of an
-    element with the accumulator."""
+    """The comparison of an element with the accumulator, the element first and both without a unary
+    minus; None if ``condition`` is none."""
     if not isinstance(condition, Operation) or condition.name not in _MIRRORED:
         return None
     sign = condition.name
@@ -271,15 +280,16 @@ def _is_negative(expression: Expression) -> bool:
 
 
 class _Ranks(NamedTuple):
-    """What decides which of two elements is the better one, in turn; the element is if it compares by ``sign``."""
+    """The comparisons that decide, one after the other, which of two elements is better: the new
+    element if it compares by ``sign``."""
 
     compared: tuple[_Comparison, ...]
     lastOfEqual: bool
 
 
 def _ranks(choice: Choice, number: int, taken: set[Expression]) -> _Ranks | None:
-    """What decides between the field ``number`` as it is and what it is set to, which is added to ``taken``; None if
-    that is no order of elements."""
+    """The comparisons by which the field ``number`` is kept or set; adds the values that it is set
+    to to ``taken``. None if they are no order of elements."""
     pair = _comparison(choice.condition)
     if pair is None:
         return None
@@ -301,8 +311,8 @@ def _ranks(choice: Choice, number: int, taken: set[Expression]) -> _Ranks | None
 
 
 def _decided(expression: Expression, pair: _Comparison, relation: int) -> Expression:
-    """What ``expression`` is where the element of ``pair`` is lower than, equal to, or higher than the field: -1, 0
-    or 1."""
+    """``expression`` for an element of ``pair`` that is lower than (``relation`` -1), equal to (0)
+    or higher than (1) the field."""
     while isinstance(expression, Choice):
         asked = _comparison(expression.condition)
         if asked is None or asked[:2] != pair[:2]:
@@ -317,7 +327,7 @@ def _keeps(expression: Expression, number: int) -> bool:
 
 
 def _set_to(field: Expression, so_far: Accumulated) -> Expression | None:
-    """What ``field`` is set to where it is not left as it was, if that is one expression."""
+    """The one expression that ``field`` is set to if it is not kept; None if there are several."""
     leaves: set[Expression] = set()
     remaining = [field]
     while remaining:

@@ -1,8 +1,8 @@
-"""Computes expressions over the columns of a run, with results equal to Python's, or not at all.
+"""Evaluates expressions over the columns of a run, with results equal to Python's, or not at all.
 
-NumPy's integers wrap around where Python's grow, its division by zero gives a number, and a null has no
-counterpart. Wherever a value of a run could come out different from Python's, ``Inexact`` is raised, and
-the run takes the path that calls the function for each element.
+NumPy's integers wrap around where Python's grow, its division by zero returns a number, and it has
+no nulls. If a value could differ from Python's, a kernel raises ``Inexact``, and the function is
+called for each element of the run.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from flinkish.runtime.records.rows import python_values
 
 
 class Inexact(Exception):
-    """The columns of this run could give a result other than Python's."""
+    """A result computed from the columns of this run could differ from Python's."""
 
 
 NOT_EXACT = (Inexact, ArithmeticError, TypeError, ValueError, pa.ArrowException)
-"""What a kernel raises where it cannot go on as Python would."""
+"""What a kernel raises if its result could differ from Python's."""
 
 Mask: TypeAlias = NDArray[np.bool_]
 
 LEAST, MOST = -(2**63), 2**63 - 1
 _EXACT_FLOAT = 2**53
-"""Up to here each integer is a float."""
+"""Every integer up to this can be represented as a float."""
 
 
 class Values:
     """The values of an expression in a run, all of one kind.
 
-    ``data`` is an array of NumPy for numbers, one of Arrow for anything else, and a value of Python for
-    a constant. Integers know bounds of their values, which may be wide.
+    ``data`` is a NumPy array for numbers, an Arrow array for anything else, and a Python value for
+    a constant. Integers have bounds, which may be wider than the values.
     """
 
     __slots__ = ("_high", "_low", "data", "kind")
@@ -71,7 +71,7 @@ class Values:
         return not isinstance(self.data, (np.ndarray, pa.Array))
 
     def bounds(self) -> tuple[int, int]:
-        """Bounds of integers."""
+        """A lower and an upper bound of integers."""
         if self._low is None or self._high is None:
             self.tighten()
         assert self._low is not None
@@ -96,7 +96,7 @@ class Values:
         return Values(self.kind, self.data.filter(pa.array(mask)))
 
     def integers(self) -> Values:
-        """Bools as the integers that they are in arithmetic."""
+        """The values as integers, which bools are in arithmetic. Raises Inexact for other kinds."""
         if self.kind == "int":
             return self
         if self.kind != "bool":
@@ -105,7 +105,8 @@ class Values:
         return Values("int", data, 0, 1)
 
     def floats(self) -> Any:
-        """Numbers as Python converts them where they meet a float."""
+        """The data as floats, as Python converts operands of float arithmetic. Raises Inexact if
+        they are no numbers."""
         if self.kind == "float":
             return self.data
         if self.kind not in ("int", "bool"):
@@ -113,7 +114,7 @@ class Values:
         return float(self.data) if self.constant else self.data.astype(np.float64)
 
     def array(self, count: int) -> Any:
-        """The values as an array, also of a constant."""
+        """The values as an array; a constant is repeated ``count`` times."""
         if not self.constant:
             return self.data
         if self.kind == "int":
@@ -127,7 +128,7 @@ class Values:
         raise Inexact
 
     def listed(self) -> Any:
-        """The values as objects of Python; of a constant without an end."""
+        """The values as Python objects; a constant is repeated without end."""
         if self.constant:
             return repeat(self.data)
         if isinstance(self.data, np.ndarray):
@@ -142,9 +143,9 @@ def _long(value: int) -> int:
 
 
 class Run:
-    """A run of elements, and what was computed of it.
+    """A run of elements, with the expressions evaluated over it so far.
 
-    ``columns`` gives a column by its number, ``accumulated`` a part of the accumulator.
+    ``column`` gives a column by its index, ``accumulated`` a field of the accumulator.
     """
 
     def __init__(
@@ -161,30 +162,31 @@ class Run:
         self._kept: list[Expression] = []
 
     def values(self, expression: Expression) -> Values:
-        """The values of an expression. Raises Inexact."""
+        """The values of an expression. Raises one of ``NOT_EXACT`` if they could differ from
+        Python's."""
         known = self._computed.get(id(expression))
         if known is None:
             known = self._computed[id(expression)] = self._compute(expression)
-            self._kept.append(expression)  # so that no other takes its id
+            self._kept.append(expression)  # so that its id is not reused
         return known
 
     def array(self, expression: Expression) -> Any:
-        """The same as an array."""
+        """The values of an expression as an array."""
         return self.values(expression).array(self.count)
 
     def mask(self, condition: Expression) -> Mask:
-        """Where a condition is true."""
+        """For which elements a condition is true."""
         values = self.values(condition)
         truths: Mask = (_truth(values) if values.kind != "bool" else values).array(self.count)
         return truths
 
     def accumulating(self, accumulated: Callable[[int], Values]) -> Run:
-        """The same elements, each with the accumulator that it meets."""
+        """The same elements, each with the accumulator that it is added to."""
         return Run(self.count, self._column, accumulated)
 
     def check(self, steps: Sequence[Step]) -> None:
-        """Take all steps, so that Inexact is raised where a step could raise. What depends on the
-        accumulator is left out if that is not known."""
+        """Evaluate all steps, so that Inexact is raised if one of them could raise an error in
+        Python. Steps that depend on the accumulator are skipped if it is not known."""
         hidden = folds if self._accumulated is None else _never
         for path, operation in steps:
             if path and self._computes_everywhere(operation):
@@ -232,8 +234,8 @@ class Run:
             return _KERNELS[expression.name](*arguments)
 
     def _computes_everywhere(self, expression: Expression) -> bool:
-        """Whether ``expression`` was computed of all elements, as no element could raise; that takes
-        less time than a choice of elements."""
+        """Evaluate a cheap ``expression``, which cannot raise an error, for all elements: that is
+        faster than selecting some of them. False if it is not cheap, or not exact."""
         if not is_cheap(expression):
             return False
         try:
@@ -300,7 +302,8 @@ _CHEAP = {"+", "-", "*", "&", "|", "^", "<", "<=", ">", ">=", "==", "!=", "float
 
 @lru_cache(maxsize=4096)
 def is_cheap(expression: Expression) -> bool:
-    """Whether Python cannot raise in ``expression``, of numbers, and NumPy computes it quickly."""
+    """Whether ``expression`` is one of numbers that cannot raise an error and that NumPy computes
+    quickly."""
     if isinstance(expression, (Operation, Choice)):
         known = isinstance(expression, Choice) or expression.name in _CHEAP
         return known and all(map(is_cheap, parts_of(expression)))
@@ -308,7 +311,7 @@ def is_cheap(expression: Expression) -> bool:
 
 
 class _Part(dict[int, Values]):
-    """What was computed of a part of a run: what is known of the whole is not computed again."""
+    """The expressions evaluated over a part of a run; reuses those evaluated over the whole."""
 
     def __init__(self, whole: dict[int, Values], mask: Mask) -> None:
         super().__init__()
@@ -344,7 +347,7 @@ def kind_of(kind: pa.DataType) -> Kind:
 
 
 def of_arrow(column: pa.Array) -> Values:
-    """A column as values. Raises Inexact if there are nulls in it."""
+    """A column as values. Raises Inexact if it has nulls, unless its kind is opaque."""
     kind = kind_of(column.type)
     if kind == "opaque":
         return Values(kind, plain(column))
@@ -365,21 +368,21 @@ def of_arrow(column: pa.Array) -> Values:
 
 
 def nulls(column: pa.Array) -> bool:
-    """Whether there is a null, also one of a dictionary."""
+    """Whether ``column``, or its dictionary, has a null."""
     if column.null_count:
         return True
     return pa.types.is_dictionary(column.type) and bool(column.dictionary.null_count)
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """A column without a dictionary, and texts as Arrow's type of that name."""
+    """A column without a dictionary, and with large strings as strings."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return column.cast(pa.string()) if pa.types.is_large_string(column.type) else column
 
 
 def of_python(values: list[Any]) -> Values:
-    """Values of Python, which must be of one type."""
+    """A list of Python values as values. Raises Inexact unless all have the same type, and fit."""
     kinds = set(map(type, values))
     if kinds <= {int}:
         try:
@@ -423,7 +426,7 @@ def _product_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
 
 
 def _within(a: Values, b: Values, bounds: _Bounds) -> tuple[int, int]:
-    """Bounds of a result, which must be those of 64 bits."""
+    """Bounds of a result. Raises Inexact if it may not fit into 64 bits."""
     low, high = bounds(*a.bounds(), *b.bounds())
     if low < LEAST or high > MOST:
         a.tighten()
@@ -616,7 +619,8 @@ def _comparison(compare: Callable[[Any, Any], Any], texts: str) -> Callable[...,
 
 
 def _without_nan(compare: Callable[..., Values]) -> Callable[..., Values]:
-    """A comparison of what may be one object: a NaN is equal to itself where a tuple compares its items only."""
+    """A comparison of values that may be one object. Raises Inexact for NaN, which equals itself
+    only as an item of a tuple."""
 
     def computed(a: Values, b: Values) -> Values:
         for operand in (a, b):
@@ -695,5 +699,5 @@ _KERNELS: dict[str, Callable[..., Values]] = {
 
 
 def kernel_names() -> Sequence[str]:
-    """The operations that there are kernels for."""
+    """The names of all operations that have a kernel."""
     return tuple(_KERNELS)

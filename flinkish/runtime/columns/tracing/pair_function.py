@@ -1,4 +1,5 @@
-"""``PairFunction``, ``PairMap``: run a function of two elements that only computes over the columns of many pairs."""
+"""``PairFunction`` and ``PairMap``: trace a function of two elements, and run it over columns of
+pairs."""
 
 from __future__ import annotations
 
@@ -41,9 +42,8 @@ def _pairs_differ(
     leftTimes: NDArray[np.int64],
     rightTimes: NDArray[np.int64],
 ) -> str | None:
-    """What differs of the results for pairs."""
+    """The first difference in the results for pairs; None if there is none."""
     checks, seed = self.runs.checks, self.runs.seed
-    # What is odd may be on either side
     sides = chosen(lefts, checks // 2 + 1, seed), chosen(rights, checks // 2, seed + 1)
     positions = np.union1d(*sides)
     left, right = elements_at(lefts, positions), elements_at(rights, positions)
@@ -67,11 +67,11 @@ def _mapped_pairs_differ(
     twos: RowColumns,
     seconds: Positions,
 ) -> str | None:
-    """What differs of the results for pairs."""
+    """The first difference in the results for pairs; None if there is none."""
     if not len(firsts):
         return None
     checks, seed = self.runs.checks, self.runs.seed
-    # Pairs of the odd elements of either side, if these have any, and some others
+    # Pairs of special elements of either side, and the first and the last pair
     odd = [
         np.flatnonzero(near == place)[:1] + begin
         for side, pairs in ((ones, firsts), (twos, seconds))
@@ -99,10 +99,10 @@ _LOOKED_AT = 1 << 12
 
 
 class PairFunction:
-    """A function of a left and a right element, a context and a collector, that gives the collector one
-    result, as kernels over columns.
+    """A function of a left and a right element, a context and a collector, which emits one result,
+    as kernels over columns.
 
-    Where a result could differ from what the function emits when it is called, the answer is None.
+    Wherever a result could differ from the function's own, ``results`` is None.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -112,7 +112,7 @@ class PairFunction:
 
     @property
     def reason(self) -> str | None:
-        """Why the function does not run as columns, None if it does, as far as its input is known."""
+        """Why the function is not traced; None if it can be, as far as known without input."""
         return self._traces.reason or refusal_of(self._explore)
 
     @counting(_pairs_differ)
@@ -155,9 +155,10 @@ class PairFunction:
 
 
 class PairMap:
-    """A function of a first and a second element that returns the result for the pair, as kernels over columns.
+    """A function of a first and a second element, which returns one result, as kernels over
+    columns.
 
-    Where a result could differ from what the function returns when it is called, the answer is None.
+    Wherever a result could differ from the function's own, ``results`` is None.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -167,7 +168,7 @@ class PairMap:
 
     @property
     def reason(self) -> str | None:
-        """Why the function does not run as columns, None if it does, as far as its input is known."""
+        """Why the function is not traced; None if it can be, as far as known without input."""
         return self._traces.reason or explored(self._function, 2)
 
     @counting(_mapped_pairs_differ)
@@ -178,8 +179,8 @@ class PairMap:
         twos: RowColumns,
         seconds: NDArray[np.intp],
     ) -> RowColumns | None:
-        """The results for the pairs of the elements of ``ones`` at ``firsts`` and of ``twos`` at ``seconds``, as
-        columns."""
+        """The results, as columns, for the pairs of the elements of ``ones`` at ``firsts`` with
+        those of ``twos`` at ``seconds``."""
         pairs = RowColumns(
             PairColumns(ones, pa.array(firsts), twos, pa.array(seconds)),
             tuple_shape([ones.shape, twos.shape]),
@@ -200,8 +201,8 @@ class PairMap:
 
 
 class PairColumns:
-    """The columns of pairs, those of the first elements before those of the second. Of a wide row a function reads few,
-    so that each is taken when it is asked for."""
+    """The columns of pairs: those of the first elements, then those of the second. A column is
+    gathered when it is first read, as a function may read few of many columns."""
 
     def __init__(
         self, ones: RowColumns, firsts: pa.Array, twos: RowColumns, seconds: pa.Array
@@ -242,7 +243,7 @@ class PairColumns:
 
 
 class PairTimes:
-    """The context of a pair, whose timestamps are symbols."""
+    """The context of a function of pairs that is being traced."""
 
     def __init__(self, trace: Trace, left: Symbol, right: Symbol) -> None:
         self._trace = trace
@@ -263,7 +264,7 @@ class PairTimes:
 
 
 class CalledPair:
-    """The context of a pair whose function is called to check its columns."""
+    """The context of a function of pairs that is called for a check."""
 
     def __init__(self, left: int, right: int) -> None:
         self._left = left

@@ -1,8 +1,11 @@
-"""``PhaseFold``: a process function over the columns of a run whose keys have values in some of their states.
+"""``PhaseFold``: a keyed process function over columns, in phases, for keys whose states come and
+go.
 
-Elements of a run are taken in phases. Keys in the same situation, with values in the same of their states, go together: up to
-the element that gives a key a value where it had none, or takes it away. What is behind that element is of the next phase.
-Keys in a situation that the function cannot be followed in are left: their elements are to be called, each in its place.
+The elements of a run are processed in phases. In each phase keys in the same situation, with values
+in the same states, are processed together, up to the element that gives a key's state its first
+value, or clears it. The key's elements after that one belong to its next phase. If the function
+cannot be traced for a situation, it has to be called for the elements of these keys, each in its
+place.
 """
 
 from __future__ import annotations
@@ -75,60 +78,62 @@ from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import Shape
 
 _MOST_PHASES = 6
-"""What is left of a run then is called."""
+"""The most phases of a run. The function is called for the elements that are left after them."""
 
 _MOST_SITUATIONS = 16
-"""Keys in further situations are called."""
+"""The most situations that are traced. In others, the function is called for each element."""
 
 
 SOMETHING = object()
-"""Stands for what is in a list or map."""
+"""Stands for the contents of a list or map state."""
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Distinct keys, and their hashes, if they are known."""
+    """Distinct keys, and their hashes if known."""
 
     values: Sequence[Any]
     hashes: Hashes | None
 
 
 class KeyedStates(StateKinds, Protocol):
-    """The states of a function."""
+    """The states of an opened function."""
 
     def stored(self, state: State, keys: Keys) -> list[Any]:
-        """What is in a state under each of ``keys``, None where there is nothing; SOMETHING of a list
-        or map."""
+        """What ``state`` holds for each of ``keys``: None if nothing, SOMETHING for a list or
+        map."""
 
 
 class Writes(NamedTuple):
-    """What a run leaves in a state, in the order in which its elements update it."""
+    """The updates of a state by a run, in the order of the elements."""
 
     state: State
     positions: Positions
-    """Of the elements that update it."""
+    """The positions of the elements that update the state."""
     groups: Positions
     values: list[Any]
-    """None where it is cleared."""
+    """The new values; None where the state is cleared."""
 
 
 @dataclass
 class Phased:
-    """What a run does, in the order in which its elements would."""
+    """The effects of a run, in the order of its elements."""
 
     writes: list[Writes]
     timers: Timers
     emitted: Emitted
     called: Positions
-    """The elements that the function has to be called for, with the states as those before them leave them."""
+    """The elements for which the function has to be called, after the effects of all elements
+    before them."""
 
 
 class PhaseFold:
     """``processElement`` of a function with keyed states, over columns.
 
-    It may read, update and clear ValueStates, ask ListStates and MapStates in which the key has nothing, register
-    event-time timers, and emit. Where a run could give something else than its elements one by one, the answer is None,
-    and the caller calls it. Without ``states`` it can only say what it would refuse.
+    The function may read, update and clear ValueStates, read ListStates and MapStates that are
+    empty for the key, register event-time timers, and emit. Wherever the effects of a run could
+    differ from those of the function's own calls, ``processed`` returns None, and the caller calls
+    the function for each element. Without ``states``, only ``reason`` can be used.
     """
 
     def __init__(self, function: Callable[..., Any], states: KeyedStates | None = None) -> None:
@@ -143,16 +148,17 @@ class PhaseFold:
 
     @property
     def reason(self) -> str | None:
-        """Why the function is called for each element, None if it is not, as far as its input is known."""
+        """Why the function is not traced; None if it can be, as far as known without input."""
         return self.runs.difference or refusal_of(self._explore)
 
     @property
     def states(self) -> Sequence[State]:
-        """The states that it is known to use."""
+        """The states that the function is known to use."""
         return self._used
 
     def processed(self, run: KeyedRun, watermark: int, keys: Keys) -> Phased | None:
-        """What the elements of ``run`` do, which has those ``keys``."""
+        """The effects of ``run``, whose groups have ``keys``; None if the function has to be
+        called."""
         values = run.values
         if values.mayDiffer or self.runs.difference is not None:
             return None
@@ -199,7 +205,8 @@ class PhaseFold:
     def _by_situation(
         self, codes: list[Positions], groups: Positions, places: Positions, count: int
     ) -> Iterator[tuple[Situation, Positions, Positions]]:
-        """Each situation of groups that have elements at ``places``, with its groups and their places."""
+        """Each situation of groups with elements at ``places``, its groups, and the places of their
+        elements."""
         of_places = groups[places]
         members = np.arange(count)
         if len(places) < len(groups):
@@ -222,7 +229,8 @@ class PhaseFold:
             yield situation, its, places[inside[of_places]]
 
     def _code(self, value: Any) -> int:
-        """The number of what a state holds, found by the types in it."""
+        """The code of a state's contents: 0 if empty, 1 if columns cannot hold them, else one for
+        their shape and types."""
         if value is None:
             return 0
         kind = type(value)
@@ -242,7 +250,7 @@ class PhaseFold:
         return known
 
     def _code_of(self, shape: Shape, kinds: tuple[Kind | None, ...]) -> int:
-        """The number of what is made of such parts."""
+        """The code of contents with that shape and those kinds of parts."""
         known = self._codes.get((shape, kinds))
         if known is None:
             known = 1
@@ -287,7 +295,7 @@ class PhaseFold:
         return _Plan(phase, situation, width)
 
     def _explore(self) -> None:
-        """Raises Refusal if no run can be processed at once, whatever the elements are."""
+        """Raises Refusal if the function cannot be traced, whatever the elements are."""
 
         def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
             element, *extra = (
@@ -300,7 +308,7 @@ class PhaseFold:
 
 
 class _Plan:
-    """What the elements of a phase do."""
+    """How the elements of a phase are processed."""
 
     def __init__(self, phase: Phase, situation: Situation, width: int) -> None:
         self.phase = phase
@@ -326,18 +334,19 @@ class _Plan:
 
     @property
     def readsVariables(self) -> bool:
-        """Whether the function reads what a call of it could write."""
+        """Whether the function reads variables that a call of it could write."""
         return self.phase.traced.readsVariables
 
     def changed(self) -> bool:
-        """Whether something that the function reads from outside is another value now."""
+        """Whether a value that the function reads from its surroundings has changed."""
         return self.phase.traced.changed()
 
     def process(
         self, batch: pa.RecordBatch, members: Positions, places: Positions, done: _Done
     ) -> Positions | None:
-        """Do what the elements at ``places`` do, which are of the groups ``members``, as long as these are in this
-        situation. The places of those behind; None, and nothing done, where elements one by one could do something else."""
+        """Add the effects of the elements at ``places``, of the groups ``members``, to ``done``, as
+        long as their group stays in this situation. Returns the places of the other elements; None,
+        with nothing done, if the effects could differ from those of the function's own calls."""
         try:
             return self._processed(batch, members, places, done)
         except NOT_EXACT:
@@ -366,7 +375,8 @@ class _Plan:
         return rest
 
     def _check_may_differ(self, batch: pa.RecordBatch) -> None:
-        """Raises Inexact if the function may take another way with some of ``batch`` than with symbols."""
+        """Raises Inexact if the function may take another branch for some row of ``batch`` than was
+        traced."""
         traced = self.phase.traced
         if traced.testsNone and has_nulls(batch):
             raise Inexact
@@ -378,7 +388,7 @@ class _Plan:
     def _fields(
         self, states: Iterator[int] | Sequence[int], values: list[list[Any]], members: Positions
     ) -> list[pa.Array]:
-        """The fields of states, by member."""
+        """A column of each field of ``states``, with a row for each member."""
         columns: list[pa.Array] = []
         listed = members.tolist()
         for state in states:
@@ -404,14 +414,15 @@ class _Plan:
         return columns
 
     def _meeting(self, run: Run, part: _Part, start: list[pa.Array]) -> Run:
-        """``run`` with the states that its elements meet, where something asks for them."""
+        """``run`` with the states before each element, if an effect depends on them."""
         if not self._running:
             return run
         known = RunningFold(run, part.groups, _batch_of(start), self._forms, self.phase.kinds)
         return run.accumulating(known.field)
 
     def _ends(self, part: _Part, start: list[pa.Array]) -> Positions:
-        """For each member the place of the element that ends its phase, a place behind all if none does."""
+        """For each member the place of the element that ends its phase; a place after all if none
+        does."""
         ends = np.full(part.count, part.places[-1] + 1, dtype=np.intp)
         if self._ends_at_once:
             return part.places[first_positions(part.groups, part.count)]
@@ -427,7 +438,7 @@ class _Plan:
         return ends
 
     def _folded(self, run: Run, part: _Part, start: list[pa.Array]) -> Iterator[_Left]:
-        """What the states hold that fold."""
+        """The values after the phase of the states that are folded."""
         if not self.phase.folded:
             return
         folding = Folding(run, part.batch, part.groups, part.count, False)
@@ -448,7 +459,7 @@ class _Plan:
             yield _Left(folded.state, part.places[first[where]], part.members[where], made, None)
 
     def _ended(self, met: Run, part: _Part) -> Iterator[_Left]:
-        """What states hold since the element that has given them a value, or has cleared them."""
+        """The values of the states that an element has given a first value, or has cleared."""
         for ending in self.phase.endings:
             mask = met.mask(ending.condition)
             where = np.flatnonzero(mask)
@@ -466,18 +477,19 @@ class _Plan:
 
 
 class _Left(NamedTuple):
-    """What a phase leaves in a state."""
+    """The values of a state after a phase."""
 
     state: int
     positions: Positions
     groups: Positions
     values: list[Any]
     held: Held | None
-    """What it is made of, if the state had no value before."""
+    """The contents, if the state had no value before."""
 
 
 def _made(values: Values, count: int) -> list[Any]:
-    """The values of a field. Raises Inexact if they are no numbers, texts or bools."""
+    """The values of a field as Python objects. Raises Inexact unless they are numbers, texts or
+    bools."""
     if values.kind not in ARROW_TYPES:
         raise Inexact
     return python_values(normal(to_arrow(values.array(count)), ARROW_TYPES[values.kind]))
@@ -489,9 +501,9 @@ class _Part:
 
     batch: pa.RecordBatch
     places: Positions
-    """Their places in the run."""
+    """The elements' places in the run."""
     groups: Positions
-    """For each the number of its group among ``members``."""
+    """The index of each element's group in ``members``."""
     members: Positions
     count: int
 
@@ -499,7 +511,7 @@ class _Part:
     def of(
         batch: pa.RecordBatch, groups: Positions, members: Positions, places: Positions
     ) -> _Part:
-        """The elements at ``places``, which are of ``members``."""
+        """The elements at ``places``, all of the groups ``members``."""
         if len(places) < batch.num_rows:
             batch = batch.take(pa.array(places))
         own = groups[places]
@@ -508,7 +520,7 @@ class _Part:
         return _Part(batch, places, numbers[own], members, len(members))
 
     def withColumns(self, columns: Sequence[pa.Array]) -> _Part:
-        """With columns by member behind those of the elements."""
+        """The elements with further columns, which have a value for each member."""
         batch = self.batch
         for number, column in enumerate(columns):
             batch = batch.append_column(f"state{number}", column.take(pa.array(self.groups)))
@@ -523,7 +535,7 @@ class _Part:
 
 
 class _Done:
-    """What the phases of a run have done so far."""
+    """The effects of the phases of a run so far."""
 
     def __init__(
         self,
@@ -535,7 +547,7 @@ class _Done:
     ) -> None:
         self.groups = groups
         self.values = values
-        """By state and group."""
+        """The values by state and group."""
         self.called: list[Positions] = []
         self._states = states
         self._codes = codes
@@ -546,12 +558,12 @@ class _Done:
         self._variables = False
 
     def emitsOthers(self, plan: _Plan) -> bool:
-        """Whether a plan emits something of another shape than those before."""
+        """Whether ``plan`` emits results of another shape than the plans before it."""
         emitted = plan.phase.emitted
         return None not in (self._emitted, emitted) and self._emitted != emitted
 
     def add(self, plan: _Plan, effects: Effects, left: Sequence[_Left]) -> None:
-        """Add what a phase does."""
+        """Add the effects of a phase."""
         self._emitted = self._emitted or plan.phase.emitted
         self._variables = self._variables or plan.readsVariables
         self._effects = effects if self._effects is None else self._effects.joined(effects)
@@ -568,11 +580,12 @@ class _Done:
 
     @property
     def tooMany(self) -> bool:
-        """Whether so much has to be called that all may be."""
+        """Whether the function has to be called for more than half of the elements."""
         return 2 * sum(map(len, self.called)) > len(self.groups)
 
     def phased(self) -> Phased | None:
-        """All that was done; None if too much has to be called, or a call could change what columns were computed of."""
+        """All effects; None if the function has to be called for too many elements, or if a call
+        could change variables from which the effects were computed."""
         called = np.sort(np.concatenate(self.called))
         if self.tooMany or (len(called) and self._variables):
             return None
@@ -586,8 +599,8 @@ class _Done:
 
 
 class _StateWrites:
-    """What phases leave in a state of ``count`` groups. Only the last of values that follow each other counts, at the
-    place of the first."""
+    """The updates of a state of ``count`` groups by all phases. Of updates without a clear between
+    them, only the last value is kept, at the place of the first."""
 
     def __init__(self, count: int) -> None:
         self.values: list[Any] = []
@@ -595,7 +608,7 @@ class _StateWrites:
         self._latest = np.full(count, -1, dtype=np.intp)
 
     def add(self, left: _Left) -> None:
-        """Add what a phase leaves."""
+        """Add the values after a phase."""
         positions, groups, values = left.positions, left.groups, left.values
         cleared = values[:1] == [None]
         known = self._latest[groups] >= 0
@@ -614,7 +627,7 @@ class _StateWrites:
         self._parts.append((positions, groups))
 
     def inOrder(self, state: State) -> Writes:
-        """All of it, in the order of the elements."""
+        """All updates, in the order of the elements."""
         positions, groups = map(np.concatenate, zip(*self._parts))
         order = np.argsort(positions, kind="stable")
         values = list(map(self.values.__getitem__, order.tolist()))
@@ -626,7 +639,7 @@ def _batch_of(columns: Sequence[pa.Array]) -> pa.RecordBatch:
 
 
 def _differ(before: pa.Array, after: pa.Array) -> Mask:
-    """Where two columns without nulls hold something else; of floats each bit counts."""
+    """Where two columns without nulls differ; floats are compared bit by bit."""
     if pa.types.is_floating(before.type):
         before, after = (pa.array(column.to_numpy().view(np.int64)) for column in (before, after))
     differ: Mask = pc.not_equal(before, after).to_numpy(zero_copy_only=False)

@@ -1,8 +1,9 @@
-"""``follow_phase``: follows a process function for elements whose keys have values in the same of its states.
+"""``follow_phase``: traces a process function for elements whose keys have values in the same
+states.
 
-A state that the function never changes then is as a column of the element. One that it changes folds, as an accumulator
-does. Where it gives a value to a state that has none, or clears one, the next element of the key meets other states: the
-phase of the key ends.
+A state that the function never changes in this situation is like a column of the element. A state
+that it updates is folded like an accumulator. If the function gives an empty state a value, or
+clears a state, the key's next element is in another situation: the phase of the key ends.
 """
 
 from __future__ import annotations
@@ -41,30 +42,30 @@ from flinkish.runtime.records.shapes import Shape
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """What the values of a state are made of. There is one object for each."""
+    """The shape and the kinds of a state's values. There is one object for each combination."""
 
     shape: Shape
     kinds: tuple[Kind, ...]
 
 
 Content: TypeAlias = Held | Literal["empty", "other"]
-"""What a key has in a state. ``"other"``: something that is no columns."""
+"""What a state holds for a key. ``"other"``: something that columns cannot hold."""
 Situation: TypeAlias = tuple[Content, ...]
-"""What a key has in each state."""
+"""What each state holds for a key."""
 
 
 class StateKinds(Protocol):
-    """What a function may know of a state before it reads it."""
+    """What is known of a state without a key."""
 
     def check(self, state: State) -> None:
-        """Raises Refusal if it is more than a value, a list or a map of a table."""
+        """Raises Refusal unless ``state`` is a plain value, list or map state."""
 
     def default(self, state: ValueState[Any]) -> Any:
-        """The default value."""
+        """The default value of ``state``."""
 
 
 class NotListed(CannotTell):
-    """The function uses a state that the situation does not tell."""
+    """The function uses a state that the situation does not include."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -72,33 +73,35 @@ class NotListed(CannotTell):
 
 @dataclass(frozen=True)
 class Folded:
-    """A state with a value, which elements change. Its fields are ``held`` before and after each."""
+    """A state that has a value, which elements update. It is of ``held`` before and after each
+    element."""
 
     state: int
-    """Its number in the situation."""
+    """The index of the state in the situation."""
     held: Held
     fields: tuple[Expression, ...]
 
 
 @dataclass(frozen=True)
 class Ending:
-    """What ends the phase of a key: where ``condition`` is true, a state gets a value, or loses it."""
+    """The end of a key's phase: if ``condition`` is true, an empty state gets a value, or a state
+    is cleared."""
 
     state: int
     condition: Expression
     shape: Shape | None
-    """None if it is cleared."""
+    """The shape of the value; None if the state is cleared."""
     fields: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True)
 class Phase:
-    """What elements do whose keys are in one situation."""
+    """The trace of a function for elements whose keys are in one situation."""
 
     trace: Trace
     traced: Traced
     constant: tuple[int, ...]
-    """The numbers of the states that are columns behind those of the element."""
+    """The indices of the states that are columns, which follow those of the element."""
     folded: tuple[Folded, ...]
     endings: tuple[Ending, ...]
     emitted: Shape | None
@@ -107,12 +110,12 @@ class Phase:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of the fields that fold."""
+        """The kinds of all folded fields."""
         return tuple(kind for folded in self.folded for kind in folded.held.kinds)
 
     @property
     def effects(self) -> list[Expression]:
-        """What is asked of single elements."""
+        """The expressions that have to be evaluated for each element."""
         slots = [expression for slot in (*self.results, *self.timers) for expression in slot]
         endings = [e for ending in self.endings for e in (ending.condition, *ending.fields)]
         return slots + endings
@@ -126,9 +129,9 @@ def follow_phase(
     situation: Situation,
     kinds: StateKinds | None,
 ) -> Phase:
-    """What ``function`` does with an element. ``arguments`` gives the element and a symbol for each of ``EXTRA``, which
-    take ``width`` columns. Without ``kinds`` the function has not been opened. Raises Refusal, and NotListed for a state
-    that is not among ``states``."""
+    """Trace ``function`` for an element. ``arguments`` gives the element and a symbol for each of
+    ``EXTRA``, together ``width`` columns. ``kinds`` is None if the function has not been opened.
+    Raises Refusal if it cannot be traced, and NotListed for a state that is not in ``states``."""
     known = dict(zip(states, situation))
     seen = _Seen(known)
     _Look(arguments, width, kinds, known, frozenset()).follow(function, seen.note)
@@ -172,7 +175,7 @@ def _is_false(condition: Expression) -> bool:
 
 
 class _Unopened(Outside):
-    """Stands for a function before ``open``."""
+    """Stands for a function that has not been opened."""
 
     __slots__ = ()
 
@@ -184,7 +187,7 @@ class _Unopened(Outside):
 
 
 class _Look(Look["_ValueStandIn | _EmptyStandIn"]):
-    """A look where states hold what a situation says."""
+    """A look in which the states hold what the situation ``known`` says."""
 
     unopened = _Unopened
 
@@ -202,7 +205,7 @@ class _Look(Look["_ValueStandIn | _EmptyStandIn"]):
         self._values = self._symbols(constant, width)
 
     def _symbols(self, constant: frozenset[State], width: int) -> dict[State, Any]:
-        """What each state holds."""
+        """The symbolic value of each state that has one."""
         make = self.trace.expressions
         values: dict[State, Any] = {}
         folding = 0
@@ -244,19 +247,19 @@ class _Look(Look["_ValueStandIn | _EmptyStandIn"]):
 
 
 class _Seen:
-    """What a function does on any way through its branches."""
+    """What a function does on any path through its branches."""
 
     def __init__(self, known: Mapping[State, Content]) -> None:
         self._known = known
         self.used: set[State] = set()
         self.set: dict[State, Shape] = {}
-        """What is kept in each state that is updated."""
+        """The shape of each state that is updated."""
         self.cleared: set[State] = set()
         self.emissions = Emissions()
         self.timers = 0
 
     def note(self, look: _Look) -> int:
-        """Note what was done on the way just followed."""
+        """Note what the function did on the path just followed."""
         for state, stand_in in look.states.items():
             self.used.add(state)
             if isinstance(stand_in, _EmptyStandIn):
@@ -276,7 +279,8 @@ class _Seen:
         return 0
 
     def all(self, look: _Look) -> tuple[Any, ...]:
-        """What was done on the way just followed, with nothing where only another way does something."""
+        """What the function did on the path just followed, padded with the effects of other
+        paths."""
         done: list[Any] = [0]
         for state in self._known:
             stand_in = look.states.get(state)
@@ -293,7 +297,7 @@ class _Seen:
         return tuple(done)
 
     def _kept(self, look: _Look, state: State) -> Iterator[Any]:
-        """Whether the state is updated, and its fields then."""
+        """Whether the state is updated, and its fields after the element."""
         stand_in = look._stand_in(state)
         updated = stand_in.done == "set"
         yield updated
@@ -302,7 +306,7 @@ class _Seen:
 
 
 class _ValueStandIn:
-    """Stands for a ``ValueState``, which has the value ``start``, or none if that is None."""
+    """Stands for a ``ValueState`` with the value ``start``; None: it is empty."""
 
     def __init__(self, trace: Trace, start: Any, default: Any) -> None:
         self._trace = trace
@@ -311,7 +315,7 @@ class _ValueStandIn:
         self.begin()
 
     def begin(self) -> None:
-        """Begin another way."""
+        """Begin another path."""
         self.current = self.start
         self.done: Literal["", "set", "cleared"] = ""
 
@@ -341,7 +345,7 @@ class _ValueStandIn:
 
 
 class _EmptyStandIn:
-    """Stands for a ``ListState`` or ``MapState`` that has nothing under the key, and gets nothing."""
+    """Stands for a ``ListState`` or ``MapState`` that is empty for the key, and stays so."""
 
     def __init__(self, trace: Trace, state: State) -> None:
         if not isinstance(state, (ListState, MapState)):
@@ -350,7 +354,7 @@ class _EmptyStandIn:
         self._is_map = isinstance(state, MapState)
 
     def begin(self) -> None:
-        """Begin another way."""
+        """Begin another path."""
 
     def get(self, *keys: Any) -> Any:
         return None if self._found_in_map(*keys) else []
@@ -364,7 +368,7 @@ class _EmptyStandIn:
         return False
 
     def _found_in_map(self, *keys: Any) -> bool:
-        """Whether it is a map, which is asked for a key. Raises Refusal for a key that may not be one."""
+        """Whether the state is a map, looked up by a key. Raises Refusal if ``keys`` are no key."""
         if len(keys) != self._is_map:
             raise self._trace.refusal("calls a method of its state with other arguments")
         for key in keys:
@@ -381,11 +385,12 @@ class _EmptyStandIn:
 
 
 _KEYS = {"int", "float", "bool", "str", "none"}
-"""The kinds of what can be looked up in a map."""
+"""The kinds of values that can be a key of a map."""
 
 
 class _NotYet(NotYet):
-    """Stands for what ``open`` gives to a function: nothing tells yet what a state holds."""
+    """Stands for an attribute that ``open`` sets, such as a state whose contents are not known
+    yet."""
 
     __slots__ = ()
 

@@ -1,7 +1,7 @@
-"""``ProcessFold``: ``processElement`` of a keyed process function over the columns of a whole run of elements.
+"""``ProcessFold``: ``processElement`` of a keyed process function over the columns of a run.
 
-Where a function keeps in its states what a fold of the elements can tell, a run makes of the state of a key what its
-elements would make one after the other: the first element of a key without state makes it, and others change it.
+If a function's states are folds of the elements, a run updates the state of each key at once: the
+first element of a key without state creates the state, and the others update it.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ Stored: TypeAlias = Callable[[ValueState[Any]], list[Any]]
 
 @dataclass(frozen=True)
 class KeyedRun:
-    """Elements with their keys. ``groups`` says for each element which of ``count`` keys is its own, and each key
-    has an element."""
+    """Elements with their keys. ``groups`` has for each element the number of its key, of ``count``
+    keys; each key has an element."""
 
     values: RowColumns
     timestamps: Timestamps
@@ -79,18 +79,18 @@ class KeyedRun:
 
 @dataclass(frozen=True)
 class NewState:
-    """What a state holds after a run."""
+    """The values of a state after a run."""
 
     state: ValueState[Any]
     groups: list[int]
-    """Those whose value has been updated."""
+    """The groups whose value has been updated."""
     values: list[Any]
-    """Their values."""
+    """The new values of these groups."""
 
 
 @dataclass(frozen=True)
 class Processed:
-    """What a run does, in the order in which its elements would."""
+    """The effects of a run, in the order of its elements."""
 
     states: list[NewState]
     timers: list[tuple[int, int]]
@@ -103,9 +103,10 @@ class Processed:
 class ProcessFold:
     """``processElement`` of a KeyedProcessFunction, or f(value, ctx, out), over columns.
 
-    It may read and update ValueStates, register event-time timers, and emit. Where it does more, or a run could
-    give something else than its elements one by one, the answer is None, and the caller calls it. ``defaultOf`` gives
-    the default value of a state, and raises Refusal for one that has more than values.
+    The function may read and update ValueStates, register event-time timers, and emit. If it does
+    more, or if the effects of a run could differ from those of the function's own calls,
+    ``processed`` returns None, and the caller calls the function for each element. ``defaultOf``
+    returns the default value of a state, and raises Refusal unless it is a plain ValueState.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class ProcessFold:
         defaultOf: DefaultOf | None = None,
         named: object = None,
     ) -> None:
-        """``named``: the function of the user, if that is another."""
+        """``named``: the user's function, if ``function`` is a wrapper."""
         self._function = function
         self._default_of = defaultOf
         self.runs = ColumnRuns("ProcessFold", named or function)
@@ -122,22 +123,23 @@ class ProcessFold:
 
     @property
     def function(self) -> Callable[..., Any]:
-        """The function."""
+        """The function that is traced."""
         return self._function
 
     @property
     def reason(self) -> str | None:
-        """Why the function is called for each element, None if it is not, as far as its input is known."""
+        """Why the function is not traced; None if it can be, as far as known without input."""
         return self._traces.reason or refusal_of(self._explore)
 
     @property
     def refused(self) -> bool:
-        """Whether the function cannot be followed. One that has left the columns can be."""
+        """Whether the function cannot be traced. A function that a check has found to differ can
+        be."""
         return self._traces.reason is not None and self.runs.difference is None
 
     def processed(self, run: KeyedRun, watermark: int, stored: Stored) -> Processed | None:
-        """What the elements of ``run`` do. ``stored`` gives the value of a state by group, None where there is
-        none."""
+        """The effects of ``run``; None if the function has to be called. ``stored`` returns the
+        value of a state for each group, None if it is empty."""
         values = run.values
         if values.mayDiffer:
             return None
@@ -187,7 +189,7 @@ class ProcessFold:
         return plan
 
     def _explore(self) -> None:
-        """Raises Refusal if no run can be processed at once, whatever the elements are."""
+        """Raises Refusal if the function cannot be traced, whatever the elements are."""
 
         def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
             element, *extra = (
@@ -200,8 +202,8 @@ class ProcessFold:
 
 
 class _Plan:
-    """What elements do. ``first`` is what the first element of a key without state does, or every element if
-    there are no states; ``later`` what the others do."""
+    """How elements are processed. ``first`` is the trace for the first element of a key without
+    state, or for every element if there are no states; ``later`` is the trace for the others."""
 
     def __init__(
         self, first: Case, later: Case | None, forms: tuple[Form, ...], width: int
@@ -213,14 +215,15 @@ class _Plan:
             any(map(folds, later.effects))
             or any(needs_accumulator(step.operation) for step in later.traced.steps)
         )
-        """Whether more than the states themselves depends on what they are before each element."""
+        """Whether results, timers or steps depend on the states before each element."""
         self._timestamp = width
         self._traced = [first.traced] if later is None else [first.traced, later.traced]
         self._timed = any(width in traced.reading for traced in self._traced)
         self._tests_none = any(traced.testsNone for traced in self._traced)
 
     def check(self) -> None:
-        """Raises Refusal if a part of the state is asked for before each element that only the end of a run tells."""
+        """Raises Refusal if an effect reads a field of the state that can only be computed at the
+        end of a run."""
         assert self._later is not None
         if self._running:
             steps = (step.operation for step in self._later.traced.steps)
@@ -230,11 +233,12 @@ class _Plan:
                 raise Refusal("uses the best element so far of each key")
 
     def changed(self) -> bool:
-        """Whether something that the function reads from outside is another value now."""
+        """Whether a value that the function reads from its surroundings has changed."""
         return any(traced.changed() for traced in self._traced)
 
     def mayDiffer(self, batch: pa.RecordBatch) -> bool:
-        """Whether the function may take another way with some of ``batch`` than with symbols."""
+        """Whether the function may take another branch for some row of ``batch`` than was
+        traced."""
         if self._tests_none and has_nulls(batch):
             return True
         timestamps = batch.column(self._timestamp).to_numpy()
@@ -243,7 +247,8 @@ class _Plan:
     def processed(
         self, batch: pa.RecordBatch, groups: Positions, count: int, stored: Stored
     ) -> Processed:
-        """Raises one of ``NOT_EXACT`` where elements one by one could give something else."""
+        """The effects of a run. Raises one of ``NOT_EXACT`` if those of the function's own calls
+        could differ."""
         first, later = self._first, self._later
         effects = Effects(groups)
         everyone = np.arange(batch.num_rows)
@@ -286,25 +291,25 @@ class Timers(NamedTuple):
     """Event-time timers in the order in which they are registered, each once."""
 
     positions: Positions
-    """Of the elements that register them."""
+    """The positions of the elements that register the timers."""
     groups: Positions
     timestamps: Timestamps
 
 
 class EmittingCase(Protocol):
-    """What elements emit, and the timers that they register."""
+    """The trace of what elements emit, and of the timers that they register."""
 
     @property
     def emitted(self) -> Shape | None:
-        """What a result is made of."""
+        """The shape of a result; None if none is emitted."""
 
     @property
     def results(self) -> tuple[Slot, ...]:
-        """The results."""
+        """The results of an element."""
 
     @property
     def timers(self) -> tuple[Slot, ...]:
-        """The timers."""
+        """The timers of an element."""
 
 
 class Effects:
@@ -318,7 +323,8 @@ class Effects:
     def add(
         self, case: EmittingCase, run: Run, batch: pa.RecordBatch, positions: Positions
     ) -> None:
-        """Add what ``case`` does to the elements at ``positions``, which are ``run`` and ``batch``."""
+        """Add the results and timers of ``case`` for the elements at ``positions``, whose rows are
+        ``run`` and ``batch``."""
         for condition, timestamp in case.timers:
             part, mask = elements_where(run, condition)
             values = part.values(timestamp)
@@ -330,23 +336,23 @@ class Effects:
         self._emitted.add(case.results, case.emitted, run, batch, positions)
 
     def processed(self, states: list[NewState]) -> Processed:
-        """What all of them do, in the order of the elements."""
+        """All effects, in the order of the elements, with ``states``."""
         timers = self.timers()
         listed = list(zip(timers.groups.tolist(), timers.timestamps.tolist()))
         return Processed(states, listed, *self._emitted.joined())
 
     def joined(self, other: Effects) -> Effects:
-        """These, and those of other elements."""
+        """Add the effects of other elements to these."""
         self._timers += other._timers
         self._emitted.extend(other._emitted)
         return self
 
     def emitted(self) -> Emitted:
-        """What all of them emit, in the order of the elements."""
+        """All results, in the order of the elements."""
         return self._emitted.joined()
 
     def timers(self) -> Timers:
-        """The timers of all of them, in the order of the elements."""
+        """All timers, in the order of the elements."""
         if not self._timers:
             none = np.zeros(0, dtype=np.intp)
             return Timers(none, none, none.astype(np.int64))
@@ -364,14 +370,16 @@ class Effects:
 
 
 def _checked(case: Case, batch: pa.RecordBatch) -> Run:
-    """The rows of ``batch`` as a run in which all steps of ``case`` can be taken."""
+    """The rows of ``batch`` as a run. Raises one of ``NOT_EXACT`` if a step of ``case`` could raise
+    an error."""
     run = run_of(batch)
     run.check(case.traced.steps)
     return run
 
 
 def _started(before: list[list[Any]], count: int) -> Mask:
-    """Which keys have a value in their states. Raises Inexact if some have one in a part of them only."""
+    """Which keys have values in their states. Raises Inexact if a key has a value in only some of
+    them."""
     known = [np.fromiter((v is not None for v in values), np.bool_, count) for values in before]
     if any(not np.array_equal(known[0], other) for other in known[1:]):
         raise Inexact
@@ -379,8 +387,8 @@ def _started(before: list[list[Any]], count: int) -> Mask:
 
 
 def _known_fields(case: Case, before: list[list[Any]], started: Mask) -> list[pa.Array]:
-    """The fields of the states of the keys that have some. Raises Inexact if they are others than those that
-    ``processElement`` makes."""
+    """The fields of the states that have a value. Raises Inexact if they do not have the shape and
+    types that ``processElement`` gives them."""
     columns: list[list[Any]] = [[] for _ in case.fields]
     places = np.flatnonzero(started).tolist()
     offset = 0
@@ -397,7 +405,7 @@ def _known_fields(case: Case, before: list[list[Any]], started: Mask) -> list[pa
 
 
 def _made_fields(case: Case, run: Run) -> list[pa.Array]:
-    """The fields of the states that the elements of ``run`` make."""
+    """The fields of the states that the elements of ``run`` create."""
     return [
         normal(to_arrow(run.array(field)), ARROW_TYPES[kind])
         for field, kind in zip(case.fields, case.kinds)
@@ -405,7 +413,8 @@ def _made_fields(case: Case, run: Run) -> list[pa.Array]:
 
 
 def _joined(known: list[pa.Array], made: list[pa.Array], started: Mask) -> pa.RecordBatch:
-    """The fields by group: ``known`` are those of the groups that have ``started``, ``made`` those of others."""
+    """The fields by group: ``known`` for the groups that have ``started``, ``made`` for the
+    others."""
     order = np.argsort(np.argsort(~started, kind="stable"), kind="stable")
     columns = [pa.concat_arrays(both).take(pa.array(order)) for both in zip(known, made)]
     return pa.RecordBatch.from_arrays(columns, [str(number) for number in range(len(columns))])

@@ -1,4 +1,5 @@
-"""``follow_process``: follows a ``processElement`` with stand-ins for its states, its context and its collector."""
+"""``follow_process``: traces ``processElement`` with stand-ins for its states, context and
+collector."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ from flinkish.runtime.columns.tracing.trace import Outside, Trace, Traced
 from flinkish.runtime.records.shapes import Shape
 
 EXTRA = ("timestamp", "watermark", "key")
-"""The columns behind those of an element."""
+"""The columns that follow those of an element."""
 
 DefaultOf: TypeAlias = Callable[[ValueState[Any]], Any]
 Arguments: TypeAlias = Callable[[Trace], tuple[Any, Sequence[Symbol]]]
@@ -42,20 +43,20 @@ Arguments: TypeAlias = Callable[[Trace], tuple[Any, Sequence[Symbol]]]
 
 @dataclass(frozen=True)
 class Case:
-    """What ``processElement`` does with an element whose key has values in its states, or with one whose key has
-    none."""
+    """The trace of ``processElement`` for elements whose key has values in its states, or for
+    elements whose key has none."""
 
     trace: Trace
     traced: Traced
     states: tuple[ValueState[Any], ...]
     shapes: tuple[Shape, ...]
-    """What their values are made of."""
+    """The shape of each state's value."""
     fields: tuple[Expression, ...]
     """The fields of all states after the element."""
     changes: tuple[Expression, ...]
     """For each state whether it is updated."""
     emitted: Shape | None
-    """What a result is made of; None if there is none."""
+    """The shape of a result; None if none is emitted."""
     results: tuple[Slot, ...]
     timers: tuple[Slot, ...]
 
@@ -66,7 +67,7 @@ class Case:
 
     @property
     def effects(self) -> list[Expression]:
-        """All but the fields."""
+        """All expressions but the fields."""
         slots = (*self.results, *self.timers)
         return [*self.changes, *(expression for slot in slots for expression in slot)]
 
@@ -82,9 +83,10 @@ def follow_process(
     defaultOf: DefaultOf | None,
     before: Case | None = None,
 ) -> Case:
-    """What ``function`` does with an element. ``arguments`` gives the element and a symbol for each of ``EXTRA``;
-    ``before``: the states hold what elements leave there in that case, else they have no values. Without
-    ``defaultOf`` the function has not been opened. Raises Refusal."""
+    """Trace ``function`` for an element. ``arguments`` gives the element and a symbol for each of
+    ``EXTRA``. The states have the values that elements leave in the case ``before``; None: they are
+    empty. ``defaultOf`` is None if the function has not been opened. Raises Refusal if it cannot be
+    traced."""
     seen = _Seen(before)
     _Situation(arguments, defaultOf, before).follow(function, seen.note)
     if before is None and any(shape is None for shape in seen.shapes.values()):
@@ -118,17 +120,18 @@ class StateStandIn(Protocol):
     """Stands for a state of a function."""
 
     def begin(self) -> None:
-        """Begin another way."""
+        """Begin another path."""
 
 
 S = TypeVar("S", bound=StateStandIn)
 
 
 class Look(ABC, Generic[S]):
-    """One look at a function, with what stands for its states, its context and its collector."""
+    """One trace of a process function, with stand-ins for its states, its context and its
+    collector."""
 
     unopened: ClassVar[type[Outside]]
-    """What stands for the function before ``open``."""
+    """The stand-in for a function that has not been opened."""
 
     def __init__(self, arguments: Arguments, *, exploring: bool) -> None:
         """``exploring``: the function has not been opened."""
@@ -141,10 +144,10 @@ class Look(ABC, Generic[S]):
 
     @abstractmethod
     def _stand_in(self, value: Any) -> Any:
-        """What stands for ``value``, None for itself."""
+        """The stand-in for ``value``; None if it needs none."""
 
     def follow(self, function: Callable[..., Any], done: Callable[[Self], Any]) -> Traced:
-        """What ``done`` gives after each way through the function."""
+        """The trace of what ``done`` returns after each path through the function."""
         if self._exploring and isinstance(function, MethodType):
             owner = self.unopened(self.trace, function.__self__, "self")
             called = self.trace.bound(function.__func__, owner)
@@ -163,7 +166,7 @@ class Look(ABC, Generic[S]):
 
 
 class _Unopened(Outside):
-    """Stands for a function before ``open``."""
+    """Stands for a function that has not been opened."""
 
     __slots__ = ()
 
@@ -174,7 +177,7 @@ class _Unopened(Outside):
 
 
 class _Situation(Look["_StandIn"]):
-    """A look where states hold what a case leaves there, or nothing."""
+    """A look in which the states have the values that ``before`` leaves, or none."""
 
     unopened = _Unopened
 
@@ -188,7 +191,7 @@ class _Situation(Look["_StandIn"]):
         """Whether the states have no values."""
 
     def _values(self, before: Case) -> dict[Any, Any]:
-        """The value of each state, of the fields that ``before`` leaves there."""
+        """The symbolic value of each state after an element of ``before``."""
         make = self.trace.expressions
         values: dict[Any, Any] = {}
         start = 0
@@ -200,7 +203,7 @@ class _Situation(Look["_StandIn"]):
         return values
 
     def state(self, state: Any) -> _StandIn:
-        """What stands for a state."""
+        """The stand-in for a state."""
         known = self.states.get(state)
         if known is None:
             known = self.states[state] = _StandIn(self.trace, self._start_of(state))
@@ -229,11 +232,11 @@ class _Situation(Look["_StandIn"]):
 
 
 class _Seen:
-    """What a function does on any way through its branches."""
+    """What a function does on any path through its branches."""
 
     def __init__(self, before: Case | None) -> None:
         self.shapes: dict[Any, Shape | None] = {}
-        """What is kept in each state, as far as it is updated."""
+        """The shape of each state's value; None if the state is never updated."""
         if before is not None:
             self.shapes.update(zip(before.states, before.shapes))
         self.emissions = Emissions()
@@ -241,11 +244,11 @@ class _Seen:
 
     @property
     def states(self) -> list[Any]:
-        """The states that it uses."""
+        """The states that the function uses."""
         return list(self.shapes)
 
     def note(self, situation: _Situation) -> int:
-        """Note what was done on the way just followed."""
+        """Note what the function did on the path just followed."""
         kept: list[Record] = []
         for state, stand_in in situation.states.items():
             known = self.shapes.setdefault(state, None)
@@ -261,7 +264,8 @@ class _Seen:
         return 0
 
     def all(self, situation: _Situation) -> tuple[Any, ...]:
-        """What was done on the way just followed, with nothing where only another way does something."""
+        """What the function did on the path just followed, padded with the effects of other
+        paths."""
         done: list[Any] = [0]
         for state, shape in self.shapes.items():
             if shape is not None:
@@ -287,7 +291,7 @@ class _StandIn:
         self.begin()
 
     def begin(self) -> None:
-        """Begin another way."""
+        """Begin another path."""
         self.current = self._start
         self.updated = False
 
@@ -308,14 +312,14 @@ class _StandIn:
 
 
 class _Aggregation:
-    """Stands for ``sum``, ``min`` and ``max`` of a field."""
+    """Stands for the aggregations ``sum``, ``min`` and ``max`` of a field."""
 
     def __init__(self, trace: Trace, aggregator: FieldAggregator[Any]) -> None:
         self._trace = trace
         self._aggregator = aggregator
 
     def reduce(self, so_far: Any, element: Any) -> Any:
-        """``so_far`` with its field changed by that of ``element``."""
+        """``so_far`` with its field aggregated with that of ``element``."""
         aggregator, trace = self._aggregator, self._trace
         if trace.exploring:
             raise CannotTell
@@ -338,7 +342,7 @@ class _Aggregation:
 
 
 class ContextStandIn:
-    """Stands for the context and its timer service."""
+    """Stands for the context of the function."""
 
     def __init__(self, trace: Trace, timestamp: Symbol, watermark: Symbol, key: Symbol) -> None:
         self._trace = trace
@@ -348,7 +352,7 @@ class ContextStandIn:
         self.timers: list[Any] = []
 
     def timestamp(self) -> Symbol:
-        return self._trace.noted(self._timestamp._traced_expression)  # None of some elements
+        return self._trace.noted(self._timestamp._traced_expression)  # some elements have none
 
     def getCurrentKey(self) -> Symbol:
         return self._key
@@ -381,7 +385,7 @@ class _TimerService:
 
 
 class NotYet(Symbol):
-    """Stands for what ``open`` gives to a function: a ``ValueState``, if it is used as one."""
+    """Stands for an attribute that ``open`` sets: a ``ValueState``, if it is used as one."""
 
     __slots__ = ()
 
@@ -397,5 +401,5 @@ class NotYet(Symbol):
 
 
 def not_yet(trace: Trace) -> NotYet:
-    """What stands for something that ``open`` gives to a function."""
+    """The stand-in for an attribute that ``open`` sets."""
     return NotYet(trace, trace.expressions.column(len(EXTRA) + 1, "unknown"))

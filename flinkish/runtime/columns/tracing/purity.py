@@ -1,4 +1,4 @@
-"""Which functions only compute, by their bytecode, and in plain words why the others do not."""
+"""Decides from its bytecode whether a function only computes, and says why if it does not."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _COMPUTES = {
     *("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "MAKE_CELL", "LOAD_CLOSURE"),
     *("RETURN_GENERATOR", "YIELD_VALUE", "RERAISE"),
 }
-"""What a function that only computes is made of, in Python 3.11 to 3.14. Symbols refuse to be iterated over, so that
-its loops are those over tuples and lists, which end; and a list that it makes is its own, as long as it does not
-return it."""
+"""The opcodes of functions that only compute, in Python 3.11 to 3.14. Symbols cannot be iterated
+over, so loops are over tuples and lists, and end. Lists may be built, as a function that returns
+one is refused."""
 
 _REASONS = {
     "STORE_ATTR": "writes the attribute {}",
@@ -58,7 +58,7 @@ _REASONS = {
 
 _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
 _HIDDEN = ("__", "_traced_")
-"""What is no field or method of a value, but of the symbol that stands for it."""
+"""Prefixes of attributes that belong to a symbol rather than to the value that it stands for."""
 
 _NONE_TESTS = {
     "POP_JUMP_IF_NONE",
@@ -73,8 +73,8 @@ _NONE_TESTS = {
 
 @lru_cache(maxsize=1024)
 def impurity(code: CodeType, writes: bool = False) -> str | None:
-    """Why ``code`` does more than compute a value of its arguments, None if it does not. ``writes``: it may
-    write attributes.
+    """Why ``code`` does more than compute a value from its arguments; None if it does not.
+    ``writes``: ``code`` may write attributes.
 
     >>> impurity((lambda row: row.a + 1).__code__)
     >>> def counted(self, row):
@@ -114,7 +114,7 @@ def impurity(code: CodeType, writes: bool = False) -> str | None:
 
 
 def with_inner(code: CodeType) -> Iterator[CodeType]:
-    """``code`` and that of the functions and comprehensions in it."""
+    """``code``, and the code of the functions and comprehensions in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -130,7 +130,7 @@ def written_attributes(code: CodeType) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def tests_none(code: CodeType) -> bool:
-    """Whether ``code`` asks whether a value is None."""
+    """Whether ``code`` tests a value for None."""
     return any(step.opname in _NONE_TESTS for step in _steps_of(code))
 
 
@@ -143,7 +143,7 @@ def globals_read(code: CodeType) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def takes_remainders(code: CodeType) -> bool:
-    """Whether ``code`` has a %, which takes a remainder or formats a text."""
+    """Whether ``code`` uses %, which takes a remainder or formats a text."""
     return any(
         step.opname == "BINARY_OP" and step.argrepr in ("%", "%=") for step in _steps_of(code)
     )
@@ -151,7 +151,7 @@ def takes_remainders(code: CodeType) -> bool:
 
 @lru_cache(maxsize=1024)
 def has_texts(code: CodeType) -> bool:
-    """Whether ``code``, which has no % itself, may hand on a text to one that has."""
+    """Whether ``code`` does not use %, but has texts that it may pass to code that does."""
     return not takes_remainders(code) and any(_is_text(step) for step in _steps_of(code))
 
 

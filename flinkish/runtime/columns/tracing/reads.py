@@ -1,6 +1,7 @@
-"""``Reads``: what a trace read from outside of a function, code too, and whether it is another now.
+"""``Reads``: the values and code that a trace read from a function's surroundings, and whether they
+have changed.
 
-To look at it again calls no code of the user. What can only be read by such a call is not read.
+Checking for a change calls no user code. What can be read only by such a call is not read at all.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from types import CellType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
 MISSING: Any = object()
-"""Stands for what is not there."""
+"""Stands for a missing value."""
 
 
 class Read(NamedTuple):
-    """Something that a function read from outside of it, and the value it had."""
+    """A value that a function read from its surroundings."""
 
     get: Callable[[Any, Any, Any], Any]
     owner: Any
@@ -24,25 +25,26 @@ class Read(NamedTuple):
     value: Any
 
     def changed(self) -> bool:
-        """Whether it is another value now."""
+        """Whether there is another value now."""
         return self.get(self.owner, self.name, MISSING) is not self.value
 
     @property
     def ofCode(self) -> bool:
-        """Whether it is a part of a function."""
+        """Whether the value is a part of a function."""
         return isinstance(self.owner, FunctionType)
 
 
 class ClassRead(NamedTuple):
-    """A class whose attributes, or those of its objects, a function read."""
+    """A class of which a function read attributes, or attributes of its instances."""
 
     kind: type[Any]
     mro: tuple[type[Any], ...]
     members: tuple[tuple[Mapping[str, Any], tuple[str, ...], tuple[Any, ...]], ...]
-    """For each class among its bases that can change: its attributes, and their names and values then."""
+    """For the class and each base that can change: its attributes, with their names and values when
+    read."""
 
     def changed(self) -> bool:
-        """Whether something has been set, added or deleted in it or a base."""
+        """Whether an attribute of the class or a base has been set, added or deleted."""
         return self.kind.__mro__ is not self.mro or any(
             tuple(now) != names or any(map(operator.is_not, now.values(), values))
             for now, names, values in self.members
@@ -50,19 +52,19 @@ class ClassRead(NamedTuple):
 
 
 class ContentRead(NamedTuple):
-    """A set, list or dict that a function looks into, and what was in it."""
+    """A set, list or dict that a function looks into, and its contents when read."""
 
     container: Any
     content: tuple[Any, ...]
 
     def changed(self) -> bool:
-        """Whether there is something else in it."""
+        """Whether the contents have changed."""
         now = content_of(self.container)
         return len(now) != len(self.content) or any(map(operator.is_not, now, self.content))
 
 
 def content_of(container: Any) -> tuple[Any, ...]:
-    """All that is in a set, list or dict."""
+    """The contents of a set, list or dict: the keys, then the values, of a dict."""
     if isinstance(container, dict):
         return (*container.keys(), *container.values())
     return tuple(container)
@@ -72,29 +74,29 @@ AnyRead: TypeAlias = Read | ClassRead | ContentRead
 
 
 class Reads:
-    """Notes what is read, each once."""
+    """Notes what is read, each value once."""
 
     def __init__(self) -> None:
         self._noted: dict[tuple[Any, ...], AnyRead] = {}
 
     def all(self) -> tuple[AnyRead, ...]:
-        """All that was noted."""
+        """All notes."""
         return tuple(self._noted.values())
 
     def note(self, get: Callable[[Any, Any, Any], Any], owner: Any, name: Any) -> Any:
-        """What ``get`` reads."""
+        """Note and return what ``get`` reads of ``owner``."""
         value = get(owner, name, MISSING)
         self._noted.setdefault((get, id(owner), name), Read(get, owner, name, value))
         return value
 
     def content(self, container: Any) -> tuple[Any, ...]:
-        """What is in a set, list or dict."""
+        """Note and return the contents of a set, list or dict."""
         content = content_of(container)
         self._noted.setdefault((content_of, id(container)), ContentRead(container, content))
         return content
 
     def class_of(self, value: Any) -> type[Any]:
-        """The class of an object."""
+        """Note and return the class of an object."""
         kind: type[Any] = self.note(_type_of, value, None)
         self.attributes(kind)
         return kind
@@ -108,12 +110,12 @@ class Reads:
         self._noted[(kind,)] = ClassRead(kind, kind.__mro__, members)
 
     def member(self, kind: type[Any], attribute: str) -> Any:
-        """An attribute as it stands in a class or its bases."""
+        """Note a class, and return its attribute without calling descriptors."""
         self.attributes(kind)
         return found_in_class(kind, attribute)
 
     def code(self, function: FunctionType) -> None:
-        """Note what a function is made of."""
+        """Note the code and the default values of a function."""
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
             self.note(getattr, function, name)
         for name in function.__kwdefaults__ or ():
@@ -132,7 +134,8 @@ def _type_of(owner: Any, name: Any, missing: Any) -> Any:
 
 
 def found_in_class(kind: type[Any], attribute: str) -> Any:
-    """An attribute as it stands in a class or its bases, ``MISSING`` if there is none."""
+    """An attribute of a class or its bases, without calling descriptors; ``MISSING`` if there is
+    none."""
     for base in kind.__mro__:
         if attribute in vars(base):
             return vars(base)[attribute]
@@ -140,7 +143,7 @@ def found_in_class(kind: type[Any], attribute: str) -> Any:
 
 
 def class_attribute(owner: Any, name: Any, missing: Any) -> Any:
-    """The same, to be noted."""
+    """``found_in_class`` as a getter for ``Reads.note``."""
     return found_in_class(owner, name)
 
 
@@ -150,7 +153,7 @@ def own_attribute(owner: Any, name: Any, missing: Any) -> Any:
 
 
 def in_slot(owner: Any, name: Any, missing: Any) -> Any:
-    """What an object holds in a slot."""
+    """The value of an object's slot."""
     slot = found_in_class(type(owner), name)
     return getattr(owner, name, missing) if isinstance(slot, MemberDescriptorType) else missing
 
@@ -161,7 +164,8 @@ def cell_contents(cell: Any, name: Any, missing: Any) -> Any:
 
 
 def has_plain_attributes(value: Any) -> bool:
-    """Whether to read an attribute of an object or class calls no code of its class but a property."""
+    """Whether reading an attribute of an object or class calls no code of its class except
+    descriptors."""
     kind = type(value)
     usual = type if isclass(value) else ModuleType if isinstance(value, ModuleType) else object
     own = found_in_class(kind, "__getattribute__") is vars(usual)["__getattribute__"]
@@ -169,5 +173,6 @@ def has_plain_attributes(value: Any) -> bool:
 
 
 def is_data_descriptor(member: Any) -> bool:
-    """Whether to read an attribute is a call of what stands in its class, whatever the object holds."""
+    """Whether ``member`` of a class is called when the attribute is read, even if the object has
+    its own."""
     return hasattr(type(member), "__set__") or hasattr(type(member), "__delete__")

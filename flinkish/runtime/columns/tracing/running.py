@@ -1,4 +1,4 @@
-"""``RunningFold``: what an accumulator is before each element of a run, not only at its end."""
+"""``RunningFold``: accumulators before each element of a run, not only at its end."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from flinkish.runtime.columns.tracing.kernels import MOST, Inexact, Run, Values,
 from flinkish.runtime.records.rows import by_code
 
 _ELEMENTS_A_GROUP = 8
-"""With fewer elements a group, a loop over the groups costs more than it spares."""
+"""With fewer elements for each group, a loop over the groups costs more than it saves."""
 
 
 RUNNING = ("kept", "last", "sum", "lowest", "highest")
-"""The ways of fields that are known before each element."""
+"""The ways of fields that can be computed before each element."""
 
 
 class RunningFold:
-    """The fields of the accumulators of ``groups``, which begin as the rows of ``start``, before each element of
-    ``run``. Raises Inexact where they could differ from those that Python computes."""
+    """The fields of the accumulators of ``groups`` before each element of ``run``, starting from
+    the rows of ``start``. Methods raise Inexact if a field could differ from the one that Python
+    computes."""
 
     def __init__(
         self,
@@ -52,18 +53,18 @@ class RunningFold:
 
     @cached_property
     def _order(self) -> Groups:
-        """The positions by group."""
+        """The positions of the elements, ordered by group."""
         return by_code(self._groups, self._start.num_rows)
 
     @cached_property
     def _firsts(self) -> Groups:
-        """Where in that order each group begins that has elements."""
+        """For each group with elements, where it begins in ``_order``."""
         ordered = self._groups[self._order]
         return np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
 
     @cached_property
     def _lengths(self) -> Groups:
-        """How many elements they have."""
+        """For each group with elements, how many it has."""
         return np.diff(self._firsts, append=self._run.count)
 
     def _computed(self, number: int) -> Values:
@@ -132,8 +133,9 @@ class RunningFold:
         return Values(kind, best if ordered is None else ordered.take(pa.array(best)))
 
     def _integer_extreme(self, initial: Any, codes: Any, highest: bool) -> NDArray[Any] | None:
-        """The extreme before each element, of all groups at once: what is of a later group is made so much higher,
-        or lower, that nothing of an earlier one counts. None if there are no numbers for that."""
+        """The extreme before each element, for all groups at once: an offset for each group makes
+        its values higher, or lower, than all values of earlier groups. None if 64 bits cannot hold
+        the offsets."""
         extreme = np.maximum if highest else np.minimum
         values = codes[self._order].astype(np.int64)
         low, high = int(values.min()), int(values.max())
@@ -153,7 +155,8 @@ class RunningFold:
         return best
 
     def _accumulated(self, ufunc: Any, initial: Any, values: Any) -> NDArray[Any]:
-        """What ``ufunc`` makes of the initial value of the group, and of its elements before each one."""
+        """``ufunc`` accumulated over the group's initial value and its elements before each one.
+        Raises Inexact if the groups are too small for that."""
         if len(self._firsts) * _ELEMENTS_A_GROUP > len(values):
             raise Inexact
         accumulated = np.empty(len(values), dtype=initial.dtype)

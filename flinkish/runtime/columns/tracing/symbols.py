@@ -1,8 +1,8 @@
-"""Symbolic values: what a traced function is called with, in place of elements and accumulators.
+"""Symbolic values, with which a traced function is called instead of elements and accumulators.
 
-A symbol notes each operation on it as an expression. Where Python asks for its truth value, the trace
-follows one outcome, and later the other. What is ours of its attributes begins with ``_traced_``, as any
-other name may be that of a field.
+A symbol notes each operation on it as an expression. If Python needs its truth value, the trace
+follows one outcome, and later the other. The symbol's own attributes begin with ``_traced_``, as
+any other name may be that of a field.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _TEXT_METHODS: dict[str, Kind] = {
     **dict.fromkeys(("isnumeric", "isdecimal", "isspace", "isupper", "islower"), "bool"),
     **dict.fromkeys(("find", "rfind", "count"), "int"),
 }
-"""The methods of texts that are called for each element, and what they give."""
+"""The methods of str that are called for each element, and the kind of their results."""
 
 
 _KINDS: dict[type[Any], Kind] = {
@@ -59,18 +59,18 @@ _KINDS: dict[type[Any], Kind] = {
 }
 
 IMMUTABLE = {*_KINDS, bytes, datetime.date, datetime.datetime, datetime.timedelta}
-"""The types of values that a function may read from outside of it."""
+"""The types of values that a function may read from its surroundings."""
 
 
 def is_constant(value: Any) -> bool:
-    """Whether ``value`` is of an immutable type, or a tuple of such."""
+    """Whether ``value`` is of one of the ``IMMUTABLE`` types, or a tuple of such values."""
     if type(value) is tuple:
         return all(map(is_constant, value))
     return type(value) in IMMUTABLE
 
 
 class Symbol:
-    """A value that is not known yet."""
+    """A value that is not known when the function is traced."""
 
     __slots__ = ("_traced_expression", "_traced_trace")
 
@@ -80,7 +80,7 @@ class Symbol:
 
     @property
     def _traced_kind(self) -> Kind:
-        """The type of the value."""
+        """The kind of the value."""
         return self._traced_expression.kind
 
     # ------------------------------------------------------------------ truth
@@ -121,7 +121,7 @@ class Symbol:
     def _traced_powered(
         self, name: str, kind: Kind, base: Expression, exponent: Expression
     ) -> Symbol:
-        """Powers and shifts are left to Python."""
+        """A power or shift, which Python computes for each element."""
         function = {"**": operator.pow, "<<": operator.lshift, ">>": operator.rshift}[name]
         if name == "**" and kind == "int":
             fixed = exponent.value if isinstance(exponent, Constant) else -1
@@ -149,7 +149,7 @@ class Symbol:
         """A comparison."""
         if isinstance(other, (tuple, Record)):
             if self._traced_trace.exploring and self._traced_kind == "unknown":
-                raise CannotTell  # what is compared may be a tuple
+                raise CannotTell  # the value may be a tuple
             self._traced_refuse("compares a value with a tuple")
         value = self._traced_trace.expression(other)
         kinds = {self._traced_kind, value.kind}
@@ -157,7 +157,7 @@ class Symbol:
         if not comparable or "opaque" in kinds or "none" in kinds:
             self._traced_refuse(f"compares {_shown(self._traced_kind)} and {_shown(value.kind)}")
         if name in ("==", "!=") and self is not other and self._traced_may_be(value):
-            # A tuple that compares its items, or looks for one, finds a NaN that is the same object
+            # A tuple compares its items by identity first, so a NaN equals itself
             name = f"{name} or same"
         made = self._traced_trace.expressions.operation(
             name, "bool", self._traced_expression, value
@@ -165,7 +165,7 @@ class Symbol:
         return self._traced_trace.noted(made)
 
     def _traced_may_be(self, other: Expression) -> bool:
-        """Whether both may be one object."""
+        """Whether this value and ``other`` may be the same object."""
         return not objects_of(self._traced_expression).isdisjoint(objects_of(other))
 
     def _traced_unary(self, name: str) -> Symbol:
@@ -195,7 +195,7 @@ class Symbol:
     def _traced_converted(self, kind: Kind) -> Symbol:
         """The value as int, float or str."""
         if self._traced_kind == kind:
-            self._traced_trace.noted(self._traced_expression)  # which None would not be
+            self._traced_trace.noted(self._traced_expression)  # None would raise an error
             return self  # the same object in Python too
         if self._traced_kind == "str" and kind in ("int", "float"):
             return self._traced_call(int if kind == "int" else float, kind)
@@ -241,10 +241,10 @@ class Symbol:
         )
 
     def _traced_text_method(self, name: str, *arguments: Any) -> Symbol:
-        """The result of a method of texts."""
+        """The result of a method of str."""
         return self._traced_call(getattr(str, name), _TEXT_METHODS[name], *arguments)
 
-    # ------------------------------------------------------------------ what is refused
+    # ------------------------------------------------------------------ refused operations
 
     def _traced_refuse(self, reason: str) -> NoReturn:
         """Raise a Refusal that names the line of the function."""
@@ -330,7 +330,7 @@ def _is_position(key: Any) -> bool:
 
 
 class Method:
-    """A method of a text, to be called."""
+    """A bound method of a text."""
 
     __slots__ = ("_name", "_symbol")
 
@@ -361,7 +361,7 @@ class Attribute(Symbol):
 
 
 class Record:
-    """A Row, NamedTuple or dataclass whose parts are not known yet."""
+    """A Row, NamedTuple or dataclass whose parts are symbols."""
 
     __slots__ = ("_traced_kind", "_traced_names", "_traced_parts", "_traced_trace")
 
@@ -473,11 +473,11 @@ class Record:
 
 
 _TUPLE_FIELD = type(namedtuple("_Tuple", "field").field)  # type: ignore[attr-defined]
-"""What reads a field of a NamedTuple."""
+"""The class of the descriptors of a NamedTuple's fields."""
 
 
 def symbolic(trace: Trace, shape: Shape, parts: list[Symbol]) -> Any:
-    """A value of ``shape``, whose columns are ``parts``."""
+    """A symbolic value of ``shape`` with the columns ``parts``."""
     if shape.kind is None:
         return parts[0]
     if isinstance(shape, ConstantShape):
@@ -495,8 +495,8 @@ def symbolic(trace: Trace, shape: Shape, parts: list[Symbol]) -> Any:
 def taken_apart(
     trace: Trace, value: Any, taken: list[Record] | None = None
 ) -> tuple[Shape, list[Expression]]:
-    """The shape of what a function returned, and an expression for each column. ``taken``: the objects that it has
-    returned beside it, and can change."""
+    """The shape of a returned value, and an expression for each of its columns. ``taken``: the
+    mutable objects returned so far, of which none may be returned twice."""
     taken = [] if taken is None else taken
     if isinstance(value, Record):
         kind, names, parts = value._traced_unpacked()
@@ -523,10 +523,10 @@ def taken_apart(
 
 
 def kind_of_constant(value: Any) -> Kind | None:
-    """The kind of a value of Python, None if it can only be handed on."""
+    """The kind of a Python value; None if it can only be passed on."""
     return _KINDS.get(type(value))
 
 
 def rows_of(fields: tuple[str, ...]) -> type[Row]:
-    """The class of Rows with those fields."""
+    """The class of Rows with the fields ``fields``."""
     return row_type(fields)

@@ -1,7 +1,7 @@
 """``Trace``: follows a function with symbols for its arguments, through all of its branches.
 
-The function runs as Python runs it, but with other globals and enclosing variables: in their place stand
-functions that understand symbols, or are traced themselves, and objects that refuse to be used.
+Python runs a copy of the function with other globals and enclosing variables. These are replaced by
+functions that understand symbols or are traced themselves, and by objects that refuse to be used.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from flinkish.runtime.columns.tracing.symbols import (
 from flinkish.runtime.records.shapes import Shape
 
 MOST_PATHS = 32
-"""More ways through the branches of a function are not followed."""
+"""A function with more paths through its branches is not traced."""
 
 
 class Step(NamedTuple):
@@ -74,31 +74,33 @@ class Traced(NamedTuple):
     """What a function computes."""
 
     shape: Shape
-    """What its results are made of."""
+    """The shape of the results."""
     columns: tuple[Expression, ...]
     """An expression for each column of the results."""
     reads: tuple[AnyRead, ...]
-    """What must not have changed."""
+    """What the function reads from its surroundings; the trace is valid as long as none of it
+    changes."""
     testsNone: bool
-    """Whether it asks whether a value is None; then all columns count as used."""
+    """Whether the function tests a value for None; then it may read any column."""
     steps: tuple[Step, ...]
-    """All operations, also those whose results are not used: Python raises what they raise."""
+    """All operations, even if their results are not used, as they may raise errors."""
 
     @property
     def reading(self) -> set[int]:
-        """The numbers of the columns that it computes with or hands on."""
+        """The indices of the columns that the function computes with or returns."""
         read = columns_read(*self.columns)
         for path, operation in self.steps:
             read |= columns_read(operation, *(condition for condition, _ in path))
         return read
 
     def changed(self) -> bool:
-        """Whether something that the function reads from outside is another value now."""
+        """Whether a value that the function reads from its surroundings has changed."""
         return any(read.changed() for read in self.reads)
 
     @property
     def readsValues(self) -> bool:
-        """Whether it reads numbers, texts or the like from outside, which may be others later."""
+        """Whether the function reads numbers, texts or the like from its surroundings, which may
+        change."""
         return any(
             isinstance(read, ContentRead) or (isinstance(read, Read) and is_constant(read.value))
             for read in self.reads
@@ -106,7 +108,8 @@ class Traced(NamedTuple):
 
     @property
     def readsVariables(self) -> bool:
-        """Whether it reads such values of objects, modules or enclosing functions, which others may write."""
+        """Whether the function reads such values from variables or attributes, which other code may
+        write."""
         return any(
             isinstance(read, ContentRead)
             or (isinstance(read, Read) and not read.ofCode and is_constant(read.value))
@@ -120,8 +123,9 @@ class _Undecided(Exception):
 
 
 class Trace:
-    """One look at a function. ``exploring``: the types of its arguments are not known. ``standIn`` gives what stands
-    for an object that the function reads from outside, None if nothing special does."""
+    """One trace of a function. ``exploring``: the types of its arguments are not known. ``standIn``
+    returns the stand-in for an object that the function reads from its surroundings; None: the
+    default one."""
 
     def __init__(
         self,
@@ -134,11 +138,12 @@ class Trace:
         self._stand_in = standIn
         self._codes: set[CodeType] = set()
         self._knows_texts = False
-        """Whether a function has texts from outside as they are, which ask a symbol nothing if it formats them."""
+        """Whether a function got plain texts from its surroundings, with which % could format a
+        symbol unnoticed."""
         self._functions: dict[int, tuple[Any, Any]] = {}
         self._containers: dict[int, _Container] = {}
         self.asksTypes = False
-        """Whether a function asks for the type of a value, of which None would have another."""
+        """Whether a function tests the type of a value, which for None is another."""
         self.reads = Reads()
         self._decided: dict[int, bool] = {}
         self._path: list[tuple[Expression, bool]] = []
@@ -146,7 +151,8 @@ class Trace:
         self._paths = 0
 
     def follow(self, function: Callable[..., Any], *arguments: Any) -> Traced:
-        """What ``function`` computes of ``arguments``, which are symbols. Raises Refusal."""
+        """Trace ``function`` for ``arguments``, which are symbols. Raises Refusal if it cannot be
+        traced."""
         return self._traced(self.callable_of(function), arguments)
 
     def follow_writes(
@@ -156,8 +162,8 @@ class Trace:
         attributes: Mapping[str, Symbol],
         *arguments: Any,
     ) -> Traced:
-        """What ``function``, a method of ``owner``, leaves in those of its attributes, as a tuple. Raises
-        Refusal."""
+        """Trace the values that ``function``, a method of ``owner``, leaves in ``attributes``, as a
+        tuple. Raises Refusal if it cannot be traced."""
         patched = self._patched(function, writes=True)
 
         def call(*arguments: Any) -> tuple[Any, ...]:
@@ -168,8 +174,8 @@ class Trace:
         return self._traced(call, arguments)
 
     def follow_collected(self, function: Callable[..., Any], *arguments: Any) -> Traced:
-        """What ``function`` gives to a collector, its last argument. Raises Refusal, also if that is not one
-        result."""
+        """Trace what ``function`` gives to a collector, its last argument. Raises Refusal if it
+        cannot be traced, or does not emit exactly one result."""
         called = self.callable_of(function)
 
         def call(*arguments: Any) -> Any:
@@ -183,8 +189,8 @@ class Trace:
         return self._traced(call, arguments)
 
     def follow_all(self, call: Callable[[], Any]) -> Traced:
-        """What ``call`` returns of what it follows; it is called for each way through the branches. Raises
-        Refusal."""
+        """Trace what ``call``, which calls functions of this trace, returns on each path through
+        the branches. Raises Refusal if it cannot be traced."""
         return self._traced(call, ())
 
     def _traced(self, call: Any, arguments: Any) -> Traced:
@@ -227,7 +233,7 @@ class Trace:
         return shape, [choice(condition, *pair) for pair in zip(then, otherwise)]
 
     def decide(self, condition: Expression) -> bool:
-        """The truth of ``condition`` on the path that is followed."""
+        """The truth of ``condition`` on the current path."""
         decided = self._decided.get(id(condition))
         if decided is None:
             raise _Undecided(condition)
@@ -236,7 +242,7 @@ class Trace:
         return decided
 
     def noted(self, operation: Expression) -> Symbol:
-        """The result of an operation, which is a step on the path that is followed."""
+        """The result of an operation, which is noted as a step of the current path."""
         key = (
             id(operation),
             *(id(condition) * (1 if truth else -1) for condition, truth in self._path),
@@ -246,7 +252,8 @@ class Trace:
         return Symbol(self, operation)
 
     def expression(self, value: Any, anything: bool = False) -> Expression:
-        """The expression of a symbol or constant; ``anything``: also of one that has no kind."""
+        """The expression of a symbol or constant; ``anything``: also of a constant or slice without
+        a kind. Raises Refusal for other objects."""
         if isinstance(value, Symbol):
             return value._traced_expression
         kind = kind_of_constant(value)
@@ -259,7 +266,7 @@ class Trace:
     # ------------------------------------------------------------------ reasons
 
     def refusal(self, reason: str) -> Refusal:
-        """A Refusal that names the line of the function that runs."""
+        """A Refusal that names the current line of the traced function."""
         frame = sys._getframe(1)
         while frame is not None:
             if frame.f_code in self._codes:
@@ -278,7 +285,7 @@ class Trace:
     # ------------------------------------------------------------------ functions
 
     def callable_of(self, function: Any, name: str = "") -> Any:
-        """``function`` as one that takes symbols. Raises Refusal."""
+        """``function`` as a callable that takes symbols. Raises Refusal if it cannot be traced."""
         if isinstance(function, MethodType):
             return self.bound(function.__func__, Outside(self, function.__self__, "self"))
         if isinstance(function, FunctionType):
@@ -292,15 +299,16 @@ class Trace:
         raise Refusal(f"is not a function of Python but {type(function).__name__} {name}".rstrip())
 
     def bound(self, function: Any, owner: Any) -> Callable[..., Any]:
-        """A method of ``owner``."""
+        """``function`` as a method of ``owner`` that takes symbols. Raises Refusal if it cannot be
+        traced."""
         if not isinstance(function, FunctionType):
             raise self.refusal(f"calls {getattr(function, '__name__', 'a method')}")
         patched = self._patched(function)
         return lambda *arguments, **named: patched(owner, *arguments, **named)
 
     def _patched(self, function: FunctionType, writes: bool = False) -> FunctionType:
-        """A copy of ``function`` whose globals and enclosing variables understand symbols. ``writes``: it
-        may write attributes."""
+        """A copy of ``function`` whose globals and enclosing variables are replaced by ``known``.
+        ``writes``: ``function`` may write attributes."""
         known = self._functions.get(id(function))
         if known is not None:
             patched: FunctionType = known[1]
@@ -335,7 +343,8 @@ class Trace:
         return patched
 
     def _constant(self, value: Any) -> Any:
-        """``value``, or symbols for the texts in it if a function could format them."""
+        """``value``; texts in it become symbols if a traced function uses %, which could format
+        them."""
         if type(value) is tuple:
             return tuple(map(self._constant, value))
         if type(value) in (str, bytes):
@@ -352,7 +361,7 @@ class Trace:
         return None if defaults is None else self._constant(defaults)
 
     def known(self, value: Any, name: str) -> Any:
-        """What stands for ``value``, which the function knows as ``name``."""
+        """The stand-in for ``value``, which the function reads as ``name``."""
         if is_constant(value):
             return self._constant(value)
         if isinstance(value, (Symbol, Record)):
@@ -366,14 +375,15 @@ class Trace:
 
 
 class Collected(list[Any]):
-    """What a function gives to its collector."""
+    """A collector that keeps the results in a list."""
 
     def collect(self, value: Any) -> None:
         self.append(value)
 
 
 class Outside:
-    """An object that a function reads from outside of it: a module, class, function, or itself."""
+    """Stands for an object that a function reads: a module, class or function, or the function's
+    own object."""
 
     __slots__ = ("_traced_name", "_traced_object", "_traced_trace")
 
@@ -408,18 +418,18 @@ class Outside:
         if is_constant(described):
             return trace.known(reads.note(class_attribute, kind, attribute), name)
         if trace.exploring and described is MISSING and isinstance(value, RichFunction):
-            raise CannotTell  # ``open`` may make it
+            raise CannotTell  # ``open`` may set it
         raise trace.refusal(f"reads {name}")
 
     def _traced_there(self, get: Callable[[Any, Any, Any], Any], attribute: str, name: str) -> Any:
-        """What ``get`` reads of the object."""
+        """What ``get`` reads of the object. Raises Refusal if that is missing."""
         value = self._traced_trace.reads.note(get, self._traced_object, attribute)
         if value is MISSING:
             raise self._traced_trace.refusal(f"reads {name}, which is not there")
         return value
 
     def _traced_of_class(self, attribute: str, name: str) -> Any:
-        """What stands for an attribute of a class."""
+        """The stand-in for an attribute of a class."""
         reads, kind = self._traced_trace.reads, self._traced_object
         member = reads.member(kind, attribute)
         if isinstance(member, staticmethod):
@@ -466,7 +476,8 @@ class Outside:
 
 
 class _Container(Outside):
-    """A set, list or dict that a function looks into: Python is asked for each element."""
+    """Stands for a set, list or dict that a function looks into, which Python does for each
+    element."""
 
     __slots__ = ("_traced_found", "_traced_get", "_traced_item", "_traced_kinds")
 
@@ -476,7 +487,8 @@ class _Container(Outside):
         self._traced_item: Any = None
 
     def _traced_look(self) -> None:
-        """Note what is in it."""
+        """Note the contents, and copy the container. Raises Refusal if it is too large or not
+        constant."""
         if self._traced_get is not None:
             return
         trace, container = self._traced_trace, self._traced_object
@@ -528,7 +540,7 @@ class _Container(Outside):
         self._traced_look()
 
     def _traced_kind(self, *kinds: Kind) -> Kind:
-        """The one kind of all that may be found."""
+        """The kind of all values that may be found. Raises Refusal if they have several."""
         (kind, *others) = {*self._traced_kinds, *kinds} or {None}
         if others or kind in (None, "none"):
             raise self._traced_trace.refusal(
@@ -543,11 +555,11 @@ class _Container(Outside):
 
 
 MOST_CONTENT = 1_000
-"""Whether something has changed in a larger container is not looked at for each run."""
+"""Larger containers are not traced, as each run has to check whether the contents have changed."""
 
 
 class Owner(Outside):
-    """The object of a method that writes some of its attributes."""
+    """Stands for the object of a method that writes some of its attributes."""
 
     __slots__ = ("_traced_values",)
 
@@ -579,7 +591,7 @@ def _name_of(value: Any) -> str:
 def _constructed(
     trace: Trace, kind: type[Any], arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> Record | None:
-    """An object of ``kind`` if all that its construction does is to keep the arguments."""
+    """A symbolic object of ``kind``; None if its constructor does more than keep the arguments."""
     if issubclass(kind, Row):
         return _row(trace, kind, arguments, named)
     if _is_named_tuple(kind):
@@ -598,7 +610,7 @@ def _constructed(
 
 
 def _defaults(trace: Trace, made_by: Any, positional: Sequence[str]) -> dict[str, Any]:
-    """The default values of the function that makes objects of a class."""
+    """The default values of ``made_by``, the constructor of a class."""
     trace.reads.code(made_by)
     values = made_by.__defaults__ or ()
     defaults = dict(zip(positional[len(positional) - len(values) :], values))
@@ -638,7 +650,7 @@ def _of_fields(
 
 
 def _is_named_tuple(kind: type[Any]) -> bool:
-    """Whether ``kind`` is a NamedTuple that makes, reads and compares its objects as tuples do."""
+    """Whether ``kind`` is a NamedTuple whose objects are created, read and compared like tuples."""
     bases = [base for base in kind.__mro__ if base not in (object, tuple)]
     return (
         issubclass(kind, tuple)
@@ -653,12 +665,12 @@ def _is_named_tuple(kind: type[Any]) -> bool:
 
 
 def _is_generated(function: Any) -> bool:
-    """Whether it is what Python gives to a NamedTuple or dataclass."""
+    """Whether ``function`` is one that Python generates for a NamedTuple or dataclass."""
     return isinstance(function, FunctionType) and function.__code__.co_filename == "<string>"
 
 
 def _is_made_as_usual(kind: type[Any]) -> bool:
-    """Whether to call a class only makes an object of it."""
+    """Whether calling the class does nothing but create an object."""
     return found_in_class(type(kind), "__call__") is vars(type)["__call__"]
 
 
@@ -670,7 +682,7 @@ _OWN = {
 
 
 def is_plain_dataclass(kind: type[Any]) -> bool:
-    """Whether ``kind`` is a dataclass whose construction and attributes are those it was given."""
+    """Whether ``kind`` is a dataclass with a generated constructor and plain attributes."""
     parameters = vars(kind).get("__dataclass_params__")
     if parameters is None or not parameters.init or issubclass(kind, tuple):
         return False
@@ -696,7 +708,7 @@ def is_plain_dataclass(kind: type[Any]) -> bool:
 
 
 def is_record_class(kind: type[Any]) -> bool:
-    """Whether the tracer can make and read objects of ``kind``."""
+    """Whether the tracer can create and read objects of ``kind``."""
     return kind is Row or _is_named_tuple(kind) or is_plain_dataclass(kind)
 
 
@@ -758,7 +770,7 @@ def _sum(trace: Trace, values: Any, start: Any = 0) -> Any:
         kind = trace.expression(total).kind
         if kind not in (*NUMBERS, "unknown"):
             raise trace.refusal("calls sum of values that are not numbers")
-        # Python 3.12 makes up for what is lost where several floats are added
+        # Python 3.12 sums floats with compensation, which kernels do not
         if number and kind == "float" and sys.version_info >= (3, 12):
             raise trace.refusal("calls sum of several floats")
     return total
@@ -900,7 +912,7 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     str: _converter("str", str),
     **{getattr(math, n): _mathematical(getattr(math, n), kind) for n, kind in _MATH.items()},
 }
-"""Functions of Python that understand symbols, by the function."""
+"""Replacements that understand symbols, by the function of Python."""
 
 
 def _is_hashable(value: Any) -> bool:
