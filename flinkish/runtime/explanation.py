@@ -122,8 +122,8 @@ def elements_behind(
     if isinstance(description, MapDescription):
         results = _untold(ColumnFunction(description.call)).results(elements)
     elif isinstance(description, (FlatMapDescription, ProcessDescription)):
-        records = _emitted(_emitting(description), elements)
-        results = None if records is None else records.values
+        emitted = _emitted(_emitting(description), elements)
+        results = None if emitted is None else emitted[None].values
     elif isinstance(description, WindowOperatorDescription) and description.call is None:
         fold = _untold(ColumnFold(description.aggregation))
         folded = _folded(fold, elements)
@@ -162,7 +162,7 @@ def _folded(fold: ColumnFold, elements: RowColumns) -> pa.RecordBatch | None:
     return fold.fold(elements, np.zeros(len(elements), dtype=np.intp), 1)
 
 
-def _emitted(function: ElementFunction, elements: RowColumns) -> Records | None:
+def _emitted(function: ElementFunction, elements: RowColumns) -> dict[str | None, Records] | None:
     times = np.arange(1, len(elements) + 1, dtype=np.int64)
     return function.process(Records(elements, times), 0)
 

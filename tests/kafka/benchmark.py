@@ -6,11 +6,10 @@ Flink in Java with Flink's own connector.
 All sides are warm, run in turn on one broker, and read all messages. *read* parses them and keeps none; *windows*
 sums in tumbling windows of ten seconds by user, and writes the sums to a topic; *windows_once* does so exactly once, which
 Spark's connector cannot; *pass* adds one to each amount, and writes all to a topic. flinkish and Spark read them in one
-batch, Flink has a checkpoint each second. The seconds are those of a whole job, from the call to its end, and the processor
-time is that of all processes of a side: of the whole job, and of a message more than a thousand, which leaves out what it
-takes to start. That all have read as many and have the same results is checked. ``--driver``: the
-processor time and the memory of the driver's Python for *pass*, exactly once, with as many messages and with four times as
-many.
+batch, Flink has a checkpoint each second. The seconds are those of a whole job, from the call to its end; each time a job
+with a thousand messages runs as well, which tells what a start takes. That all have read as many and have the same results is
+checked. ``--driver``: the processor time and the memory of the driver's Python for *pass*, exactly once, with as many
+messages and with four times as many.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -57,7 +56,6 @@ from tests.kafka.broker import KafkaBroker
 from tests.kafka.flink import FlinkKafka
 from tests.kafka.topics import Topics
 from tests.maven import CONNECTOR
-from tests.reliability.processes import tree_of
 
 SCHEMA = "user string, amount long"
 USERS = 1_000
@@ -275,40 +273,6 @@ class WithEnd(ProcessWindowFunction[int, Any, str, TimeWindow]):
             out.collect({"user": key, "amount": total, "end": context.window().getEnd()})
 
 
-class Took(NamedTuple):
-    """How long a job took, and what processor time its side needed (s)."""
-
-    seconds: float
-    processor: float
-
-
-class Sides:
-    """The processes of each side, and which of the sides are there."""
-
-    def __init__(self, spark: SparkSession, flink: FlinkKafka | None) -> None:
-        gateway = spark.sparkContext._gateway
-        assert gateway is not None
-        self._jvm = gateway.proc.pid
-        self._flink = flink
-
-    def of(self, job: str) -> list[str]:
-        """The sides that run a job."""
-        return [side for side in JOBS[job] if side != FLINK or self._flink is not None]
-
-    def timed(self, side: str, run: Callable[[], Any]) -> tuple[Took, Any]:
-        """What ``run`` took, and what it returned."""
-        before, began = self._processor(side), time.monotonic()
-        found = run()
-        seconds = time.monotonic() - began
-        return Took(seconds, self._processor(side) - before), found
-
-    def _processor(self, side: str) -> float:
-        if side == FLINK:
-            assert self._flink is not None
-            return processor_seconds(self._flink.pid)
-        return time.process_time() + processor_seconds(self._jvm)
-
-
 def flink_or_none(servers: str, log: Path) -> FlinkKafka | None:
     """Flink, if it can be had on this machine; else what is missing is said."""
     try:
@@ -318,40 +282,52 @@ def flink_or_none(servers: str, log: Path) -> FlinkKafka | None:
         return None
 
 
-def compare(job: str, benches: Sequence[Bench], sides: Sides, messages: int, rounds: int) -> str:
-    """Run a job on all sides in turn, and each time with few messages as well; a line of the table."""
+class Taken(NamedTuple):
+    """The seconds of a side's whole job, with ``FEW`` messages and with all."""
+
+    few: float
+    all: float
+
+    @property
+    def beyond(self) -> float:
+        """What the messages take beyond the start of the job."""
+        return max(self.all - self.few, 1e-9)
+
+
+def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    """The seconds that ``run`` took, and what it returned."""
+    began = time.monotonic()
+    found = run()
+    return time.monotonic() - began, found
+
+
+def compare(
+    job: str, benches: Sequence[Bench], sides: Sequence[str], messages: int, rounds: int
+) -> str:
+    """Run a job on all sides in turn, each time with few messages as well; a line of the table."""
     few, many = benches
-    chosen = sides.of(job)
-    for side in chosen:
+    for side in sides:
         few.run(job, side)
-    taken: dict[str, list[Took]] = {side: [] for side in chosen}
-    starts: dict[str, list[float]] = {side: [] for side in chosen}
+    taken: dict[str, list[Taken]] = {side: [] for side in sides}
     results = []
     for turn in range(rounds):
-        for side in chosen[:: -1 if turn % 2 else 1]:
-            took, _ = sides.timed(side, partial(few.run, job, side))
-            starts[side].append(took.processor)
-            took, found = sides.timed(side, partial(many.run, job, side))
-            taken[side].append(took)
+        for side in sides[:: -1 if turn % 2 else 1]:
+            start, _ = timed(partial(few.run, job, side))
+            whole, found = timed(partial(many.run, job, side))
+            taken[side].append(Taken(start, whole))
             results.append(many.results(job, found))
     assert all(found == results[0] for found in results), f"{job}: the sides differ"
-    medians = {
-        side: Took(*(median(column) for column in zip(*found))) for side, found in taken.items()
-    }
+    medians = {side: Taken(*map(median, zip(*found))) for side, found in taken.items()}
+    own = medians[FLINKISH]
     cells = [job]
     for side in (FLINKISH, SPARK, FLINK):
         took = medians.get(side)
-        if took is None:
-            cells.append("-")
-            continue
-        each = (took.processor - median(starts[side])) / (messages - FEW) * 1e6
-        cells.append(f"{took.seconds:.1f} ({took.processor:.1f}; {each:.1f})")
-    own = medians[FLINKISH]
-    cells.append(f"{messages / own.seconds:,.0f}")
+        cells.append(f"{took.all:.1f} ({took.few:.1f})" if took else "-")
+    cells.append(f"{(messages - FEW) / own.beyond:,.0f}")
     for side in (SPARK, FLINK):
         took = medians.get(side)
-        ratios = took and (took.seconds / own.seconds, took.processor / own.processor)
-        cells.append("-" if ratios is None else "{:.2f} ({:.2f})".format(*ratios))
+        ratios = took and (took.beyond / own.beyond, took.all / own.all)
+        cells.append("{:.2f} ({:.2f})".format(*ratios) if ratios else "-")
     return f"| {' | '.join(cells)} |"
 
 
@@ -386,7 +362,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         at_end.callback(spark.stop)
         spark.sparkContext.setLogLevel("ERROR")
-        sides = Sides(spark, flink)
         benches = [
             Bench(servers, spark, flink, topic, count)
             for topic, count in (("warm-up", FEW), ("sales", options.messages))
@@ -395,12 +370,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             each.fill()
         print(f"{options.messages:,} messages, {PARTITIONS} partitions, {options.rounds} rounds")
         print(
-            "seconds of whole jobs; in brackets processor time of all processes of the side, and what a"
-            f" message more than {FEW:,} needs of it (us)"
+            f"seconds of whole jobs, in brackets with {FEW:,} messages; messages a second and ratios beyond"
+            " that, in brackets ratios of whole jobs"
         )
         print("| job | flinkish | Spark | Flink | messages/s | to Spark | to Flink |")
         print("|---|---|---|---|---|---|---|", flush=True)
         for job in jobs:
+            sides = [side for side in JOBS[job] if side != FLINK or flink is not None]
             print(compare(job, benches, sides, options.messages, options.rounds), flush=True)
         if options.driver:
             larger = Bench(servers, spark, flink, "larger", options.messages * 4)
@@ -422,16 +398,6 @@ def resident_megabytes() -> float:
     """How much memory this process has now."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-
-
-def processor_seconds(pid: int) -> float:
-    """The processor time of a process and all below it, also of those that have ended."""
-    total = 0
-    for process in tree_of(pid):
-        with suppress(OSError):
-            fields = Path("/proc", str(process.pid), "stat").read_text().rpartition(")")[2].split()
-            total += sum(map(int, fields[11:15]))
-    return total / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

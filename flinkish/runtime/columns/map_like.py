@@ -65,7 +65,7 @@ class FilterPath(ColumnPath):
 
 
 class EmittingPath(ColumnPath):
-    """``flatMap`` and ``process``: columns of the results of all elements."""
+    """``flatMap`` and ``process``: columns of the results of all elements, side outputs too."""
 
     def __init__(self, operator: OneInputOperator, columns: ElementFunction) -> None:
         self._operator = operator
@@ -73,9 +73,15 @@ class EmittingPath(ColumnPath):
 
     def process(self, records: Records) -> bool:
         results = self._columns.process(records, self._operator.currentWatermark)
-        if results is not None and len(results):
-            self._operator.output.emitRecords(results)
-        return results is not None
+        if results is None:
+            return False
+        output = self._operator.output
+        for sideOutput, found in results.items():
+            if sideOutput is None:
+                output.emitRecords(found)
+            else:
+                output.emitSideRecords(sideOutput, found)
+        return True
 
 
 class ColumnMap(WithColumns, StreamMap):

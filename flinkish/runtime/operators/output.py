@@ -133,6 +133,12 @@ class Output:
             self.emitted += len(records)
             hand_on(records, self._inputs, self.reusesObjects)
 
+    def emitSideRecords(self, sideOutput: str, records: Records) -> None:
+        """Emit a run of records to a side output, if anything reads that."""
+        if len(records) and sideOutput in self._side_inputs:
+            self.flush()
+            hand_on(records, self._side_inputs[sideOutput], self.reusesObjects)
+
     def emitWatermark(self, timestamp: int) -> None:
         """Emit a watermark, to the side outputs too."""
         self.flush()

@@ -188,7 +188,30 @@ class Yields(WithStates):
             yield value.name, one[0]
 
 
-FOLLOWED = [Enriches, Best, Switches, MeetsBoth, Threshold, Divides, Sides, Yields]
+class Profiles(WithStates):
+    """Dicts as states and results; what is not written back does not last."""
+
+    def processElement1(self, value, ctx, out):
+        profile = self.one.value()
+        if profile is None:
+            profile = {"first": value.at, "name": value.name, "seen": 1}
+            self.one.update(profile)
+            profile["seen"] = 100
+        else:
+            profile["seen"] += 1
+            profile["name"] = max(profile["name"], value.name)
+            self.one.update(profile)
+
+    def processElement2(self, value, ctx, out):
+        profile = self.one.value()
+        if profile is not None:
+            found = {**profile, "of": {"at": value.at}}
+            out.collect(found)
+            profile["seen"] = found["seen"] = -1
+            out.collect({**self.one.value(), "of": {"at": profile["seen"]}})
+
+
+FOLLOWED = [Profiles, Enriches, Best, Switches, MeetsBoth, Threshold, Divides, Sides, Yields]
 
 
 class Driver:

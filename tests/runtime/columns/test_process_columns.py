@@ -154,6 +154,20 @@ class Sums(WithState):
         out.collect(total)
 
 
+class Tallies(WithState):
+    """A dict as state, which is changed in place; and results that go on to change."""
+
+    def processElement(self, value, ctx, out):
+        tally = self.state.value() or {"count": 0, "of": {"last": ""}}
+        tally["count"] += 1
+        tally["of"] = {"last": value.name}
+        self.state.update(tally)
+        out.collect(tally)
+        tally["count"] = -tally["count"]
+        tally.update(of={"last": str(ctx.getCurrentKey())})
+        out.collect(tally)
+
+
 class Rises(WithState):
     """The element before, and the highest text so far."""
 
@@ -188,7 +202,7 @@ class Yields(WithState):
 
 
 FOLLOWED = [
-    *(Totals, Folds, Distinct, Counts, Alerts, Two, Late, Divides, Sums, Rises),
+    *(Totals, Folds, Distinct, Counts, Alerts, Two, Late, Divides, Sums, Tallies, Rises),
     *(Returns, Yields),
 ]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flinkish import ProcessFunction, RichMapFunction, WatermarkStrategy
+from flinkish import OutputTag, ProcessFunction, RichMapFunction, WatermarkStrategy
 from flinkish.api.functions.functions import MapFunction
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counted_runs
@@ -23,6 +23,7 @@ from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.testing import StreamTestHarness
 from tests.runtime.columns.tracing.random_functions import (
+    SIDE,
     compiled,
     exactly,
     random_emitter,
@@ -86,10 +87,16 @@ def test_random_jobs_emit_the_same_with_and_without_tracing(seed):
     assert runs.taken["ColumnFunction"]
 
 
+def processed(stream, function):
+    """The results of a process function, and those for its side output."""
+    results = stream.process(function)
+    return results.union(results.getSideOutput(SIDE))
+
+
 EMITTERS = {
     "v": lambda stream, function: stream.flatMap(function),
     "v, out": lambda stream, function: stream.flatMap(function),
-    "v, ctx, out": lambda stream, function: stream.process(function),
+    "v, ctx, out": processed,
 }
 
 
@@ -152,7 +159,7 @@ class Routes(ProcessFunction):
             out.collect((value.name, ctx.timestamp(), ctx.timerService().currentWatermark()))
 
 
-class SideRoutes(Routes):
+class SuperRoutes(Routes):
     def processElement(self, value, ctx, out):
         super().processElement(value, ctx, out)
 
@@ -167,8 +174,30 @@ def test_a_process_function_sees_the_times_of_its_elements():
     outcomes = [emitted(build, ROWS, traced) for traced in (True, False)]
     assert outcomes[0] == outcomes[1]
     assert len(outcomes[0][1]) > 2
-    reason = ProcessFunctionColumns(SideRoutes().processElement).reason
+    reason = ProcessFunctionColumns(SuperRoutes().processElement).reason
     assert str(reason).startswith("calls super (line")
+
+
+def test_side_outputs_are_columns_too():
+    def split(value, ctx, out):
+        if value.n % 2:
+            ctx.output(SIDE, (value.name, ctx.timestamp()))
+            ctx.output(UNREAD, value.n)
+        else:
+            out.collect((value.name, value.n))
+
+    with counted_runs() as runs:
+        columns = emitted(lambda stream: processed(stream, split), ROWS, True)
+    assert runs.taken["ProcessFunctionColumns"] == 1
+    assert columns == emitted(lambda stream: processed(stream, split), ROWS, False)
+    assert len(columns[1]) > 3
+    for other in (
+        lambda value, ctx, out: ctx.output("side", value.n),
+        lambda value, ctx, out: ctx.output(SIDE, None),
+    ):
+        assert ProcessFunctionColumns(other).reason is not None
+        errors = [emitted(lambda s, f=other: processed(s, f), ROWS, t) for t in (True, False)]
+        assert errors[0] == errors[1]
 
 
 def test_an_element_without_a_timestamp_has_none_in_the_context():
@@ -183,6 +212,8 @@ class Twice(MapFunction):
     def map(self, value):
         return (value.name, value.n * 2)
 
+
+UNREAD = OutputTag("unread")
 
 ROWS = RowColumns(pa.record_batch({"name": ["a", "b", "a"], "n": [1, 2, 3]}))
 

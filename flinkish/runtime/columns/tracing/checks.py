@@ -24,6 +24,7 @@ from flinkish.api.errors import said_by, shown
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.functions import Collector
 from flinkish.api.types.row import Row
+from flinkish.runtime.records.copies import copied_mutable, immutable
 from flinkish.runtime.records.partly_read import PartlyRead
 from flinkish.runtime.records.rows import RowColumns
 
@@ -84,13 +85,18 @@ def same(one: Any, other: Any) -> bool:
 
 
 class Collected(Collector[Any]):
-    """Collects a function's results in a list."""
+    """Collects a function's results in a list, and those for side outputs by their ids."""
 
     def __init__(self) -> None:
         self.results: list[Any] = []
+        self.sides: dict[str, list[Any]] = {}
 
     def collect(self, value: Any) -> None:
-        self.results.append(value)
+        self.results.append(_as_emitted(value))
+
+    def collectSide(self, sideOutput: str, value: Any) -> None:
+        """Keep a result for a side output."""
+        self.sides.setdefault(sideOutput, []).append(_as_emitted(value))
 
     def collectReturned(self, returned: Any, tuples: bool = False) -> None:
         """Keep the results that the function returned or yields."""
@@ -100,6 +106,11 @@ class Collected(Collector[Any]):
         """Keep each of ``results``."""
         for result in results:
             self.collect(result)
+
+
+def _as_emitted(value: Any) -> Any:
+    """``value``, which the function may go on to change."""
+    return value if immutable(value) else copied_mutable(value)
 
 
 # ---------------------------------------------------------------------- which elements

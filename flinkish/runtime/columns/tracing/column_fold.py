@@ -56,6 +56,7 @@ from flinkish.runtime.columns.tracing.kernels import (
 from flinkish.runtime.columns.tracing.symbols import (
     Refusal,
     Symbol,
+    dict_names,
     symbolic,
 )
 from flinkish.runtime.columns.tracing.trace import Trace, Traced, is_record_class
@@ -451,7 +452,7 @@ class ColumnFold:
         accumulator = symbolic(trace, shape, symbols)
         if self._reduces:
             return trace.follow(reduce_call(self._function), accumulator, element)
-        return trace.follow(self._function.add, element, accumulator)
+        return trace.follow(self._function.add, element, changing=accumulator)
 
     def _explore(self) -> None:
         """Raises Refusal if the function cannot be traced, whatever its input."""
@@ -574,6 +575,11 @@ def structure(value: Any, parts: list[Any]) -> Shape:
         names = tuple(kind._fields if isinstance(value, tuple) else (f.name for f in fields(kind)))
         inner = tuple(structure(getattr(value, name), parts) for name in names)
         return Shape(kind, names, inner)
+    if kind is dict:
+        keys = dict_names(value)
+        if keys is None:
+            raise Refusal("has a dict that is empty or has other keys than plain names")
+        return Shape(dict, keys, tuple(structure(part, parts) for part in value.values()))
     if isinstance(value, (list, dict, set, bytearray)):
         raise Refusal(f"has a {kind.__name__} as accumulator, which can change")
     parts.append(value)
@@ -590,12 +596,14 @@ def take_apart(shape: Shape, value: Any, parts: list[Any]) -> bool:
             return False
     elif type(value) is not shape.kind:
         return False
-    inner = (
-        tuple.__iter__(value)
-        if isinstance(value, tuple)
-        else (getattr(value, n) for n in shape.names)
-    )
-    members = list(inner)
+    if isinstance(value, dict):
+        if tuple(value) != shape.names:
+            return False
+        members = list(value.values())
+    elif isinstance(value, tuple):
+        members = list(tuple.__iter__(value))
+    else:
+        members = [getattr(value, name) for name in shape.names]
     return len(members) == len(shape.parts) and all(
         take_apart(part, member, parts) for part, member in zip(shape.parts, members)
     )

@@ -307,7 +307,7 @@ def column_of(shape: Shape, field: Field | None) -> int:
         if field in (*WHOLE, 0, "0"):
             return 0
         raise Refusal("reads a field of a single value")
-    if field is None or not shape.flat:
+    if field is None or not shape.flat or (shape.kind is dict and field not in shape.names):
         raise Refusal("reads something that is not a field of the element")
     if isinstance(field, str) and field in shape.names and shape.kind is not tuple:
         return shape.names.index(field)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from flinkish.api.functions.adapt import results_of
 from flinkish.runtime.columns.tracing.expressions import Column, Expression
 from flinkish.runtime.columns.tracing.kernels import Mask, Run, plain, to_arrow
-from flinkish.runtime.columns.tracing.symbols import Record, Refusal, Symbol, taken_apart
+from flinkish.runtime.columns.tracing.symbols import Record, Refusal, Symbol, kept, taken_apart
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
@@ -32,16 +32,25 @@ class Emitting:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self.results: list[Any] = []
+        self.sides: dict[str, list[Any]] = {}
+        """The results for each side output, by its id."""
 
     def collect(self, value: Any) -> None:
+        self.results.append(self._kept(value))
+
+    def collectSide(self, sideOutput: str, value: Any) -> None:
+        """Collect a result for a side output."""
+        self.sides.setdefault(sideOutput, []).append(self._kept(value))
+
+    def _kept(self, value: Any) -> Any:
         if value is None:
             raise self._trace.refusal("emits None")
-        self.results.append(value)
+        return kept(self._trace, value)
 
     def collectReturned(self, returned: Any, tuples: bool = False, wrote: bool = True) -> None:
         """Collect the results that a function returns or yields, as ``results_of`` finds them.
         Raises Refusal."""
-        if isinstance(returned, (Symbol, Record)):
+        if isinstance(returned, (Symbol, Record, dict)):
             raise Refusal("returns a value that is not a list of results")
         # results_of would compare each result with None
         if (

@@ -4,14 +4,15 @@ columns."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.functions.adapt import results_of
+from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.window_operator import WindowCall
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
@@ -31,46 +32,63 @@ from flinkish.runtime.columns.tracing.emissions import (
     Slot,
 )
 from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, kind_of
+from flinkish.runtime.columns.tracing.reads import in_slot
 from flinkish.runtime.columns.tracing.symbols import Record, Symbol
-from flinkish.runtime.columns.tracing.trace import Trace, Traced
+from flinkish.runtime.columns.tracing.trace import Outside, Trace, Traced
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns, python_values
 
 
 class _Plan(NamedTuple):
-    """The trace of what the function emits for a row."""
+    """The trace of what the function emits for a row: its results, and those for each side output by
+    its id."""
 
     traced: Traced
-    slots: tuple[Slot, ...]
-    emissions: Emissions
+    emissions: Mapping[str | None, Emissions]
+    slots: Mapping[str | None, tuple[Slot, ...]]
 
     def changed(self) -> bool:
         """Whether a value that the function reads from its surroundings has changed."""
         return self.traced.changed()
 
 
+Outputs: TypeAlias = dict[str | None, Emitted]
+"""The results of a run, and those for each side output by its id."""
+
+
 def _emissions_differ(
-    self: EmittingFunction, emitted: Emitted, elements: RowColumns, *extra: pa.Array
+    self: EmittingFunction, emitted: Outputs, elements: RowColumns, *extra: pa.Array
 ) -> str | None:
     """The first difference in the results of a run; None if there is none."""
     positions = chosen(elements, self.runs.checks, self.runs.seed)
     found = elements_at(elements, positions)
     indices = pa.array(positions)
     others = list(zip(*(python_values(column.take(indices)) for column in extra)))
-    starts = np.searchsorted(emitted.positions, positions)
-    ends = np.searchsorted(emitted.positions, positions + 1)
 
-    def columns(number: int) -> list[Any]:
-        if emitted.results is None:
-            return []
-        return emitted.results.between(int(starts[number]), int(ends[number])).anew().rows()
+    def columns(number: int) -> Any:
+        position = int(positions[number])
+        return _shown({output: _results_at(e, position) for output, e in emitted.items()})
 
-    def called(number: int) -> list[Any]:
+    def called(number: int) -> Any:
         out = Collected()
         self._collect(found[number], others[number], out)
-        return out.results
+        return _shown({None: out.results, **out.sides})
 
     return difference_of(positions, found.__getitem__, columns, called)
+
+
+def _results_at(emitted: Emitted, position: int) -> list[Any]:
+    """The results of the element at ``position``."""
+    if emitted.results is None:
+        return []
+    begin, end = np.searchsorted(emitted.positions, (position, position + 1))
+    return emitted.results.between(int(begin), int(end)).anew().rows()
+
+
+def _shown(outputs: dict[str | None, list[Any]]) -> Any:
+    """The results of an element, with those for side outputs if there are any."""
+    sides = sorted((output, r) for output, r in outputs.items() if output is not None and r)
+    return (outputs[None], *sides) if sides else outputs[None]
 
 
 class EmittingFunction(ABC):
@@ -108,7 +126,7 @@ class EmittingFunction(ABC):
         return False
 
     @counting(_emissions_differ)
-    def _emitted(self, elements: RowColumns, *extra: pa.Array) -> Emitted | None:
+    def _emitted(self, elements: RowColumns, *extra: pa.Array) -> Outputs | None:
         """The results of calls with ``elements`` and ``extra``."""
         if elements.mayDiffer:
             return None
@@ -121,11 +139,15 @@ class EmittingFunction(ABC):
         if self._may_differ(plan.traced, batch):
             return None
         run = run_of(batch)
-        emitted = EmittedColumns()
+        outputs: Outputs = {}
         try:
             run.check(plan.traced.steps)
-            emitted.add(plan.slots, plan.emissions.shape, run, batch, np.arange(len(elements)))
-            return emitted.joined()
+            for output, slots in plan.slots.items():
+                emitted = EmittedColumns()
+                shape = plan.emissions[output].shape
+                emitted.add(slots, shape, run, batch, np.arange(len(elements)))
+                outputs[output] = emitted.joined()
+            return outputs
         except NOT_EXACT:
             return None
 
@@ -158,28 +180,37 @@ class EmittingFunction(ABC):
         self, trace: Trace, arguments: Callable[[Trace], tuple[Any, list[Symbol]]]
     ) -> _Plan:
         element, extra = arguments(trace)
-        emissions = Emissions()
+        emissions: dict[str | None, Emissions] = {None: Emissions()}
 
-        def results() -> list[Any]:
+        def results() -> dict[str | None, list[Any]]:
             out = Emitting(trace)
             self._call(trace, element, extra, out)
-            return out.results
+            return {None: out.results, **out.sides}
 
         def noted() -> int:
-            emissions.note(trace, results())
+            for output, found in results().items():
+                emissions.setdefault(output, Emissions()).note(trace, found)
             return 0
 
+        def filled() -> Iterator[Any]:
+            found = results()
+            yield 0
+            for output, each in emissions.items():
+                yield from each.filled(trace, found.get(output, ()))
+
         trace.follow_all(noted)
-        traced = trace.follow_all(lambda: (0, *emissions.filled(trace, results())))
+        traced = trace.follow_all(lambda: tuple(filled()))
         columns = iter(traced.columns[1:])
-        return _Plan(traced, emissions.slots(columns), emissions)
+        slots = {output: each.slots(columns) for output, each in emissions.items()}
+        return _Plan(traced, emissions, slots)
 
 
 class ElementFunction(EmittingFunction):
     """A function whose results have the timestamp of their element."""
 
-    def process(self, records: Records, watermark: int) -> Records | None:
-        """The function's results for ``records`` at ``watermark``."""
+    def process(self, records: Records, watermark: int) -> dict[str | None, Records] | None:
+        """The function's results for ``records`` at ``watermark``, and those for each side output by
+        its id."""
         values, timestamps = records.values, records.timestamps
         if not isinstance(values, RowColumns) or not len(values):
             self.runs.note(False)
@@ -188,9 +219,12 @@ class ElementFunction(EmittingFunction):
         emitted = self._emitted(values, pa.array(timestamps), pa.array(now))
         if emitted is None:
             return None
-        if emitted.results is None:
-            return Records([], no_timestamps(0))
-        return Records(emitted.results, timestamps[emitted.positions])
+        return {
+            output: Records([], no_timestamps(0))
+            if found.results is None
+            else Records(found.results, timestamps[found.positions])
+            for output, found in emitted.items()
+        }
 
     def _width(self) -> int:
         return 2
@@ -235,18 +269,19 @@ class ProcessFunctionColumns(ElementFunction):
         self._function = call
 
     def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
-        context = _ElementContext(trace, *extra)
+        context = _ElementContext(trace, out, *extra)
         out.collectReturned(trace.callable_of(self._function)(element, context, out))
 
     def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
-        out.collectReturned(self._function(element, _CalledContext(*extra), out))
+        out.collectReturned(self._function(element, _CalledContext(out, *extra), out))
 
 
 class _ElementContext:
     """The context, and the timer service, of a process function that is being traced."""
 
-    def __init__(self, trace: Trace, timestamp: Symbol, watermark: Symbol) -> None:
+    def __init__(self, trace: Trace, out: Emitting, timestamp: Symbol, watermark: Symbol) -> None:
         self._trace = trace
+        self._out = out
         self._timestamp = timestamp
         self._watermark = watermark
 
@@ -259,6 +294,12 @@ class _ElementContext:
     def currentWatermark(self) -> Symbol:
         return self._watermark
 
+    def output(self, outputTag: Any, value: Any) -> None:
+        tag = outputTag._traced_object if isinstance(outputTag, Outside) else None
+        if not isinstance(tag, OutputTag):
+            raise self._trace.refusal("emits to something that is not an OutputTag")
+        self._out.collectSide(self._trace.reads.note(in_slot, tag, "id"), value)
+
     def __getattr__(self, attribute: str) -> Any:
         raise self._trace.refusal(f"uses {attribute} of its context")
 
@@ -266,7 +307,8 @@ class _ElementContext:
 class _CalledContext:
     """The context, and the timer service, of a process function that is called for a check."""
 
-    def __init__(self, timestamp: int, watermark: int) -> None:
+    def __init__(self, out: Collected, timestamp: int, watermark: int) -> None:
+        self._out = out
         self._timestamp = timestamp
         self._watermark = watermark
 
@@ -278,6 +320,9 @@ class _CalledContext:
 
     def currentWatermark(self) -> int:
         return self._watermark
+
+    def output(self, outputTag: OutputTag[Any], value: Any) -> None:
+        self._out.collectSide(outputTag.id, value)
 
 
 class WindowFunctionColumns(EmittingFunction):
@@ -299,7 +344,8 @@ class WindowFunctionColumns(EmittingFunction):
     ) -> Emitted | None:
         """What the function emits for ``results``, the aggregation's result for each key and
         window."""
-        return self._emitted(results, keys, pa.array(starts), pa.array(ends))
+        emitted = self._emitted(results, keys, pa.array(starts), pa.array(ends))
+        return None if emitted is None else emitted[None]
 
     def _width(self) -> int:
         return 3

@@ -72,6 +72,10 @@ PYTHON_TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str
 NUMBERS = ("int", "float", "bool")
 
 
+RAISE = "raise"
+"""The name of the operation of a path on which a function raises an exception."""
+
+
 class Expressions:
     """Creates expressions. Equal expressions are one object, so that each is evaluated once."""
 

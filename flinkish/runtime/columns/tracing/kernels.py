@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from flinkish.runtime.columns.tracing.expressions import (
     NUMBERS,
+    RAISE,
     Accumulated,
     Call,
     Choice,
@@ -227,6 +228,8 @@ class Run:
             return self._accumulated(expression.number)
         if isinstance(expression, Choice):
             return self._choice(expression)
+        if isinstance(expression, Operation) and expression.name == RAISE:
+            raise Inexact  # the function is called, and raises its exception for the first element
         arguments = [self.values(argument) for argument in expression.arguments]
         if isinstance(expression, Call):
             return self._called(expression, arguments)

@@ -33,6 +33,8 @@ from flinkish.runtime.columns.tracing.symbols import (
     Refusal,
     Symbol,
     is_constant,
+    kept,
+    own,
     symbolic,
     taken_apart,
 )
@@ -322,7 +324,7 @@ class _ValueStandIn:
     def value(self) -> Any:
         if self.current is None and not is_constant(self._default):
             raise self._trace.refusal("uses a state whose default value can change")
-        return self._default if self.current is None else self.current
+        return self._default if self.current is None else own(self.current)
 
     def update(self, value: Any) -> None:
         if value is None:
@@ -330,7 +332,7 @@ class _ValueStandIn:
             return
         if self.done == "cleared":
             raise self._trace.refusal("clears a state and updates it again")
-        self.current = value
+        self.current = kept(self._trace, value)
         self.done = "set"
 
     def clear(self) -> None:

@@ -28,6 +28,8 @@ from flinkish.runtime.columns.tracing.symbols import (
     Refusal,
     Symbol,
     is_constant,
+    kept,
+    own,
     symbolic,
     taken_apart,
 )
@@ -296,12 +298,12 @@ class _StandIn:
         self.updated = False
 
     def value(self) -> Any:
-        return self.current
+        return own(self.current)
 
     def update(self, value: Any) -> None:
         if value is None:
             self.clear()
-        self.current = value
+        self.current = kept(self._trace, value)
         self.updated = True
 
     def clear(self) -> None:

@@ -24,12 +24,14 @@ _COMPUTES = {
     *("POP_JUMP_FORWARD_IF_NONE", "POP_JUMP_FORWARD_IF_NOT_NONE"),
     *("GET_ITER", "FOR_ITER", "END_FOR", "POP_ITER", "LOAD_FAST_AND_CLEAR"),
     *("BUILD_LIST", "LIST_APPEND", "LIST_EXTEND", "LIST_TO_TUPLE"),
+    *("BUILD_MAP", "BUILD_CONST_KEY_MAP", "DICT_UPDATE", "MAP_ADD", "STORE_SUBSCR"),
     *("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "MAKE_CELL", "LOAD_CLOSURE"),
     *("RETURN_GENERATOR", "YIELD_VALUE", "RERAISE"),
+    *("RAISE_VARARGS", "LOAD_ASSERTION_ERROR", "LOAD_COMMON_CONSTANT"),
 }
 """The opcodes of functions that only compute, in Python 3.11 to 3.14. Symbols cannot be iterated
 over, so loops are over tuples and lists, and end. Lists may be built, as a function that returns
-one is refused."""
+one is refused. Dicts may be built and written into: those that come from elsewhere refuse it."""
 
 _REASONS = {
     "STORE_ATTR": "writes the attribute {}",
@@ -37,7 +39,6 @@ _REASONS = {
     "STORE_GLOBAL": "writes the global {}",
     "DELETE_GLOBAL": "deletes the global {}",
     "STORE_DEREF": "writes the variable {} of an enclosing function",
-    "STORE_SUBSCR": "writes into a container",
     "STORE_SLICE": "writes into a container",
     "DELETE_SUBSCR": "deletes from a container",
     "IMPORT_NAME": "imports {}",
@@ -47,11 +48,6 @@ _REASONS = {
     "CHECK_EXC_MATCH": "handles exceptions",
     "POP_EXCEPT": "handles exceptions",
     "BEFORE_WITH": "enters a context",
-    "RAISE_VARARGS": "raises an exception",
-    "LOAD_ASSERTION_ERROR": "asserts",
-    "LOAD_COMMON_CONSTANT": "asserts",
-    "BUILD_MAP": "makes a dict, which can change",
-    "BUILD_CONST_KEY_MAP": "makes a dict, which can change",
     "BUILD_SET": "makes a set, which can change",
     "IS_OP": "compares the identity of objects",
 }
@@ -153,6 +149,28 @@ def takes_remainders(code: CodeType) -> bool:
 def has_texts(code: CodeType) -> bool:
     """Whether ``code`` does not use %, but has texts that it may pass to code that does."""
     return not takes_remainders(code) and any(_is_text(step) for step in _steps_of(code))
+
+
+@lru_cache(maxsize=1024)
+def only_raises(code: CodeType, position: int) -> bool:
+    """Whether ``code``, from ``position`` on, computes an exception and raises it."""
+    for step in dis.get_instructions(code):
+        if step.offset >= position:
+            if step.opname == "RAISE_VARARGS":
+                return True
+            if step.opname not in _MAKES_EXCEPTION:
+                return False
+    return False
+
+
+_MAKES_EXCEPTION = {
+    *("CACHE", "PRECALL", "PUSH_NULL", "KW_NAMES", "CALL", "CALL_KW", "COPY", "SWAP", "NOP"),
+    *("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD"),
+    *("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_ASSERTION_ERROR"),
+    *("LOAD_COMMON_CONSTANT", "BINARY_OP", "BINARY_SUBSCR", "BUILD_STRING", "BUILD_TUPLE"),
+    *("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE"),
+}
+"""The opcodes between the beginning of a message and the exception that has it."""
 
 
 def _steps_of(code: CodeType) -> Iterator[dis.Instruction]:

@@ -11,7 +11,7 @@ import datetime
 import keyword
 import operator
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from inspect import getattr_static
 from types import FunctionType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -48,6 +48,9 @@ _TEXT_METHODS: dict[str, Kind] = {
     **dict.fromkeys(("find", "rfind", "count"), "int"),
 }
 """The methods of str that are called for each element, and the kind of their results."""
+
+_DICT_METHODS = ("copy", "get", "items", "keys", "values")
+"""The methods that only read a dict."""
 
 
 _KINDS: dict[type[Any], Kind] = {
@@ -229,6 +232,11 @@ class Symbol:
             self._traced_refuse(f"takes an item of {_shown(self._traced_kind)}")
         return self._traced_call(operator.getitem, "str", key)
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self._traced_kind == "unknown" and self._traced_trace.exploring:
+            raise CannotTell  # the value may be a dict
+        self._traced_refuse("writes into a value")
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -262,10 +270,10 @@ class Symbol:
         self._traced_refuse("uses a value as a position or count")
 
     def __format__(self, spec: str) -> str:
-        self._traced_refuse("converts a value to text")
+        return self._traced_trace.text_of("a value")
 
     def __repr__(self) -> str:
-        self._traced_refuse("converts a value to text")
+        return self._traced_trace.text_of("a value")
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         self._traced_refuse("calls a value")
@@ -355,7 +363,8 @@ class Attribute(Symbol):
         name = self._traced_name
         if name in _TEXT_METHODS:
             return Symbol(self._traced_trace, self._traced_expression)
-        if any(hasattr(kind, name) for kind in (str, list, dict, set, datetime.datetime)):
+        others = (str, list, set, datetime.datetime)
+        if name not in _DICT_METHODS and any(hasattr(kind, name) for kind in others):
             self._traced_refuse(f"calls the method {name}()")
         raise CannotTell
 
@@ -431,6 +440,9 @@ class Record:
             raise self._traced_trace.refusal(f"uses a {self._traced_kind.__name__} as a condition")
         return len(self._traced_parts) > 0 if issubclass(self._traced_kind, tuple) else True
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise self._traced_trace.refusal(f"writes into a {self._traced_kind.__name__}")
+
     def _traced_needs_tuple(self, action: str) -> None:
         if not issubclass(self._traced_kind, tuple):
             raise self._traced_trace.refusal(f"{action} a {self._traced_kind.__name__}")
@@ -466,10 +478,49 @@ class Record:
         raise self._traced_trace.refusal(f"hashes a {self._traced_kind.__name__}")
 
     def __format__(self, spec: str) -> str:
-        raise self._traced_trace.refusal(f"converts a {self._traced_kind.__name__} to text")
+        return self._traced_trace.text_of(f"a {self._traced_kind.__name__}")
 
     def __repr__(self) -> str:
-        raise self._traced_trace.refusal(f"converts a {self._traced_kind.__name__} to text")
+        return self._traced_trace.text_of(f"a {self._traced_kind.__name__}")
+
+
+class TracedDict(dict[str, Any]):
+    """A dict with symbols that may be read and copied, and not changed."""
+
+    __slots__ = ("_traced_trace",)
+
+    def __init__(self, trace: Trace, items: Mapping[str, Any]) -> None:
+        self._traced_trace = trace
+        super().__init__(items)
+
+    def _traced_refuse(self, *arguments: Any, **named: Any) -> NoReturn:
+        raise self._traced_trace.refusal("writes into a dict that it did not make")
+
+    __setitem__ = __delitem__ = __ior__ = _traced_refuse  # type: ignore[assignment]
+    clear = pop = popitem = setdefault = update = _traced_refuse  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return self._traced_trace.text_of("a dict")
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return self._traced_trace.text_of("a dict")
+
+
+def kept(trace: Trace, value: Any) -> Any:
+    """``value``, which a function hands over, as it is now: the function may go on to change a
+    dict."""
+    if isinstance(value, dict):
+        return TracedDict(trace, {name: kept(trace, part) for name, part in value.items()})
+    return tuple(kept(trace, part) for part in value) if type(value) is tuple else value
+
+
+def own(value: Any) -> Any:
+    """``value`` with dicts of its own, which a function may change."""
+    if isinstance(value, dict):
+        return {name: own(part) for name, part in value.items()}
+    return tuple(map(own, value)) if type(value) is tuple else value
 
 
 _TUPLE_FIELD = type(namedtuple("_Tuple", "field").field)  # type: ignore[attr-defined]
@@ -489,6 +540,8 @@ def symbolic(trace: Trace, shape: Shape, parts: list[Symbol]) -> Any:
         start += part.width
     if shape.kind is tuple:
         return tuple(made)
+    if shape.kind is dict:
+        return TracedDict(trace, dict(zip(shape.names, made)))
     return Record(trace, shape.kind, shape.names, tuple(made))
 
 
@@ -506,6 +559,10 @@ def taken_apart(
             taken.append(value)
     elif type(value) is tuple:
         kind, names, parts = tuple, (), value
+    elif isinstance(value, dict):
+        kind, names, parts = dict, dict_names(value), tuple(value.values())
+        if names is None:
+            raise trace.refusal("returns a dict that is empty or has other keys than plain names")
     elif isinstance(value, (list, Iterator)):
         raise trace.refusal(f"returns a {type(value).__name__}, which can change")
     else:
@@ -520,6 +577,15 @@ def taken_apart(
     if kind is tuple:
         return tuple_shape(shapes), expressions
     return Shape(kind, names, tuple(shapes)), expressions
+
+
+def dict_names(value: dict[Any, Any]) -> tuple[str, ...] | None:
+    """The keys of ``value``; None unless they can be the names of columns."""
+    for name in value:
+        # A path to a part of a part has points
+        if type(name) is not str or "." in name or not name.isprintable():
+            return None
+    return tuple(value) or None
 
 
 def kind_of_constant(value: Any) -> Kind | None:

@@ -7,11 +7,13 @@ functions that understand symbols or are traced themselves, and by objects that 
 from __future__ import annotations
 
 import dataclasses
+import dis
 import math
 import operator
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum, EnumType
 from inspect import isclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
@@ -21,6 +23,7 @@ from flinkish.api.types.row import Row
 from flinkish.runtime.columns.tracing.expressions import (
     NUMBERS,
     PYTHON_TYPES,
+    RAISE,
     Expression,
     Expressions,
     Kind,
@@ -30,6 +33,7 @@ from flinkish.runtime.columns.tracing.purity import (
     globals_read,
     has_texts,
     impurity,
+    only_raises,
     takes_remainders,
     tests_none,
     with_inner,
@@ -54,7 +58,9 @@ from flinkish.runtime.columns.tracing.symbols import (
     Refusal,
     Symbol,
     is_constant,
+    kept,
     kind_of_constant,
+    own,
     taken_apart,
 )
 from flinkish.runtime.records.shapes import Shape
@@ -117,6 +123,9 @@ class Traced(NamedTuple):
         )
 
 
+_RAISE = dis.opmap["RAISE_VARARGS"]
+
+
 class _Undecided(Exception):
     def __init__(self, condition: Expression) -> None:
         self.condition = condition
@@ -150,10 +159,13 @@ class Trace:
         self._steps: dict[tuple[Any, ...], Step] = {}
         self._paths = 0
 
-    def follow(self, function: Callable[..., Any], *arguments: Any) -> Traced:
-        """Trace ``function`` for ``arguments``, which are symbols. Raises Refusal if it cannot be
-        traced."""
-        return self._traced(self.callable_of(function), arguments)
+    def follow(self, function: Callable[..., Any], *arguments: Any, changing: Any = None) -> Traced:
+        """Trace ``function`` for ``arguments``, which are symbols, and ``changing``, whose dicts it
+        may change. Raises Refusal if it cannot be traced."""
+        called = self.callable_of(function)
+        if changing is None:
+            return self._traced(called, arguments)
+        return self._traced(lambda *given: called(*given, own(changing)), arguments)
 
     def follow_writes(
         self,
@@ -179,7 +191,7 @@ class Trace:
         called = self.callable_of(function)
 
         def call(*arguments: Any) -> Any:
-            collected = Collected()
+            collected = Collected(self)
             if called(*arguments, collected) is not None:
                 raise Refusal("returns something")
             if len(collected) != 1:
@@ -195,9 +207,12 @@ class Trace:
 
     def _traced(self, call: Any, arguments: Any) -> Traced:
         try:
-            shape, columns = self._follow(call, arguments)
+            followed = self._follow(call, arguments)
         except RecursionError:
             raise Refusal("calls itself too often") from None
+        if followed is None:
+            raise Refusal("raises an exception for every element")
+        shape, columns = followed
         if any(map(takes_remainders, self._codes)) and (
             self._knows_texts or any(map(has_texts, self._codes))
         ):
@@ -206,7 +221,9 @@ class Trace:
         steps = tuple(self._steps.values())
         return Traced(shape, tuple(columns), self.reads.all(), testing, steps)
 
-    def _follow(self, call: Any, arguments: Any) -> tuple[Shape, list[Expression]]:
+    def _follow(self, call: Any, arguments: Any) -> tuple[Shape, list[Expression]] | None:
+        """What the function returns on the path decided so far and all that branch off it; None if
+        it raises an exception on each."""
         self._path = []
         try:
             result = call(*arguments)
@@ -215,6 +232,10 @@ class Trace:
         except (Refusal, CannotTell, RecursionError):
             raise
         except Exception as error:
+            if self._is_raised(error):
+                every = self.expressions.constant(True, "bool")
+                self.noted(self.expressions.operation(RAISE, "bool", every))
+                return None
             line = self._line_of(error)
             raise Refusal(f"{type(error).__name__}: {error}{line}") from None
         else:
@@ -223,14 +244,17 @@ class Trace:
         if self._paths >= MOST_PATHS:
             raise Refusal(f"has more than {MOST_PATHS} ways through its branches")
         self._decided[id(condition)] = True
-        shape, then = self._follow(call, arguments)
+        one = self._follow(call, arguments)
         self._decided[id(condition)] = False
-        other, otherwise = self._follow(call, arguments)
+        other = self._follow(call, arguments)
         del self._decided[id(condition)]
-        if shape != other:
+        if one is None or other is None:
+            return one or other
+        shape, then = one
+        if shape != other[0]:
             raise Refusal("returns values of different shapes")
         choice = self.expressions.choice
-        return shape, [choice(condition, *pair) for pair in zip(then, otherwise)]
+        return shape, [choice(condition, *pair) for pair in zip(then, other[1])]
 
     def decide(self, condition: Expression) -> bool:
         """The truth of ``condition`` on the current path."""
@@ -281,6 +305,28 @@ class Trace:
                 line = f" (line {step.tb_lineno})"
             step = step.tb_next
         return line
+
+    def _is_raised(self, error: Exception) -> bool:
+        """Whether the function has raised ``error`` itself, and no operation on a symbol."""
+        step = error.__traceback__
+        assert step is not None
+        while step.tb_next is not None:
+            step = step.tb_next
+        code = step.tb_frame.f_code
+        return code in self._codes and code.co_code[step.tb_lasti] == _RAISE
+
+    def text_of(self, named: str) -> str:
+        """Stands for a symbol as text, in the message of an exception. Raises Refusal elsewhere."""
+        if not self.onlyRaises():
+            raise self.refusal(f"converts {named} to text")
+        return ""
+
+    def onlyRaises(self) -> bool:
+        """Whether the function, from where it is, does nothing but raise an exception."""
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code not in self._codes:
+            frame = frame.f_back  # type: ignore[assignment]
+        return frame is not None and only_raises(frame.f_code, frame.f_lasti)
 
     # ------------------------------------------------------------------ functions
 
@@ -377,8 +423,12 @@ class Trace:
 class Collected(list[Any]):
     """A collector that keeps the results in a list."""
 
+    def __init__(self, trace: Trace) -> None:
+        super().__init__()
+        self._trace = trace
+
     def collect(self, value: Any) -> None:
-        self.append(value)
+        self.append(kept(self._trace, value))
 
 
 class Outside:
@@ -395,7 +445,11 @@ class Outside:
     def __getattr__(self, attribute: str) -> Any:
         value, trace = self._traced_object, self._traced_trace
         name, reads = f"{self._traced_name}.{attribute}", trace.reads
+        if isinstance(value, EnumType) and attribute in value.__members__:
+            return trace.known(reads.note(_member, value, attribute), name)
         kind = reads.class_of(value)
+        if isinstance(value, Enum) and _is_plain_part(value, attribute):
+            return trace.known(reads.note(getattr, value, attribute), name)
         if not has_plain_attributes(value):
             raise trace.refusal(f"reads {name} of a {kind.__name__}")
         described = reads.member(kind, attribute)
@@ -448,7 +502,8 @@ class Outside:
         value, trace = self._traced_object, self._traced_trace
         replaced = _REPLACED.get(value) if _is_hashable(value) else None
         if replaced is not None:
-            if named and not (value in (min, max) and named.keys() == {"key"}):
+            takes = value is dict or (value in (min, max) and named.keys() == {"key"})
+            if named and not takes:
                 raise trace.refusal(f"calls {self._traced_name} with {', '.join(named)}=")
             return replaced(trace, *arguments, **named)
         if isinstance(value, (FunctionType, MethodType)):
@@ -458,6 +513,8 @@ class Outside:
                 raise Refusal(
                     f"{trace.refusal(f'calls {self._traced_name}')}, which {refusal}"
                 ) from None
+        if isclass(value) and issubclass(value, Exception) and trace.onlyRaises():
+            return Exception()
         if isclass(value):
             made = _constructed(trace, value, arguments, named)
             if made is not None:
@@ -472,7 +529,7 @@ class Outside:
     __bool__ = __contains__ = __getitem__ = __iter__ = __len__ = __hash__ = _traced_refuse
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _traced_refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _traced_refuse
-    __format__ = __repr__ = __index__ = _traced_refuse
+    __format__ = __repr__ = __index__ = __setitem__ = _traced_refuse
 
 
 class _Container(Outside):
@@ -577,6 +634,18 @@ class Owner(Outside):
             self._traced_values[attribute] = value
         else:
             super().__setattr__(attribute, value)
+
+
+def _member(owner: Any, name: Any, missing: Any) -> Any:
+    """A member of an enumeration, as a getter for ``Reads.note``."""
+    return owner.__members__.get(name, missing)
+
+
+def _is_plain_part(member: Enum, attribute: str) -> bool:
+    """Whether ``attribute`` is the name or the value of ``member``, as every enumeration has
+    them."""
+    own = attribute in ("name", "value") and found_in_class(type(member), attribute)
+    return own is not False and own is vars(Enum)[attribute]
 
 
 def _name_of(value: Any) -> str:
@@ -758,9 +827,13 @@ def _extreme(
 
 
 def _iterable(trace: Trace, name: str, values: Any) -> Any:
-    if not isinstance(values, (tuple, list, range, Record, Iterator)):
+    if not isinstance(values, (tuple, list, range, Record, Iterator, dict, *_VIEWS)):
         raise trace.refusal(f"calls {name} of something that is not a tuple or list")
     return values
+
+
+_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+"""What the methods of a dict return."""
 
 
 def _sum(trace: Trace, values: Any, start: Any = 0) -> Any:
@@ -819,6 +892,10 @@ def _tuple(trace: Trace, values: Any = ()) -> tuple[Any, ...]:
 
 def _list(trace: Trace, values: Any = ()) -> list[Any]:
     return list(_iterable(trace, "list", values))
+
+
+def _dict(trace: Trace, values: Any = (), **named: Any) -> dict[Any, Any]:
+    return dict(_iterable(trace, "dict", values), **named)
 
 
 def _any(trace: Trace, values: Any) -> bool:
@@ -904,6 +981,7 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     next: _next,
     tuple: _tuple,
     list: _list,
+    dict: _dict,
     isinstance: _is_instance,
     range: _range,
     divmod: _divided,

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from flinkish.api.functions.functions import AggregateFunction
+from flinkish.api.output_tag import OutputTag
 from flinkish.runtime.records.rows import RowColumns
 
 WHOLE = [0, 1, -1, 2, 3, 7, -10, 1000, 2**31, 2**53, 2**53 + 1, -(2**53) - 1]
@@ -153,6 +154,9 @@ def helped(value: Any) -> Any:
     return value if value > 3 else -value
 
 
+SIDE = OutputTag[Any]("side")
+
+
 class Totals(NamedTuple):
     """An accumulator with names."""
 
@@ -167,16 +171,32 @@ NAMES: dict[str, Any] = {
     "Pair": Pair,
     "helped": helped,
     "LIMIT": 5,
+    "SIDE": SIDE,
     "SCALE": 0.25,
     "MADE": -2,
     "math": math,
 }
 
 
-def random_function(random: Random) -> str:
+DICTS = Leaves(
+    [f"v['{name}']" for name in "xwifgpb"] + ["v.get('x')", "v.get('y', 3)", "len(v)"],
+    ["v['s']", "v['d']"],
+    ["v['b']", "('b' in v)", "isinstance(v, dict)"],
+)
+"""Of rows that are dicts."""
+
+
+def random_function(random: Random, leaves: Leaves = ROW) -> str:
     """The source of a function of a row."""
-    p, q, r = (expression(random, ROW, random.choice([0, 1, 1, 2, 2, 3]))[1] for _ in range(3))
-    made = random.choice(["{0}", "{0}", "({0}, {1})", "Pair({0}, second={1})", "({0}, ({1}, v.t))"])
+    p, q, r = (expression(random, leaves, random.choice([0, 1, 1, 2, 2, 3]))[1] for _ in range(3))
+    made = random.choice(
+        [
+            *("{0}", "{0}", "{0}", "({0}, {1})", "Pair({0}, second={1})"),
+            "({0}, ({1}, v.t))" if leaves is ROW else "{{**v, 'x': {0}, 'y': {1}}}",
+            "{{'k': {0}, 'in': {{'v': {1}}}}}",
+            "dict(k={0}, v={1})",
+        ]
+    )
     if random.random() < 0.6:
         return f"def function(v):\n    return {made.format(p, q)}\n"
     lines = random.choice(
@@ -185,6 +205,10 @@ def random_function(random: Random) -> str:
             f"q = {q}\n    if {r}:\n        return {made.format('q', p)}\n"
             f"    return {made.format(p, 'q')}",
             f"q, r = {q}, {r}\n    return {made.format('q', 'r')}",
+            f"made = {{'q': {q}}}\n    made['p'] = {p}\n    if {r}: made['q'] = made['p']\n"
+            "    return made",
+            f"if {q}: raise ValueError(f'{{v!r}}', {p})\n    return {made.format(p, r)}",
+            f"assert not {q}, {p}\n    return {made.format(p, r)}",
         ]
     )
     return f"def function(v):\n    {lines}\n"
@@ -203,7 +227,8 @@ def random_emitter(random: Random, arguments: str) -> str:
     way = random.choice(["yield", "return", "write"] if "out" in arguments else ["yield", "return"])
     emits = {"yield": "yield {}", "write": "out.collect({})", "return": "results.append({})"}[way]
     for number, result in enumerate(results):
-        line = emits.format(result)
+        aside = "ctx" in arguments and random.random() < 0.3
+        line = ("ctx.output(SIDE, {})" if aside else emits).format(result)
         lines.append(f"if {condition}: {line}" if number % 2 or random.random() < 0.4 else line)
     if random.random() < 0.3:
         lines.append(f"for y in (v.x, {value}):\n        " + emits.format("(v.s, y)"))
@@ -293,9 +318,15 @@ def _fields_of_the_better(random: Random, names: list[str]) -> list[tuple[str, s
     ]
 
 
+_DICT = "{{'a0': {}, 'a1': {}, 'a2': {}}}"
+
+
 def random_aggregate(random: Random) -> str:
     """The source of an AggregateFunction of rows."""
-    names = ["a.a0", "a.a1", "a.a2"] if random.random() < 0.5 else ["a[0]", "a[1]", "a[2]"]
+    form, kind = random.choice(
+        [("a.a{}", "Totals({}, {}, {})"), ("a[{}]", "({}, {}, {})"), ("a['a{}']", _DICT)]
+    )
+    names = [form.format(number) for number in range(3)]
     fields = [_field(random, name) for name in names]
     if random.random() < 0.2:
         key = random.choice(["v.x", "v.p", "v.s", "v.f"])
@@ -306,12 +337,16 @@ def random_aggregate(random: Random) -> str:
         fields[1] = ("''", f"(v.d if {better} else {names[1]})")
     if random.random() < 0.15:
         fields = _fields_of_the_better(random, names)
-    starts, nexts = ", ".join(f[0] for f in fields), ", ".join(f[1] for f in fields)
-    kind = "Totals" if names[0] == "a.a0" else ""
+    starts, nexts = (kind.format(*parts) for parts in zip(*fields))
+    if kind == _DICT and random.random() < 0.5:
+        writes = "".join(f"        {name} = {f[1]}\n" for name, f in zip(names, fields))
+        added = f"{writes}        return a\n"
+    else:
+        added = f"        return {nexts}\n"
     return (
         "class Random(AggregateFunction):\n"
-        f"    def createAccumulator(self):\n        return {kind}({starts})\n"
-        f"    def add(self, v, a):\n        return {kind}({nexts})\n"
+        f"    def createAccumulator(self):\n        return {starts}\n"
+        f"    def add(self, v, a):\n{added}"
         f"    def getResult(self, a):\n        return ({names[0]}, {names[1]})\n"
         "function = Random()\n"
     )

@@ -27,6 +27,8 @@ from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.records.shapes import VALUE, Shape
 from tests.runtime.columns.tracing.random_functions import (
+    DICTS,
+    ROW,
     compiled,
     exactly,
     random_function,
@@ -54,10 +56,13 @@ def check(source, rows, outcomes):
         assert [exactly(i) for i in integers.tolist()] == [exactly(value) for value in expected]
 
 
-def check_functions(seed, count):
+def check_functions(seed, count, leaves=ROW):
     random, outcomes = Random(seed), Counter()
     for _ in range(count):
-        source, rows = random_function(random), random_rows(random)
+        source, rows = random_function(random, leaves), random_rows(random)
+        if leaves is DICTS:
+            names = tuple(rows.schema.names)
+            rows = rows.shaped(Shape(dict, names, (VALUE,) * len(names)))
         try:
             check(source, rows, outcomes)
         except Exception as error:
@@ -66,10 +71,11 @@ def check_functions(seed, count):
 
 
 @pytest.mark.takes_columns("ColumnFunction")
+@pytest.mark.parametrize("leaves", [ROW, DICTS], ids=["rows", "dicts"])
 @settings(max_examples=8, deadline=None)
-@given(st.integers(0, 2**32))
-def test_results_equal_those_of_each_element(seed):
-    outcomes = check_functions(seed, 100)
+@given(seed=st.integers(0, 2**32))
+def test_results_equal_those_of_each_element(leaves, seed):
+    outcomes = check_functions(seed, 100, leaves)
     assert outcomes["columns"] > 20
     assert outcomes["raised"] > 5
 
@@ -146,7 +152,8 @@ def logged(value):
         (lambda value: SETTINGS["other"] + value.x, "KeyError: 'other' (line"),
         (lambda value: len(SETTINGS) + value.x, "uses SETTINGS, a dict (line"),
         (lambda value: [value.x], "returns a list, which can change"),
-        (lambda value: {"x": value.x}, "makes a dict, which can change (line"),
+        (lambda value: {value.x: 1}, "hashes a value (line"),
+        (lambda value: {}, "returns a dict that is empty or has other keys than plain names"),
         (lambda value: f"{value.x}", "converts a value to text (line"),
         (lambda value: "%d" % value.x, "may format a text with % (line"),  # noqa: UP031
         (lambda value: (yield value), "returns a generator, which can change"),
