@@ -129,10 +129,10 @@ bench: $(READY)
 	$(BIN)/python -m tests.benchmarks $(if $(JOBS),--jobs $(JOBS)) $(if $(ELEMENTS),--elements $(ELEMENTS)) $(BENCH)
 
 # A million messages through Kafka, beside Spark's own query with Spark's own connector and Flink in Java
-# with its own; or ELEMENTS.
+# with its own; or ELEMENTS. With BENCH=--driver what the driver takes as well.
 bench-kafka: $(READY) maven
 	$(BIN)/python -m tests.maven bring broker connector flink
-	$(BIN)/python -m tests.kafka.benchmark $(if $(ELEMENTS),--messages $(ELEMENTS))
+	$(BIN)/python -m tests.kafka.benchmark $(if $(ELEMENTS),--messages $(ELEMENTS)) $(BENCH)
 
 # Every job once on few elements: whether all sides still run and agree, with Flink where it can be had.
 bench-sides: BENCH := --elements 5000 --files 3 --runs 1 --warm-up 2 --session-warm-up 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from sqlglot import exp
 
+from flinkish.api.absent import AbsentMethodError
 from flinkish.api.arguments import instance, text
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, NotSupportedError
 from flinkish.api.eventtime.watermarks import WatermarkStrategy
@@ -74,11 +75,17 @@ class Table:
     def _collected(self) -> CloseableIterator[Row]:
         return self._environment.toDataStream(self).executeAndCollect()
 
-    def __getattr__(self, name: str) -> Any:
-        fix = TABLE_METHODS.get(name)
-        if fix is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise NotSupportedError(f"Table.{name} is not supported. {fix}")
+    if not TYPE_CHECKING:  # type checkers must see that the method is absent
+
+        def __getattr__(self, name: str) -> object:
+            raise _absent("Table", name, TABLE_METHODS)
+
+
+def _absent(owner: str, name: str, fixes: Mapping[str, str]) -> AttributeError:
+    """The error of a look-up of ``name``, with its fix if there is one."""
+    if name in fixes:
+        return AbsentMethodError(f"{owner}.{name} is not supported. {fixes[name]}")
+    return AttributeError(f"{owner!r} object has no attribute {name!r}")
 
 
 _EXPRESSIONS = (
@@ -432,11 +439,10 @@ class StreamTableEnvironment:
         rows = [make(values) for values in zip(*lists)]
         return self._environment.fromCollection(rows).returns(_row_type(names, types))
 
-    def __getattr__(self, name: str) -> Any:
-        fix = ENVIRONMENT_METHODS.get(name)
-        if fix is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        raise NotSupportedError(f"StreamTableEnvironment.{name} is not supported. {fix}")
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            raise _absent("StreamTableEnvironment", name, ENVIRONMENT_METHODS)
 
 
 _CHANGES = (

@@ -525,3 +525,4 @@ def test_methods_that_are_not_there_say_what_to_write(
 ) -> None:
     with pytest.raises(NotSupportedError, match=f"StreamTableEnvironment.{name} is not supported"):
         getattr(StreamTableEnvironment.create(local), name)
+    assert not hasattr(StreamTableEnvironment.create(local), name)

@@ -25,6 +25,7 @@ from flinkish.runtime.columns.tracing.expressions import (
     objects_of,
 )
 from flinkish.runtime.columns.tracing.reads import is_data_descriptor
+from flinkish.runtime.columns.tracing.texts import has_tokens
 from flinkish.runtime.records.shapes import VALUE, ConstantShape, Shape, tuple_shape
 
 if TYPE_CHECKING:
@@ -270,7 +271,7 @@ class Symbol:
         self._traced_refuse("uses a value as a position or count")
 
     def __format__(self, spec: str) -> str:
-        return self._traced_trace.text_of("a value")
+        return self._traced_trace.formatted(self, spec)
 
     def __repr__(self) -> str:
         return self._traced_trace.text_of("a value")
@@ -513,6 +514,8 @@ def kept(trace: Trace, value: Any) -> Any:
     dict."""
     if isinstance(value, dict):
         return TracedDict(trace, {name: kept(trace, part) for name, part in value.items()})
+    if has_tokens(value):
+        return Symbol(trace, trace.expression(value))
     return tuple(kept(trace, part) for part in value) if type(value) is tuple else value
 
 

@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, EnumType
 from inspect import isclass
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from flinkish.api.functions.functions import RichFunction
@@ -62,6 +62,13 @@ from flinkish.runtime.columns.tracing.symbols import (
     kind_of_constant,
     own,
     taken_apart,
+)
+from flinkish.runtime.columns.tracing.texts import (
+    hands_over,
+    has_tokens,
+    holds_tokens,
+    parts_of_text,
+    token,
 )
 from flinkish.runtime.records.shapes import Shape
 
@@ -157,6 +164,8 @@ class Trace:
         self._decided: dict[int, bool] = {}
         self._path: list[tuple[Expression, bool]] = []
         self._steps: dict[tuple[Any, ...], Step] = {}
+        self._formatted: list[Expression] = []
+        """The values that tokens stand for."""
         self._paths = 0
 
     def follow(self, function: Callable[..., Any], *arguments: Any, changing: Any = None) -> Traced:
@@ -280,12 +289,26 @@ class Trace:
         a kind. Raises Refusal for other objects."""
         if isinstance(value, Symbol):
             return value._traced_expression
+        if has_tokens(value):
+            return self._text(value)
         kind = kind_of_constant(value)
         if kind is None:
             if not anything or not (is_constant(value) or isinstance(value, slice)):
                 raise self.refusal(f"uses {_name_of(value)}")
             kind = "opaque"
         return self.expressions.constant(value, kind)
+
+    def _text(self, value: str) -> Expression:
+        """The expression of a text with tokens."""
+        made = self.expressions
+        parts = [
+            self._formatted[part] if isinstance(part, int) else made.constant(part, "str")
+            for part in parts_of_text(value)
+        ]
+        text = parts[0]
+        for part in parts[1:]:
+            text = self.noted(made.operation("concat", "str", text, part))._traced_expression
+        return text
 
     # ------------------------------------------------------------------ reasons
 
@@ -315,6 +338,32 @@ class Trace:
         code = step.tb_frame.f_code
         return code in self._codes and code.co_code[step.tb_lasti] == _RAISE
 
+    def formatted(self, symbol: Symbol, spec: str) -> str:
+        """The token of ``symbol`` formatted. Raises Refusal unless the function only hands it over."""
+        frame = self._current()
+        if frame is None or not hands_over(frame.f_code, frame.f_lasti) or has_tokens(spec):
+            return self.text_of("a value")
+        known = symbol._traced_kind in PYTHON_TYPES or self.exploring
+        if self._traced_outside(frame) or not known:
+            return self.text_of("a value")
+        self._formatted.append(symbol._traced_call(format, "str", spec)._traced_expression)
+        return token(len(self._formatted) - 1)
+
+    def _current(self) -> FrameType | None:
+        """The innermost frame of the function that runs."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code not in self._codes:
+            frame = frame.f_back
+        return frame
+
+    def _traced_outside(self, frame: FrameType) -> bool:
+        """Whether ``frame`` was called by another one of the function, which may look at what it
+        returns."""
+        caller = frame.f_back
+        while caller is not None and caller.f_code not in self._codes:
+            caller = caller.f_back
+        return caller is not None
+
     def text_of(self, named: str) -> str:
         """Stands for a symbol as text, in the message of an exception. Raises Refusal elsewhere."""
         if not self.onlyRaises():
@@ -323,9 +372,7 @@ class Trace:
 
     def onlyRaises(self) -> bool:
         """Whether the function, from where it is, does nothing but raise an exception."""
-        frame = sys._getframe(1)
-        while frame is not None and frame.f_code not in self._codes:
-            frame = frame.f_back  # type: ignore[assignment]
+        frame = self._current()
         return frame is not None and only_raises(frame.f_code, frame.f_lasti)
 
     # ------------------------------------------------------------------ functions
@@ -350,7 +397,19 @@ class Trace:
         if not isinstance(function, FunctionType):
             raise self.refusal(f"calls {getattr(function, '__name__', 'a method')}")
         patched = self._patched(function)
-        return lambda *arguments, **named: patched(owner, *arguments, **named)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            self.refuse_tokens(function.__name__, arguments, named)
+            return patched(owner, *arguments, **named)
+
+        return call
+
+    def refuse_tokens(
+        self, name: str, arguments: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> None:
+        """Raises Refusal if a formatted text is passed to ``name``, which may look at it."""
+        if holds_tokens((*arguments, *named.values())):
+            raise self.refusal(f"calls {name} with a formatted text")
 
     def _patched(self, function: FunctionType, writes: bool = False) -> FunctionType:
         """A copy of ``function`` whose globals and enclosing variables are replaced by ``known``.
@@ -501,6 +560,8 @@ class Outside:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         value, trace = self._traced_object, self._traced_trace
         replaced = _REPLACED.get(value) if _is_hashable(value) else None
+        if replaced not in (None, _dict, _tuple) or not isclass(value):
+            trace.refuse_tokens(self._traced_name, arguments, named)
         if replaced is not None:
             takes = value is dict or (value in (min, max) and named.keys() == {"key"})
             if named and not takes:

@@ -208,6 +208,9 @@ def random_function(random: Random, leaves: Leaves = ROW) -> str:
             f"made = {{'q': {q}}}\n    made['p'] = {p}\n    if {r}: made['q'] = made['p']\n"
             "    return made",
             f"if {q}: raise ValueError(f'{{v!r}}', {p})\n    return {made.format(p, r)}",
+            f"a, b = {p}, {q}\n    text = f'{{a}}-{{b:>4}}'\n    return (text + '!', {r})",
+            f"a = {p}\n    return {{'k': f'{{a}}', 'v': '{{}}+{{}}'.format(a, {r})}}",
+            f"a = f'{{{p.replace(chr(39), chr(34))}}}'\n    return len(a) + len('{{}}'.format({r}))",
             f"assert not {q}, {p}\n    return {made.format(p, r)}",
         ]
     )

@@ -95,6 +95,10 @@ COUNTS: list[object] = []
 SETTINGS = {"limit": 3}
 
 
+def shouted(text):
+    return text.upper()
+
+
 class Counting(MapFunction):
     def __init__(self):
         self.count = 0
@@ -154,7 +158,11 @@ def logged(value):
         (lambda value: [value.x], "returns a list, which can change"),
         (lambda value: {value.x: 1}, "hashes a value (line"),
         (lambda value: {}, "returns a dict that is empty or has other keys than plain names"),
-        (lambda value: f"{value.x}", "converts a value to text (line"),
+        (lambda value: f"{value.x!r}", "converts a value to text (line"),
+        (lambda value: f"{value.x}" == "1", "converts a value to text (line"),
+        (lambda value: len(f"{value.x}"), "calls len with a formatted text (line"),
+        (lambda value: shouted(f"{value.x}"), "calls shouted with a formatted text (line"),
+        (lambda value: (lambda text: text.upper())(f"{value.x}"), "converts a value to text (line"),
         (lambda value: "%d" % value.x, "may format a text with % (line"),  # noqa: UP031
         (lambda value: (yield value), "returns a generator, which can change"),
         (lambda value: max(value.x, 1, default=2), "calls max with default= (line"),
