@@ -26,26 +26,37 @@ MOST_EFFECTS = 8
 """A function that emits more results, or registers more timers, for an element is not traced."""
 
 
+class Channel(NamedTuple):
+    """Where a result goes: to a side output, by its id, or the main one; and in which round of a
+    loop over words, or outside of one."""
+
+    sideOutput: str | None
+    round: int | None
+
+
+MAIN = Channel(None, None)
+
+
 class Emitting:
     """The collector of a function that is being traced."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self.results: list[Any] = []
-        self.sides: dict[str, list[Any]] = {}
-        """The results for each side output, by its id."""
+        self.others: dict[Channel, list[Any]] = {}
+        """The results for side outputs, and those of the rounds of a loop."""
 
     def collect(self, value: Any) -> None:
-        self.results.append(self._kept(value))
+        self.collectSide(None, value)
 
-    def collectSide(self, sideOutput: str, value: Any) -> None:
-        """Collect a result for a side output."""
-        self.sides.setdefault(sideOutput, []).append(self._kept(value))
-
-    def _kept(self, value: Any) -> Any:
+    def collectSide(self, sideOutput: str | None, value: Any) -> None:
+        """Collect a result for a side output; None: for the main one."""
         if value is None:
             raise self._trace.refusal("emits None")
-        return kept(self._trace, value)
+        loop = self._trace.rounds
+        channel = Channel(sideOutput, None if loop is None else loop.current)
+        results = self.results if channel == MAIN else self.others.setdefault(channel, [])
+        results.append(kept(self._trace, value))
 
     def collectReturned(self, returned: Any, tuples: bool = False, wrote: bool = True) -> None:
         """Collect the results that a function returns or yields, as ``results_of`` finds them.

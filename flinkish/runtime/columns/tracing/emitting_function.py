@@ -25,27 +25,43 @@ from flinkish.runtime.columns.tracing.column_function import (
 )
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.columns.tracing.emissions import (
+    MAIN,
+    Channel,
     Emissions,
     Emitted,
     EmittedColumns,
     Emitting,
     Slot,
 )
-from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, kind_of
+from flinkish.runtime.columns.tracing.expressions import columns_read
+from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run, kind_of
 from flinkish.runtime.columns.tracing.reads import in_slot
-from flinkish.runtime.columns.tracing.symbols import Record, Symbol
-from flinkish.runtime.columns.tracing.trace import Outside, Trace, Traced
+from flinkish.runtime.columns.tracing.symbols import Record, Refusal, Symbol
+from flinkish.runtime.columns.tracing.trace import Outside, Step, Trace, Traced
+from flinkish.runtime.columns.tracing.words import ROUNDS, Rounds, Split, check_rounds
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns, python_values
 
 
+class Loop(NamedTuple):
+    """A loop over the words of a text."""
+
+    split: Split
+    steps: tuple[Step, ...]
+    """The steps of an element, whatever its words; the others are those of the trace."""
+    read: set[int]
+    """The columns that are read for a word."""
+
+
 class _Plan(NamedTuple):
-    """The trace of what the function emits for a row: its results, and those for each side output by
-    its id."""
+    """The trace of what the function emits for a row: its results, and those for each side output
+    by its id."""
 
     traced: Traced
     emissions: Mapping[str | None, Emissions]
     slots: Mapping[str | None, tuple[Slot, ...]]
+    loop: Loop | None = None
+    """The loop over words in which all of that is emitted, if there is one."""
 
     def changed(self) -> bool:
         """Whether a value that the function reads from its surroundings has changed."""
@@ -139,17 +155,28 @@ class EmittingFunction(ABC):
         if self._may_differ(plan.traced, batch):
             return None
         run = run_of(batch)
-        outputs: Outputs = {}
         try:
-            run.check(plan.traced.steps)
-            for output, slots in plan.slots.items():
-                emitted = EmittedColumns()
-                shape = plan.emissions[output].shape
-                emitted.add(slots, shape, run, batch, np.arange(len(elements)))
-                outputs[output] = emitted.joined()
-            return outputs
+            if plan.loop is None:
+                return self._outputs(plan, run, batch)
+            run.check(plan.loop.steps)
+            words = plan.loop.split.explode(run, batch, plan.loop.read)
+            outputs = self._outputs(plan, run_of(words.batch), words.batch)
+            return {
+                output: Emitted(found.results, words.positions[found.positions])
+                for output, found in outputs.items()
+            }
         except NOT_EXACT:
             return None
+
+    def _outputs(self, plan: _Plan, run: Run, batch: pa.RecordBatch) -> Outputs:
+        run.check(plan.traced.steps)
+        outputs: Outputs = {}
+        for output, slots in plan.slots.items():
+            emitted = EmittedColumns()
+            shape = plan.emissions[output].shape
+            emitted.add(slots, shape, run, batch, np.arange(batch.num_rows))
+            outputs[output] = emitted.joined()
+        return outputs
 
     def _plan(self, elements: RowColumns) -> _Plan:
         schema = elements.batch.schema
@@ -163,7 +190,7 @@ class EmittingFunction(ABC):
             columns = (trace.expressions.column(n, kind_of(schema.types[n])) for n in numbers)
             return element, [Symbol(trace, column) for column in columns]
 
-        return self._followed(Trace(), arguments)
+        return self._followed(Trace(), arguments, len(schema))
 
     def _explore(self) -> None:
         """Raises Refusal if the function cannot be traced, whatever its input."""
@@ -174,43 +201,90 @@ class EmittingFunction(ABC):
             element, *extra = (Symbol(trace, column) for column in columns)
             return element, extra
 
-        self._followed(Trace(exploring=True), arguments)
+        self._followed(Trace(exploring=True), arguments, 1 + self._width())
 
     def _followed(
-        self, trace: Trace, arguments: Callable[[Trace], tuple[Any, list[Symbol]]]
+        self, trace: Trace, arguments: Callable[[Trace], tuple[Any, list[Symbol]]], width: int
     ) -> _Plan:
+        """``width``: how many columns ``arguments`` takes."""
+        rounds = trace.rounds = Rounds(width)
         element, extra = arguments(trace)
-        emissions: dict[str | None, Emissions] = {None: Emissions()}
+        emissions: dict[Channel, Emissions] = {MAIN: Emissions()}
 
-        def results() -> dict[str | None, list[Any]]:
+        def results() -> dict[Channel, list[Any]]:
+            rounds.begin()
             out = Emitting(trace)
             self._call(trace, element, extra, out)
-            return {None: out.results, **out.sides}
+            return {MAIN: out.results, **out.others}
 
         def noted() -> int:
-            for output, found in results().items():
-                emissions.setdefault(output, Emissions()).note(trace, found)
+            for channel, found in results().items():
+                emissions.setdefault(channel, Emissions()).note(trace, found)
             return 0
 
         def filled() -> Iterator[Any]:
             found = results()
             yield 0
-            for output, each in emissions.items():
-                yield from each.filled(trace, found.get(output, ()))
+            for channel, each in emissions.items():
+                yield from each.filled(trace, found.get(channel, ()))
 
         trace.follow_all(noted)
         traced = trace.follow_all(lambda: tuple(filled()))
         columns = iter(traced.columns[1:])
-        slots = {output: each.slots(columns) for output, each in emissions.items()}
-        return _Plan(traced, emissions, slots)
+        slots = {channel: each.slots(columns) for channel, each in emissions.items()}
+        if rounds.split is not None:
+            return _of_loop(trace, rounds, traced, emissions, slots)
+        return _Plan(
+            traced,
+            {channel.sideOutput: each for channel, each in emissions.items()},
+            {channel.sideOutput: each for channel, each in slots.items()},
+        )
+
+
+def _of_loop(
+    trace: Trace,
+    rounds: Rounds,
+    traced: Traced,
+    emissions: Mapping[Channel, Emissions],
+    slots: Mapping[Channel, tuple[Slot, ...]],
+) -> _Plan:
+    """The plan of a function that emits in a loop over words. Raises Refusal if it emits outside of
+    it, or if the loop does not do the same for each word."""
+    assert rounds.split is not None
+    if any(each.count and channel.round is None for channel, each in emissions.items()):
+        raise Refusal("emits within a loop over words, and outside of it")
+    outputs = [channel.sideOutput for channel in slots if channel.round == 0]
+    for output in outputs:
+        check_rounds(trace, rounds, [slots.get(Channel(output, n), ()) for n in range(ROUNDS)])
+    if any(c.round is not None and c.sideOutput not in outputs for c in slots):
+        raise Refusal("has a loop over words whose rounds differ")
+    of_first = {output: slots[Channel(output, 0)] for output in outputs}
+    steps = [
+        step
+        for step in traced.steps
+        if not rounds.later(step.operation, *(condition for condition, _ in step.path))
+    ]
+    own = [
+        step
+        for step in steps
+        if not rounds.inLoop(step.operation, *(condition for condition, _ in step.path))
+    ]
+    asked = [part for slots in of_first.values() for slot in slots for part in slot]
+    asked += [part for step in steps for part in (step.operation, *(c for c, _ in step.path))]
+    return _Plan(
+        traced._replace(steps=tuple(steps)),
+        {None: Emissions(), **{output: emissions[Channel(output, 0)] for output in outputs}},
+        {None: (), **of_first},
+        Loop(rounds.split, tuple(own), columns_read(*asked)),
+    )
 
 
 class ElementFunction(EmittingFunction):
     """A function whose results have the timestamp of their element."""
 
     def process(self, records: Records, watermark: int) -> dict[str | None, Records] | None:
-        """The function's results for ``records`` at ``watermark``, and those for each side output by
-        its id."""
+        """The function's results for ``records`` at ``watermark``, and those for each side output
+        by its id."""
         values, timestamps = records.values, records.timestamps
         if not isinstance(values, RowColumns) or not len(values):
             self.runs.note(False)

@@ -50,6 +50,9 @@ _TEXT_METHODS: dict[str, Kind] = {
 }
 """The methods of str that are called for each element, and the kind of their results."""
 
+SPLITS = ("split", "rsplit", "splitlines")
+"""The methods of str whose results a function may loop over."""
+
 _DICT_METHODS = ("copy", "get", "items", "keys", "values")
 """The methods that only read a dict."""
 
@@ -243,6 +246,8 @@ class Symbol:
             raise AttributeError(name)
         if self._traced_kind == "str" and name in _TEXT_METHODS:
             return Method(self, name)
+        if self._traced_kind == "str" and name in SPLITS:
+            return self._traced_trace.splitter(self, name)
         if self._traced_kind == "unknown" and self._traced_trace.exploring:
             return Attribute(self._traced_trace, self._traced_expression, name)
         raise self._traced_trace.refusal(
@@ -364,6 +369,8 @@ class Attribute(Symbol):
         name = self._traced_name
         if name in _TEXT_METHODS:
             return Symbol(self._traced_trace, self._traced_expression)
+        if name in SPLITS and self._traced_trace.rounds is not None:
+            raise CannotTell
         others = (str, list, set, datetime.datetime)
         if name not in _DICT_METHODS and any(hasattr(kind, name) for kind in others):
             self._traced_refuse(f"calls the method {name}()")

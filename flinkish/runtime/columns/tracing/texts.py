@@ -1,8 +1,8 @@
 """Texts that a traced function formats, with f-strings or ``str.format``.
 
-``__format__`` has to return a text. It returns a *token*, which stands for the value in the text that
-Python puts together, and the text becomes an expression where the function hands it over. In between
-Python must not look at it, which the bytecode behind the f-string tells (``hands_over``).
+``__format__`` has to return a text. It returns a *token*, which stands for the value in the text
+that Python puts together, and the text becomes an expression where the function hands it over. In
+between Python must not look at it, which the bytecode behind the f-string tells (``hands_over``).
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ def parts_of_text(text: str) -> Iterator[str | int]:
 
 @lru_cache(maxsize=1024)
 def hands_over(code: CodeType, position: int) -> bool:
-    """Whether ``code`` only hands over the text that its step at ``position`` puts on the stack: it
-    is returned, yielded, passed on, or becomes a part of a tuple, a dict or a longer text that is."""
+    """Whether ``code`` only hands over the text that its step at ``position`` puts on the stack:
+    it is returned, yielded, passed on, or becomes a part of a tuple, dict or longer text that is.
+    """
     if any(isinstance(constant, CodeType) for constant in code.co_consts):
         return False  # a function inside could look at it
     steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
@@ -102,8 +103,8 @@ def _uses(step: dis.Instruction, variable: str) -> bool:
 
 
 def _keeps(step: dis.Instruction, above: int) -> bool:
-    """Whether ``step`` makes a value of the one with ``above`` others above it, and does not look at
-    it."""
+    """Whether ``step`` makes a value of the one with ``above`` others above it, and does not look
+    at it."""
     name, argument = step.opname, step.arg or 0
     if name == "FORMAT_VALUE":
         return argument == 0

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, EnumType
 from inspect import isclass
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from flinkish.api.functions.functions import RichFunction
 from flinkish.api.types.row import Row
@@ -133,6 +133,16 @@ class Traced(NamedTuple):
 _RAISE = dis.opmap["RAISE_VARARGS"]
 
 
+class Loop(Protocol):
+    """The loop of a function that emits results for each word of a text."""
+
+    current: int | None
+    """The round that runs."""
+
+    def splitter(self, symbol: Symbol, method: str) -> Callable[..., Any]:
+        """The bound method ``method`` of the text ``symbol``, which splits it."""
+
+
 class _Undecided(Exception):
     def __init__(self, condition: Expression) -> None:
         self.condition = condition
@@ -164,6 +174,8 @@ class Trace:
         self._decided: dict[int, bool] = {}
         self._path: list[tuple[Expression, bool]] = []
         self._steps: dict[tuple[Any, ...], Step] = {}
+        self.rounds: Loop | None = None
+        """The loop over words; None if there can be none."""
         self._formatted: list[Expression] = []
         """The values that tokens stand for."""
         self._paths = 0
@@ -310,6 +322,12 @@ class Trace:
             text = self.noted(made.operation("concat", "str", text, part))._traced_expression
         return text
 
+    def splitter(self, symbol: Symbol, method: str) -> Any:
+        """The bound method ``method`` of the text ``symbol``, which splits it."""
+        if self.rounds is None:
+            raise self.refusal(f"calls the method {method}()")
+        return self.rounds.splitter(symbol, method)
+
     # ------------------------------------------------------------------ reasons
 
     def refusal(self, reason: str) -> Refusal:
@@ -339,8 +357,9 @@ class Trace:
         return code in self._codes and code.co_code[step.tb_lasti] == _RAISE
 
     def formatted(self, symbol: Symbol, spec: str) -> str:
-        """The token of ``symbol`` formatted. Raises Refusal unless the function only hands it over."""
-        frame = self._current()
+        """The token of ``symbol`` formatted. Raises Refusal unless the function only hands it
+        over."""
+        frame = self.current_frame()
         if frame is None or not hands_over(frame.f_code, frame.f_lasti) or has_tokens(spec):
             return self.text_of("a value")
         known = symbol._traced_kind in PYTHON_TYPES or self.exploring
@@ -349,7 +368,7 @@ class Trace:
         self._formatted.append(symbol._traced_call(format, "str", spec)._traced_expression)
         return token(len(self._formatted) - 1)
 
-    def _current(self) -> FrameType | None:
+    def current_frame(self) -> FrameType | None:
         """The innermost frame of the function that runs."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and frame.f_code not in self._codes:
@@ -372,7 +391,7 @@ class Trace:
 
     def onlyRaises(self) -> bool:
         """Whether the function, from where it is, does nothing but raise an exception."""
-        frame = self._current()
+        frame = self.current_frame()
         return frame is not None and only_raises(frame.f_code, frame.f_lasti)
 
     # ------------------------------------------------------------------ functions

@@ -1,0 +1,207 @@
+"""A loop over the words of a text, which a traced function splits and emits results for.
+
+The function is traced with two words. If it emits the same for each, with another word, and one
+round of the loop leaves nothing for the next, which the bytecode tells, it does so for any number of
+words. Its columns are then evaluated over all words, each beside its element.
+"""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain, islice
+from types import CodeType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from flinkish.runtime.columns.tracing.expressions import Expression, columns_read
+from flinkish.runtime.columns.tracing.kernels import Inexact, Run
+from flinkish.runtime.columns.tracing.symbols import Refusal, Symbol, is_constant
+from flinkish.runtime.columns.tracing.trace import Trace
+
+ROUNDS = 2
+"""How many rounds of a loop are followed."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """How a function splits a text: ``text.method(*arguments)``."""
+
+    text: Expression
+    method: str
+    arguments: tuple[Any, ...]
+
+    def explode(self, run: Run, batch: pa.RecordBatch, read: set[int]) -> Exploded:
+        """A row for each word of the texts of ``run``, whose rows are ``batch``. Columns that are
+        not ``read`` are null. Raises Inexact where Python might raise an error."""
+        texts = run.values(self.text)
+        if texts.kind != "str":
+            raise Inexact
+        split = getattr(str, self.method)
+        try:
+            words = [split(text, *self.arguments) for text in islice(texts.listed(), run.count)]
+        except Exception:
+            raise Inexact from None
+        positions = np.repeat(
+            np.arange(run.count), np.fromiter(map(len, words), np.intp, run.count)
+        )
+        indices = pa.array(positions)
+        columns = [
+            column.take(indices) if number in read else pa.nulls(len(positions), column.type)
+            for number, column in enumerate(batch.columns)
+        ]
+        columns.append(pa.array(chain.from_iterable(words), pa.string()))
+        names = [*batch.schema.names, "word"]
+        return Exploded(pa.RecordBatch.from_arrays(columns, names), positions)
+
+
+@dataclass(frozen=True)
+class Exploded:
+    """Rows for words, and for each the position of its element."""
+
+    batch: pa.RecordBatch
+    positions: np.ndarray[Any, np.dtype[np.intp]]
+
+
+@dataclass
+class Rounds:
+    """The loop of a function that is being traced. ``first``: the number of the column of the
+    first word."""
+
+    first: int
+    split: Split | None = None
+    current: int | None = None
+    """The round that runs."""
+    _begun: bool = field(default=False, init=False)
+
+    def begin(self) -> None:
+        """Begin another path."""
+        self.current = None
+        self._begun = False
+
+    def splitter(self, symbol: Symbol, method: str) -> Callable[..., Words]:
+        """The bound method ``method`` of the text ``symbol``."""
+
+        def split(*arguments: Any) -> Words:
+            trace = symbol._traced_trace
+            if not all(map(is_constant, arguments)):
+                raise trace.refusal(f"calls {method} with a value")
+            return Words(self, trace, Split(symbol._traced_expression, method, arguments))
+
+        return split
+
+    def words(self, trace: Trace, split: Split) -> Iterator[Symbol]:
+        """Words that stand for all. Raises Refusal if they cannot."""
+        if self._begun or self.split not in (None, split):
+            raise trace.refusal("has several loops over the words of texts")
+        self._begun = True
+        self.split = split
+        for number in range(ROUNDS):
+            self.current = number
+            yield Symbol(trace, trace.expressions.column(self.first + number, "str"))
+        self.current = None
+
+    def word(self, trace: Trace, number: int) -> Expression:
+        """The expression of the word of a round."""
+        return trace.expressions.column(self.first + number, "str")
+
+    def later(self, *expressions: Expression) -> bool:
+        """Whether a word but the first is read."""
+        return any(number > self.first for number in columns_read(*expressions))
+
+    def inLoop(self, *expressions: Expression) -> bool:
+        """Whether a word is read."""
+        return any(number >= self.first for number in columns_read(*expressions))
+
+
+class Words:
+    """Stands for the words of a text."""
+
+    def __init__(self, rounds: Rounds, trace: Trace, split: Split) -> None:
+        self._rounds = rounds
+        self._trace = trace
+        self._split = split
+
+    def __iter__(self) -> Iterator[Symbol]:
+        trace = self._trace
+        frame = trace.current_frame()
+        if frame is not None and not is_independent(frame.f_code, frame.f_lasti):
+            raise trace.refusal("has a loop over words that may depend on those before")
+        return self._rounds.words(trace, self._split)
+
+    def _refuse(self, *arguments: Any) -> Any:
+        raise self._trace.refusal("does more with the words of a text than to loop over them")
+
+    __bool__ = __contains__ = __getitem__ = __len__ = __hash__ = _refuse
+    __eq__ = __ne__ = __add__ = __radd__ = __mul__ = __format__ = __repr__ = _refuse
+
+    def __getattr__(self, name: str) -> Any:
+        self._refuse()
+
+
+@lru_cache(maxsize=1024)
+def is_independent(code: CodeType, position: int) -> bool:
+    """Whether no round of a loop can leave anything for the next. The step of ``code`` at
+    ``position`` creates the iterator of the loop. A round writes only variables that every round writes before it reads them."""
+    steps = [step for step in dis.get_instructions(code) if step.opname not in _EMPTY]
+    begin = next(number for number, step in enumerate(steps) if step.offset == position) + 1
+    if begin >= len(steps) or steps[begin].opname != "FOR_ITER":
+        return False
+    written: set[str] = set()
+    read: set[str] = set()
+    branched = False
+    for step in steps[begin + 1 :]:
+        if step.offset >= steps[begin].argval:
+            return True
+        name = step.opname
+        names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+        if name == "STORE_FAST":
+            if step.argval not in written and (branched or step.argval in read):
+                return False
+            written.add(step.argval)
+        elif name.startswith(("STORE_", "LIST_", "MAP_", "DICT_", "DELETE_")):
+            return False
+        elif name.startswith("LOAD_FAST"):
+            read.update(set(names) - written)
+        elif "JUMP" in name or name == "FOR_ITER":
+            branched = True
+        elif name.startswith("LOAD_") and not _CHANGES.isdisjoint(names):
+            return False
+    return True
+
+
+_EMPTY = {"CACHE", "EXTENDED_ARG"}
+
+_CHANGES = {
+    "next",
+    *(
+        name
+        for name in {*dir(list), *dir(dict), *dir(set)} - {*dir(tuple), *dir(str)}
+        if not name.startswith("_")
+    ),
+} - {"get", "keys", "values", "items", "copy"}
+"""The names of functions that change an object."""
+
+
+def check_rounds(
+    trace: Trace, rounds: Rounds, slots: Sequence[Sequence[tuple[Expression, ...]]]
+) -> None:
+    """Raises Refusal unless the slots of each round are those of the first with its word."""
+    first = rounds.word(trace, 0)
+    for number in range(1, ROUNDS):
+        word = rounds.word(trace, number)
+        wanted = [
+            tuple(trace.expressions.replaced(part, first, word) for part in slot)
+            for slot in slots[0]
+        ]
+        found = slots[number]
+        same = len(found) == len(wanted) and all(
+            len(one) == len(other) and all(a is b for a, b in zip(one, other))
+            for one, other in zip(found, wanted)
+        )
+        if not same:
+            raise Refusal("has a loop over words whose rounds differ")
