@@ -249,8 +249,8 @@ def _check_query(storage: CheckpointStorage) -> None:
         _check_log(
             offsets,
             3,
-            f"remove {' and '.join(map(_with_checksum, files))}: batch {batch} is then made anew, of"
-            " the input that has not been read by then, and what it wrote to files is replaced",
+            f"remove {' and '.join(map(_with_checksum, files))}: batch {batch} is then planned"
+            " again, with the input that has not been read by then, and the files that it wrote are replaced",
         )
 
 

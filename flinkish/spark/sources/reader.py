@@ -269,10 +269,10 @@ class SourceReader:
         """Raises NotSupportedError if a source that Spark reads has to begin at a position."""
         if uid in self._positions:
             raise NotSupportedError(
-                f"{name}: the savepoint says where it goes on, and here Spark reads it, from its beginning:"
+                f"{name}: the savepoint has its position, but here Spark reads it from its beginning, as"
                 f" the checkpoint at {self._storage.path} or the files are not on this machine's file"
                 " system, or need Spark's reader. Use a local checkpoint directory, or give the source a"
-                " new uid(...) with allowNonRestoredState=True to read it anew."
+                " new uid(...) with allowNonRestoredState=True to read it from its beginning."
             )
 
     @streamOf.register
@@ -515,17 +515,17 @@ def check_aligned(streams: Mapping[str, SourceStream], aligned: Iterable[str]) -
         stream = streams[uid]
         if stream.log is None and stream.planner is not None and not stream.whole:
             raise NotSupportedError(
-                f"withWatermarkAlignment: the watermarks that the source {uid} is to wait for are noted in the"
+                f"withWatermarkAlignment: the watermarks that the source {uid} waits for are stored in the"
                 " checkpoint, which must be on a file system of this machine. Pass enableCheckpointing(directory)"
-                " a path, such as one on a mount that all machines have, or leave the alignment out: what is"
-                " ahead waits in state, and results are the same."
+                " a path, such as one on a mount that all machines have, or leave the alignment out: elements"
+                " that are ahead then wait in state, and results are the same."
             )
         if stream.log is None and not stream.whole:
             raise NotSupportedError(
                 f"withWatermarkAlignment: Spark decides what a batch reads of the source {uid}, so it cannot"
-                " wait for others. Leave the alignment out: what is ahead waits in state, and results are"
-                " the same. To keep that state small, limit what a batch reads of it, by an option of"
-                " Spark's reader, such as maxOffsetsPerTrigger for Kafka."
+                " wait for others. Leave the alignment out: elements that are ahead then wait in state, and"
+                " results are the same. To keep that state small, limit what a batch reads of it, by an"
+                " option of Spark's reader, such as maxOffsetsPerTrigger for Kafka."
             )
 
 
