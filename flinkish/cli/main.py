@@ -398,7 +398,7 @@ def _savepoint(given: argparse.Namespace) -> None:
         return
     if not os.path.exists(given.directory) and running_jobs(given.directory):
         raise IllegalArgumentError(
-            f"{given.directory} is a running job. To write a savepoint of it, say where:"
+            f"{given.directory} is a running job. To write a savepoint of it, name a directory:"
             f" flinkish savepoint {shlex.quote(given.directory)} DIRECTORY."
         )
     directory = SavepointDirectory("savepoint", given.directory)
@@ -418,7 +418,7 @@ def _doctor(given: argparse.Namespace) -> int:
     for finding in examine(given.checkpoint, not given.no_job):
         print(finding, flush=True)
         failed += bool(finding.fix)
-    print(f"{failed} to mend." if failed else "All that jobs need is there.")
+    print(f"{failed} to fix." if failed else "Everything that jobs need is there.")
     return 1 if failed else 0
 
 

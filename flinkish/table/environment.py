@@ -269,7 +269,7 @@ class StreamTableEnvironment:
             if schema is not None:
                 if len(schema) != len(fields):
                     raise IllegalArgumentError(
-                        f"fromValues: the rows have {len(fields)} fields, and {len(schema)} names came."
+                        f"fromValues: the rows have {len(fields)} fields, but the schema has {len(schema)} names."
                     )
                 fields = [(name, kind) for name, (_, kind) in zip(schema, fields)]
         columns = []

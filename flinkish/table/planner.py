@@ -302,7 +302,9 @@ class Planner:
             given.append(node.args["offset"].name)
         width = len(types) + ordinality
         if given and len(given) != width:
-            self._text.fail(node, f"UNNEST gives {width} columns, and {len(given)} names came.")
+            self._text.fail(
+                node, f"UNNEST returns {width} columns, but the alias has {len(given)} names."
+            )
         names = given or [*names, *(["ORDINALITY"] if ordinality else [])]
         kinds = [*types, *([DataType("INT", nullable=False)] if ordinality else [])]
         if outer:
@@ -359,7 +361,8 @@ def _renamed(relation: Relation, alias: Any, text: Text) -> Relation:
         return relation
     if len(names) != len(relation.columns):
         text.fail(
-            alias, f"the table has {len(relation.columns)} columns, and {len(names)} names came."
+            alias,
+            f"the table has {len(relation.columns)} columns, but the alias has {len(names)} names.",
         )
     return replace(
         relation, columns=tuple(replace(c, name=name) for c, name in zip(relation.columns, names))

@@ -119,7 +119,7 @@ def plus_months(value: Any, months: int) -> Any:
 def _check_year(year: int) -> None:
     if not 1 <= year <= 9999:
         raise Missing(
-            f"the year {year} is none of Python's, which are 1 to 9999. Filter such times before"
+            f"the year {year} is outside Python's years 1 to 9999. Filter such times before"
         )
 
 

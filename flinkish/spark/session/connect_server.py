@@ -135,7 +135,7 @@ class ConnectServer(Driver):
             return Path(self.session.sql(asked).collect()[0][0]).as_uri()
         except Exception as error:
             raise NotSupportedError(
-                "Spark Connect: the server does not say where it keeps what is temporary"
+                "Spark Connect: the server does not tell its directory for temporary files"
                 f" ({str(error).splitlines()[0]}). Call env.enableCheckpointing(directory) with a path or URI that"
                 f" the server can write, or set {_ROOT} for the session."
             ) from None
