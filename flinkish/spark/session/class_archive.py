@@ -23,10 +23,12 @@ from flinkish.api.errors import JobExecutionError
 from flinkish.spark.session.java import check_java
 
 _DRAFT = "FLINKISH_CLASS_ARCHIVE_DRAFT"
-"""The variable with the file that the JVM of this process writes when it ends."""
+"""The environment variable with the path of the archive that the JVM of this process writes when it
+ends."""
 
 _QUIET = ("cds", "cds+dynamic", "class+path")
-"""Silences a JVM about an archive that does not fit it. It then loads its classes as usual."""
+"""The log tags under which a JVM reports an archive that does not fit it. It then loads its classes
+as usual."""
 
 _JOB = """
 import flinkish as fl
