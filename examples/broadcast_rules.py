@@ -1,8 +1,8 @@
-"""Expiring state with broadcast rules: who does something too often, by rules that change.
+"""Expiring state with broadcast rules: finds users who do things too often, by changing rules.
 
-A rule says how many actions of a kind within what time are too many. Everything that is kept of a
-user goes by itself: an action once it has been checked, what a rule counts once it is too old, and
-after a while the note that the user was reported.
+A rule says how many actions of a kind within which time are too many. All state of a user expires:
+an action once it has been checked, the counts of a rule once they are too old, and after a while
+the note that the user was reported.
 
 ``python -m examples.broadcast_rules``
 """

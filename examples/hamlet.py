@@ -1,4 +1,4 @@
-"""Lines to count words of: Hamlet's soliloquy, which Flink's word counts read too."""
+"""Lines for word counts: Hamlet's soliloquy, which Flink's examples read too."""
 
 from __future__ import annotations
 

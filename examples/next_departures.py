@@ -1,4 +1,4 @@
-"""Departures joined with the same aircraft's next departure: an interval join of a stream and itself.
+"""Departures joined with the next one of the same aircraft: a stream's interval join with itself.
 
 ``python -m examples.next_departures --days 14`` (needs the extra ``demo``)
 """

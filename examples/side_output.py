@@ -1,4 +1,5 @@
-"""SideOutputExample: counts short words in windows of five seconds, and puts long ones aside.
+"""SideOutputExample: counts short words in windows of five seconds, and sends long ones to a side
+output.
 
 ``python -m examples.side_output --input a-text-file``
 """

@@ -1,4 +1,4 @@
-"""A watermark after every element, so that what comes out depends on the order of elements alone."""
+"""Emits a watermark after every element, so that results depend on the order of elements alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WindowJoin: grades and salaries of the same person in the same window, in all their pairs.
+"""WindowJoin: all pairs of a grade and a salary of the same person in the same window.
 
 ``python -m examples.window_join --window-size 2000``
 """

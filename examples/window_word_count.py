@@ -1,4 +1,4 @@
-"""WindowWordCount: how often each word came in its last ten uses, said again every five uses.
+"""WindowWordCount: counts the last ten uses of each word, every five uses.
 
 ``python -m examples.window_word_count --window 10 --slide 5 --input a-text-file``
 """

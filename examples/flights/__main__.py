@@ -1,4 +1,4 @@
-"""Runs the demo: writes the departures to files, runs the job on them, and shows what came out."""
+"""Runs the demo: writes the departures to files, runs the job on them, and shows the results."""
 
 from __future__ import annotations
 

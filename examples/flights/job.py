@@ -1,7 +1,7 @@
 """The job: departures and mean delay of each airport, by the hour and over three hours.
 
-Event time is when a flight was scheduled to leave, and a flight arrives as an event when it really
-leaves. So every delay of an aeroplane is the same delay of an event.
+Event time is the scheduled departure, and an event arrives at the actual departure. So every delay
+of an aeroplane is the same delay of an event.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What came out of the job, and the sums that must come out right."""
+"""The results of the job, and sums to check them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the demo: starts a broker, sends sales as they would happen, and shows what the job makes of them."""
+"""Runs the demo: starts a broker, sends sales in real time, and shows the results of the job."""
 
 from __future__ import annotations
 

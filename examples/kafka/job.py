@@ -1,4 +1,4 @@
-"""The job: what each shop took in each five seconds."""
+"""The job: the takings of each shop every five seconds."""
 
 from __future__ import annotations
 

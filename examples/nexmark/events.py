@@ -1,4 +1,4 @@
-"""Events for the queries: made while the job runs, or written to files and read from there."""
+"""Events for the queries: generated while the job runs, or written to files and read from them."""
 
 from __future__ import annotations
 

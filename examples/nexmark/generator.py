@@ -2,11 +2,12 @@
 
 The rules are those of the benchmark's own generator. Of 50 events in turn one is a person, three are auctions and 46
 are bids. Event time follows from the number and the rate. Half of the bids are for the hottest auction of the moment,
-three of four are by the hottest bidder, and three of four auctions are by the hottest seller; the others are spread
-over the auctions in flight and the people active. Texts that only pad an event to a size are left out.
+three of four are by the hottest bidder, and three of four auctions are by the hottest seller; the
+others are spread over the open auctions and the active people. Strings that only pad an event to a
+size are left out.
 
-Chance is a hash of seed, number and purpose instead of a sequence, so that any event can be made without those before
-it: a range of events is the same in whatever pieces it is made.
+Random numbers are a hash of seed, number and purpose instead of a sequence, so any event can be
+generated without those before it: a range of events is the same however it is divided.
 """
 
 from __future__ import annotations

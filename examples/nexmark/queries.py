@@ -1,7 +1,7 @@
 """Queries 0 to 5, 7, 8, 9 and 11 of Nexmark as DataStream jobs.
 
-Each is a function from the three streams to the stream of its answers. Prices are in cents, times in ms. A tie is
-decided so that the answers do not depend on the order in which events of different keys come.
+Each is a function from the three streams to the stream of its answers. Prices are in cents, times
+in ms. Ties are broken so that the answers do not depend on the order of events with different keys.
 """
 
 from __future__ import annotations

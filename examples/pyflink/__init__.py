@@ -1,1 +1,1 @@
-"""Jobs as PyFlink writes them; only their imports begin with ``flinkish``."""
+"""Jobs written for PyFlink; only their imports begin with ``flinkish``."""

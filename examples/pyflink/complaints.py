@@ -1,4 +1,4 @@
-"""Complaints as JSON texts, from a file or built in: how often each word comes, on screen or in files.
+"""Complaints as JSON strings, from a file or built in: counts words, on screen or into files.
 
 ``python -m examples.pyflink.complaints [--local] [--input FILE] [--output DIRECTORY]``
 """

@@ -1,4 +1,4 @@
-"""Parcels on a belt: how many a station has weighed in ten seconds, and those that are too heavy.
+"""Parcels on a belt: counts those weighed by a station in ten seconds, and finds heavy ones.
 
 ``python -m examples.pyflink.parcels [--local]``
 """

@@ -1,4 +1,4 @@
-"""Doors that say nothing for a minute, and what a register knows of them, looked up asynchronously.
+"""Doors that send nothing for a minute, and asynchronous look-ups of them in a register.
 
 ``python -m examples.pyflink.quiet_doors [--local]``
 """

@@ -1,4 +1,4 @@
-"""Visitors at the turnstiles of a museum, in windows of every kind: by count, sliding, and of sessions.
+"""Visitors at the turnstiles of a museum, in count, sliding and session windows.
 
 ``python -m examples.pyflink.turnstiles [--local]``
 """

@@ -1,4 +1,5 @@
-"""The command line: ``python -m flinkish run | list | stop | explain | new``.
+"""The command line: ``python -m flinkish run | list | stop | savepoint | explain | new | doctor
+...``.
 
-Imports from ``flinkish.api`` and ``flinkish.web`` only.
+It may import ``compat``, ``web``, ``spark``, ``deployment`` and ``api``.
 """

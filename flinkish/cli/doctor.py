@@ -20,10 +20,10 @@ from flinkish.spark.session.java import check_java
 from flinkish.spark.session.worker_python import check_worker_python
 
 _LEAST_FREE = 1 << 30
-"""Free bytes that a job should have for its state and its files."""
+"""The free bytes that a job should have for its state and its files."""
 
 _MOST_SKEW = 5.0
-"""Seconds by which the clock of a file system may differ."""
+"""The seconds by which the clock of a file system may differ."""
 
 _OLDEST_PYSPARK, _NEWEST_PYSPARK = (4, 1), (5, 0)
 
@@ -43,7 +43,7 @@ class Finding:
 
 
 def examine(checkpoint: str | None, runsJob: bool) -> Iterator[Finding]:
-    """The findings, one after another. ``checkpoint``: a directory that jobs are to keep checkpoints in."""
+    """Yields the findings one by one. ``checkpoint``: a directory for the checkpoints of jobs."""
     yield Finding("Python", f"{sys.version.split()[0]}, {sys.executable}")
     yield _java()
     yield _pyspark()

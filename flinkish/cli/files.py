@@ -32,7 +32,7 @@ class Lines:
 
     @staticmethod
     def to(path: str | None, encode: Callable[[Any], str]) -> Lines:
-        """To a new file, or to standard output."""
+        """Lines that are written to a new file, or to standard output."""
         return Lines(sys.stdout if path is None else open(path, "w", encoding="utf-8"), encode)
 
     def __call__(self, elements: list[Any], batch: int) -> None:

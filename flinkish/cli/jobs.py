@@ -34,7 +34,7 @@ class RunningJob:
 
     @property
     def path(self) -> str:
-        """Its path in the REST interface of its program."""
+        """The job's path in the REST interface of its program."""
         return f"jobs/{self.jid}"
 
     def __str__(self) -> str:
@@ -89,7 +89,8 @@ def running_jobs(wanted: str) -> list[RunningJob]:
 
 
 def the_job(wanted: str) -> RunningJob:
-    """The running job of that name or id. Raises IllegalStateError if there is none, or are several."""
+    """The running job of that name or id. Raises IllegalStateError if there is none, or there are
+    several."""
     found = running_jobs(wanted)
     if len(found) == 1:
         return found[0]
@@ -140,7 +141,7 @@ def stop_job(job: RunningJob, savepoint: str | None) -> None:
 
 
 def trigger_savepoint(job: RunningJob, savepoint: str) -> None:
-    """Write a savepoint of a job, which goes on."""
+    """Write a savepoint of a job, which keeps running."""
     directory = _absolute(savepoint)
     if _written(job, f"{job.path}/savepoints", {"target-directory": directory}) is None:
         raise IllegalStateError(f"{job} has ended, and wrote no whole savepoint {directory}.")
@@ -165,5 +166,6 @@ def _written(job: RunningJob, path: str, body: dict[str, str | None]) -> str | N
 
 
 def _absolute(directory: str) -> str:
-    """A path made absolute here, as the program may have another working directory; a URI is left as it is."""
+    """A path made absolute, as the program may have another working directory; a URI is
+    unchanged."""
     return directory if "://" in directory else os.path.abspath(directory)

@@ -86,7 +86,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     _add_program(run)
     run.set_defaults(command=_run, shows_traceback=True)
 
-    listed = commands.add_parser("list", help="the jobs of this user that `run` has started")
+    listed = commands.add_parser("list", help="list the jobs of this user that `run` has started")
     listed.add_argument(
         "--all",
         "-a",
@@ -95,7 +95,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     )
     listed.set_defaults(command=_list, shows_traceback=False)
 
-    stop = commands.add_parser("stop", help="stop a job after its batch, to go on later")
+    stop = commands.add_parser("stop", help="stop a job after its batch, to continue later")
     stop.add_argument("job", help="its id or the beginning of it, or its name")
     how = stop.add_mutually_exclusive_group()
     how.add_argument("--cancel", action="store_true", help="do not wait for the end of the batch")
@@ -119,7 +119,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     explain.set_defaults(command=_explain, shows_traceback=True)
 
     savepoint = commands.add_parser(
-        "savepoint", help="write a savepoint of a running job, or show what is in one"
+        "savepoint", help="write a savepoint of a running job, or show one"
     )
     savepoint.add_argument("job", nargs="?", help="the job to write one of: its name or id")
     savepoint.add_argument("directory", help="a path, or a URI such as s3://bucket/savepoint")
@@ -130,9 +130,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     )
     savepoint.set_defaults(command=_savepoint, shows_traceback=False)
 
-    doctor = commands.add_parser("doctor", help="try what jobs need on this machine")
+    doctor = commands.add_parser("doctor", help="check what jobs need on this machine")
     doctor.add_argument(
-        "--checkpoint", metavar="DIR", help="a directory for checkpoints, to try too"
+        "--checkpoint", metavar="DIR", help="also check a directory for checkpoints"
     )
     doctor.add_argument("--no-job", action="store_true", help="do not run a small job on Spark")
     doctor.set_defaults(command=_doctor, shows_traceback=False)
@@ -153,7 +153,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     new.add_argument("directory")
     for option, adds in (
         ("kafka", "the same job between topics of Kafka"),
-        ("notebook", "a notebook that looks at the job"),
+        ("notebook", "a notebook that shows the job"),
         ("docker", "an image to run the job in; with --kafka also a broker"),
     ):
         new.add_argument(
@@ -161,7 +161,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         )
     new.set_defaults(command=_new, shows_traceback=False)
 
-    completed = commands.add_parser("completion", help="print what completes commands in a shell")
+    completed = commands.add_parser(
+        "completion", help="print a script that completes commands in a shell"
+    )
     completed.add_argument("shell", choices=SHELLS)
     completed.set_defaults(command=_completion, shows_traceback=False)
     return parser
@@ -171,7 +173,7 @@ _TOKEN = "FLINKISH_WEB_TOKEN"
 
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--checkpoint", metavar="DIR", help="where to go on from after a restart")
+    parser.add_argument("--checkpoint", metavar="DIR", help="the checkpoint directory")
     parser.add_argument(
         "--fromSavepoint", "-s", metavar="DIR", help="the savepoint that the jobs begin from"
     )
@@ -179,7 +181,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         "--allowNonRestoredState",
         "-n",
         action="store_true",
-        help="drop the state of operators that a job has no more",
+        help="drop the state of operators that are gone",
     )
     parser.add_argument(
         "--web",
@@ -187,13 +189,13 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         type=int,
         const=0,
         metavar="PORT",
-        help="say where the web page is, at that port or a free one",
+        help="print the URL of the web page, at that port or a free one",
     )
     parser.add_argument(
         "--host",
         metavar="HOST",
-        help="the address at which the web page listens instead of this machine's loopback; there, all of it"
-        f" takes the token in {_TOKEN}, or a random one",
+        help="the address at which the web page listens instead of this machine's loopback; there every request"
+        f" needs the token in {_TOKEN}, or a random one",
     )
     parser.add_argument(
         "--parallelism", "-p", type=int, metavar="N", help="the default parallelism"
@@ -214,8 +216,8 @@ _WITHOUT_VALUE = ("--json", "--allowNonRestoredState")
 
 
 def _with_port(arguments: list[str]) -> list[str]:
-    """``arguments`` where a ``--web`` before the script that no port follows has port 0; argparse would take the script
-    for the port."""
+    """``arguments`` with port 0 added to a ``--web`` before the script that has no port; argparse
+    would take the script for the port."""
     if not arguments or arguments[0] not in _OPTIONS:
         return arguments
     given, position = list(arguments), 1
@@ -240,8 +242,8 @@ def _names(option: str, options: Sequence[str]) -> bool:
 
 
 def _take_options_after_script(given: argparse.Namespace) -> None:
-    """Options of the command may also follow the script directly; what begins with another argument is
-    the program's."""
+    """Take options of the command that directly follow the script; the program gets all arguments
+    from the first other one on."""
     parser = argparse.ArgumentParser(prog=f"{_called()} {given.name}", add_help=False)
     _OPTIONS[given.name](parser)
     arguments, taken = given.arguments, 0
@@ -396,7 +398,7 @@ def _savepoint(given: argparse.Namespace) -> None:
         return
     if not os.path.exists(given.directory) and running_jobs(given.directory):
         raise IllegalArgumentError(
-            f"{given.directory} is a running job. To write a savepoint of it, say where:"
+            f"{given.directory} is a running job. To write a savepoint of it, name a directory:"
             f" flinkish savepoint {shlex.quote(given.directory)} DIRECTORY."
         )
     directory = SavepointDirectory("savepoint", given.directory)
@@ -416,7 +418,7 @@ def _doctor(given: argparse.Namespace) -> int:
     for finding in examine(given.checkpoint, not given.no_job):
         print(finding, flush=True)
         failed += bool(finding.fix)
-    print(f"{failed} to mend." if failed else "All that jobs need is there.")
+    print(f"{failed} to fix." if failed else "Everything that jobs need is there.")
     return 1 if failed else 0
 
 
@@ -426,7 +428,7 @@ def _logging(given: argparse.Namespace) -> None:
 
 def _new(given: argparse.Namespace) -> None:
     path = create(given.directory, given.options or ())
-    print(f"{path} is there. Its README says how to test and to run it.")
+    print(f"Wrote {path}. Its README says how to test and to run it.")
 
 
 def _completion(given: argparse.Namespace) -> None:

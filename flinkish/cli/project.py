@@ -129,7 +129,7 @@ _FILES = {
 
 
 def create(directory: str, options: Sequence[str] = ()) -> Path:
-    """Write a new project to ``directory``, which gives it its name, with what ``options`` add."""
+    """Write a new project to ``directory``, named after it, with the additions of ``options``."""
     path = Path(directory)
     name = path.name
     if not name.isidentifier() or keyword.iskeyword(name) or name == "flinkish":

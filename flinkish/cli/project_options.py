@@ -1,4 +1,4 @@
-"""What the options of ``flinkish new`` add to a project."""
+"""The additions of the options of ``flinkish new`` to a project."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class ProjectOption:
-    """What one option adds."""
+    """The additions of one option."""
 
     files: Mapping[str, str]
     readme: str
     extras: tuple[str, ...] = ()
-    """The extras of flinkish that the project then needs."""
+    """The extras of flinkish that the option needs."""
     modules: tuple[str, ...] = ()
-    """The modules that it adds."""
+    """The modules that the option adds."""
     withOthers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Files that it adds where another option is given too."""
+    """The files that the option adds if another option is given too."""
 
 
 KAFKA = ProjectOption(

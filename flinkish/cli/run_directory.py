@@ -23,7 +23,7 @@ from flinkish.api.errors import IllegalStateError
 _SECONDS = 5.0
 
 _open = build_opener(ProxyHandler({})).open
-"""Never through a proxy, as the server is on this machine."""
+"""Uses no proxy, as the server is on this machine."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Program:
     token: str
 
     def asked(self, path: str, method: str = "GET", body: Any = None) -> Any:
-        """A document of its REST interface; ``body`` is sent as JSON. Raises OSError if it does not answer, IllegalStateError
-        with its reason if it refuses."""
+        """A document of the program's REST interface; ``body`` is sent as JSON. Raises OSError if
+        the program does not answer, IllegalStateError with the reason if it refuses."""
         headers = {"Authorization": f"Bearer {self.token}"}
         data = None if body is None else json.dumps(body).encode()
         request = Request(f"{self.address}/api/{path}", data, headers, method=method)

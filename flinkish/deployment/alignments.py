@@ -1,4 +1,4 @@
-"""Which sources of a job keep in step, by ``WatermarkStrategy.withWatermarkAlignment``."""
+"""Finds the sources of a job that are aligned by ``WatermarkStrategy.withWatermarkAlignment``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _AlignedSource:
     source: str
     strategy: str
     vertex: JobVertex
-    """The vertex that the strategy is in."""
+    """The vertex that contains the strategy."""
 
 
 class Alignments:
@@ -59,7 +59,7 @@ class Alignments:
         return found
 
     def _source_of(self, node: StreamNode) -> str:
-        """The source right before ``node``, a watermark strategy."""
+        """The source directly before ``node``, a watermark strategy."""
         if len(node.inputs) == 1:
             before = self._nodes[node.inputs[0].sourceUid]
             if isinstance(before.content, Source):

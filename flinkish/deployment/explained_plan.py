@@ -1,4 +1,5 @@
-"""The plan of a job with what is known of its functions: which run over columns, and what sources read."""
+"""The plan of a job with details of its functions: which are vectorised, and which columns sources
+read."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def explained_plan(graph: JobGraph, traces: bool) -> JobPlan:
         return known[node.uid]
 
     def before(node: StreamNode) -> RowColumns | None:
-        """Typical input of ``node``; None if it is of several kinds."""
+        """Typical input of ``node``; None if its inputs differ."""
         if any(edge.sideOutput is not None for edge in node.inputs) or not traces:
             return None
         found = [behind(nodes[edge.sourceUid]) for edge in node.inputs]
@@ -59,7 +60,7 @@ def explained_plan(graph: JobGraph, traces: bool) -> JobPlan:
             for edge in node.inputs
             if isinstance(edge.partitioning, HashPartitioning)
         }
-        # The inputs of a union have the same
+        # The inputs of a union have the same lines
         for selector in selectors.values():
             yield explained_key(selector, traces, before(node))
         if node.isSource:
@@ -72,7 +73,7 @@ def explained_plan(graph: JobGraph, traces: bool) -> JobPlan:
 
 
 def _elements_of(source: NodeContent) -> RowColumns | None:
-    """Typical elements of a source of tables; None for any other."""
+    """Typical elements of a source of tables; None for any other source."""
     try:
         if isinstance(source, TableSource):
             return typical_elements(source.table.schema)
@@ -81,12 +82,12 @@ def _elements_of(source: NodeContent) -> RowColumns | None:
         if isinstance(source, FileSource) and source.schema is not None:
             return typical_elements(arrow_schema(table_schema(source.schema)))
     except FlinkishError:
-        pass  # which the job raises when it starts
+        pass  # the job raises it when it starts
     return None
 
 
 def _columns_read(vertex: JobVertex, names: dict[str, str], traces: bool) -> Iterator[str]:
-    """A line that says which columns a source of Parquet reads."""
+    """A line that says which columns a Parquet source reads."""
     source = vertex.head.content
     if not isinstance(source, FileSource) or source.schema is None:
         return
@@ -97,7 +98,7 @@ def _columns_read(vertex: JobVertex, names: dict[str, str], traces: bool) -> Ite
             return
         use = column_use(vertex_plan(vertex), format_.schema) if traces else ColumnUse(None)
     except FlinkishError:
-        return  # which the job raises when it starts
+        return  # the job raises it when it starts
     names_of = schema.fieldNames
     if use.numbers is not None and len(use.numbers) == len(names_of):
         yield f"reads all {len(names_of)} columns"

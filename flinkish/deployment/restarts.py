@@ -34,8 +34,8 @@ _HOPELESS = (
 
 
 def is_recoverable(error: BaseException) -> bool:
-    """Whether a job that failed with ``error`` may succeed in another try, as far as the class tells. An element that
-    does not fit depends on the data, and a source or function may emit another one.
+    """Whether a job that failed with ``error`` may succeed after a restart, judging by the error's
+    class. An unfit element depends on the data, and a source or function may emit another one.
     """
     if not isinstance(error, Exception):
         return False
@@ -47,7 +47,7 @@ class RestartBackoff(ABC):
 
     @abstractmethod
     def afterFailure(self, now: int) -> int | None:
-        """Called at each failure: the delay until the restart, None if the job is not to be restarted."""
+        """Called at each failure: the delay until the restart, None if the job must not restart."""
 
 
 class NoBackoff(RestartBackoff):
@@ -58,7 +58,7 @@ class NoBackoff(RestartBackoff):
 
 
 class FixedDelayBackoff(RestartBackoff):
-    """A number of restarts, each after the same delay."""
+    """A fixed number of restarts, each after the same delay."""
 
     def __init__(self, strategy: FixedDelayRestart) -> None:
         self._strategy = strategy
@@ -70,7 +70,7 @@ class FixedDelayBackoff(RestartBackoff):
 
 
 class FailureRateBackoff(RestartBackoff):
-    """Restarts until more failures than allowed fall into one interval."""
+    """Restarts unless more failures than allowed fall into one interval."""
 
     def __init__(self, strategy: FailureRateRestart) -> None:
         self._strategy = strategy
@@ -87,7 +87,7 @@ class FailureRateBackoff(RestartBackoff):
 
 
 class ExponentialDelayBackoff(RestartBackoff):
-    """Delays that grow, and begin anew once the job has run long enough."""
+    """Delays that grow, and are reset once the job has run long enough."""
 
     def __init__(self, strategy: ExponentialDelayRestart) -> None:
         self._strategy = strategy

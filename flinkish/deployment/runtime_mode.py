@@ -1,4 +1,4 @@
-"""Whether a job runs as a batch or as a stream: what was asked for, and what its sources allow."""
+"""Decides whether a job runs as a batch or as a stream, by the requested mode and its sources."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from flinkish.graph.stream_graph import StreamGraph
 
 
 def runs_as_batch(graph: StreamGraph, mode: RuntimeExecutionMode) -> bool:
-    """Whether the job is to run as a batch. Raises InvalidProgramError if BATCH was asked for and a source is
-    unbounded."""
+    """Whether the job runs as a batch. Raises InvalidProgramError if the mode is BATCH and a source
+    is unbounded."""
     if mode is RuntimeExecutionMode.STREAMING:
         return False
     unbounded = [

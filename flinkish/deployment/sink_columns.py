@@ -1,4 +1,4 @@
-"""The columns that sinks write: those of their schema, or else those of the elements' type."""
+"""The columns that sinks write: those of their schema, or else of the elements' type."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sink_columns(node: StreamNode) -> ElementColumns | None:
 
 
 def sink_buckets(node: StreamNode) -> Buckets | None:
-    """The ``Buckets`` of a sink that has a BucketAssigner; None for any other."""
+    """The ``Buckets`` of a sink with a BucketAssigner; None for any other sink."""
     sink = node.content
     if not isinstance(sink, FileSink) or sink.bucketAssigner is None:
         return None
@@ -75,8 +75,8 @@ def line_writer(node: StreamNode, timeZone: str = "UTC") -> LineWriter | None:
 
 
 def part_files(node: StreamNode, directory: str, timeZone: str) -> PartFiles | None:
-    """The ``PartFiles`` by which tasks write the files of a sink in ``directory``; None if they cannot, as for a sink
-    with buckets, or with options that only Spark knows."""
+    """The ``PartFiles`` with which tasks write the files of a sink in ``directory``; None if tasks
+    cannot, as for a sink with buckets, or with options that only Spark knows."""
     sink = node.content
     writer = line_writer(node, timeZone)
     if writer is None or not isinstance(sink, FileSink) or sink.bucketAssigner is not None:
@@ -98,7 +98,8 @@ def _check_columns(sink: str, format_: str, schema: pa.Schema) -> None:
 
 
 def written_schema(node: StreamNode) -> Any:
-    """The columns that a sink writes, as a DDL string or a StructType; None if it writes none.
+    """The columns that a sink writes, as a DDL string or a StructType; None if it writes no
+    columns.
 
     Raises InvalidProgramError if it needs columns and the elements' type does not give them.
     """

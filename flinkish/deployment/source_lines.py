@@ -1,4 +1,5 @@
-"""Source lines in tracebacks of workers, which do not have the cells of a notebook, or the files of the driver."""
+"""Adds source lines to tracebacks of workers, which have neither the cells of a notebook nor the
+files of the driver."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ _FRAME = re.compile(r'(?P<indent> *)File "(?P<file>.+)", line (?P<line>\d+)(?P<r
 
 
 def with_source_lines(trace: str) -> str:
-    """``trace`` with the lines of source that it lacks and this process has. Cells of a notebook have the names by
-    which IPython shows them, such as ``Cell In[3]``."""
+    """``trace`` with the missing source lines that this process has. Notebook cells get the names
+    that IPython shows, such as ``Cell In[3]``."""
     lines = trace.split("\n")
     result = []
     for line, following in zip(lines, [*lines[1:], ""]):
@@ -31,7 +32,7 @@ def with_source_lines(trace: str) -> str:
 
 
 def _cell(file: str) -> str | None:
-    """What IPython calls the cell that was compiled as ``file``."""
+    """IPython's name for the cell that was compiled as ``file``."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     name = None if shell is None else shell.compile.format_code_name(file)

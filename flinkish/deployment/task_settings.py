@@ -7,7 +7,7 @@ from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.task.plan import TaskSettings
 
 KEY_GROUPS_A_TASK = 4
-"""Key groups for each task, unless there is only one or the user sets their number."""
+"""Key groups per task, unless there is only one task or the user sets their number."""
 
 
 def task_settings(
@@ -19,10 +19,10 @@ def task_settings(
     batch: bool = False,
 ) -> TaskSettings:
     """The settings of the tasks of ``graph``. ``maxParallelism`` and ``keyGroups`` are those of the
-    checkpoint that the job goes on from, None if there is none."""
+    checkpoint that the job continues from, None if there is none."""
     most = config.maxParallelism or maxParallelism or parallelism * KEY_GROUPS_A_TASK
     return TaskSettings(
-        # One key group keeps elements in one order, as Flink's single task does.
+        # One key group keeps elements in one order, like Flink's single task.
         keyGroups=keyGroups or (1 if parallelism == 1 else most),
         parallelism=parallelism,
         sinkLevel=graph.levels,

@@ -23,13 +23,14 @@ _ROLES = {
     "strategy": "watermark strategy",
     "keySelector": "key selector",
 }
-"""What users call the parts of a description; any other part is a function."""
+"""The users' names for the parts of a description; any other part is called a function."""
 
 
 def refuse_unpicklable(
     operators: Sequence[StreamNode], content: object, error: Exception
 ) -> NoReturn:
-    """Raise InvalidProgramError for the ``error`` of pickling ``content``, which the tasks of ``operators`` get."""
+    """Raise InvalidProgramError for an ``error`` that occurred when ``content`` was pickled for the
+    tasks of ``operators``."""
     for operator, role, part in _parts(operators, content):
         failed = _failed(part)
         if failed is not None:
@@ -64,7 +65,7 @@ def _parts(operators: Sequence[StreamNode], content: object) -> Iterator[tuple[s
                 yield exit_.buckets.sink, "bucket assigner", exit_.buckets.assigner
             if exit_.files is not None:
                 yield exit_.files.writer.sink, "encoder", exit_.files.writer.encoder
-        if plan.sourceName and isinstance(content, tuple):  # what reads the source goes with it
+        if plan.sourceName and isinstance(content, tuple):  # with its decoder
             yield plan.sourceName, "function", [part for part in content if part is not plan]
 
 
@@ -92,7 +93,7 @@ def _failed(value: object) -> Exception | None:
 
 
 def _innermost(value: object, error: Exception) -> tuple[object, Exception]:
-    """The user's object in ``value``, which may be one of flinkish's around it."""
+    """The user's object in ``value``, which may be wrapped in an object of flinkish."""
     for _, part in _held(value):
         failed = _failed(part)
         if failed is not None:
@@ -101,7 +102,7 @@ def _innermost(value: object, error: Exception) -> tuple[object, Exception]:
 
 
 def _held(value: Any) -> list[tuple[str, object]]:
-    """The parts of an object of flinkish's by name; a user's object has none."""
+    """The parts of an object of flinkish by name; a user's object has none."""
     if isinstance(value, (tuple, list)):
         return [("", part) for part in value]
     module = getattr(value, "__module__", None) or type(value).__module__

@@ -28,7 +28,8 @@ _NO_FILES: Mapping[str, PartFiles] = {}
 
 
 def vertex_plan(vertex: JobVertex, files: Mapping[str, PartFiles] = _NO_FILES) -> VertexPlan:
-    """The plan of ``vertex`` for its tasks. ``files``: the sinks that these write themselves, by uid."""
+    """The plan of ``vertex`` for its tasks. ``files``: the sinks that the tasks write themselves,
+    by uid."""
     head = vertex.head
     return VertexPlan(
         uid=vertex.uid,
@@ -53,7 +54,8 @@ def _malformed_records(head: StreamNode) -> str | None:
 
 
 def is_by_split(vertex: JobVertex) -> bool:
-    """Whether the splits of the vertex's input are divided over the key groups, if there are several."""
+    """Whether the splits of the vertex's input are distributed over the key groups, if there are
+    several."""
     head = vertex.head
     if head.isSource or head.isSink or head.parallelism == 1:
         return False
@@ -127,7 +129,7 @@ def shipped(operators: Sequence[StreamNode], content: Any) -> bytes:
 
 
 def shipped_source(source: Source[Any]) -> bytes:
-    """A source of the user's own as bytes. Raises InvalidProgramError if it cannot be pickled."""
+    """A user's source as bytes. Raises InvalidProgramError if it cannot be pickled."""
     try:
         return bytes(cloudpickle.dumps(source))
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Turns transformations into nodes and edges, and those into vertices, in levels.
+"""Turns transformations into nodes and edges, and these into vertices, in levels.
 
 It may import ``api`` only.
 """

@@ -1,9 +1,9 @@
-"""What a node with state is known by, so that its state goes to the same function again.
+"""Identifies the nodes with state, so that state is restored to the same function.
 
-An automatic uid says what a node does, the name of its function, and the stateful nodes before it.
-Nodes that agree in all of that are a *group*: ``KeyedProcess-0a1b``, ``KeyedProcess-0a1b-2``. Which of
-a group is which, after the job has been changed, its members' fingerprints say: of their functions'
-code and settings, and of the stateless functions before them.
+An automatic uid depends on what a node does, the name of its function, and the stateful nodes
+before it. Nodes that agree in all of that are a *group*: ``KeyedProcess-0a1b``,
+``KeyedProcess-0a1b-2``. After the job has been changed, fingerprints tell the members of a group
+apart: of the code and settings of their functions, and of the stateless functions before them.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from flinkish.api.functions.functions import Function
 from flinkish.api.plan.state_form import StateForm
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-"""Bytecode is comparable within a version of Python only."""
+"""Bytecode is comparable only within a version of Python."""
 
 _DEEPEST = 8
 _MOST_PARTS = 2_000
-"""How deep, and how many parts of, a function's data go into its fingerprint."""
+"""The depth and the number of parts of a function's data that go into its fingerprint."""
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Tells functions of one name apart: ``names`` is a digest of the names, constants and settings in
-    them, ``code`` of the bytecode too, which is another in another ``python``."""
+    """Tells functions of one name apart: ``names`` is a digest of the names, constants and settings
+    in them, ``code`` of the bytecode too, which differs between versions of ``python``."""
 
     names: str
     code: str
@@ -43,20 +43,22 @@ class Fingerprint:
 
     @classmethod
     def of(cls, *values: Any) -> Self:
-        """The fingerprint of functions, settings, or whatever is in a description."""
+        """The fingerprint of functions, settings, or other parts of a description."""
         names, code = _Digest(bytecode=False), _Digest(bytecode=True)
         for digest in (names, code):
             digest.add(values)
         return cls(names.text(), code.text())
 
     def comparable(self, bytecode: bool) -> str:
-        """What to compare with another fingerprint, ``bytecode`` and all if both are of one Python."""
+        """The digest to compare with another fingerprint, with ``bytecode`` if both come from one
+        Python."""
         return self.code if bytecode else self.names
 
 
 @dataclass(frozen=True)
 class NodeIdentity:
-    """What a checkpoint stores about a source or an operator. ``group``: None if its uid was given."""
+    """What a checkpoint stores about a source or an operator. ``group``: None if the user gave the
+    uid."""
 
     name: str
     group: str | None
@@ -65,12 +67,13 @@ class NodeIdentity:
     upstream: tuple[Fingerprint, ...] = ()
     """The fingerprints of the stateless nodes before it."""
     states: tuple[tuple[str, str, str], ...] = ()
-    """Name, kind and type of the states that its functions have asked for, as far as is known."""
+    """Name, kind and type of the states that the functions have asked for, as far as known."""
     form: StateForm | None = None
-    """What the operator itself keeps; None for a source, and in what an earlier version noted."""
+    """The form of the operator's own state; None for a source, and if an earlier version wrote
+    it."""
 
     def asDict(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """The identity for JSON."""
         return asdict(self)
 
     @classmethod
@@ -106,7 +109,7 @@ def matched(group: str, earlier: Identities, now: Sequence[NodeIdentity]) -> lis
     left = [uid for uid in before if uid not in found]
     open_ = [position for position, uid in enumerate(found) if uid is None]
     if len(left) == len(open_) == 1:
-        # Its place is unambiguous: it is the same function with other code.
+        # The place is unambiguous: this is the same function with other code.
         found[open_[0]] = left[0]
     elif left and open_:
         raise _ambiguous(group, {uid: earlier[uid] for uid in left}, [now[i] for i in open_])
@@ -223,8 +226,8 @@ def that_keep_none(
 
 
 def function_name(function: Any) -> str:
-    """The name of a user's function or class as it goes into uids: qualified, and with its module
-    unless that is ``__main__``. What a part of flinkish is made with is named too."""
+    """The name of a user's function or class for uids: qualified, and with its module unless that
+    is ``__main__``. The name of a part of flinkish includes the names of the functions in it."""
     if isinstance(function, functools.partial):
         return f"partial({function_name(function.func)})"
     if isinstance(function, MethodType):
@@ -269,7 +272,7 @@ def _settings(value: Any) -> list[tuple[str, Any]]:
 
 
 class _Digest:
-    """Hashes what a function is made of, with nothing that differs from run to run."""
+    """Hashes the parts of a function, without anything that differs from run to run."""
 
     def __init__(self, bytecode: bool) -> None:
         self._hash = hashlib.sha256()
@@ -333,7 +336,7 @@ class _Digest:
     def _of_function(self, function: FunctionType) -> Iterable[Any]:
         cells = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
         if _is_ours(function):
-            # Another version of flinkish may have it done otherwise
+            # Another version of flinkish may implement it differently
             return [function.__name__, *cells]
         name = _qualified(function)
         return [name, function.__code__, function.__defaults__, function.__kwdefaults__, *cells]

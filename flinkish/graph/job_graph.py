@@ -1,8 +1,8 @@
-"""The graph cut at shuffles: vertices of chained operators, levelled.
+"""The graph cut at shuffles: vertices of chained operators, in levels.
 
-A vertex begins at a source or at an operator that needs a stage of its own, and holds everything
-that follows without a shuffle. All vertices of a level run in the same stage; what a vertex reads
-comes from lower levels only, so one pass through the stages finishes a batch.
+A vertex begins at a source or at an operator that needs a stage of its own, and contains everything
+that follows without a shuffle. All vertices of a level run in the same stage; a vertex reads from
+lower levels only, so one pass through the stages finishes a batch.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from flinkish.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 
 @dataclass(eq=False)
 class JobEdge:
-    """An edge between vertices; ``gate`` numbers those into the target.
+    """An edge between vertices; ``gate`` is its number among the edges into the target.
 
-    ``folded``: the watermarks on it are running maxima of slices, to be folded by the receiver.
+    ``folded``: the watermarks on the edge are running maxima of slices, which the receiver folds.
     """
 
     edge: StreamEdge
@@ -31,7 +31,7 @@ class JobEdge:
 
     @property
     def name(self) -> str:
-        """The same by uids."""
+        """The edge by the uids of its ends."""
         side = f"[{self.edge.sideOutput}]" if self.edge.sideOutput else ""
         return f"{self.source.uid}>{self.edge.sourceUid}{side}>{self.edge.inputIndex}"
 
@@ -57,12 +57,12 @@ class JobVertex:
         return [node for node in self.nodes if not node.isSource and not node.isSink]
 
     def contains(self, uid: str) -> bool:
-        """Whether a node of that uid is chained in it."""
+        """Whether the vertex contains a node of that uid."""
         return any(node.uid == uid for node in self.nodes)
 
 
 class JobGraph:
-    """The vertices of a job, every one after those it reads (Flink: ``JobGraph``)."""
+    """The vertices of a job, each after the vertices that it reads from (Flink: ``JobGraph``)."""
 
     def __init__(self, graph: StreamGraph) -> None:
         self._graph = graph
@@ -71,7 +71,7 @@ class JobGraph:
         for vertex in self.vertices:
             self._connect(vertex)
         self.levels = 1 + max((v.level for v in self.vertices if not v.head.isSink), default=0)
-        """How many stages there are, the sources' among them."""
+        """The number of stages, including that of the sources."""
         for vertex in self.sinks:
             vertex.level = self.levels
 
@@ -101,8 +101,8 @@ class JobGraph:
     def _find_heads(self) -> set[str]:
         """The nodes that vertices begin with.
 
-        Before the first shuffle a task knows neither the watermark, which is still to be folded, nor
-        the clock. So an operator that may ask for them begins a vertex too if it comes right there.
+        Before the first shuffle a task knows neither the watermark, which is not folded yet, nor
+        the clock. So an operator at that place that may ask for them begins a vertex too.
         """
         heads: set[str] = set()
         untimed: set[str] = set()
@@ -120,8 +120,8 @@ class JobGraph:
         return node.isSource or node.isSink or node.isStateful or self._must_not_fold(node)
 
     def _must_not_fold(self, node: StreamNode) -> bool:
-        """Whether watermarks that could be folded meet others before they reach a stage: the lowest
-        of several running maxima cannot be folded."""
+        """Whether watermarks that could be folded are combined with others before they reach a
+        stage: the lowest of several running maxima cannot be folded."""
         if not _assigns_watermarks(node):
             return False
         following = [edge.targetUid for edge in node.outputs]

@@ -1,4 +1,4 @@
-"""A job's plan to look at: JSON in the manner of Flink's, and text for people."""
+"""A job's plan to show: JSON like Flink's, text, and a drawing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flinkish.graph.stream_graph import StreamEdge, StreamNode
 
 
 class JobPlan:
-    """The plan of a job graph. ``explained`` gives lines about the functions of a node."""
+    """The plan of a job graph. ``explained`` returns lines about the functions of a node."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class JobPlan:
         return json.dumps({"nodes": nodes}, indent=2)
 
     def asText(self) -> str:
-        """The plan as text: stages, what runs in each, and where it goes."""
+        """The plan as text: the stages, the operators of each, and where their output goes."""
         lines: list[str] = []
         for level in range(self._graph.levels):
             lines.append(f"Stage {level}" + (" (sources)" if level == 0 else " (after a shuffle)"))

@@ -1,8 +1,8 @@
-"""The logical graph of a job: nodes that do something, and edges that say how elements get there.
+"""The logical graph of a job: sources, operators and sinks as nodes, and edges between them.
 
 Unions, partitionings and side outputs are folded into the edges. Each node has an identity
-(``uid``) that depends on what it does, with what function, and on the stateful nodes before it, never
-on a position alone, so that state is found again after a harmless edit.
+(``uid``) that depends on what the node does, with which function, and on the stateful nodes before
+it, never on a position alone, so that state is found again after a harmless edit.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ NodeContent = Union[Source[Any], OperatorDescription, Sink[Any]]
 
 @dataclass(frozen=True)
 class StreamEdge:
-    """How elements go from one node to another.
+    """The path of elements from one node to another.
 
-    ``inputIndex``: which of the target's inputs; ``channel``: which of the edges into that input.
+    ``inputIndex``: the number of the target's input; ``channel``: the number of the edge among
+    those into that input.
     """
 
     sourceUid: str
@@ -84,15 +85,15 @@ class StreamNode:
     outputType: TypeInformation[Any] | None = None
     description: str | None = None
     identity: NodeIdentity | None = None
-    """What a checkpoint knows it by, if it may keep something there."""
+    """The identity by which a checkpoint finds the node, if the node may have state there."""
     earlierStates: tuple[tuple[str, str, str], ...] = ()
-    """The states that its functions had in the checkpoint that the job goes on from."""
+    """The states that the node's functions had in the checkpoint that the job continues from."""
     uidHash: str | None = None
-    """The uid that it had in the savepoint that the job begins from, if it was another."""
+    """The node's uid in the savepoint that the job begins from, if it was another."""
 
     @property
     def elementType(self) -> TypeInformation[Any]:
-        """The type of the elements; those of a sink are the ones it gets."""
+        """The type of the elements; for a sink, of its input."""
         return self.outputType or Types.PICKLED_BYTE_ARRAY()
 
     @property
@@ -104,12 +105,12 @@ class StreamNode:
 
     @property
     def isSource(self) -> bool:
-        """Whether elements begin here."""
+        """Whether the node is a source."""
         return isinstance(self.content, Source)
 
     @property
     def isSink(self) -> bool:
-        """Whether elements end here."""
+        """Whether the node is a sink."""
         return isinstance(self.content, Sink)
 
     @property
@@ -134,9 +135,8 @@ class StreamGraph:
     def of(cls, ends: Sequence[Transformation], earlier: Identities = NO_IDENTITIES) -> StreamGraph:
         """The graph of everything that ``ends`` need.
 
-        ``earlier``: the identities noted in the checkpoint that the job goes on from; its nodes get
-        the uids that they had there. Raises IncompatibleCheckpointError if it cannot be told which
-        of them they had.
+        ``earlier``: the identities in the checkpoint that the job continues from; nodes get the
+        uids that they had there. Raises IncompatibleCheckpointError if the matches are ambiguous.
         """
         return _StreamGraphGenerator(ends, earlier).generate()
 
@@ -163,13 +163,14 @@ class StreamGraph:
         return self._nodes[uid]
 
     def uidOf(self, transformation: Transformation) -> str:
-        """The uid of the node that a transformation became."""
+        """The uid of a transformation's node."""
         return self._uids[transformation.id]
 
 
 @dataclass(frozen=True)
 class _Origin:
-    """A node whose output a virtual transformation passes on, and how."""
+    """A node whose output a virtual transformation passes on, with the partitioning and side
+    output."""
 
     transformation: Transformation
     partitioning: Partitioning | None = None
@@ -191,7 +192,7 @@ class _StreamGraphGenerator:
         self._find_uids()
         for transformation in self._transformations:
             self._add(transformation)
-        # Spark knows sources by their places: those of the checkpoint keep them
+        # Spark identifies sources by their positions: those in the checkpoint keep theirs
         known = [uid for uid in self._earlier if uid in self._nodes and self._nodes[uid].isSource]
         nodes = {uid: self._nodes[uid] for uid in (*known, *self._nodes)}
         return StreamGraph(nodes, self._uids)
@@ -225,9 +226,9 @@ class _StreamGraphGenerator:
                 self._nodes[edge.sourceUid].outputs.append(edge)
 
     def _with_own_functions(self, name: str, content: NodeContent) -> NodeContent:
-        """``content``, as a copy if an operator before has a function of it already: what a function
-        keeps, and its runtime context, are one operator's, as in Flink, where each gets the function
-        as bytes."""
+        """``content``, copied if an earlier operator has one of its functions: a function's
+        attributes and runtime context belong to one operator, as in Flink, where each operator
+        deserializes its own."""
         if not isinstance(content, OperatorDescription):
             return content
         functions = [f for f in content.userFunctions if isinstance(f, Function)]
@@ -246,8 +247,8 @@ class _StreamGraphGenerator:
         return copied
 
     def _find_uids(self) -> None:
-        """Give every node its uid. An automatic one needs those of the stateful nodes before it, and
-        all nodes of its group."""
+        """Give every node its uid. An automatic uid depends on the uids of the stateful nodes
+        before the node, and on all nodes of its group."""
         explicit: dict[str, Transformation] = {}
         depths: dict[int, int] = {}
         by_depth: dict[int, list[Transformation]] = defaultdict(list)
@@ -304,7 +305,7 @@ class _StreamGraphGenerator:
             self._uids[transformation.id] = uid
 
     def _group(self, transformation: Transformation) -> str:
-        """What its automatic uid says: what it does, with what function, and where."""
+        """The beginning of an automatic uid: what the node does, with which function, and where."""
         content = _content(transformation)
         anchors = sorted(set(self._anchors(transformation)))
         path = f"{content.kind}({','.join(anchors)})"
@@ -342,7 +343,7 @@ class _StreamGraphGenerator:
 
 
 def _is_anchor(transformation: Transformation) -> bool:
-    """Whether the uids of what follows say that it comes after this node."""
+    """Whether the uids of the nodes after this one depend on it."""
     content = _content(transformation)
     stateful = isinstance(content, OperatorDescription) and content.stateful
     return isinstance(content, Source) or stateful or transformation.uid is not None
@@ -382,13 +383,14 @@ def _settings_of(content: NodeContent) -> Any:
     if isinstance(content, FileSource):
         return content.format, content.path
     if isinstance(content, KafkaSource):
-        # Not its properties: a password may change, and is nothing to note
+        # Not its properties: a password may change, and must not be stored
         return content.servers, content.subscription, content.deserializer
     return [getattr(content, setting.name) for setting in fields(content)]
 
 
 def _upstream(transformation: Transformation) -> Iterator[Fingerprint]:
-    """The fingerprints of the stateless operators between the nearest anchors and here."""
+    """The fingerprints of the stateless operators between the nearest anchors and
+    ``transformation``."""
     for source in transformation.inputs:
         for origin in _origins(source):
             if not _is_anchor(origin.transformation):
@@ -401,20 +403,20 @@ _MOST_SHOWN = 20
 
 
 _ELEMENTS_LOOKED_AT = 100
-"""The number of elements of a collection that are searched for classes; the classes of others are added when they are
-written."""
+"""The number of elements of a collection that are searched for classes; the classes of others are
+added when they are written."""
 
 
 def _references(node: StreamNode) -> Iterator[object]:
-    """What may refer to classes of the program."""
+    """The objects of ``node`` that may refer to classes of the program."""
     yield [edge.partitioning for edge in node.inputs]
     content = node.content
     if isinstance(content, CollectionSource):
         yield list(content.values[:_ELEMENTS_LOOKED_AT])
     elif isinstance(content, (TableSource, DataFrameSource)):
-        return  # elements of Python's own types
+        return  # elements of built-in types
     elif not node.isSink or not type(content).__module__.startswith("flinkish."):
-        # What stays on the driver, as the function of a sink, may refer to anything
+        # Objects that stay on the driver, such as the function of a sink, may refer to anything
         yield content
 
 
@@ -430,7 +432,7 @@ def _reachable(ends: Iterable[Transformation]) -> set[Transformation]:
 
 
 def _element_type(transformation: Transformation) -> TypeInformation[Any] | None:
-    # What operators give need not go to the workers; a sink makes columns by it.
+    # Workers do not need the types of operators' results; a sink derives its columns from its type.
     return output_type(transformation) if isinstance(transformation, SinkTransformation) else None
 
 

@@ -47,7 +47,7 @@ class LocalPipelineExecutor:
         if savepoint is not None:
             check_streams(batch)
         graph = JobGraph(stream_graph)
-        # Unless it is set, one: elements of all keys stay in order
+        # One by default: the elements of all keys stay in order
         parallelism = config.parallelism or 1
         settings = task_settings(graph, config, parallelism, batch=batch)
         restored = None
@@ -77,7 +77,7 @@ class LocalPipelineExecutor:
         changes: SavepointChanges,
         savepointPath: str,
     ) -> None:
-        """Write a savepoint that is made as ``changes`` say, in this process."""
+        """Write the savepoint that ``changes`` describe, in this process."""
         write_changed_savepoint(environment.getConfig(), changes, savepointPath)
 
     def plan(

@@ -1,8 +1,9 @@
-"""``LocalJob``: a job run batch by batch and stage by stage, by the tasks that run on Spark.
+"""``LocalJob``: runs a job batch by batch and stage by stage, with the tasks that also run on
+Spark.
 
-The tasks, the frames between them and the state in pages are the same as on Spark; only the shuffle and the state
-store are replaced. So a job has the same results here and there. Functions are copies of the user's here too, so that
-a job that runs here also runs there.
+The tasks, the frames between them and the state in pages are the same as on Spark; only the shuffle
+and the state store are replaced. So a job has the same results as on Spark. Functions are pickled
+copies of the user's here too, so that a job that runs locally also runs on Spark.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ from flinkish.runtime.task_logs import log_unhandled
 _LOG = logging.getLogger("flinkish")
 
 _POLL_SECONDS = 0.01
-"""How long to wait for input, and for timers, where there is none."""
+"""How long to wait when there is neither input nor a due timer."""
 
 
 _END_SLICE = 1 << 62
@@ -75,22 +76,23 @@ class _Cancelled(Exception):
 
 @dataclass
 class _Batch:
-    """The current batch: what it has read and done, and need not read or do again after a failure."""
+    """The current batch: the input that it has read and the sinks that it has written, which it
+    need not repeat after a failure."""
 
     number: int
     now: int = field(default_factory=clock)
     asked: set[str] = field(default_factory=set)
-    """The sources that have been asked for input."""
+    """The sources that were asked for input."""
     reading: list[str] = field(default_factory=list)
-    """Those that have input."""
+    """The sources that have input."""
     due: dict[str, list[int]] | None = None
     reports: list[OperatorReport] = field(default_factory=list)
     written: set[str] = field(default_factory=set)
-    """The sinks that have written it."""
+    """The sinks that have written the batch."""
 
 
 class _Wanted:
-    """A savepoint that was asked for."""
+    """A requested savepoint."""
 
     def __init__(self, directory: str, stop: bool) -> None:
         self.directory = directory
@@ -148,7 +150,7 @@ class LocalJob:
         self._profiled = False
         self._backoff = restart_backoff(config.getRestartStrategy())
         self.restarting = False
-        """Whether the job has failed, and waits to run again."""
+        """Whether the job has failed, and waits for its restart."""
 
     @property
     def stores(self) -> Mapping[tuple[int, int], RevertiblePageStore]:
@@ -160,7 +162,8 @@ class LocalJob:
         self._cancelled.set()
 
     def wantSavepoint(self, directory: str, stop: bool) -> _Wanted:
-        """Ask for a savepoint between two batches, and to stop then. May be called from any thread."""
+        """Request a savepoint after the current batch; with ``stop`` the job then stops. May be
+        called from any thread."""
         wanted = _Wanted(directory, stop)
         self._savepoints.put(wanted)
         return wanted
@@ -189,12 +192,12 @@ class LocalJob:
                     self._sources[uid].begin(self._restored.positions[uid])
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close sources, tasks and sinks."""
         tasks = self._taken_tasks()
         close_all([*tasks, *self._sources.values(), *self._sinks.values()])
 
     def _close_tasks(self) -> None:
-        with suppress(Exception):  # the failure before it counts
+        with suppress(Exception):  # the earlier failure counts
             close_all(self._taken_tasks())
 
     def _taken_tasks(self) -> list[Closeable]:
@@ -205,7 +208,7 @@ class LocalJob:
     # ------------------------------------------------------------------ batches
 
     def _all_batches_run(self) -> bool:
-        """Run batches until the end of the input; False if one failed and is to run again."""
+        """Run batches until the end of the input; False if a batch failed and has to run again."""
         try:
             if self._settings.batch:
                 self._run_in_one_batch()
@@ -330,7 +333,7 @@ class LocalJob:
         return alignment is None or alignment.mayRead(self._aligned)
 
     def _read(self, uid: str, source: LocalSource, now: int, part: int = 0) -> list[FrameRow]:
-        """Read what a source has for this batch, and run it through the chain that follows."""
+        """Read a source's input for this batch, and run it through the source's chain."""
         task = self._source_tasks.get(uid)
         if task is None:
             task = SourceTask(cloudpickle.loads(self._source_plans[uid]), self._settings, source)
@@ -451,12 +454,12 @@ _running: weakref.WeakSet[LocalJobClient] = weakref.WeakSet()
 
 
 _LONGEST_END = 10.0
-"""How many seconds a program waits, at its end, for a job that it has not awaited."""
+"""The seconds that a program waits, at its end, for a job that it has not awaited."""
 
 
 @atexit.register
 def _cancel_running() -> None:
-    # A thread in the middle of a batch when Python ends can make it abort, or hang
+    # If a thread is in the middle of a batch when Python ends, Python may abort or hang
     running = list(_running)
     for client in running:
         client.cancelSoon()

@@ -1,5 +1,5 @@
-"""``RevertiblePageStore``: the pages of a key group, which can be reverted to what they were before the current
-batch."""
+"""``RevertiblePageStore``: the pages of a key group, which can be reverted to their contents before
+the current batch."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class RevertiblePageStore(DictPageStore):
         super().remove(page)
 
     def endBatch(self) -> None:
-        """Keep what the batch has changed."""
+        """Keep the changes of the batch."""
         self._before.clear()
 
     def revert(self) -> None:
-        """Undo what the batch has changed."""
+        """Undo the changes of the batch."""
         for page, content in list(self._before.items()):
             if content is not None:
                 super().put(page, content)

@@ -25,7 +25,7 @@ from flinkish.runtime.task.stage import DIRECTORY, decode_directory
 
 
 def checked_directory(method: str, directory: str) -> str:
-    """``directory`` as a path. Raises CheckpointStorageError if there is something in it."""
+    """``directory`` as a path. Raises CheckpointStorageError if it is not empty."""
     found = SavepointDirectory(method, directory)
     found.checkEmpty()
     return found.path
@@ -71,7 +71,7 @@ def captured_states(stores: Mapping[tuple[int, int], DictPageStore]) -> Iterable
 def counted(
     states: Iterable[SavedState], counts: list[tuple[str, str, str, int]]
 ) -> Iterable[SavedState]:
-    """``states`` unchanged; (operator, table, state, entries) of each is added to ``counts``."""
+    """``states`` unchanged; adds (operator, table, state, entries) of each to ``counts``."""
     for state in states:
         counts.append((state.operator, state.table, state.state, state.entries))
         yield state
@@ -99,7 +99,8 @@ class RestoredJob:
 
 
 class LocalSavepoint:
-    """A savepoint read from its directory. Raises CorruptCheckpointError if it is not whole."""
+    """A savepoint read from its directory. Raises CorruptCheckpointError if it is incomplete or
+    damaged."""
 
     def __init__(self, path: str, metadata: SavepointMetadata, states: list[SavedState]) -> None:
         self._path = path
@@ -121,7 +122,8 @@ class LocalSavepoint:
     def restored(
         self, graph: JobGraph, settings: TaskSettings, allowNonRestoredState: bool
     ) -> RestoredJob:
-        """The savepoint as the beginning of a job. Raises IncompatibleCheckpointError."""
+        """The savepoint as the beginning of a job. Raises IncompatibleCheckpointError if the job
+        cannot begin from it."""
         keyed = [state for state in self._states if state.table in KEYED]
         others = [state for state in self._states if state.table not in KEYED]
         restoration = Restoration(

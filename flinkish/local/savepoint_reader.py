@@ -17,12 +17,12 @@ from flinkish.runtime.savepoint.saved_state import SavedState
 
 
 class SavedRows(Iterable[Any]):
-    """The answer of a query, read anew with each iteration."""
+    """The answer of a query, read again in each iteration."""
 
     def __init__(self, directory: SavepointDirectory, query: StateQuery) -> None:
         self._directory = directory
         self._metadata = directory.readMetadata()
-        # A copy, as on Spark: what works here works there
+        # A copy, as on Spark: functions that work here work there
         self._query: StateQuery = cloudpickle.loads(cloudpickle.dumps(query))
         self._classes = ProgramClasses.of([query])
         reading_of(self._query, self._metadata, directory.path)

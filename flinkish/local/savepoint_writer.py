@@ -1,4 +1,4 @@
-"""Builds and changes savepoints in this process: the job that makes their state is a local one."""
+"""Builds and changes savepoints in this process: a local job creates their state."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _METHOD = "SavepointWriter"
 def write_changed_savepoint(
     config: ExecutionConfig, changes: SavepointChanges, directory: str
 ) -> None:
-    """Write a savepoint that is made as ``changes`` say."""
+    """Write the savepoint that ``changes`` describe."""
     target = SavepointDirectory(f"{_METHOD}.write", directory)
     target.checkEmpty()
     existing: SavepointDirectory | None = None

@@ -1,4 +1,4 @@
-"""Sinks written in this process, a batch at a time."""
+"""Writes sinks in this process, a batch at a time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from flinkish.runtime.sinks.user_sinks import BatchContext, commit, write
 
 
 class LocalSink(ABC):
-    """A sink that is being written to."""
+    """A sink that is open for writing."""
 
     @abstractmethod
     def write(self, runs: Sequence[Records], batchId: int) -> SendCounts | None:
@@ -83,7 +83,7 @@ class BatchFunction(LocalSink):
 
 
 class FileWriter(LocalSink):
-    """Writes a directory for each batch, with a file in it."""
+    """Writes a directory with a file for each batch."""
 
     def __init__(self, sink: FileSink[Any], node: StreamNode, goesOn: bool) -> None:
         name = node.name
@@ -131,7 +131,7 @@ class FileWriter(LocalSink):
 
 
 class UserSinkWriter(LocalSink):
-    """A sink of the user's own, as a copy of the user's: written and committed batch by batch."""
+    """A copy of a user's sink, written and committed batch by batch."""
 
     def __init__(self, sink: Sink[Any], name: str) -> None:
         self._sink = pickle.loads(shipped_sink(name, sink))
@@ -146,7 +146,8 @@ class UserSinkWriter(LocalSink):
 
 
 class Transactions(LocalSink):
-    """Writes batches to Kafka or a database. A local job has no checkpoint: each run is another job."""
+    """Writes batches to Kafka or a database. A local job has no checkpoint, so each run counts as
+    another job."""
 
     def __init__(self, writer: BatchWriter) -> None:
         self._writer = writer
@@ -159,7 +160,7 @@ class Transactions(LocalSink):
 
 
 def _escaped(bucket: str) -> str:
-    """A text in the name of a directory, as Hive and Spark write it."""
+    """``bucket`` as part of a directory name, escaped as Hive and Spark do."""
     return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", bucket)
 
 
@@ -171,8 +172,8 @@ def _values(runs: Sequence[Records]) -> list[Any]:
 
 
 def opened_sink(node: StreamNode, goesOn: bool = False) -> LocalSink:
-    """The sink of ``node``, ready to be written to. ``goesOn``: the job begins from a savepoint, so the
-    output of the run before is there."""
+    """The sink of ``node``, open for writing. ``goesOn``: the job begins from a savepoint, so the
+    output of the previous run is there."""
     assert isinstance(node.content, Sink)
     if is_written_in_batches(node.content):
         job = uuid.uuid4().hex

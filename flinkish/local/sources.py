@@ -1,4 +1,5 @@
-"""Sources read in this process, a batch at a time, by the planners and formats that read them on Spark."""
+"""Reads sources in this process, a batch at a time, with the planners and formats that read them on
+Spark."""
 
 from __future__ import annotations
 
@@ -67,32 +68,32 @@ ELEMENTS_A_FRAME = 10_000
 
 
 class LocalSource(ABC):
-    """A source that is being read, in batches that can be read again."""
+    """A source that is open for reading, in batches that can be read again."""
 
     ended: bool = False
     """Whether the source ends with the current batch."""
 
     position: str | None = None
-    """How far it has been read, as JSON; None where that is unknown."""
+    """How far the source has been read, as JSON; None if that is unknown."""
 
     type: str = ""
     """The name of the source's class."""
 
     def savedPosition(self) -> SourcePosition:
-        """Where it continues, for a savepoint."""
+        """The position at which the source continues, for a savepoint."""
         return SourcePosition(self.type, self._saved())
 
     @property
     def backlog(self) -> SourceBacklog:
-        """How much of it has been read, and what is left, where that is known."""
+        """How much of the source has been read, and what is left, if that is known."""
         return UNKNOWN_BACKLOG
 
     def _saved(self) -> dict[str, Any] | None:
-        """The same as JSON; None where that is unknown."""
+        """The position as JSON; None if it is unknown."""
         return None
 
     def begin(self, position: Mapping[str, Any]) -> None:
-        """Begin at a position of a savepoint."""
+        """Begin at a position from a savepoint."""
 
     def readFor(self, plan: VertexPlan, traces: bool) -> None:
         """Called before anything is read, with the plan of the source's task. ``traces``: whether functions are
@@ -100,14 +101,15 @@ class LocalSource(ABC):
 
     @abstractmethod
     def nextBatch(self) -> bool:
-        """Go on to the next batch, and set ``ended``; False if there is nothing now."""
+        """Advance to the next batch, and set ``ended``; False if there is no input now."""
 
     @abstractmethod
     def read(self) -> Iterator[ReadResult]:
         """The elements of the batch, from its beginning."""
 
     def reopen(self) -> None:
-        """Called before the job goes on after a failure, which may have been of this source."""
+        """Called before the job continues after a failure, which may have been one of this
+        source."""
 
     def batchEnded(self) -> None:
         """Called when the elements of the last batch have been processed and written."""
@@ -117,7 +119,7 @@ class LocalSource(ABC):
 
 
 class PlannedSource(LocalSource):
-    """The steps of a planner; ``read`` gives the records of a piece."""
+    """Reads the steps of a planner; ``read`` returns the records of a piece."""
 
     def __init__(self, planner: SourcePlanner, read: Callable[..., Iterator[ReadResult]]) -> None:
         self._planner = planner
@@ -151,7 +153,7 @@ class PlannedSource(LocalSource):
 
 
 class FileRanges(PlannedSource):
-    """Ranges of files."""
+    """Reads ranges of files."""
 
     def __init__(self, planner: FilePlanner, format_: FileFormat) -> None:
         super().__init__(planner, lambda *piece: self._format.read(FileSplit(*piece)))
@@ -162,7 +164,7 @@ class FileRanges(PlannedSource):
 
 
 class KafkaPartitions(PlannedSource):
-    """Partitions of Kafka."""
+    """Reads partitions of Kafka."""
 
     def __init__(self, source: KafkaSource[Any], perBatch: int | None) -> None:
         self._reader = KafkaReader(source, "UTC")
@@ -178,8 +180,8 @@ class KafkaPartitions(PlannedSource):
 
 
 class CollectionReader(LocalSource):
-    """The elements of a collection or table, ``perBatch`` of them in a batch, in the form that they have on
-    Spark: those of a collection as copies, made by pickling."""
+    """Reads the elements of a collection or table, ``perBatch`` of them in a batch, in the form
+    that they have on Spark: elements of a collection are pickled copies."""
 
     def __init__(self, source: CollectionSource[Any] | TableSource, perBatch: int | None) -> None:
         self._source = source
@@ -218,7 +220,7 @@ class CollectionReader(LocalSource):
 
 
 class SocketReader(LocalSource):
-    """The lines of a socket, which a thread receives. The source ends with the connection."""
+    """Reads the lines of a socket, which a thread receives. The source ends with the connection."""
 
     def __init__(self, source: SocketSource) -> None:
         self._name = f"{source.host}:{source.port}"
@@ -259,7 +261,7 @@ class SocketReader(LocalSource):
 
 
 class UserSourceReader(LocalSource):
-    """A source of the user's own, from its beginning, as a copy of the user's."""
+    """Reads a copy of a user's source."""
 
     def __init__(self, source: Source[Any], perBatch: int | None) -> None:
         self._name = type(source).__name__
@@ -308,7 +310,7 @@ class UserSourceReader(LocalSource):
 
 
 def opened_source(source: Source[Any], config: ExecutionConfig) -> LocalSource:
-    """``source``, ready to be read."""
+    """``source``, open for reading."""
     opened = _opened(source, config)
     opened.type = source_type(source)
     return opened
@@ -388,7 +390,7 @@ def _files(source: FileSource, config: ExecutionConfig) -> LocalSource:  # type:
 
 
 def _has_partitions(path: str, columns: Sequence[str]) -> bool:
-    """Whether the names of directories, such as ``year=2024``, hold columns."""
+    """Whether directory names, such as ``year=2024``, hold some of ``columns``."""
     return any(
         name.partition("=")[0] in columns
         for _, directories, _ in os.walk(path)

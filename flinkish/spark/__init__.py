@@ -1,4 +1,4 @@
-"""Runs a job as one streaming query, and is the only layer that imports pyspark.
+"""Runs a job as one streaming query; the only layer that imports pyspark at run time.
 
 It may import ``deployment``, ``runtime``, ``graph`` and ``api``; only ``flinkish`` itself and ``cli`` import it.
 """

@@ -21,8 +21,8 @@ _POLL_SECONDS = 0.1
 
 
 class BatchRun:
-    """Runs a whole job in one batch, as ``QueryRun`` does for a stream. ``settings`` sets what the query
-    needs while it runs."""
+    """Runs a whole job in one batch, as ``QueryRun`` does for a stream. ``settings`` sets Spark's
+    settings while the query runs."""
 
     query = None
 
@@ -50,7 +50,7 @@ class BatchRun:
         """Nothing runs before ``drive``."""
 
     def stop(self) -> None:
-        """Stop the query, in another thread, as this one may be interrupted."""
+        """Stop the query in another thread, as this one may be interrupted."""
         self.stopped = True
         self._sinks.cancel(lambda: True)
         threading.Thread(target=self._interrupt, daemon=True).start()
@@ -81,7 +81,7 @@ class BatchRun:
             self._sinks.close()
 
     def _interrupt(self) -> None:
-        # Again and again, as the next of its Spark jobs may be about to start
+        # Repeatedly, as the next of its Spark jobs may be about to start
         while not self._ended.wait(_POLL_SECONDS):
             with quiet_py4j(), suppress(Exception):
                 self._session.interruptTag(self._tag)

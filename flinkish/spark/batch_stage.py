@@ -1,4 +1,5 @@
-"""``BatchStage``: one level of a job in BATCH in a worker, which has all input of its key groups at once."""
+"""``BatchStage``: one level of a job in BATCH, in a worker that has all input of its key groups at
+once."""
 
 from __future__ import annotations
 
@@ -31,10 +32,11 @@ SAVED = "saved state"
 
 @dataclass(frozen=True)
 class BatchStage:
-    """Works on rows of frames, sorted by their group, which is the last column.
+    """Processes rows of frames that are sorted by group, the last column.
 
-    ``payload`` is the pickled ([VertexPlan], TaskSettings). Groups below zero hold rows for later levels,
-    which are passed on. State is in the memory of the worker, for one key group after another.
+    ``payload`` is the pickled ([VertexPlan], TaskSettings). Groups below zero contain rows for
+    later levels, which are passed on. State is in the memory of the worker, for one key group after
+    another.
     """
 
     payload: bytes

@@ -1,4 +1,5 @@
-"""A retained checkpoint as a savepoint: a job may begin from any batch that the checkpoint still has."""
+"""Converts a retained checkpoint to a savepoint: a job may begin from any batch that the checkpoint
+still has."""
 
 from __future__ import annotations
 
@@ -36,10 +37,11 @@ def restore_path(
     path: str,
     storage: CheckpointStorage,
 ) -> str:
-    """The directory of the savepoint that ``path`` means.
+    """The directory of the savepoint to restore for ``path``.
 
-    It may be a checkpoint's directory, or ``chk-N`` in one, which stands for batch N: what it has becomes
-    a savepoint in the new checkpoint, ``storage``. The job has to be the one that the checkpoint is of.
+    ``path`` may also be a checkpoint's directory, or ``chk-N`` in one, which means batch N: its
+    state is written as a savepoint into the new checkpoint, ``storage``. The job must be the one
+    that wrote the checkpoint.
     """
     found = _BATCH.fullmatch(path)
     directory, batch = (path, None) if found is None else (found.group(1), int(found.group(2)))

@@ -1,9 +1,10 @@
-"""The control stream: a source by which the driver sends signals to its own query.
+"""The control stream: a source through which the driver sends signals to its own query.
 
-A batch can depend only on its input, or it could not be run again with the same result. So everything else
-that the workers must know comes as input, too: that all bounded sources have ended, and that
-processing-time timers are due (ticks). Each signal is a line in a file of the checkpoint directory, which
-the query reads as one more source. Spark logs it with the batch, and a replayed batch sees it again.
+A batch may depend only on its input, or it could not run again with the same result. So the other
+facts that workers need come as input too: that all bounded sources have ended, and that
+processing-time timers are due (ticks). Each signal is a line in a file of the checkpoint directory,
+which the query reads as one more source. Spark logs it with the batch, and a replayed batch reads
+it again.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _BEGIN = "begin"
 class ControlStream:
     """The signals of one job.
 
-    ``endWithFirstBatch``: the first batch reads all sources to their end, so that batch signals the end of the input
-    too.
+    ``endWithFirstBatch``: the first batch reads all sources to their end, so it also contains the
+    signal of the end of the input.
     """
 
     def __init__(self, storage: CheckpointStorage, endWithFirstBatch: bool) -> None:
@@ -48,8 +49,8 @@ class ControlStream:
     def stream(self, session: SparkSession) -> DataFrame:
         """The signals as a streaming DataFrame.
 
-        Spark removes a file once the batch that read it is committed, as an unbounded job writes more and more of
-        them.
+        Spark removes a file once the batch that read it is committed, as an unbounded job writes
+        more and more files.
         """
         reader = session.readStream.option("cleanSource", "delete")
         return reader.text(self._storage.child(CONTROL)).select("value")

@@ -179,7 +179,7 @@ class SparkPipelineExecutor:
         config = environment.getConfig()
         savepoint = _savepoint(session, environment, plan, [sink], storage)
         graph, settings = _graph(config, [sink], plan, parallelism)
-        # The query is the user's, so nobody could run a batch again element by element
+        # The query is the user's, so flinkish cannot run a batch again element by element
         settings = replace(settings, foldsBeforeShuffle=False)
         check_shared(session, storage)
         _bring(session, savepoint, environment, graph, settings, storage)
@@ -208,7 +208,7 @@ class SparkPipelineExecutor:
         changes: SavepointChanges,
         savepointPath: str,
     ) -> None:
-        """Write a savepoint that is made as ``changes`` say."""
+        """Write the savepoint that ``changes`` describe."""
         config = environment.getConfig()
         with plain_interrupts(), quiet_py4j():
             session = prepared_session(environment._sparkSession)
@@ -241,7 +241,7 @@ class _Queries:
         jobName: str,
     ) -> None:
         self._session = session
-        # A copy, as the environment may be changed for its next job
+        # A copy, as the user may change the environment for the next job
         self._config = copy(config)
         self._storage = storage
         self._plan = plan
@@ -257,18 +257,18 @@ class _Queries:
         self.monitor = QueryMonitor(graph, MetricsTotals(), history, offsets.batchCommitted)
         self._delivery: Delivery | None = None
         self.savepoints: JobSavepoints | None = None
-        """What writes savepoints of the job, once a query is prepared."""
+        """Writes savepoints of the job; set once a query is prepared."""
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """A query can be started inside the block: the session has its settings, and no other job takes its
-        name."""
+        """Prepare the session for starting a query inside the block: with the query's settings, and
+        without another job that takes its name."""
         parallelism, local = self._settings.parallelism, self._storage.isLocal
         with SETTINGS_LOCK, job_settings(self._session, parallelism, local):
             yield
 
     def prepared(self) -> QueryRun | BatchRun:
-        """A query that goes on from the checkpoint."""
+        """A query that continues from the checkpoint."""
         session, config, metrics = self._session, self._config, self.monitor.metrics
         run = job_run(session, self._given, self._graph)
         storage, plan, graph, settings = self._storage, self._plan, self._graph, self._settings
@@ -313,8 +313,8 @@ class _Queries:
         )
 
     def restarted(self, needsElements: bool) -> QueryRun | BatchRun:
-        """Start a query that continues from the checkpoint. ``needsElements``: from now on no elements are folded
-        before a shuffle."""
+        """Start a query that continues from the checkpoint. ``needsElements``: from now on elements
+        are not folded before a shuffle."""
         if needsElements:
             self._settings = replace(self._settings, foldsBeforeShuffle=False)
         with self.starting():
@@ -372,7 +372,7 @@ class _Batches(_Queries):
 
 
 def _started_of_frames(session: SparkSession, writer: DataStreamWriter) -> StreamingQuery:
-    """A query in which Spark has frames only."""
+    """Start a query over frames only."""
     with frame_settings(session):
         return writer.start()
 
@@ -448,7 +448,8 @@ def _frames(
     run: JobRun | None,
     alignments: Alignments,
 ) -> tuple[DataFrame, dict[str, SourceStream], ControlStream]:
-    """The frames for the sinks of ``graph`` as a streaming DataFrame, and what drives it."""
+    """The frames for the sinks of ``graph`` as a streaming DataFrame, with the sources and the
+    control stream of the query."""
     aligned, hidden = alignments.ofSource, config.elementsHiddenInErrors
     reader = SourceReader(
         session,

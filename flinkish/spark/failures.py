@@ -1,4 +1,4 @@
-"""Translates the exceptions that Spark raises when a job fails to flinkish's own errors."""
+"""Translates the exceptions that Spark raises when a job fails into flinkish's own errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OURS = re.compile(r"^flinkish\.api\.errors\.(\w+): (.*?)$", re.MULTILINE)
 # Raised when files of RocksDB, changelogs, or logs of sources cannot be read
 _DAMAGED = re.compile(r"\[CANNOT_LOAD_STATE_STORE[\w.]*\][^\n]*|Failed to read log file [^\n]*")
 _MALFORMED = re.compile(r"Malformed records are detected in record parsing: .*?\]\.")
-# What Spark says, or does not say, when a worker or the planner of a source is gone: the end of its stream
+# Spark's message, which may be empty, when a worker or the planner of a source is gone
 _PROCESS_ENDED = re.compile(
     r"Python worker exited unexpectedly"
     r"|terminated with exception: *(?:Broken pipe|Stream closed|Connection reset[^\n]*?)? *(?:SQLSTATE|$)"
@@ -35,7 +35,8 @@ _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*", re.DOTALL)
 def session_error(
     session: SparkSession, error: BaseException, elementsHidden: bool
 ) -> BaseException:
-    """The error to raise for ``error`` of ``session``: one that says that the driver has gone, else ``translated``."""
+    """The error to raise for ``error`` of ``session``: that the driver is gone, else
+    ``translated``."""
     driver = driver_of(session)
     return driver.goneError() if driver.isGone() else translated(error, elementsHidden)
 
@@ -43,8 +44,8 @@ def session_error(
 def translated(error: BaseException, elementsHidden: bool = False) -> BaseException:
     """``error`` as an error of flinkish, with the lines of the worker's traceback in user code as a note.
 
-    Its class is the one raised in the worker, so ``except UserFunctionError`` works. With
-    ``elementsHidden`` it has only flinkish's own message, as any other may quote elements.
+    Its class is that of the error raised in the worker, so ``except UserFunctionError`` works. With
+    ``elementsHidden`` it has only flinkish's own message, as other messages may quote elements.
     """
     result = _translated(error, elementsHidden)
     if elementsHidden:

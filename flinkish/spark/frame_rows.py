@@ -30,7 +30,7 @@ FRAME_SCHEMA = StructType(
         StructField("frame", BinaryType()),
     ]
 )
-"""The columns of a FrameRow; as text the JVM would have to parse them for each job."""
+"""The columns of a FrameRow; the JVM would have to parse a DDL string for each job."""
 
 ARROW_SCHEMA = pa.schema(
     [

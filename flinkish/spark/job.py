@@ -1,4 +1,5 @@
-"""``SparkJobClient``: the user's handle on a job, which runs its query, and runs it again after a failure."""
+"""``SparkJobClient``: the user's handle on a job; it runs the query, and restarts it after a
+failure."""
 
 from __future__ import annotations
 
@@ -33,14 +34,14 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("flinkish")
 
 _INTERRUPTED_SECONDS = 0.8
-"""How long to wait for the end of a job after an interrupt; its sinks write nothing any more."""
+"""How long to wait for the end of a job after an interrupt; its sinks write nothing more."""
 
 
 class SparkJobClient(JobClient):
     """The client of a job, and the thread that watches its query.
 
-    ``restart`` starts the query again from the checkpoint, without folds before shuffles if asked to;
-    ``cleanUp`` is called when the job has ended.
+    ``restart`` restarts the query from the checkpoint, without folding before shuffles if its
+    argument is True; ``cleanUp`` is called when the job has ended.
     """
 
     def __init__(
@@ -77,11 +78,11 @@ class SparkJobClient(JobClient):
         self._cleanUp = cleanUp
         self._retention = retention
         self._goes_on = False
-        """Whether it was stopped in order to continue from its checkpoint."""
+        """Whether the job was stopped in order to continue from its checkpoint."""
         self._error: BaseException | None = None
         self._status = JobStatus.RUNNING
         self._stopping = threading.Event()
-        """Set when the job is to stop: no query is started any more."""
+        """Set when the job has to stop: no further query is started."""
         self._began = time.monotonic()
         self._startTime = clock()
         self._runtime = 0
@@ -212,13 +213,13 @@ class SparkJobClient(JobClient):
 
     def _stop_after_batch(self) -> None:
         if self._savepoint is not None and self._savepoints is not None:
-            # After the first batch, the state from the savepoint is the job's own
+            # After the first batch, the state from the savepoint is in the job's own checkpoint
             with quiet_py4j(), suppress(Exception):
                 self._savepoints.awaitBatch(lambda: not self._ended.is_set())
         self._to_stop().stopAfterBatch()
 
     def _to_stop(self) -> QueryRun | BatchRun:
-        """The run that is to be stopped; none is started afterwards."""
+        """The run to stop; no other run starts afterwards."""
         with self._lock:
             self._stopping.set()
             return self._query_run
@@ -242,7 +243,7 @@ class SparkJobClient(JobClient):
             self._ended.set()
 
     def _write_savepoint(self) -> None:
-        """Write the savepoint that the job was stopped for."""
+        """Write the savepoint for which the job was stopped."""
         if self._savepoint is None or self._savepoints is None or self._error is not None:
             return
         try:
@@ -276,8 +277,8 @@ class SparkJobClient(JobClient):
                 return JobStatus.CANCELED, None
 
     def _restart_after(self, error: BaseException) -> BaseException | None:
-        """Start the query again after ``error``, unless the job is to stop meanwhile; the error that ends the
-        job if the strategy allows no restart."""
+        """Restart the query after ``error``, unless the job has to stop meanwhile. Returns the
+        error that ends the job if the strategy allows no restart."""
         while is_recoverable(error):
             if isinstance(error, ElementsNeededError):
                 _LOG.info("%s runs its batch again, element by element: %s", self._name, error)

@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("flinkish")
 
 VISITS_A_CORE = 3
-"""How many small tasks per core reach all workers: Spark uses idle workers in turn, and has one or two for
-each task that runs at a time."""
+"""The number of small tasks per core that reach all workers: Spark uses idle workers in turn, and
+has one or two for each task that runs at a time."""
 
 
 def job_run(session: SparkSession, checkpoint: str | None, graph: JobGraph) -> JobRun | None:
-    """An id for a new run of the job with that checkpoint; None if Spark does not reuse its workers from batch to
-    batch, or if what they keep has to be closed at the end and nobody reaches them, as over Spark Connect."""
+    """An id for a new run of the job with that checkpoint; None if Spark does not reuse its workers
+    from batch to batch, or if their tasks must be closed at the end and the driver cannot reach
+    them, as over Spark Connect."""
     if _is_held(graph) and not driver_of(session).reachesWorkers:
         return None
     for setting in ("spark.python.worker.reuse", "spark.python.use.daemon"):
@@ -42,7 +43,7 @@ def job_run(session: SparkSession, checkpoint: str | None, graph: JobGraph) -> J
 
 @dataclass(frozen=True)
 class _CloseTasks:
-    """Closes the tasks of a run in the worker where it is called."""
+    """Closes the tasks of a run in the worker that calls it."""
 
     run: JobRun
 
@@ -52,8 +53,9 @@ class _CloseTasks:
 
 
 def close_open_tasks(session: SparkSession, run: JobRun | None, graph: JobGraph) -> None:
-    """Called when a run has ended: close the tasks that workers keep of it, as far as Spark reaches these
-    workers. Does nothing if no function overrides ``close`` and no source or sink holds connections."""
+    """Called when a run has ended: close the tasks that workers keep for it, as far as Spark
+    reaches these workers. Does nothing if no function overrides ``close`` and no source or sink
+    holds connections."""
     if run is None or not _is_held(graph):
         return
     try:
@@ -67,8 +69,8 @@ def close_open_tasks(session: SparkSession, run: JobRun | None, graph: JobGraph)
 
 
 def _like_the_query(session: SparkSession) -> SparkSession:
-    """A session that shares the Python workers of the query; Spark uses others if a Python setting
-    differs."""
+    """A session that shares the Python workers of the query; Spark uses other workers if a Python
+    setting differs."""
     own = session.newSession()
     for name, value in {**session.conf.getAll, **JOB_SETTINGS}.items():
         if name.startswith("spark.sql.execution.pyspark."):

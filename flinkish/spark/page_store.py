@@ -1,8 +1,9 @@
 """``MapStatePageStore``: the pages of a key group in a Spark ``MapState``, and in a cache of the worker.
 
-To read a page of 40 KB takes Spark half a millisecond, most of it for each byte. A large page of which little changes
-is not written in each batch (``Blocks``), so what a worker has read or written stays the same for some batches, and
-the next task of the key group that it runs finds it in its cache.
+Reading a page of 40 KB takes Spark half a millisecond, most of it proportional to the bytes. A
+large page with few changes is not written in each batch (``Blocks``), so a page that a worker has
+read or written stays the same for some batches, and the worker's next task of the key group finds
+it in the cache.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from flinkish.api.errors import CorruptCheckpointError
 from flinkish.runtime.state.page_store import digest_of
 
 CACHED_BYTES = 64 << 20
-"""The most that a worker caches, for all jobs and key groups together."""
+"""The bytes that a worker caches at most, for all jobs and key groups together."""
 
 
 class PageCache:
-    """The contents of the pages used last, up to ``most`` bytes. Another process or a failed attempt may have left an
-    older version of a page here, so a page is looked up by the digest in the directory of its key group.
+    """The contents of the most recently used pages, up to ``most`` bytes. The cache may have an
+    older version of a page, as another process may have written the page since, so a page is looked
+    up by the digest in the directory of its key group.
     """
 
     def __init__(self, most: int) -> None:
@@ -27,7 +29,7 @@ class PageCache:
         self._pages: dict[tuple[int, bytes], tuple[bytes, bytes]] = {}
 
     def get(self, group: int, page: bytes, digest: bytes) -> bytes | None:
-        """The content of that digest of a page of a key group, if it is here."""
+        """The content of a page of a key group if it is cached with that digest."""
         kept = self._pages.get((group, page))
         if kept is None or kept[0] != digest:
             return None
@@ -35,7 +37,7 @@ class PageCache:
         return kept[1]
 
     def put(self, group: int, page: bytes, digest: bytes, content: bytes) -> None:
-        """Keep a content."""
+        """Cache the content of a page."""
         self.remove(group, page)
         if len(content) > self._most:
             return
@@ -54,7 +56,7 @@ CACHE = PageCache(CACHED_BYTES)
 
 
 class MapStatePageStore:
-    """The pages of a key group, one entry of the ``MapState`` for each."""
+    """The pages of a key group, each an entry of the ``MapState``."""
 
     def __init__(self, state: Any, keyGroup: int, cache: PageCache = CACHE) -> None:
         self._state = state

@@ -1,8 +1,8 @@
 """Placement of key groups: integers that Spark's shuffle distributes evenly.
 
 Spark sends a group to the partition murmur3(grouping key) modulo the number of shuffle partitions. With few
-key groups that is uneven: some partitions would get several, others none. So each key group is represented
-by an integer, chosen such that all partitions get the same number of key groups.
+key groups that is uneven: some partitions would get several, others none. So each key group is
+represented by an integer, chosen so that all partitions get the same number of key groups.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def murmur3_of_int(value: int, seed: int = _SPARK_SEED) -> int:
 
 
 def balanced_integers(count: int, partitions: int, start: int = 0) -> list[int]:
-    """``count`` integers, at least ``start``, of which Spark sends the i-th to partition i modulo
+    """``count`` integers, at least ``start``; Spark sends the i-th to partition i modulo
     ``partitions``."""
     waiting: dict[int, list[int]] = {}
     for position in range(count - 1, -1, -1):

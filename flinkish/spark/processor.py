@@ -1,4 +1,5 @@
-"""``StageProcessor``: one level of a job as a Spark ``StatefulProcessor``; adds only state and life cycle."""
+"""``StageProcessor``: one level of a job as a Spark ``StatefulProcessor``; adds only state and life
+cycle."""
 
 from __future__ import annotations
 
@@ -21,18 +22,19 @@ GROUP = "group"
 
 
 PAGES = "pages"
-"""The name of the state that the pages are in."""
+"""The name of the state with the pages."""
 
 _PAGE = StructType([StructField("page", BinaryType())])
 _CONTENT = StructType([StructField("content", BinaryType())])
-"""Schemas given as text would be sent to the JVM to be parsed, by every task of every batch."""
+"""Every task of every batch would send schemas in text form to the JVM for parsing."""
 
 
 class StageProcessor(StatefulProcessor):
     """Runs a stage, the pickled ``StageRun``.
 
-    For each job Spark starts a process that asks a processor only which states it has. Importing the code of a stage
-    would take longer than the rest of that process, so the stage is unpickled with its first rows.
+    For each job Spark starts a process that only asks a processor for its states. Importing the
+    code of a stage would take longer than the rest of that process, so the stage is unpickled when
+    its first rows come.
     """
 
     def __init__(self, stage: bytes) -> None:
@@ -42,7 +44,7 @@ class StageProcessor(StatefulProcessor):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if getattr(sys.modules["__main__"].__spec__, "name", "") == _DRIVER_WORKER:
-            # That process prints each of its steps to standard output.
+            # That process prints its steps to standard output.
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
     def init(self, handle: StatefulProcessorHandle) -> None:

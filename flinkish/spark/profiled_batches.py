@@ -1,7 +1,8 @@
-"""How tasks learn that the stacks of their batch are sampled: by a local property of Spark's, which comes with each task.
+"""Tells tasks to sample their stacks for a batch: by a local property of Spark, which comes with
+each task.
 
-Properties are of the SparkContext. A session of Spark Connect has none, and some managed platforms do not hand it out: jobs
-run there too, without profiles.
+Properties belong to the SparkContext. A session of Spark Connect has none, and some managed
+platforms do not give access to it: jobs run there too, without profiles.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ _LOG = logging.getLogger("flinkish")
 
 @contextmanager
 def profiled_jobs(session: SparkSession) -> Iterator[None]:
-    """The tasks of the Spark jobs that this thread starts inside the block are sampled. The JVM answers the thread of a
-    sink in the one that runs the batch, and so its tasks have the property."""
+    """Sample the tasks of the Spark jobs that this thread starts inside the block. The JVM answers
+    the thread of a sink in the thread that runs the batch, and so its tasks have the property."""
     context = _context_of(session)
     if context is None:
         _LOG.warning("no batch can be profiled, as this session has no SparkContext")
@@ -35,20 +36,20 @@ def profiled_jobs(session: SparkSession) -> Iterator[None]:
 
 
 def is_profiled() -> bool:
-    """Whether the task in which this is called is sampled."""
+    """Whether the current task is sampled."""
     context = TaskContext.get()
     return context is not None and context.getLocalProperty(_PROFILED) is not None
 
 
 def spark_ui(session: SparkSession) -> str | None:
-    """The address of Spark's own web page, None if it is off or not to be known."""
+    """The address of Spark's own web page, None if it is off or unknown."""
     context = _context_of(session)
     return None if context is None else context.uiWebUrl
 
 
 def _context_of(session: SparkSession) -> SparkContext | None:
     if not isinstance(session, SparkSession):
-        # One of Spark Connect, beside which getOrCreate() would start a Spark in this process
+        # A session of Spark Connect: getOrCreate() would start another Spark in this process
         return None
     try:
         return SparkContext.getOrCreate()

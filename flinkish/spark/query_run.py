@@ -30,9 +30,9 @@ _POLL_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class JobSources:
-    """The sources of a query. ``bounded``: the paths of those that end by the control stream. Sources that announce
-    their own end have a plan log, which is in ``logs``, or are planned without one, and then their uid is in
-    ``planned``."""
+    """The sources of a query. ``bounded``: the paths of the sources that the control stream ends.
+    Sources that signal their own end have a plan log, which is in ``logs``, or are planned without
+    one, and then their uid is in ``planned``."""
 
     bounded: tuple[str, ...]
     logs: tuple[str, ...]
@@ -41,7 +41,8 @@ class JobSources:
 
 
 class QueryRun:
-    """Starts a query, and ends its bounded input. ``cleanUp`` is called when it has ended."""
+    """Starts a query, and ends its bounded input. ``cleanUp`` is called when the query has
+    ended."""
 
     query: StreamingQuery
 
@@ -65,7 +66,7 @@ class QueryRun:
         self._metrics = metrics
         self._clean_up = cleanUp
         self.stopped = False
-        """Whether it was stopped, by a call or from outside, and has not come to its end."""
+        """Whether the query was stopped, by a call or from outside, before its end."""
 
     def start(self) -> None:
         """Start the query."""
@@ -77,12 +78,12 @@ class QueryRun:
         return self._sinks.isCaller
 
     def stop(self) -> None:
-        """Stop the query, in another thread, as this one may be interrupted."""
+        """Stop the query in another thread, as this one may be interrupted."""
         self._sinks.cancel(self._is_stopped)
         self._stop_query()
 
     def stopAfterBatch(self) -> None:
-        """Let the batch that runs be finished, and stop the query."""
+        """Finish the running batch, and stop the query."""
         with quiet_py4j(), suppress(Exception):
             self._delivery.stopAfterBatch(self.query, self._is_stopped)
         if self._sinks.failure is None:
@@ -116,7 +117,7 @@ class QueryRun:
         threading.Thread(target=self._call_stop, daemon=True).start()
 
     def _call_stop(self) -> None:
-        # If it raises, the JVM has ended, and the query with it.
+        # If this raises, the JVM has ended, and the query with it.
         with quiet_py4j(), suppress(Exception):
             self.query.stop()
 
@@ -138,8 +139,8 @@ class QueryRun:
         """Wait until all planned sources have ended and been read; False if the query was stopped."""
         rounds = 2 if self._sources.logs or self._sources.planned else 1
         while rounds:
-            # The logs are checked before draining, so that all that was planned is read. Twice, as the
-            # first step of a restarted source may be one that Spark has read already.
+            # The logs are checked before draining, so that all planned steps are read. Twice, as
+            # Spark may have read the first step of a restarted source already.
             if all(PlanLog(log).ended for log in self._sources.logs) and self._planned_ended():
                 rounds -= 1
             else:
@@ -149,7 +150,7 @@ class QueryRun:
         return True
 
     def _planned_ended(self) -> bool:
-        """Whether all sources without a plan log have ended, by their last offsets."""
+        """Whether the last offsets of all sources without a plan log say that they have ended."""
         if not self._sources.planned:
             return True
         progress = self.query.lastProgress
@@ -163,13 +164,13 @@ class QueryRun:
 
     @cached_property
     def _offsets_before(self) -> Sequence[str]:
-        """The last offsets of the checkpoint that the job goes on from."""
+        """The last offsets of the checkpoint that the job continues from."""
         return self._storage.lastOffsets() if self._control.resumed else ()
 
     def _drained(self) -> bool:
         """Wait until all input has been read; False if the query was stopped before."""
         self.query.processAllAvailable()
-        # It also returns if the query has been stopped meanwhile.
+        # This also returns if the query was stopped meanwhile.
         if not self.query.isActive:
             error = self.query.exception()
             if error is not None:
@@ -178,12 +179,12 @@ class QueryRun:
         return not self.stopped
 
     def _note_stopped(self) -> None:
-        """The query has been stopped, unless it was for a sink that failed."""
+        """Note that the query was stopped, unless a failed sink stopped it."""
         self.stopped = self.stopped or self._sinks.failure is None
 
     def _drive_unbounded(self) -> None:
         if self._control.resumed:
-            # Timers of the checkpoint may be due, which no operator of this run has reported yet.
+            # Timers in the checkpoint may be due that no operator of this run has reported yet.
             self._control.tick()
         ticked = self._metrics.batches - 1
         while not self.query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type]

@@ -1,4 +1,5 @@
-"""Savepoints of jobs on Spark: written from the state of a committed batch, read into the first batch.
+"""Savepoints of jobs on Spark: written from the state of a committed batch, restored in the first
+batch.
 
 The state is read by Spark's state data source and written as Parquet, both in parallel and on any file
 system. A job that begins from a savepoint finds the state among the lines of its control stream, a line for
@@ -88,8 +89,8 @@ _POLL_SECONDS = 0.1
 
 
 class JobSavepoints:
-    """Writes the savepoints of one job. ``lastBatch`` returns the last committed batch that the sinks have too;
-    without it, that is the last committed one."""
+    """Writes the savepoints of one job. ``lastBatch`` returns the last committed batch that the
+    sinks have too; by default that is the last committed batch."""
 
     def __init__(
         self,
@@ -110,7 +111,7 @@ class JobSavepoints:
         self._sources = sources
 
     def checkedDirectory(self, method: str, directory: str) -> str:
-        """``directory`` as it was given. Raises CheckpointStorageError if there is something in it."""
+        """``directory`` unchanged. Raises CheckpointStorageError if it is not empty."""
         if CheckpointStorage(self._session, text(f"{method}: savepointDirectory", directory)).holds(
             "*"
         ):
@@ -151,7 +152,7 @@ class JobSavepoints:
             except FlinkishError:
                 raise
             except Exception:
-                # If the job went on meanwhile, the state of that batch may have been removed
+                # If the job has run on meanwhile, the state of that batch may have been removed
                 if attempt == _ATTEMPTS or self.lastBatch() == batch:
                     raise
         raise CheckpointStorageError(
@@ -258,7 +259,7 @@ class JobSavepoints:
 def _position_of_spark(
     source: Source[Any], stream: SourceStream, offset: str | None
 ) -> SourcePosition:
-    """The position of a source that Spark reads: its end if the first batch reads all of it."""
+    """The position of a source that Spark reads: its end, if the first batch reads all of it."""
     kind = source_type(source)
     if isinstance(source, SocketSource):
         return SourcePosition(kind, None)
@@ -270,10 +271,10 @@ def _position_of_spark(
 
 
 class CaptureFunction:
-    """Turns the pages of key groups, in their order, into rows of a savepoint.
+    """Turns the pages of key groups, in order, into rows of a savepoint.
 
-    ``keyGroups``: the key group by the integer that stands for it. ``firsts``: the first key group of each
-    vertex. ``classes``: those of the job.
+    ``keyGroups``: the key groups, by the integers that represent them. ``firsts``: the first key
+    group of each vertex. ``classes``: the classes of the job.
     """
 
     def __init__(
@@ -333,7 +334,7 @@ class SparkSavepoint:
         self.storage = CheckpointStorage(session, directory)
         """The directory."""
         self.path = directory
-        """The same as it was given."""
+        """The directory as the user wrote it."""
         local = self.storage.local
         if local is not None:
             self.metadata = SavepointDirectory("setSavepoint", str(local)).readMetadata()
@@ -342,14 +343,15 @@ class SparkSavepoint:
             self.metadata = SavepointMetadata.ofText(read, self.storage.child(METADATA))
 
     def check(self) -> None:
-        """Raises CorruptCheckpointError, which names the file, unless all rows are as they were written."""
+        """Raises CorruptCheckpointError, which names the file, if a row is missing or has
+        changed."""
         files, _ = summary(self._session, self.storage)
         self.metadata.checkFiles(files, self.path)
 
     def restoration(
         self, graph: JobGraph, settings: TaskSettings, allowNonRestoredState: bool
     ) -> Restoration:
-        """The savepoint as the beginning of a job, once all its files are checked."""
+        """Check all files of the savepoint, and return it as the beginning of a job."""
         self.check()
         rows = read_state(self._session, self.storage)
         rows = rows.filter(~rows["table"].isin(*KEYED))
@@ -387,7 +389,8 @@ class SparkSavepoint:
 
 
 class LinesFunction:
-    """Turns rows of keyed state into lines for the key groups of a new job, which has ``classes``."""
+    """Turns rows of keyed state into lines for the key groups of a new job. ``classes``: the
+    classes of that job."""
 
     def __init__(self, keyed: KeyedStates, classes: ProgramClasses) -> None:
         self._keyed = keyed
@@ -415,8 +418,8 @@ def read_state(session: SparkSession, storage: CheckpointStorage) -> DataFrame:
 def summary(
     session: SparkSession, storage: CheckpointStorage
 ) -> tuple[dict[str, StateFile], Sequence[tuple[str, str, str, int]]]:
-    """The number of complete rows in each file of state, and (operator, table, state, entries) of all of them. Raises
-    CorruptCheckpointError, which names a file that cannot be read.
+    """The number of complete rows in each file of state, and (operator, table, state, entries) of
+    all rows. Raises CorruptCheckpointError, which names a file that cannot be read.
     """
     from pyspark.sql import functions as F
 

@@ -59,7 +59,8 @@ def read_savepoint(session: SparkSession, directory: str, query: StateQuery) -> 
 
 
 class ReadFunction:
-    """Answers a query from rows of a savepoint, which are sorted by key group where the query needs that.
+    """Answers a query from rows of a savepoint, which are sorted by key group if the query needs
+    that.
 
     ``payload``: the pickled (StateReading, AnswerColumns, ProgramClasses).
     """
@@ -95,7 +96,7 @@ def _answers(reading: StateReading, states: Iterable[SavedState]) -> Iterator[An
 def write_savepoint(
     session: SparkSession, config: ExecutionConfig, changes: SavepointChanges, directory: str
 ) -> None:
-    """Write a savepoint that is made as ``changes`` say."""
+    """Write the savepoint that ``changes`` describe."""
     target = CheckpointStorage(session, directory)
     if target.holds("*"):
         raise CheckpointStorageError(
@@ -164,7 +165,7 @@ def _bootstrapped(
 
 
 class KeepFunction:
-    """Passes on what is kept of the rows of a savepoint."""
+    """Passes on the rows of a savepoint that are kept."""
 
     def __init__(self, kept: KeptStates) -> None:
         self._kept = kept
@@ -177,7 +178,8 @@ class KeepFunction:
 
 
 class SavedFunction:
-    """Turns frames that carry state into rows of a savepoint. ``classes``: those of the job."""
+    """Turns frames that carry state into rows of a savepoint. ``classes``: the classes of the
+    job."""
 
     def __init__(self, classes: ProgramClasses) -> None:
         self._classes = classes

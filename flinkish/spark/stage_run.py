@@ -1,4 +1,5 @@
-"""``StageRun``: one level of a job in a worker, with the pages of the key group that Spark hands it."""
+"""``StageRun``: one level of a job in a worker, with the pages of the key group that Spark passes
+to it."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ from flinkish.spark.profiled_batches import is_profiled
 class StageRun:
     """Runs the vertices of one level. ``payload`` is the pickled ([VertexPlan], TaskSettings).
 
-    Groups below zero hold rows for later levels, which are passed on. ``run`` and ``level`` identify the
-    opened task in the ``TaskStore``; without a run it is closed after each batch.
+    Groups below zero contain rows for later levels, which are passed on. ``run`` and ``level``
+    identify the opened task in the ``TaskStore``; without a run it is closed after each batch.
     """
 
     def __init__(self, payload: bytes, run: JobRun | None, level: int) -> None:
@@ -33,11 +34,13 @@ class StageRun:
         self._key: TaskKey | None = None
 
     def process(self, group: int, rows: Iterable[Any], pages: Any) -> Iterator[Any]:
-        """The rows that the rows of a group produce; ``pages`` is the ``MapState`` with the state of the group."""
+        """Process the rows of a group and return the resulting rows; ``pages`` is the ``MapState``
+        with the state of the group."""
         if group < 0:
             yield from spark_rows(frame_rows(rows))
             return
-        # The task is put back only when the key group is finished, so that a failed one is not kept.
+        # The task is put back only when the key group is finished, so that a failed task is not
+        # kept.
         task, self._task = self._task or self._opened(), None
         frames: list[FrameRow] = list(frame_rows(rows))
         store = MapStatePageStore(pages, frames[0].key_group)
@@ -65,7 +68,8 @@ class StageRun:
             self._key = TaskKey(self._run, f"stage {self._level}", subtask.index)
             kept: StageTask | None = OPEN_TASKS.take(self._key)
             if subtask.attempt > 0:
-                # Functions know their attempt, so a retried task must not reuse that of a failed one.
+                # Functions know their attempt, so a retry must not reuse the task of a failed
+                # attempt.
                 self._key = None
                 if kept is not None:
                     kept.close()
@@ -79,6 +83,6 @@ class StageRun:
 
 
 def this_subtask() -> Subtask:
-    """The task of Spark's in which this is called."""
+    """The Spark task that calls this."""
     context = TaskContext.get()
     return Subtask(context.partitionId(), context.attemptNumber()) if context else Subtask()

@@ -33,8 +33,8 @@ from flinkish.spark.stage_run import StageRun
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# Spark starts a process for each stage of a query that only asks which states the stage has. It would
-# import all of flinkish to find the class of the processor, which took half of its time.
+# For each stage of a query Spark starts a process that only asks for the states of the stage. It
+# would import all of flinkish to find the class of the processor, which took half of its time.
 register_pickle_by_value(processor)  # type: ignore[no-untyped-call]
 
 
@@ -45,7 +45,7 @@ def translate_batch(
     settings: TaskSettings,
     files: Mapping[str, PartFiles],
 ) -> DataFrame:
-    """The DataFrame, not a streaming one, of the frames that arrive at the sinks of a job in BATCH mode.
+    """The static DataFrame of the frames that arrive at the sinks of a job in BATCH mode.
 
     ``control`` has the signal of the end of the input. ``files``: the sinks that tasks write, by uid.
     """
@@ -69,8 +69,8 @@ def translate(
     """The streaming DataFrame of the frames that arrive at the job's sinks.
 
     ``sources`` are the opened sources by uid, ``control`` is the control stream, and ``files`` are the sinks
-    that tasks write, by uid. ``run`` identifies the tasks that workers keep open between batches; None if
-    they keep none.
+    that tasks write, by uid. ``run`` identifies the tasks that workers keep open between batches;
+    None if workers keep no tasks.
     """
     frames = _all_frames(graph, sources, control, settings, files, run)
     for level in range(1, graph.levels):
@@ -99,7 +99,7 @@ def _all_frames(
     frames = streams[0]
     for stream in streams[1:]:
         frames = frames.unionAll(stream)
-    # Spark logs the timestamp of a batch, so a batch that is run again has the same one.
+    # Spark logs the timestamp of a batch, so a batch that runs again has the same timestamp.
     return frames.withColumn("clock", F.unix_millis(F.current_timestamp()))
 
 
@@ -115,7 +115,7 @@ def _source_frames(
         format_ = with_columns_used(decoder.format, plan, settings.tracesFunctions)
         decoder = replace(decoder, format=format_)
     payload = shipped(vertex.operators, (plan, settings, decoder))
-    # A source read whole in one batch has no next batch
+    # A source that one batch reads completely has no next batch
     function = SourceFunction(payload, None if stream.whole else run, vertex.uid)
     return _mapped(stream.dataframe, function)
 
@@ -123,7 +123,7 @@ def _source_frames(
 def _control_frames(
     graph: JobGraph, ending: list[JobVertex], control: DataFrame, settings: TaskSettings
 ) -> DataFrame:
-    """``ending``: the sources whose rows do not announce their end."""
+    """``ending``: the sources whose rows do not signal their end."""
     bounded = [vertex_plan(v) for v in ending if v.head.content.bounded]  # type: ignore[union-attr]
     stages = [vertex_plan(v) for level in range(1, graph.levels) for v in graph.stage(level)]
     operators = [node for vertex in graph.vertices for node in vertex.operators]
@@ -153,7 +153,7 @@ def _stage(
 
 
 def _pickled(frames: DataFrame, stage: StageRun) -> bytes:
-    # The pickler that knows of modules pickled by value
+    # The pickler that knows which modules are pickled by value
     pickled = cloudpickle.dumps(driver_of(frames.sparkSession).travelling(stage))  # type: ignore[no-untyped-call]
     return bytes(pickled)
 
@@ -166,7 +166,8 @@ def _stage_payload(
 
 
 def _grouped(frames: DataFrame, level: int, settings: TaskSettings) -> DataFrame:
-    """``frames`` with the group that each row goes to: a key group of ``level``, or one to pass through."""
+    """``frames`` with the group of each row: a key group of ``level``, or a group of rows to pass
+    on."""
     from pyspark.sql import functions as F
 
     own = balanced_integers(settings.keyGroups, settings.parallelism)

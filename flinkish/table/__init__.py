@@ -1,8 +1,9 @@
-"""Queries without state over streams, behind the names of Flink's Table API. Needs ``pip install 'flinkish[table]'``.
+"""Stateless queries over streams, with the names of Flink's Table API. Needs ``pip install
+'flinkish[table]'``.
 
 >>> from flinkish.table import StreamTableEnvironment
 
-docs/table.md teaches it.
+docs/table.md explains it.
 """
 
 from flinkish.api.errors import InvalidProgramError

@@ -1,4 +1,5 @@
-"""Makes typed expressions of the parts of a query, as Flink's planner does, and refuses what is not known to give Flink's results."""
+"""Turns the parts of a query into typed expressions, as Flink's planner does, and refuses
+expressions that are not known to give Flink's results."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ Node: TypeAlias = exp.Expr
 
 @dataclass(frozen=True)
 class Column:
-    """A column that expressions may name. ``rowtime``: it is the time attribute."""
+    """A column that expressions may name. ``rowtime``: whether the column is the time attribute."""
 
     name: str
     type: DataType
@@ -75,7 +76,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Scope:
-    """What the expressions of a query may name."""
+    """The names that the expressions of a query may use."""
 
     text: Text
     columns: tuple[Column, ...]
@@ -83,7 +84,7 @@ class Scope:
 
 
 def common_type(types: Sequence[DataType]) -> DataType | None:
-    """The type that values of all ``types`` become, None if there is none."""
+    """The common type of all ``types``, None if they have none."""
     nullable = any(kind.nullable for kind in types)
     known = [kind.nullableIf(nullable) for kind in types if kind.name != "NULL"]
     if not known:
@@ -115,7 +116,7 @@ def _common(one: DataType, other: DataType) -> DataType | None:
 
 
 def comparable(one: DataType, other: DataType) -> bool:
-    """Whether values of two types are compared as Flink does."""
+    """Whether values of two types can be compared with Flink's results."""
     if "NULL" in (one.name, other.name):
         return True
     if one.children or other.children:
@@ -128,13 +129,14 @@ def comparable(one: DataType, other: DataType) -> bool:
 
 
 def _widest(kind: DataType, values: Sequence[Expression]) -> DataType:
-    """DOUBLE where it is the type of one of ``values``; operators take that of the first, as in Calcite."""
+    """DOUBLE if one of ``values`` has that type; operators take the type of their first operand, as
+    in Calcite."""
     double = kind.name == "FLOAT" and any(value.type.name == "DOUBLE" for value in values)
     return DOUBLE.nullableIf(kind.nullable) if double else kind
 
 
 class Analyser:
-    """Makes an expression of a node of a query."""
+    """Turns nodes of a query into expressions."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
@@ -225,7 +227,7 @@ class Analyser:
         return self._field(node, self.expression(node.this), node.expression.name)
 
     def literal(self, node: exp.Literal) -> Expression:
-        """A text or a number."""
+        """A string or a number."""
         text = node.this
         if node.is_string:
             return Literal(DataType("CHAR", len(text), nullable=False), text)
@@ -252,7 +254,8 @@ class Analyser:
         return Literal(NULL, None)
 
     def typed_literal(self, node: exp.Cast) -> Expression:
-        """``DATE '...'`` and the like, the only casts that are not functions in this dialect."""
+        """``DATE '...'`` and the like, the only casts that are not parsed as functions in this
+        dialect."""
         kind = node.to.sql().upper()
         value = times.read_literal(kind, node.this.this) if node.this.is_string else None
         if value is None:
@@ -385,7 +388,7 @@ class Analyser:
             self._text.fail(node, f"{one.type} and {other.type} cannot be compared. Write a CAST.")
         kind = BOOLEAN.nullableIf(one.type.nullable or other.type.nullable)
         if isinstance(one, ColumnRead) and one == other:
-            # Calcite knows the result without looking, also for NaN
+            # Calcite folds this to a constant, also for NaN
             return self._call(node, name, kind, _SameColumn(name in _OF_EQUALS), one)
         return self._call(node, name, kind, _Comparison(name), one, other)
 
@@ -512,7 +515,7 @@ class Analyser:
         return replace(found, type=found.type.nullableIf(True))
 
     def converted(self, node: Node, value: Expression, kind: DataType) -> Expression:
-        """``value`` as one of that type, which is the common one of it and others."""
+        """``value`` converted to ``kind``, the common type of several values."""
         if value.type.nullableIf(True) == kind.nullableIf(True):
             return value
         if value.type.isText and kind.isText and kind.name == "VARCHAR":
@@ -659,7 +662,7 @@ class Analyser:
         return self._call(node, node.name.upper(), kind, kernel, values[0], digits)
 
     def hexadecimal(self, node: Node, parts: Sequence[Node]) -> Expression:
-        """``HEX`` of a number or a text."""
+        """``HEX`` of a number or a string."""
         values = [self.expression(part) for part in parts]
         if len(values) != 1 or not (values[0].type.isText or values[0].type.isInteger):
             self._text.fail(node, "HEX takes a whole number or a text.")
@@ -983,7 +986,7 @@ def _of_one_type(
     if types[0].isNumeric and types[1].isNumeric:
         common = common_number(*types)
         if not equality and "DOUBLE" in (types[0].name, types[1].name):
-            common = DOUBLE  # for = and <> it is the type of the first, as for +
+            common = DOUBLE  # for = and <> it is the type of the first operand, as for +
         if not common.isDecimal:
             return to_number(one, types[0], common), to_number(other, types[1], common)
         wide = pa.decimal256(76, common.scale)
@@ -1101,7 +1104,7 @@ _NODES: dict[type[Node], Callable[[Analyser, Any], Expression]] = {
     **dict.fromkeys(_OPERATORS, Analyser.arithmetic),
     **dict.fromkeys(_COMPARISONS, Analyser.comparison),
 }
-"""By the class of a node, what makes an expression of it."""
+"""The methods that turn nodes into expressions, by the class of the node."""
 
 _SPECIAL: dict[str, Callable[[Analyser, Node, Sequence[Node]], Expression]] = {
     "CAST": Analyser.cast,

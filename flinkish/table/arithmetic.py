@@ -1,5 +1,5 @@
-"""Arithmetic as Flink's SQL has it: whole numbers wrap, division truncates, decimal numbers have the digits that the types of
-both sides make."""
+"""Arithmetic with the results of Flink's SQL: integers wrap around, division truncates, and the
+digits of decimals follow from the types of both operands."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ DIVISION_BY_ZERO = (
 
 
 def as_decimal(kind: DataType) -> DataType:
-    """The decimal type that holds all values of an exact type."""
+    """The decimal type that holds all values of an exact numeric type."""
     if kind.isDecimal:
         return kind
     return DataType("DECIMAL", _DIGITS[kind.name], 0, kind.nullable)
 
 
 def adjusted(precision: int, scale: int, nullable: bool) -> DataType:
-    """A decimal type within 38 digits: digits behind the point give way, down to 6."""
+    """A decimal type within 38 digits: the scale is reduced if needed, down to 6."""
     if precision > MAX_PRECISION:
         whole = precision - scale
         scale = max(MAX_PRECISION - whole, min(scale, _LEAST_SCALE))
@@ -75,12 +75,12 @@ _DECIMAL_TYPES: dict[str, Callable[[int, int, int, int], tuple[int, int]]] = {
 
 
 def common_number(one: DataType, other: DataType) -> DataType:
-    """The type that numbers of both types become."""
+    """The common type of two numeric types."""
     nullable = one.nullable or other.nullable
     if one.isApproximate or other.isApproximate:
         if one.isDecimal or other.isDecimal:
             return DOUBLE.nullableIf(nullable)
-        # Of a FLOAT and a DOUBLE the first, as in Calcite
+        # For a FLOAT and a DOUBLE the first of them, as in Calcite
         return (one if one.isApproximate else other).nullableIf(nullable)
     if one.isDecimal or other.isDecimal:
         one, other = as_decimal(one), as_decimal(other)
@@ -131,7 +131,7 @@ _WRAPPING = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
 
 
 def to_number(values: Values, given: DataType, wanted: DataType) -> Values:
-    """Numbers as those of a wider type."""
+    """Numbers converted to a wider type."""
     if values.type == wanted.arrow:
         return values
     if given.isDecimal:
@@ -147,7 +147,7 @@ def _decimals_as_doubles(values: Values) -> Values:
 
 
 def wrapped(values: Values, kind: DataType) -> Values:
-    """Whole numbers as those of fewer bits."""
+    """Integers wrapped around to fewer bits."""
     return values if values.type == kind.arrow else values.cast(kind.arrow, safe=False)
 
 
@@ -166,7 +166,7 @@ def _divide(one: Values, other: Values, kind: DataType) -> Values:
     if kind.isApproximate:
         return pc.divide(one, other)
     _no_zeros(one, other)
-    # Arrow has 0 for the quotient that wraps: of the smallest number and -1
+    # Arrow returns 0 for the quotient that wraps around: the smallest number divided by -1
     by_minus_one = pc.equal(other, pa.scalar(-1, other.type))
     divisor = pc.if_else(by_minus_one, pa.scalar(1, other.type), other)
     quotient = pc.divide(one, divisor)
@@ -190,7 +190,8 @@ _RESTS = RowByRow(_java_rest)
 
 
 def fitted(value: Decimal | None, kind: DataType) -> Decimal | None:
-    """A number with the digits of a decimal type, rounded half up; None if it has more before the point."""
+    """A number with the digits of a decimal type, rounded half up; None if it has more integer
+    digits."""
     if value is None:
         return None
     rounded = value.quantize(Decimal(1).scaleb(-kind.scale), decimal.ROUND_HALF_UP, EXACT)
@@ -202,7 +203,7 @@ def _decimal(value: Any) -> Decimal:
 
 
 def exactly(value: Any) -> Decimal:
-    """A whole or decimal number as a Decimal."""
+    """An integer or decimal number as a Decimal."""
     return value if isinstance(value, Decimal) else Decimal(value)
 
 
@@ -264,7 +265,7 @@ def _rounded_down(call: Call, values: Values) -> Values:
 
 
 def _to(call: Call, value: Any, digits: int, rounding: str) -> Any:
-    """A number rounded to so many digits behind the point, or before it if negative."""
+    """A number rounded to ``digits`` after the point, or before it if ``digits`` is negative."""
     kind = call.type
     if isinstance(value, float):
         if not math.isfinite(value):
@@ -304,7 +305,7 @@ def _sign(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class OfDoubles:
-    """The kernel of a function of NumPy over doubles, which has no errors: what is not defined is NaN."""
+    """The kernel of a NumPy function over doubles, which never fails: undefined results are NaN."""
 
     name: str
 

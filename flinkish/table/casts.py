@@ -1,4 +1,5 @@
-"""``CAST`` and ``TRY_CAST`` as Flink has them: numbers wrap or lose digits, texts are read, and values are written as Java does."""
+"""``CAST`` and ``TRY_CAST`` with Flink's results: numbers wrap around or lose digits, strings are
+parsed, and values are formatted like Java's."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ Converter = Callable[[Any], Any]
 
 
 def cast_kernel(given: DataType, wanted: DataType) -> tuple[Any, bool] | None:
-    """The kernel of a cast, and whether it may fail; None if there is no such cast."""
+    """The kernel of a cast, and whether the cast may fail; None if there is no such cast."""
     if given.name == "NULL":
         return _nulls, False
     if _same(given, wanted):
@@ -110,7 +111,8 @@ def _to_integer(given: DataType, wanted: DataType) -> Converter | None:
 
 
 def _truncated(wanted: DataType, value: float) -> int:
-    """As Java's cast: to the nearest number there is, of 32 bits at first for fewer."""
+    """Like Java's cast: to the nearest representable number; for fewer than 32 bits by way of
+    32."""
     if math.isnan(value):
         return 0
     half = 1 << (max(BITS[wanted.name], 32) - 1)
@@ -213,7 +215,7 @@ _TIME = re.compile(r"(\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?)?", re.AS
 
 
 def read_date(text: str) -> date | None:
-    """A date such as ``2024-02-29``, None if it is none."""
+    """The date in a string such as ``2024-02-29``, None if there is none."""
     found = _DATE.fullmatch(text.strip().partition(" ")[0])
     if found is None:
         return None
@@ -225,7 +227,7 @@ def read_date(text: str) -> date | None:
 
 
 def read_time(text: str) -> time | None:
-    """A time of day such as ``12:34:56.789``, None if it is none."""
+    """The time of day in a string such as ``12:34:56.789``, None if there is none."""
     found = _TIME.fullmatch(text.strip())
     if found is None:
         return None
@@ -238,7 +240,7 @@ def read_time(text: str) -> time | None:
 
 
 def read_timestamp(text: str) -> datetime | None:
-    """A date and a time of day with a space or a T between, None if it is none."""
+    """A date and a time of day with a space or a T between, None if ``text`` has none."""
     day, _, clock = text.strip().replace("T", " ").partition(" ")
     if day.count("-") != 2:
         return None
@@ -247,7 +249,7 @@ def read_timestamp(text: str) -> datetime | None:
 
 
 def rounded_down(value: Any, precision: int) -> Any:
-    """A time with so many digits of a second, without the others."""
+    """A time truncated to ``precision`` digits of a second."""
     step = 10 ** (6 - precision)
     return value.replace(microsecond=value.microsecond // step * step)
 
@@ -266,7 +268,7 @@ def _micros(value: datetime) -> int:
 
 
 def towards_epoch(value: datetime, unit: int) -> datetime:
-    """The time in whole units of so many microseconds; before 1970 Flink rounds up."""
+    """The time truncated to multiples of ``unit`` microseconds; before 1970 Flink rounds up."""
     micros = _micros(value)
     whole = micros // unit if micros >= 0 else -(-micros // unit)
     return (_EPOCH + timedelta(microseconds=whole * unit)).replace(tzinfo=value.tzinfo)
@@ -327,7 +329,7 @@ def _midnight(zone: Any, value: date) -> datetime:
 
 
 def text_of(given: DataType) -> Converter | None:
-    """How values of a type are written."""
+    """The function that formats values of a type as strings."""
     name = given.name
     if given.isText:
         return str
@@ -359,12 +361,12 @@ def text_of(given: DataType) -> Converter | None:
 
 
 def java_double(value: float) -> str:
-    """A DOUBLE as Java writes it: with two digits at least, which are the nearest."""
+    """A DOUBLE formatted like Java's: with at least two digits, the nearest ones."""
     return _two_digits(double_text(value), value)
 
 
 def java_float(value: float) -> str:
-    """A FLOAT as Java writes it."""
+    """A FLOAT formatted like Java's."""
     return _two_digits(float_text(value), float(np.float32(value)))
 
 
@@ -391,7 +393,7 @@ def _fraction(micros: int, precision: int) -> str:
 
 
 def timestamp_text(precision: int, value: datetime) -> str:
-    """A timestamp with so many digits of a second."""
+    """A timestamp with ``precision`` digits of a second."""
     text = f"{value.year:04}-{value:%m-%d %H:%M:%S}"
     return text + _fraction(value.microsecond, precision)
 
@@ -437,5 +439,5 @@ class Tried:
 
 
 def tried(kernel: Any) -> Any:
-    """The kernel of TRY_CAST for that of CAST."""
+    """The kernel of TRY_CAST for a kernel of CAST."""
     return RowByRow(Tried(kernel.function)) if isinstance(kernel, RowByRow) else kernel

@@ -1,4 +1,4 @@
-"""Elements of streams as rows of columns."""
+"""Reads elements of streams as columns."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from flinkish.table.expressions import Rows
 
 @dataclass(frozen=True)
 class InputColumns:
-    """The columns that are read of elements. ``whole``: an element is the value of the only column.
-    ``timestamps``: behind them is a column of the timestamps."""
+    """The columns that are read from elements. ``whole``: an element is the value of the only
+    column. ``timestamps``: the last column has the timestamps."""
 
     names: tuple[str, ...]
     types: tuple[DataType, ...]
@@ -41,7 +41,7 @@ class InputColumns:
         return Rows(columns, len(records))
 
     def _ready(self, values: Sequence[Any]) -> list[pa.Array] | None:
-        """Columns of elements that are columns of these types already."""
+        """The columns of elements that are columns of these types already, else None."""
         if not isinstance(values, RowColumns) or values.mayDiffer or self.whole:
             return None
         found = []
@@ -74,7 +74,7 @@ class InputColumns:
         return column
 
     def _refuse(self, number: int, values: Sequence[Any], operator: str) -> None:
-        """Raise the error of the first element that does not fit."""
+        """Raise the error for the first element that does not fit."""
         name, kind = self.names[number], self.types[number]
         for value in values:
             cell = value if self.whole else field_of(value, name, number)
@@ -126,7 +126,7 @@ def _converter(kind: DataType) -> Callable[[Any, DataType], Any] | None:
 
 
 def cell(value: Any, kind: DataType) -> Any:
-    """A value as Arrow takes it for a column of that type."""
+    """A value in the form in which Arrow accepts it for a column of that type."""
     convert = _CONVERTERS.get(kind.name)
     return value if value is None or convert is None else convert(value, kind)
 

@@ -25,7 +25,7 @@ def cardinality(values: Any) -> int:
 
 def only_element(values: list[Any]) -> Any:
     if len(values) > 1:
-        raise Missing(f"ELEMENT: the array has {len(values)} elements, and not one")
+        raise Missing(f"ELEMENT: the array has {len(values)} elements instead of one")
     return values[0] if values else None
 
 

@@ -1,4 +1,5 @@
-"""``DataType``: the types of columns by their names in SQL, and what they are in Arrow and as types of elements."""
+"""``DataType``: the types of columns by their SQL names, with their types in Arrow and as
+elements."""
 
 from __future__ import annotations
 
@@ -19,18 +20,19 @@ APPROXIMATE = ("FLOAT", "DOUBLE")
 TEXTS = ("CHAR", "VARCHAR")
 TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP_LTZ")
 UNBOUNDED = 2147483647
-"""The length of a STRING, which is a VARCHAR, and of BYTES, which is a VARBINARY."""
+"""The length of STRING, which is a VARCHAR, and of BYTES, which is a VARBINARY."""
 MAX_PRECISION = 38
 _MICROSECONDS = 6
 
 
 @dataclass(frozen=True)
 class DataType:
-    """The type of a column (Flink: ``DataType``). Make it with ``DataTypes``.
+    """The type of a column (Flink: ``DataType``). Create it with ``DataTypes``.
 
-    ``name`` is that of the type in SQL; ``precision`` the digits of a DECIMAL, those of a fraction of a second, or the length of a
-    text; ``scale`` the digits of a DECIMAL behind the point. ``children`` are the types of elements, keys and values, or
-    fields, and ``fields`` the names of these.
+    ``name`` is the type's name in SQL; ``precision`` the number of digits of a DECIMAL, of digits
+    of a second, or the length of a string; ``scale`` the digits of a DECIMAL after the point.
+    ``children`` are the types of elements, of keys and values, or of fields, and ``fields`` the
+    names of the fields.
     """
 
     name: str
@@ -50,7 +52,7 @@ class DataType:
 
     @property
     def isInteger(self) -> bool:
-        """Whether values are whole numbers of some bits."""
+        """Whether values are integers of some number of bits."""
         return self.name in INTEGERS
 
     @property
@@ -70,7 +72,7 @@ class DataType:
 
     @property
     def isText(self) -> bool:
-        """Whether values are texts."""
+        """Whether values are strings."""
         return self.name in TEXTS
 
     @property
@@ -80,12 +82,12 @@ class DataType:
 
     @property
     def isInterval(self) -> bool:
-        """Whether values are lengths of time."""
+        """Whether values are intervals."""
         return self.name.startswith("INTERVAL")
 
     @property
     def arrow(self) -> pa.DataType:
-        """The type of a column of such values in Arrow."""
+        """The Arrow type of a column of such values."""
         simple = _ARROW.get(self.name)
         if simple is not None:
             return simple
@@ -211,7 +213,8 @@ class DataTypes:
 
     @staticmethod
     def DECIMAL(precision: int, scale: int) -> DataType:
-        """``Decimal`` of ``precision`` digits, 38 at most, of which ``scale`` are behind the point."""
+        """``Decimal`` of ``precision`` digits, 38 at most, with ``scale`` of them after the
+        point."""
         whole_number("DataTypes.DECIMAL: precision", precision, highest=MAX_PRECISION)
         whole_number("DataTypes.DECIMAL: scale", scale, highest=precision)
         return DataType("DECIMAL", precision, scale)
@@ -258,7 +261,7 @@ class DataTypes:
 
     @staticmethod
     def TIMESTAMP_WITH_LOCAL_TIME_ZONE(precision: int = 6) -> DataType:
-        """The same by its long name."""
+        """``TIMESTAMP_LTZ`` by its long name."""
         return DataTypes.TIMESTAMP_LTZ(precision)
 
     @staticmethod
@@ -273,7 +276,7 @@ class DataTypes:
 
     @staticmethod
     def ROW(*fields: tuple[str, DataType]) -> DataType:
-        """A Row of those fields, each made with ``FIELD``."""
+        """A Row of those fields, each created with ``FIELD``."""
         names, types = [name for name, _ in fields], [kind for _, kind in fields]
         return DataType("ROW", children=tuple(types), fields=tuple(names))
 
@@ -455,7 +458,8 @@ _OF_ELEMENTS = {
 
 
 def type_of_elements(elements: TypeInformation[Any], field: str, method: str) -> DataType:
-    """The type of a column of such values. Raises InvalidProgramError, which names ``method`` and ``field``, if there is none."""
+    """The type of a column of such values. Raises InvalidProgramError, which names ``method`` and
+    ``field``, if the type is unknown."""
     if elements.kind == "Array" and elements.children[0].kind == "Byte":
         return DataType("VARBINARY", UNBOUNDED)
     if elements.kind in ("List", "Array"):
@@ -478,7 +482,7 @@ def type_of_elements(elements: TypeInformation[Any], field: str, method: str) ->
 def columns_of_elements(
     elements: TypeInformation[Any], method: str, prefix: str = ""
 ) -> Sequence[tuple[str, DataType]]:
-    """The columns of elements of that type: their fields, or ``f0`` if they have none."""
+    """The columns of elements of that type: their fields, or ``f0`` if they have no fields."""
     if not elements.isComposite():
         return [("f0", type_of_elements(elements, f"{prefix}f0", method))]
     return [

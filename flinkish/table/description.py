@@ -14,10 +14,11 @@ from flinkish.table.user_functions import user_functions
 
 @dataclass(frozen=True)
 class QueryDescription(OperatorDescription):
-    """Reads ``input`` of the elements, takes ``steps``, and emits Rows of ``names`` and ``types``.
+    """Reads the columns ``input`` from the elements, runs ``steps``, and emits Rows with ``names``
+    and ``types``.
 
-    ``rowtime``: the column that is the timestamp of the results. Without one they have no timestamp, as in Flink; if there
-    are no ``steps`` they keep that of their elements.
+    ``rowtime``: the column with the timestamps of the results. Without one the results have no
+    timestamp, as in Flink; if there are no ``steps``, they keep the timestamps of their elements.
     """
 
     kind: ClassVar[str] = "Query"

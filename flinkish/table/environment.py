@@ -1,4 +1,5 @@
-"""``StreamTableEnvironment`` and ``Table``: streams as tables, queries over them, and back."""
+"""``StreamTableEnvironment`` and ``Table``: convert streams to tables and back, and run queries
+over tables."""
 
 from __future__ import annotations
 
@@ -42,14 +43,14 @@ if TYPE_CHECKING:
 
 
 class Table:
-    """A query that has not run yet (Flink: ``Table``)."""
+    """A table or query that has not run yet (Flink: ``Table``)."""
 
     def __init__(self, environment: StreamTableEnvironment, relation: Relation, query: str) -> None:
         self._environment = environment
         self.relation = relation
-        """Its branches and columns."""
+        """The branches and columns of the table."""
         self.query = query
-        """The text of the query, empty if it is none."""
+        """The text of the query, empty if there is none."""
 
     def getResolvedSchema(self) -> ResolvedSchema:
         """The columns with their types."""
@@ -61,7 +62,7 @@ class Table:
         )
 
     def getSchema(self) -> ResolvedSchema:
-        """The same by its older name."""
+        """``getResolvedSchema`` by its older name."""
         return self.getResolvedSchema()
 
     def printSchema(self) -> None:
@@ -69,7 +70,7 @@ class Table:
         print(self.getResolvedSchema())
 
     def execute(self) -> TableResult:
-        """Run the query. ``print()`` or ``collect()`` of the result gives its rows."""
+        """Run the query. ``print()`` prints the rows of the result, ``collect()`` returns them."""
         return TableResult(self.getResolvedSchema(), self._collected)
 
     def _collected(self) -> CloseableIterator[Row]:
@@ -121,7 +122,8 @@ TABLE_METHODS = {
 
 
 class StreamTableEnvironment:
-    """Makes tables of streams, runs queries over them, and makes streams of tables (Flink: ``StreamTableEnvironment``)."""
+    """Converts streams to tables and back, and runs queries over tables (Flink:
+    ``StreamTableEnvironment``)."""
 
     def __init__(self, environment: StreamExecutionEnvironment) -> None:
         self._environment = environment
@@ -138,9 +140,9 @@ class StreamTableEnvironment:
     def fromDataStream(self, dataStream: DataStream[Any], schema: Schema | None = None) -> Table:
         """The elements of a stream as rows: fields are columns, and a value without fields is the column ``f0``.
 
-        ``schema`` sets types where the type of the stream does not tell them, computes columns, and says which is the time
-        attribute. Without a time attribute neither timestamps nor watermarks get through a query, as in Flink. Raises
-        InvalidProgramError if the type of a column is not known.
+        ``schema`` sets column types that the type of the stream lacks, computes columns, and names
+        the time attribute. Without a time attribute a query drops timestamps and watermarks, as in
+        Flink. Raises InvalidProgramError if the type of a column is unknown.
         """
         method = "fromDataStream"
         instance(method, dataStream, DataStream, "Pass a stream.")
@@ -213,7 +215,7 @@ class StreamTableEnvironment:
         return Analyser(Scope(found, tuple(columns), self._functions)).expression(part)
 
     def _timed(self, relation: Relation, schema: Schema, stream: DataStream[Any]) -> Relation:
-        """The table with its time attribute and the watermarks that get through."""
+        """The table with its time attribute and its watermarks."""
         [branch] = relation.branches
         if schema.watermarkColumn is None:
             quiet = stream.assignTimestampsAndWatermarks(WatermarkStrategy.noWatermarks())
@@ -247,7 +249,8 @@ class StreamTableEnvironment:
         return replace(relation, branches=(Branch(timed, read),))
 
     def fromValues(self, *values: Any) -> Table:
-        """A static table of rows, each a tuple, a list or a Row; its columns are ``f0``, ``f1`` and so on, or the fields of Rows."""
+        """A static table of rows, each a tuple, a list or a Row; the columns are ``f0``, ``f1`` and
+        so on, or the fields of the Rows."""
         rows = list(values[0]) if len(values) == 1 and isinstance(values[0], list) else list(values)
         return self.fromElements(rows)
 
@@ -273,7 +276,7 @@ class StreamTableEnvironment:
             if schema is not None:
                 if len(schema) != len(fields):
                     raise IllegalArgumentError(
-                        f"fromValues: the rows have {len(fields)} fields, and {len(schema)} names came."
+                        f"fromValues: the rows have {len(fields)} fields, but the schema has {len(schema)} names."
                     )
                 fields = [(name, kind) for name, (_, kind) in zip(schema, fields)]
         columns = []
@@ -293,7 +296,7 @@ class StreamTableEnvironment:
     def fromPandas(
         self, frame: pd.DataFrame, schema: Sequence[str] | DataType | None = None
     ) -> Table:
-        """A static table of a DataFrame of pandas (PyFlink: ``from_pandas``)."""
+        """A static table with the rows of a pandas DataFrame (PyFlink: ``from_pandas``)."""
         table = pa.Table.from_pandas(frame, preserve_index=False)
         if isinstance(schema, DataType):
             return self.fromElements(table.to_pylist(), schema)
@@ -301,7 +304,7 @@ class StreamTableEnvironment:
         return self.fromArrow(table.rename_columns(names))
 
     def fromArrow(self, table: pa.Table) -> Table:
-        """A static table of a table of Arrow."""
+        """A static table with the rows of an Arrow table."""
         columns, arrays = [], []
         for name, column in zip(table.column_names, table.columns):
             kind = _of_arrow(column.type, name)
@@ -320,7 +323,7 @@ class StreamTableEnvironment:
     def createTemporaryView(
         self, path: str, view: Table | DataStream[Any], schema: Schema | None = None
     ) -> None:
-        """Give a name to a table, or to a stream as ``fromDataStream`` makes a table of it."""
+        """Give a name to a table, or to a stream, which ``fromDataStream`` converts to a table."""
         name = text("createTemporaryView", path).strip("`")
         if name in self._views:
             raise InvalidProgramError(
@@ -329,7 +332,7 @@ class StreamTableEnvironment:
         self._views[name] = view if isinstance(view, Table) else self.fromDataStream(view, schema)
 
     def dropTemporaryView(self, path: str) -> bool:
-        """Forget a view; False if there was none."""
+        """Drop a view; False if there was none."""
         return self._views.pop(path.strip("`"), None) is not None
 
     def listViews(self) -> list[str]:
@@ -337,7 +340,7 @@ class StreamTableEnvironment:
         return sorted(self._views)
 
     def listTemporaryViews(self) -> list[str]:
-        """The same: all views are temporary."""
+        """The same as ``listViews``: all views are temporary."""
         return self.listViews()
 
     def from_(self, path: str) -> Table:
@@ -358,7 +361,8 @@ class StreamTableEnvironment:
     ) -> None:
         """Let queries call a Python function, row by row; None stands for NULL.
 
-        ``resultType``: the type of its results; ``inputTypes``: those of its arguments, which are cast to them.
+        ``resultType``: the type of the results; ``inputTypes``: the types of the arguments, which
+        are cast to them.
         """
         if not isinstance(function, UserFunction):
             if not callable(function) or resultType is None:
@@ -375,14 +379,15 @@ class StreamTableEnvironment:
     createTemporarySystemFunction = createTemporaryFunction
 
     def dropTemporaryFunction(self, path: str) -> bool:
-        """Forget a function; False if there was none."""
+        """Drop a function; False if there was none."""
         return self._functions.pop(path.lower(), None) is not None
 
     def sqlQuery(self, query: str) -> Table:
-        """The table of a ``SELECT``. What needs state is refused, with what to write instead.
+        """The table of a ``SELECT``. Queries that need state are refused, with what to write
+        instead.
 
-        Raises InvalidProgramError for a query that is wrong and NotSupportedError for one that is not supported, with line
-        and column.
+        Raises InvalidProgramError for a wrong query and NotSupportedError for one that is not
+        supported, with line and column.
         """
         return self._planned(query, "sqlQuery")
 
@@ -404,7 +409,8 @@ class StreamTableEnvironment:
     def toDataStream(self, table: Table) -> DataStream[Row]:
         """The rows of a table as a stream of Rows.
 
-        The time attribute, if there is one, is their timestamp; without one they have none, as in Flink.
+        The time attribute becomes the timestamp of the rows; without one they have no timestamp, as
+        in Flink.
         """
         instance("toDataStream", table, Table, "Pass a table.")
         return self._stream(table.relation, table.query)
@@ -486,7 +492,8 @@ def _has_fields(row: Any) -> bool:
 
 
 def _delay(written: str, column: str) -> timedelta:
-    """How long before the highest time the watermark is; a strategy of streams puts it one millisecond lower."""
+    """How far the watermark is behind the highest time; a WatermarkStrategy sets it one millisecond
+    lower."""
     found = Text(f"SELECT {written}", "watermark").query.expressions[0]
     names = [part.name for part in found.find_all(exp.Column)]
     if (

@@ -1,7 +1,8 @@
-"""Expressions as data, with their types, and how they are evaluated over runs of rows as Arrow columns.
+"""Typed expressions, which are evaluated over runs of rows as Arrow columns.
 
-A function is a kernel: it takes the columns of its arguments, or scalars where these are constant. What Flink evaluates for
-some rows only, such as a branch of CASE or what is behind an AND, is evaluated for these rows, as it could fail for others.
+A function is a kernel: it takes the columns of its arguments, or scalars for constant arguments. An
+expression that Flink evaluates for some rows only, such as a branch of CASE or the right side of
+AND, is evaluated for just these rows, as it could fail for others.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class EvaluationError(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """Where in the text of a query something stands, and its text."""
+    """A part of the text of a query, and its place."""
 
     line: int
     column: int
@@ -45,7 +46,7 @@ class Place:
 
 
 class Rows:
-    """A run of rows: their columns, and where each stood in the run that the query got."""
+    """A run of rows: their columns, and the position of each row in the query's input run."""
 
     __slots__ = ("columns", "count", "positions")
 
@@ -84,17 +85,17 @@ class Expression(ABC):
 
     @property
     def parts(self) -> tuple[Expression, ...]:
-        """The expressions it is made of."""
+        """The expressions that this one contains."""
         return ()
 
     @property
     def mayFail(self) -> bool:
-        """Whether there may be rows for which it has no value, but an error."""
+        """Whether the evaluation may fail for some rows."""
         return any(part.mayFail for part in self.parts)
 
     @abstractmethod
     def evaluate(self, rows: Rows) -> Values:
-        """The values for all rows, as a column or, if they are the same, a scalar."""
+        """The values for all rows, as a column, or as a scalar if they are all the same."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class Call(Expression):
 
 
 Kernel = Callable[..., Values]
-"""``kernel(call, *values)``: the call has its type and those of the arguments."""
+"""``kernel(call, *values)``: the call has the type of the result and the types of the arguments."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class Case(Expression):
 
     conditions: tuple[Expression, ...]
     results: tuple[Expression, ...]
-    """One more than conditions: the last is that of ELSE."""
+    """One more than there are conditions: the last is the result of ELSE."""
 
     @property
     def parts(self) -> tuple[Expression, ...]:
@@ -200,12 +201,13 @@ class Coalesce(Expression):
 
 @dataclass(frozen=True)
 class Connection(Expression):
-    """``AND`` or ``OR``: the second condition is evaluated only where the first does not decide."""
+    """``AND`` or ``OR``: the second condition is evaluated only for rows that the first does not
+    decide."""
 
     first: Expression
     second: Expression
     decides: bool
-    """The value of the first that decides: False for AND."""
+    """The value of the first condition that decides: False for AND."""
 
     @property
     def parts(self) -> tuple[Expression, ...]:
@@ -225,19 +227,20 @@ class Connection(Expression):
 
 
 def truth_values(values: Values, count: int = 1) -> Mask:
-    """Where a condition is true; NULL is not."""
+    """A mask of the rows for which a condition is true and not NULL."""
     if isinstance(values, pa.Scalar):
         return np.full(count, values.as_py() is True)
     return np.asarray(values.fill_null(False).to_numpy(zero_copy_only=False), bool)
 
 
 def nulls(values: pa.Array) -> Mask:
-    """Where values are NULL."""
+    """A mask of the NULL values."""
     return np.asarray(values.is_null().to_numpy(zero_copy_only=False), bool)
 
 
 def truths_where(condition: Expression, rows: Rows, open_: Mask) -> Mask:
-    """Where a condition is true, which is asked for the rows that ``open_`` says."""
+    """A mask of the rows for which a condition is true, which is evaluated for the rows in
+    ``open_`` only."""
     if open_.all() or not condition.mayFail:
         return truth_values(condition.evaluate(rows), rows.count)
     found = np.zeros(rows.count, bool)
@@ -249,14 +252,14 @@ def truths_where(condition: Expression, rows: Rows, open_: Mask) -> Mask:
 def replaced(
     values: Values, chosen: Mask, expression: Expression, rows: Rows, kind: DataType
 ) -> pa.Array:
-    """``values`` with those of ``expression`` where ``chosen`` is true."""
+    """``values``, replaced by the values of ``expression`` where ``chosen`` is true."""
     if chosen.all():
         return rows.column(expression.evaluate(rows), kind)
     if not expression.mayFail and not pa.types.is_nested(kind.arrow):
         return pc.if_else(pa.array(chosen), rows.column(expression.evaluate(rows), kind), values)
     some = rows.where(chosen)
     results = some.column(expression.evaluate(some), kind)
-    # Positions into the values with the results behind them
+    # Positions into the values followed by the results
     indices = np.arange(rows.count)
     indices[chosen] = rows.count + np.arange(some.count)
     return pa.concat_arrays([values, results]).take(pa.array(indices))
@@ -266,11 +269,11 @@ def replaced(
 
 
 class Missing(Exception):
-    """A function has no value for its arguments, and the query is to fail."""
+    """A function has no value for its arguments, and the query must fail."""
 
 
 def lists_of(values: Sequence[Values]) -> tuple[list[Iterable[Any]], int | None]:
-    """The Python values of columns and scalars, and how many rows they are, None if all are scalars."""
+    """The Python values of columns and scalars, and the number of rows, None if all are scalars."""
     count = next((len(column) for column in values if not isinstance(column, pa.Scalar)), None)
     columns: list[Iterable[Any]] = [
         repeat(plain(column)) if isinstance(column, pa.Scalar) else python_values(column)
@@ -286,8 +289,9 @@ def plain(scalar: pa.Scalar) -> Any:
 
 @dataclass(frozen=True)
 class RowByRow:
-    """The kernel of a Python function of one row. With ``nulls`` it gets None too, else its result is None for None.
-    ``typed``: it gets the call first."""
+    """The kernel of a Python function that is called for each row. With ``nulls`` the function is
+    called with None too, otherwise the result is None if an argument is None. ``typed``: the
+    function gets the call as its first argument."""
 
     function: Callable[..., Any]
     nulls: bool = False
@@ -322,7 +326,7 @@ def _bound(function: Callable[..., Any], call: Call) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Arrow:
-    """The kernel of a function of Arrow's."""
+    """The kernel of an Arrow function."""
 
     name: str
 

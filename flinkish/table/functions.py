@@ -1,4 +1,5 @@
-"""The functions that queries may call: what they take, what they give, and their kernels. Each is tested against real Flink."""
+"""The functions that queries may call, with the types of their arguments and results, and their
+kernels. Each is tested against real Flink."""
 
 from __future__ import annotations
 
@@ -40,8 +41,9 @@ TEXT, NUMBER, INTEGER, EXACT, ANY, TIME, DAY, ARRAY, MAP, COLLECTION = (
 
 @dataclass(frozen=True)
 class Function:
-    """A function. ``takes`` has what each argument is, the last of which repeat if ``repeats``; after ``least`` arguments
-    they may be left out. ``nullable``: the result may be NULL for arguments that are not; None: only if one of these is."""
+    """A function. ``takes`` has the kind of each argument; the last may be repeated if ``repeats``;
+    the arguments after the first ``least`` are optional. ``nullable``: whether the result may be
+    NULL although no argument is; None: it is NULL only if an argument is."""
 
     takes: tuple[str, ...]
     result: Result
@@ -52,13 +54,13 @@ class Function:
     fails: bool = False
 
     def accepts(self, count: int) -> bool:
-        """Whether it takes so many arguments."""
+        """Whether the function takes ``count`` arguments."""
         least = len(self.takes) if self.least < 0 else self.least
         return count >= least and (self.repeats or count <= len(self.takes))
 
 
 def accepts(what: str, kind: DataType) -> bool:
-    """Whether a value of that type is what a function takes."""
+    """Whether a value of type ``kind`` is of the argument kind ``what``."""
     if kind.name == "NULL":
         return True
     return {
@@ -135,7 +137,7 @@ def _part(unit: str) -> Function:
 STRINGS = DataTypes.ARRAY(STRING)
 
 FUNCTIONS: dict[str, Function] = {
-    # Texts
+    # Strings
     "UPPER": _of(TEXT, _first, text.upper),
     "LOWER": _of(TEXT, _first, text.lower),
     "CHAR_LENGTH": _of(TEXT, INT, text.char_length),
@@ -238,4 +240,4 @@ FUNCTIONS: dict[str, Function] = {
     "MAP_KEYS": _rows(MAP, _keys, collection.map_keys),
     "MAP_VALUES": _rows(MAP, _items, collection.map_values),
 }
-"""By name, the functions whose arguments are values and nothing else."""
+"""The functions whose arguments are values only, by name."""

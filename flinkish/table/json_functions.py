@@ -1,4 +1,4 @@
-"""Functions of JSON: paths into it, and values as JSON."""
+"""JSON functions: paths into JSON, and values as JSON."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from flinkish.table.expressions import Missing, RowByRow
 
 
 class NoJson(Exception):
-    """A text is no JSON, or has nothing, or several things, where a path leads."""
+    """A string is not JSON, or has nothing, or several values, at a path."""
 
 
 class _Absent(Exception):
-    """A path leads nowhere."""
+    """There is nothing at a path."""
 
 
 def _no_constant(name: str) -> Any:
@@ -47,11 +47,12 @@ class Path:
 
     @property
     def several(self) -> bool:
-        """Whether it may lead to several parts."""
+        """Whether the path may match several parts."""
         return None in self.steps
 
     def find(self, value: Any) -> Any:
-        """The part where it leads; a list of parts if there may be several. Raises _Absent if there is none."""
+        """The part at the path; a list of parts if there may be several. Raises _Absent if there is
+        none."""
         if not self.several:
             for step in self.steps:
                 value = _part(value, step)
@@ -87,7 +88,7 @@ def _parts(value: Any, step: str | int | None) -> list[Any]:
 
 @lru_cache(maxsize=256)
 def path_of(text: str) -> Path:
-    """Reads a path. Raises Missing for filters and the like."""
+    """Parses a path. Raises Missing for filters and the like."""
     mode, _, rest = text.strip().partition(" ")
     plain = rest.strip() if mode.lower() in ("lax", "strict") else text.strip()
     steps: list[str | int | None] = []
@@ -114,7 +115,7 @@ NULL, ERROR, DEFAULT = "NULL", "ERROR", "DEFAULT"
 
 @dataclass(frozen=True)
 class OnMissing:
-    """What is returned where a path leads nowhere, or to an error."""
+    """The result when there is nothing at a path, or an error occurs."""
 
     empty: str = NULL
     error: str = NULL
@@ -122,7 +123,7 @@ class OnMissing:
 
 @dataclass(frozen=True)
 class JsonValue:
-    """``JSON_VALUE(text, path)`` with defaults, which follow as arguments."""
+    """``JSON_VALUE(text, path)``; the defaults are further arguments."""
 
     on: OnMissing
     returning: DataType
@@ -265,7 +266,7 @@ class _IsJson:
 
 
 def written(value: Any) -> str:
-    """A value as JSON writes it, with numbers as Java does."""
+    """A value as JSON, with numbers formatted like Java's."""
     if value is None:
         return "null"
     if isinstance(value, bool):

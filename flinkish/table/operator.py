@@ -1,4 +1,4 @@
-"""``QueryOperator``: runs a query over the elements of a stream, a run of them at a time."""
+"""``QueryOperator``: runs a query over the elements of a stream, a run of elements at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from flinkish.table.steps import run_steps
 
 
 class QueryOperator(OneInputOperator):
-    """Reads columns of the elements, takes the steps of the query, and emits Rows."""
+    """Reads elements as columns, runs the steps of the query, and emits Rows."""
 
     def __init__(self, context: OperatorContext, description: QueryDescription) -> None:
         super().__init__(context)

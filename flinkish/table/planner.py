@@ -1,4 +1,5 @@
-"""Plans queries: which stream they read, and the steps that are taken. What needs state is refused by name."""
+"""Plans queries: the streams that they read, and their steps. Queries that need state are refused
+by name."""
 
 from __future__ import annotations
 
@@ -54,14 +55,14 @@ _IGNORED = {
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What the names of a query stand for."""
+    """Resolves the names of tables and functions in a query."""
 
     table: Lookup
     functions: Mapping[str, UserFunction]
 
 
 class Planner:
-    """Makes a table of a query."""
+    """Plans the table of a query."""
 
     def __init__(self, text: Text, catalogue: Catalogue) -> None:
         self._text, self._catalogue = text, catalogue
@@ -262,7 +263,7 @@ class Planner:
         self, join: exp.Join, left: Relation, right: Relation, outer: bool
     ) -> Relation:
         assert right.rows is not None
-        # A time attribute is a plain time behind a join, as in Flink
+        # A time attribute becomes a plain time after a join, as in Flink
         columns = [replace(column, rowtime=False) for column in left.columns]
         there = [
             replace(c, type=c.type.nullableIf(c.type.nullable or outer), rowtime=False)
@@ -301,7 +302,9 @@ class Planner:
             given.append(node.args["offset"].name)
         width = len(types) + ordinality
         if given and len(given) != width:
-            self._text.fail(node, f"UNNEST gives {width} columns, and {len(given)} names came.")
+            self._text.fail(
+                node, f"UNNEST returns {width} columns, but the alias has {len(given)} names."
+            )
         names = given or [*names, *(["ORDINALITY"] if ordinality else [])]
         kinds = [*types, *([DataType("INT", nullable=False)] if ordinality else [])]
         if outer:
@@ -336,11 +339,11 @@ class Planner:
 
 
 _NOTHING = Relation((), rows=StaticRows((), 1))
-"""What a SELECT without FROM reads: one row without columns."""
+"""The input of a SELECT without FROM: one row without columns."""
 
 
 def _star(part: exp.Expr) -> str | None:
-    """The table of ``table.*``, an empty text for ``*``, None for anything else."""
+    """The table of ``table.*``, an empty string for ``*``, None for anything else."""
     if isinstance(part, exp.Star):
         return ""
     if isinstance(part, exp.Column) and isinstance(part.this, exp.Star):
@@ -358,7 +361,8 @@ def _renamed(relation: Relation, alias: Any, text: Text) -> Relation:
         return relation
     if len(names) != len(relation.columns):
         text.fail(
-            alias, f"the table has {len(relation.columns)} columns, and {len(names)} names came."
+            alias,
+            f"the table has {len(relation.columns)} columns, but the alias has {len(names)} names.",
         )
     return replace(
         relation, columns=tuple(replace(c, name=name) for c, name in zip(relation.columns, names))
@@ -366,7 +370,7 @@ def _renamed(relation: Relation, alias: Any, text: Text) -> Relation:
 
 
 def _cast_columns(relation: Relation, wanted: Sequence[Column]) -> Relation:
-    """The table with columns of those types."""
+    """The table with its columns cast to the types of ``wanted``."""
     reads: list[Expression] = []
     for number, (column, target) in enumerate(zip(relation.columns, wanted)):
         read: Expression = ColumnRead(column.type, number)
@@ -383,8 +387,8 @@ def _cast_columns(relation: Relation, wanted: Sequence[Column]) -> Relation:
 def _equalities(
     condition: Expression | None, width: int
 ) -> tuple[list[Expression], list[Expression], Expression | None]:
-    """The two sides of the equalities between both tables, and what else the condition says. The first ``width`` columns are
-    those of the left table."""
+    """The two sides of the equalities between both tables, and the rest of the condition. The first
+    ``width`` columns are those of the left table."""
     keys: list[Expression] = []
     others: list[Expression] = []
     rest: Expression | None = None
@@ -429,7 +433,7 @@ def _pair(part: Expression, width: int) -> tuple[Expression, Expression] | None:
 
 
 def _plain(value: Expression) -> bool:
-    """Whether it is made of columns, constants and functions that cannot fail."""
+    """Whether an expression consists of columns, constants and functions that cannot fail."""
     if isinstance(value, Call):
         return not value.fails and all(map(_plain, value.arguments))
     return isinstance(value, (ColumnRead, Literal))

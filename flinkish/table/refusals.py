@@ -1,4 +1,4 @@
-"""What queries over streams may not have here, each with what to write instead."""
+"""The parts of SQL that are not supported over streams, each with what to write instead."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ CLOCK = frozenset(
 
 @dataclass(frozen=True)
 class Refusal:
-    """Something that the parser need not even know."""
+    """A part of SQL that is found by its keywords, without the parser."""
 
     start: int
     what: str
@@ -124,7 +124,7 @@ _QUOTED = re.compile(r"'(?:[^']|'')*'|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 def refusal_of_text(sql: str) -> Refusal | None:
-    """The first thing in a text that is not supported, where a word tells it."""
+    """The first part of a query that its keywords show to be unsupported, None if there is none."""
     plain = _QUOTED.sub(lambda found: " " * len(found[0]), sql)
     for pattern, what, fix in _BY_TEXT:
         found = pattern.search(plain)

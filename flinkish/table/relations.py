@@ -1,4 +1,4 @@
-"""Tables before anything runs: branches of streams with the steps of their queries, or rows that are there already."""
+"""Planned tables: branches of streams with the steps of their queries, or static rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Relation:
-    """A table: the union of some branches, or, if there are none, static rows."""
+    """A table: the union of its branches, or static rows if it has none."""
 
     columns: tuple[Column, ...]
     branches: tuple[Branch, ...] = ()
@@ -32,11 +32,11 @@ class Relation:
 
     @property
     def isStatic(self) -> bool:
-        """Whether the rows are there already."""
+        """Whether the table has static rows."""
         return self.rows is not None
 
     def then(self, step: Step, columns: Sequence[Column]) -> Relation:
-        """The table behind one more step."""
+        """The table after one more step."""
         if self.rows is None:
             branches = tuple(replace(b, steps=(*b.steps, step)) for b in self.branches)
             return Relation(tuple(columns), branches)
@@ -44,10 +44,10 @@ class Relation:
         return Relation(tuple(columns), rows=StaticRows(tuple(found.columns), found.count))
 
     def named(self, table: str | None) -> Relation:
-        """The same columns as those of a table of that name."""
+        """The table with its columns belonging to a table of that name."""
         return replace(self, columns=tuple(replace(c, table=table) for c in self.columns))
 
     def reordered(self, order: Sequence[int]) -> Relation:
-        """The same with the columns in another order."""
+        """The table with the columns in another order."""
         reads = tuple(ColumnRead(self.columns[number].type, number) for number in order)
         return self.then(Projection(reads), [self.columns[number] for number in order])

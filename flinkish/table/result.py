@@ -1,4 +1,4 @@
-"""``TableResult``: the rows of a query, as an iterator and as a table of text."""
+"""``TableResult``: the rows of a query, as an iterator or printed as a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _INSERT = "+I"
 
 
 class TableResult:
-    """The result of a query (Flink: ``TableResult``). The job runs when its rows are asked for, the first time."""
+    """The result of a query (Flink: ``TableResult``). The job runs when the rows are first
+    requested."""
 
     def __init__(self, schema: ResolvedSchema, run: Callable[[], CloseableIterator[Row]]) -> None:
         self._schema = schema
@@ -26,13 +27,14 @@ class TableResult:
         self._rows: CloseableIterator[Row] | None = None
 
     def collect(self) -> CloseableIterator[Row]:
-        """The rows, as they come."""
+        """An iterator over the rows, as they come."""
         if self._rows is None:
             self._rows = self._run()
         return self._rows
 
     def print(self) -> None:
-        """Print the rows, as Flink's clients do: each with its kind of change, which is always ``+I``."""
+        """Print the rows like Flink's clients: each with its kind of change, which is always
+        ``+I``."""
         for line in self.lines():
             print(line)
 
@@ -56,7 +58,7 @@ class TableResult:
         yield f"{count or 'Empty'} {'set' if not count else 'row' if count == 1 else 'rows'}{' in set' if count else ''}"
 
     def wait(self) -> None:
-        """Let the job run to its end."""
+        """Run the job to its end."""
         with self.collect() as rows:
             for _ in rows:
                 pass
@@ -68,7 +70,7 @@ class TableResult:
         return self._schema
 
     def getJobClient(self) -> JobClient | None:
-        """None: a query whose rows are collected ends with them."""
+        """None: the job of a query ends when its rows are collected."""
         return None
 
 
@@ -80,7 +82,7 @@ def _text(value: Any, kind: DataType) -> str:
 
 
 def _width(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """The width of a string, in columns of a terminal."""
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 

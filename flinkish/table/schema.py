@@ -1,4 +1,4 @@
-"""``Schema``: the columns, the time attribute and the watermarks of a table made of a stream."""
+"""``Schema``: the columns, the time attribute and the watermarks of a table over a stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ SOURCE_WATERMARK = "SOURCE_WATERMARK()"
 
 @dataclass(frozen=True)
 class SchemaColumn:
-    """A column: ``type`` of one that the elements have, ``expression`` of a computed one, ``metadata`` of the timestamp."""
+    """A column: a field of the elements has a ``type``, a computed column an ``expression``, the
+    timestamp ``metadata``."""
 
     name: str
     type: DataType | None = None
@@ -24,7 +25,7 @@ class SchemaColumn:
 
 @dataclass(frozen=True)
 class Schema:
-    """Says what the columns of a table are (Flink: ``Schema``). Make it with ``newBuilder()``.
+    """Describes the columns of a table (Flink: ``Schema``). Build it with ``newBuilder()``.
 
     >>> schema = Schema.newBuilder().column("user", "STRING").columnByMetadata("rowtime", "TIMESTAMP_LTZ(3)").build()
     >>> [column.name for column in schema.columns]
@@ -49,12 +50,12 @@ class SchemaBuilder:
         self._watermark: tuple[str, str] | None = None
 
     def column(self, columnName: str, dataType: DataType | str) -> Self:
-        """A column that the elements have, with its type or the name of that in SQL."""
+        """Add a column for a field of the elements, with its type or the type's name in SQL."""
         self._add(SchemaColumn(text("column", columnName), _type("column", dataType)))
         return self
 
     def columnByExpression(self, columnName: str, expression: str) -> Self:
-        """A column computed of those that the elements have."""
+        """Add a column that is computed from fields of the elements."""
         self._add(SchemaColumn(columnName, expression=text("columnByExpression", expression)))
         return self
 
@@ -65,7 +66,8 @@ class SchemaBuilder:
         metadataKey: str | None = None,
         isVirtual: bool = False,
     ) -> Self:
-        """The timestamp of the elements as a column; the only key is ``rowtime``, and the type ``TIMESTAMP_LTZ(3)``."""
+        """Add the timestamp of the elements as a column; the only key is ``rowtime``, and the type
+        ``TIMESTAMP_LTZ(3)``."""
         key = metadataKey or columnName
         kind = _type("columnByMetadata", dataType)
         if key != "rowtime":
@@ -81,13 +83,13 @@ class SchemaBuilder:
         return self
 
     def watermark(self, columnName: str, watermarkExpression: str) -> Self:
-        """The time attribute, and its watermarks: ``SOURCE_WATERMARK()`` for those of the stream, or
-        ``column - INTERVAL '5' SECOND``."""
+        """Set the time attribute and its watermarks: ``SOURCE_WATERMARK()`` for those of the
+        stream, or ``column - INTERVAL '5' SECOND``."""
         self._watermark = (columnName, text("watermark", watermarkExpression))
         return self
 
     def primaryKey(self, *columnNames: str) -> Self:
-        """Accepted for ported jobs: rows without changes need no key."""
+        """Accepted without effect for ported jobs: rows that never change need no key."""
         return self
 
     def build(self) -> Schema:
@@ -128,7 +130,7 @@ class ResolvedSchema:
         return list(self.types)
 
     def getColumnCount(self) -> int:
-        """How many columns there are."""
+        """The number of columns."""
         return len(self.names)
 
     def __str__(self) -> str:

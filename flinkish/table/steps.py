@@ -1,4 +1,5 @@
-"""What a query does with a run of rows, step by step: computes columns, filters, joins a static table, unnests arrays."""
+"""The steps of a query over a run of rows: computing columns, filtering, joining a static table,
+unnesting arrays."""
 
 from __future__ import annotations
 
@@ -21,16 +22,16 @@ class Step(ABC):
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """The expressions in it."""
+        """The expressions of the step."""
         return ()
 
     @abstractmethod
     def run(self, rows: Rows) -> Rows:
-        """The rows behind the step, which know where in the run they come from."""
+        """The rows after the step, with their positions in the input run."""
 
 
 def run_steps(steps: Sequence[Step], rows: Rows) -> Rows:
-    """The rows behind all steps."""
+    """The rows after all steps."""
     for step in steps:
         rows = step.run(rows)
     return rows
@@ -68,8 +69,9 @@ class Selection(Step):
 
 @dataclass(frozen=True)
 class StaticJoin(Step):
-    """Joins the rows of a static table, whose columns come behind. ``keys`` are computed of the rows, ``tableKeys`` of the
-    table; the ``condition`` reads columns of both. ``outer``: rows without a partner are kept."""
+    """Joins the rows of a static table, whose columns are appended. ``keys`` are computed from the
+    rows, ``tableKeys`` from the table; the ``condition`` reads columns of both. ``outer``: rows
+    without a partner are kept."""
 
     table: StaticRows
     keys: tuple[Expression, ...]
@@ -132,13 +134,14 @@ class StaticRows:
 
     @property
     def rows(self) -> Rows:
-        """The same for expressions."""
+        """The rows for the evaluation of expressions."""
         return Rows(self.columns, self.count)
 
 
 @dataclass(frozen=True)
 class Unnesting(Step):
-    """A row for each element of an array or map, whose columns come behind. ``outer``: rows with none are kept."""
+    """Emits a row for each element of an array or map, whose columns are appended. ``outer``: rows
+    without elements are kept."""
 
     collection: Expression
     types: tuple[DataType, ...]

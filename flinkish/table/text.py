@@ -1,4 +1,5 @@
-"""Reads queries into sqlglot's trees, in Flink's dialect: functions keep their names and the order of their arguments."""
+"""Parses queries to sqlglot's trees, in Flink's dialect: functions keep their names and the order
+of their arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _KEPT = ("EXTRACT", "TRIM", "SUBSTRING", "POSITION", "OVERLAY", "CEIL", "FLOOR")
 
 
 def _cast(self: Any) -> exp.Expr:
-    """``CAST(value AS type)``: the type is kept as a text."""
+    """``CAST(value AS type)``: the type is kept as a string."""
     name = self._prev.text if self._prev.text != "(" else self._tokens[self._index - 2].text
     value = self._parse_disjunction()
     if not self._match(TokenType.ALIAS):
@@ -27,7 +28,7 @@ def _cast(self: Any) -> exp.Expr:
 
 
 def _rest(self: Any) -> str:
-    """The text up to the parenthesis that closes the function."""
+    """The text up to the closing parenthesis of the function."""
     begin, depth = self._curr.start, 0
     end = begin
     while self._curr is not None:
@@ -41,7 +42,8 @@ def _rest(self: Any) -> str:
 
 
 def _with_clauses(name: str) -> Callable[[Any], exp.Expr]:
-    """``JSON_VALUE(text, path ...)``: what is behind the arguments is kept as a text, defaults as arguments."""
+    """``JSON_VALUE(text, path ...)``: the clauses after the arguments are kept as a string,
+    defaults as arguments."""
 
     def parse(self: Any) -> exp.Expr:
         arguments = [self._parse_disjunction()]
@@ -91,7 +93,7 @@ def _json_array(self: Any) -> exp.Expr:
 
 
 class FlinkSql(Dialect):
-    """The dialect of Flink's SQL, as far as queries without state need it."""
+    """The dialect of Flink's SQL, as far as stateless queries need it."""
 
     class Tokenizer(tokens.Tokenizer):
         IDENTIFIERS: ClassVar = ["`"]
@@ -115,7 +117,7 @@ class FlinkSql(Dialect):
 
 
 class Text:
-    """A query, and where its parts stand."""
+    """The text of a query, and the places of its parts."""
 
     def __init__(self, sql: str, method: str) -> None:
         self.sql, self.method = sql, method
@@ -142,7 +144,7 @@ class Text:
         self.query: exp.Expr = statements[0]
 
     def place(self, node: exp.Expr) -> Place:
-        """Where ``node`` stands: where the first of its parts does."""
+        """The place of ``node``, which is that of its first part."""
         starts = [
             (part.meta["start"], part.meta["end"]) for part in node.walk() if "start" in part.meta
         ]
@@ -157,19 +159,19 @@ class Text:
         return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
 
     def error(self, node: exp.Expr, message: str) -> InvalidProgramError:
-        """The error of a query that is wrong."""
+        """The error for a wrong query."""
         place = self.place(node)
         return InvalidProgramError(f"{self.method}, {place}, at {place.text!r}: {message}")
 
     def fail(self, node: exp.Expr, message: str) -> NoReturn:
-        """Raise the error of a query that is wrong."""
+        """Raise the error for a wrong query."""
         raise self.error(node, message)
 
     def refused(self, place: Place, fix: str) -> NotSupportedError:
-        """The error of what is not supported."""
+        """The error for an unsupported part of a query."""
         return NotSupportedError(f"{self.method}, {place}: {place.text} is not supported. {fix}")
 
     def refuse(self, node: exp.Expr, what: str, fix: str) -> NoReturn:
-        """Raise the error of what is not supported."""
+        """Raise the error for an unsupported part of a query."""
         place = self.place(node)
         raise self.refused(Place(place.line, place.column, what), fix)

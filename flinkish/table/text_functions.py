@@ -1,4 +1,4 @@
-"""Functions of texts, with Java's characters and Flink's positions."""
+"""String functions, with Java's characters and Flink's positions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flinkish.table.expressions import Call, Missing, RowByRow, Values
 
 
 def substring(text: str, start: int, length: int | None = None) -> str | None:
-    """The part from ``start``, which counts from 1, or from the end if negative."""
+    """The part from ``start``, which counts from 1, or from the end if it is negative."""
     if length is not None and length < 0:
         return None
     count = len(text)
@@ -32,7 +32,7 @@ def substring(text: str, start: int, length: int | None = None) -> str | None:
 
 
 def position(part: str, text: str, start: int = 1) -> int:
-    """Where ``part`` begins in ``text``, from 1; 0 if it does not occur."""
+    """The position of ``part`` in ``text``, counted from 1; 0 if it does not occur."""
     if start < 1:
         return 0
     return text.find(part, start - 1) + 1
@@ -199,7 +199,7 @@ def _by_case(values: Values, plain: Callable[[Any], Any], full: Callable[[str], 
         return pa.scalar(None if text is None else full(text), pa.string())
     if pc.all(pc.string_is_ascii(values)).as_py() is not False:
         return plain(values)
-    # Arrow maps each character to one, Java some to several
+    # Arrow maps each character to one, Java maps some to several
     return pa.array(
         [None if text is None else full(text) for text in values.to_pylist()], pa.string()
     )
@@ -220,7 +220,8 @@ _NOT_JAVA = re.compile(r"&&|\[\[|\(\?P|\\[QERhHVX]|\\p\{|\\P\{|\\G|\\z|\\A|\\Z")
 
 @lru_cache(maxsize=256)
 def java_pattern(pattern: str) -> re.Pattern[str]:
-    """A regular expression of Java's. Raises Missing for what Python reads in another way."""
+    """A Java regular expression, compiled. Raises Missing for syntax that means something else in
+    Python."""
     if _NOT_JAVA.search(pattern):
         raise Missing(
             f"the pattern {pattern!r} has something that Python's regular expressions lack or read in another way"
@@ -237,7 +238,7 @@ def regexp(text: str, pattern: str) -> bool:
 
 
 def regexp_replace(text: str, pattern: str, by: str) -> str | None:
-    """The replacement is taken as it is, without references to groups, as in Flink."""
+    """``REGEXP_REPLACE``: the replacement is literal, without references to groups, as in Flink."""
     try:
         return java_pattern(pattern).sub(lambda _: by, text)
     except re.error:
@@ -279,7 +280,7 @@ _PLAIN_LIKE = re.compile(r"%?[^%_\\\n]*%?")
 
 
 def like_kernel(call: Call, texts: Values, pattern: Values, *escape: Values) -> Values:
-    """``LIKE``: Arrow's where the pattern is a constant that it reads in the same way."""
+    """``LIKE``: with Arrow if the pattern is a constant that Arrow interprets in the same way."""
     if not escape and isinstance(pattern, pa.Scalar) and not isinstance(texts, pa.Scalar):
         text = pattern.as_py()
         if text is not None and _PLAIN_LIKE.fullmatch(text):

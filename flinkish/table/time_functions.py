@@ -1,4 +1,4 @@
-"""Functions of times, in UTC, with Flink's units and Java's formats."""
+"""Functions of dates and times, in UTC, with Flink's units and Java's formats."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ARROW_PARTS = {
 
 
 def part_kernel(unit: str) -> Callable[..., Values] | None:
-    """The kernel of ``EXTRACT(unit FROM time)``, None if there is none."""
+    """The kernel of ``EXTRACT(unit FROM time)``, None if the unit is not supported."""
     if unit in _ARROW_PARTS:
         return _ArrowPart(_ARROW_PARTS[unit])
     return _PARTS.get(unit)
@@ -53,7 +53,7 @@ class _ArrowPart:
         return getattr(pc, self._name)(values).cast(pa.int64())
 
     def _of_row(self, value: datetime) -> int:
-        """Before 1970 Flink counts from the epoch backwards, and rounds towards it."""
+        """Before 1970 Flink counts backwards from the epoch, and rounds towards it."""
         if self._name in _CLOCK_UNITS:
             unit, size = _CLOCK_UNITS[self._name]
             whole = _truncated(millis_of(value), unit)
@@ -107,7 +107,7 @@ UNIT_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
 
 def plus_months(value: Any, months: int) -> Any:
-    """The same day so many months later, or the last of that month."""
+    """The same day ``months`` later, or the last day of that month."""
     count = value.year * 12 + value.month - 1 + months
     year, month = divmod(count, 12)
     _check_year(year)
@@ -119,12 +119,13 @@ def plus_months(value: Any, months: int) -> Any:
 def _check_year(year: int) -> None:
     if not 1 <= year <= 9999:
         raise Missing(
-            f"the year {year} is none of Python's, which are 1 to 9999. Filter such times before"
+            f"the year {year} is outside Python's years 1 to 9999. Filter such times before"
         )
 
 
 def plus_millis(value: Any, millis: int) -> Any:
-    """A time so many ms later; a time of day wraps at midnight, a date keeps whole days."""
+    """A time ``millis`` ms later; a time of day wraps around at midnight, a date keeps whole
+    days."""
     if isinstance(value, datetime):
         return _later(value, timedelta(milliseconds=millis))
     if isinstance(value, date):
@@ -156,7 +157,8 @@ _INTERVAL_SECOND = re.compile(
 
 
 def interval(text: str, unit: str, end: str | None) -> tuple[bool, int] | None:
-    """Whether an interval is one of months, and its length in months or ms; None if it cannot be read."""
+    """Whether an interval is in months, and its length in months or ms; None if it cannot be
+    parsed."""
     sign = -1 if text.startswith("-") else 1
     plain = text.lstrip("+-").strip()
     if end is not None:
@@ -308,7 +310,7 @@ _LETTERS = "yuMLEaSdHhmsD"
 
 @lru_cache(maxsize=256)
 def _format(pattern: str) -> list[tuple[str, int]]:
-    """The parts of a pattern of Java's: a letter with its width, or a text with width 0."""
+    """The parts of a Java pattern: a letter with its width, or literal text with width 0."""
     parts: list[tuple[str, int]] = []
     for found in _FORMAT_PART.finditer(pattern):
         if found[2] is None:
@@ -324,7 +326,7 @@ def _format(pattern: str) -> list[tuple[str, int]]:
 
 
 def formatted(value: datetime, pattern: str) -> str:
-    """A timestamp as a pattern of Java's writes it."""
+    """A timestamp formatted with a Java pattern."""
     return "".join(
         _write(part, width, value) if width else part for part, width in _format(pattern)
     )
@@ -357,7 +359,7 @@ def _reader(pattern: str) -> tuple[re.Pattern[str], list[str]]:
 
 
 def parsed(text: str, pattern: str) -> datetime | None:
-    """The timestamp that a pattern of Java's reads in ``text``, None if it does not fit."""
+    """The timestamp that a Java pattern parses from ``text``, None if it does not match."""
     expression, letters = _reader(pattern)
     found = expression.fullmatch(text)
     if found is None:
@@ -447,7 +449,8 @@ def convert_tz(text: str, one: str, other: str) -> str | None:
 
 
 def read_literal(kind: str, text: str) -> Any:
-    """The value of ``DATE '...'``, ``TIME '...'`` or ``TIMESTAMP '...'``, None if it cannot be read."""
+    """The value of ``DATE '...'``, ``TIME '...'`` or ``TIMESTAMP '...'``, None if it cannot be
+    parsed."""
     patterns = {
         "DATE": r"\d{4}-\d{2}-\d{2}",
         "TIME": r"\d{2}:\d{2}:\d{2}(\.\d{1,3})?",

@@ -1,4 +1,4 @@
-"""Scalar functions of the user's, which queries call by name."""
+"""Users' scalar functions, which queries call by name."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from flinkish.table.expressions import Call, Expression, Kernel, RowByRow
 
 @dataclass(frozen=True)
 class UserFunction:
-    """A Python function with the type of its results, and those of its arguments if they are known. With ``pandas`` it gets and
-    gives series of pandas, one run of rows at a time."""
+    """A Python function with the type of its results, and the types of its arguments if they are
+    known. With ``pandas`` it takes and returns pandas Series, one run of rows at a time."""
 
     call: Callable[..., Any]
     resultType: DataType
     inputTypes: tuple[DataType, ...] | None = None
 
     def kernel(self, name: str) -> Kernel:
-        """The kernel that calls it, row by row."""
+        """The kernel that calls the function, row by row."""
         return RowByRow(_Called(name, self.call), nulls=True)
 
 

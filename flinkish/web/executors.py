@@ -14,8 +14,8 @@ _open = build_opener(ProxyHandler({})).open
 
 
 def executors(engineUI: str | None) -> dict[str, Any]:
-    """Host, memory, tasks, garbage collection and logs of each executor; ``error`` says why there are none. Logs are pages
-    of the cluster's, by name (stdout, stderr)."""
+    """Host, memory, tasks, garbage collection and logs of each executor; ``error`` says why there
+    are none. Logs are links to pages of the cluster, by name (stdout, stderr)."""
     if engineUI is None:
         return {
             "executors": [],

@@ -57,7 +57,8 @@ def _listed(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _functions(found: BatchProfile) -> list[dict[str, Any]]:
-    """The functions that flinkish called, which are the user's or a library's, with all that they called."""
+    """The functions of users or libraries that flinkish called, with the time of their own calls
+    included."""
     millis: Counter[tuple[str, str]] = Counter()
     for stack in found.stacks:
         called = (call for call in stack.calls if _OWN not in call)

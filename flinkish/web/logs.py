@@ -90,7 +90,7 @@ class _Factory:
     def remove(self, log: ProgramLog) -> None:
         with self._lock:
             self._logs = tuple(each for each in self._logs if each is not log)
-            # One that was set since may call this one
+            # A factory that was set since may call this one
             if not self._logs and logging.getLogRecordFactory() is self:
                 logging.setLogRecordFactory(self._before or logging.LogRecord)
                 self._before = None

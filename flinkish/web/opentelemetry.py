@@ -25,7 +25,7 @@ class OpenTelemetryMetricReporter(JobListener):
     """Reports the metrics of the jobs of the environments that it is registered with
     (``env.registerJobListener(reporter)``) as gauges of a meter ``flinkish``.
 
-    ``meterProvider``: that of the program, if none is given.
+    ``meterProvider``: by default that of the program.
     """
 
     def __init__(self, meterProvider: Any = None) -> None:
@@ -54,7 +54,7 @@ class OpenTelemetryMetricReporter(JobListener):
         """Does nothing: the last values of a job stay."""
 
     def _register(self) -> None:
-        """Make a gauge for each metric that has none yet."""
+        """Create a gauge for each metric that has none yet."""
         with self._lock:
             new = {_name(sample) for sample in self._samples()} - self._names
             self._names |= new

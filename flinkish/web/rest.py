@@ -1,4 +1,4 @@
-"""The documents of Flink's REST interface, made from ``JobDetails``, with the names that they have there.
+"""The documents of Flink's REST interface, built from ``JobDetails``, with Flink's names.
 
 What flinkish does not have (task managers, slots, bytes) is left out, or is zero where clients of Flink need it.
 """
@@ -215,7 +215,7 @@ def vertex_metrics(found: VertexDetails) -> dict[str, float]:
 
 
 def pending(vertex: VertexDetails, operator: OperatorDetails) -> dict[str, float | None]:
-    """What a source has not read yet."""
+    """The input that a source has not read yet."""
     if vertex.source is None or operator is not vertex.operators[0]:
         return {}
     backlog = vertex.source.backlog
@@ -223,7 +223,7 @@ def pending(vertex: VertexDetails, operator: OperatorDetails) -> dict[str, float
 
 
 def selected(values: dict[str, float], names: str | None) -> list[dict[str, str]]:
-    """Metrics as Flink lists them: their names, or those asked for with their values."""
+    """Metrics as Flink lists them: all names, or the requested ones with their values."""
     if names is None:
         return [{"id": name} for name in values]
     return [{"id": n, "value": str(values[n])} for n in names.split(",") if n in values]
@@ -353,8 +353,8 @@ def _whole_vertex(details: JobDetails, found: VertexDetails) -> dict[str, Any]:
 
 
 def operator_batches(details: JobDetails, uid: str) -> list[dict[str, Any]]:
-    """``/jobs/:jobid/operators/:uid/batches``, which Flink does not have: what an operator did in each of the last
-    batches. Raises LookupError if there is no such operator."""
+    """``/jobs/:jobid/operators/:uid/batches``, which Flink does not have: the work of an operator
+    in each of the last batches. Raises LookupError if there is no such operator."""
     if uid not in details.operators:
         raise LookupError(f"the job {details.jid} has no operator {uid}")
     return [
@@ -427,7 +427,7 @@ def _tasks(details: JobDetails) -> dict[str, int]:
 
 
 def _failures(details: JobDetails) -> int:
-    """How many batches of this run have failed: each is a failed checkpoint."""
+    """The number of failed batches of this run: each is a failed checkpoint."""
     return details.numRestarts + int(details.status is JobStatus.FAILED)
 
 

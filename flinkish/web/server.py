@@ -1,8 +1,8 @@
 """``WebServer``: serves the page of running jobs and their REST interface, from the driver.
 
-It binds to this machine's loopback address unless told otherwise, and is then read without a token. Any call
-that changes something needs the token, in the header ``Authorization``, which no other site's page can send.
-On any other address every call for data needs it.
+By default it binds to this machine's loopback address, where reading needs no token. Any call that
+changes something needs the token, in the header ``Authorization``, which no other site's page can
+send. On any other address every call for data needs it.
 """
 
 from __future__ import annotations
@@ -333,7 +333,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _IDLE_SECONDS
     wbufsize = (
         -1
-    )  # head and body go together: apart, each answer waits 40 ms for the other's receipt
+    )  # head and body are sent together: sent apart, each answer waits 40 ms for an acknowledgement
     disable_nagle_algorithm = True
     server_version = "flinkish"
     sys_version = ""

@@ -20,7 +20,7 @@ def findings(checkpoint=None):
 def test_nothing_is_wrong_here(tmp_path, capsys):
     assert main(["doctor", "--no-job", "--checkpoint", str(tmp_path / "new")]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == "All that jobs need is there."
+    assert lines[-1] == "Everything that jobs need is there."
     assert len(lines) == 9
     assert all(line.startswith("ok    ") for line in lines[:-1])
     assert list((tmp_path / "new").iterdir()) == []
@@ -59,7 +59,7 @@ def test_a_directory_that_is_a_file(tmp_path, capsys):
     assert main(["doctor", "--no-job", "--checkpoint", str(tmp_path / "taken")]) == 1
     out = capsys.readouterr().out
     assert "FAIL  checkpoints" in out
-    assert out.endswith("1 to mend.\n")
+    assert out.endswith("1 to fix.\n")
 
 
 @pytest.mark.parametrize("seconds", [-60, 60])

@@ -1,4 +1,5 @@
-"""``SavepointChange``: what a ``SavepointWriter`` is to do, checked against the savepoint that it changes."""
+"""``SavepointChange``: the changes of a ``SavepointWriter``, checked against the savepoint that it
+changes."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class KeptStates:
         self._renamed = dict(changes.renamed)
 
     def kept(self, saved: SavedState) -> SavedState | None:
-        """The row as the new savepoint has it, None if it is dropped."""
+        """The row for the new savepoint, None if it is dropped."""
         if saved.operator in self._removed:
             return None
         uid = self._renamed.get(saved.operator)
@@ -42,9 +43,11 @@ class KeptStates:
 
 
 class SavepointChange:
-    """The job that makes the new state, and the metadata. ``existing`` is that of the savepoint to be changed.
+    """The job that creates the new state, and the new metadata. ``existing`` is the metadata of the
+    savepoint to change.
 
-    Raises IllegalArgumentError if that lacks an operator that is to be changed, or has one that is added.
+    Raises IllegalArgumentError if that savepoint lacks an operator to change, or already has one to
+    add.
     """
 
     def __init__(
@@ -63,7 +66,7 @@ class SavepointChange:
 
     @property
     def kept(self) -> KeptStates:
-        """What is kept of the existing rows."""
+        """Selects the existing rows to keep."""
         return KeptStates(self._changes)
 
     def settings(self, parallelism: int) -> TaskSettings:
@@ -84,7 +87,8 @@ class SavepointChange:
         files: Mapping[str, StateFile],
         entries: Mapping[str, Mapping[str, int]],
     ) -> SavepointMetadata:
-        """The metadata of the new savepoint; ``states`` are those that the bootstraps asked for."""
+        """The metadata of the new savepoint; ``states`` are the states that the bootstrap functions
+        asked for."""
         fields = {} if self._existing is None else self._renamed(self._existing.fields)
         if self.graph is not None and settings is not None:
             made = SavepointMetadata.of(
@@ -119,7 +123,7 @@ class SavepointChange:
             }
         for uid in renamed.values():
             if uid in changed["nodes"]:
-                # Its uid was given by the user, so the uid alone identifies it
+                # The user gave the uid, so the uid alone identifies the operator
                 changed["nodes"][uid]["group"] = None
         return changed
 
@@ -142,7 +146,7 @@ class SavepointChange:
 
 
 def _sink(uid: str, added: StateBootstrapTransformation) -> SinkTransformation:
-    """The end of a job whose operator ``uid`` has the state."""
+    """The end of a job whose operator ``uid`` creates the state."""
     stream = added.stream
     if added.function is not None:
         stream = stream.process(process_function(added.function))  # type: ignore[arg-type]

@@ -1,4 +1,5 @@
-"""``SavepointDirectory``: a savepoint's files on any file system of pyarrow's, written and read in this process."""
+"""``SavepointDirectory``: writes and reads a savepoint's files in this process, on any file system
+that pyarrow supports."""
 
 from __future__ import annotations
 
@@ -41,11 +42,11 @@ _TEXT = "text"
 
 
 class SavepointDirectory:
-    """The directory of a savepoint, by a path of this machine or by a URI; ``method`` is named in errors."""
+    """The directory of a savepoint, by a path on this machine or a URI. Errors name ``method``."""
 
     def __init__(self, method: str, directory: str) -> None:
         self.path = text(f"{method}: directory", directory).rstrip("/") or "/"
-        """Where it is: an absolute path, or the URI."""
+        """The absolute path, or the URI."""
         if any("\ud800" <= character <= "\udfff" for character in directory):
             raise IllegalArgumentError(
                 f"{method}: {shown(directory)} is not Unicode, as the path of a savepoint must be. Rename the"
@@ -67,7 +68,7 @@ class SavepointDirectory:
             ) from None
 
     def checkEmpty(self) -> None:
-        """Raises CheckpointStorageError if there is something in the directory."""
+        """Raises CheckpointStorageError if the directory is not empty."""
         if self._children(self._base):
             raise CheckpointStorageError(
                 f"the savepoint directory {self.path} is not empty. Pass a new directory for each savepoint."
@@ -97,11 +98,11 @@ class SavepointDirectory:
         return {_FILE: StateFile(rows, checksum)}
 
     def writeMetadata(self, metadata: SavepointMetadata) -> None:
-        """Write the metadata, after everything else: a directory without it is no savepoint."""
+        """Write the metadata, after everything else: a directory without it is not a savepoint."""
         self._files.create_dir(self._child(METADATA))
         content = metadata.asText().encode()
         if not isinstance(self._files, fs.LocalFileSystem):
-            # An object is there once it is whole
+            # In a store, an object appears only when it is complete
             with self._files.open_output_stream(self._child(METADATA, _TEXT)) as stream:
                 stream.write(content)
             return
@@ -126,7 +127,7 @@ class SavepointDirectory:
         return SavepointMetadata.ofText(found, f"{self.path}/{METADATA}/{_TEXT}")
 
     def readState(self, metadata: SavepointMetadata) -> Iterator[SavedState]:
-        """The rows of a savepoint, which are compared with its metadata first.
+        """Compare the rows of a savepoint with its metadata, and return them.
 
         Raises CorruptCheckpointError, which names the file.
         """
@@ -134,7 +135,8 @@ class SavepointDirectory:
         return self.states()
 
     def states(self) -> Iterator[SavedState]:
-        """The rows of a savepoint as they are. Raises CorruptCheckpointError, which names the file."""
+        """The rows of a savepoint, unchecked. Raises CorruptCheckpointError, which names a file
+        that cannot be read."""
         for file in self._stateFiles():
             try:
                 for batch in self._batches(file.path):
@@ -143,7 +145,8 @@ class SavepointDirectory:
                 raise damaged(file.base_name, self.path, error) from None
 
     def check(self, metadata: SavepointMetadata) -> None:
-        """Raises CorruptCheckpointError, which names the file, unless all rows are as they were written."""
+        """Raises CorruptCheckpointError, which names the file, if a row is missing or has
+        changed."""
         found = {file.base_name: self._checked(file) for file in self._stateFiles()}
         metadata.checkFiles(found, self.path)
 

@@ -1,7 +1,8 @@
-"""``SavepointMetadata``: what a savepoint says about its job, and about its own files.
+"""``SavepointMetadata``: a savepoint's description of its job and its own files.
 
-A savepoint is a directory with ``metadata/text``, which is this as JSON, and ``state/*.parquet``, the rows
-(``runtime.savepoint``). Neither has an absolute path in it, so the directory may be moved anywhere.
+A savepoint is a directory with ``metadata/text``, the metadata as JSON, and ``state/*.parquet``,
+the rows (``runtime.savepoint``). Neither contains an absolute path, so the directory may be moved
+anywhere.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from flinkish.runtime.savepoint.saved_state import TIMERS
 from flinkish.runtime.task.plan import TaskSettings
 
 FORMAT = 2
-"""The version of savepoints."""
+"""The version of the format of savepoints."""
 
 METADATA, STATE = "metadata", "state"
 """The parts of a savepoint's directory."""
@@ -44,7 +45,7 @@ _AGAIN = "Copy the savepoint again from where it is whole, or begin from another
 
 @dataclass(frozen=True)
 class StateFile:
-    """What a file of state holds: how many rows, and the sum of their checksums."""
+    """The number of rows in a file of state, and the sum of their checksums."""
 
     rows: int
     checksum: int
@@ -52,7 +53,8 @@ class StateFile:
 
 @dataclass(frozen=True)
 class SourcePosition:
-    """Where a source continues: as JSON, or None if unknown. ``offset`` is Spark's, for a source that Spark reads."""
+    """The position at which a source continues, as JSON, or None if unknown. ``offset`` is Spark's,
+    for a source that Spark reads."""
 
     type: str
     position: dict[str, Any] | None
@@ -77,8 +79,8 @@ class SavepointMetadata:
         files: Mapping[str, StateFile],
         entries: Mapping[str, Mapping[str, int]],
     ) -> SavepointMetadata:
-        """The metadata of a job. ``states``: what states its functions asked for; ``entries``: how many
-        entries there are of each state, both by operator."""
+        """The metadata of a job. ``states``: the states that its functions asked for; ``entries``:
+        the number of entries of each state; both by operator."""
         nodes = {}
         for uid, identity in graph.identities().items():
             nodes[uid] = identity.asDict()
@@ -115,10 +117,10 @@ class SavepointMetadata:
 
     @classmethod
     def ofText(cls, text: str | None, where: str) -> SavepointMetadata:
-        """Decodes what ``asText`` returned, read from the file ``where``.
+        """Decodes the result of ``asText``, read from the file ``where``.
 
-        Raises CorruptCheckpointError if it is not whole, IncompatibleCheckpointError if it is of another
-        format.
+        Raises CorruptCheckpointError if it is incomplete or was altered,
+        IncompatibleCheckpointError if it has another format.
         """
         if text is None:
             raise CorruptCheckpointError(
@@ -161,11 +163,12 @@ class SavepointMetadata:
         return found
 
     def identitiesBy(self, uids: Mapping[str, str]) -> Identities:
-        """``identities`` by the uids of today: ``uids`` are those of operators that had another, by that."""
+        """``identities`` by current uids. ``uids`` maps the earlier uids of operators to the
+        current ones, where they differ."""
         return {uids.get(uid, uid): identity for uid, identity in self.identities.items()}
 
     def hasTimers(self, uids: Mapping[str, str]) -> Callable[[str], bool]:
-        """Whether an operator has pending timers, by its uid of today."""
+        """Whether an operator has pending timers, by its current uid."""
         pending = {
             uids.get(uid, uid)
             for uid, operator in self.fields["operators"].items()
@@ -176,17 +179,18 @@ class SavepointMetadata:
 
     @property
     def keyGroups(self) -> int:
-        """How many key groups there were."""
+        """The number of key groups."""
         return int(self.fields["keyGroups"])
 
     @property
     def nextBatch(self) -> int:
-        """The number of the batch after the last that the savepoint has seen, for sinks by batch."""
+        """The number of the batch after the last one in the savepoint, for sinks that work by batch
+        number."""
         return int(self.fields["batch"]) + 1
 
     @property
     def positions(self) -> dict[str, dict[str, Any]]:
-        """Where the sources continue, by uid, as far as that is known."""
+        """The positions at which the sources continue, by uid, as far as they are known."""
         return {
             uid: source["position"]
             for uid, source in self.fields["sources"].items()
@@ -199,8 +203,8 @@ class SavepointMetadata:
         return dict(self.fields["names"])
 
     def checkFiles(self, found: Mapping[str, StateFile], where: str) -> None:
-        """Raises CorruptCheckpointError, which names the file, unless ``found`` in the directory is what
-        was written."""
+        """Raises CorruptCheckpointError, which names the file, unless the files ``found`` in the
+        directory are those that were written."""
         for name, (rows, checksum) in self.fields["files"].items():
             if name not in found:
                 raise CorruptCheckpointError(
@@ -226,7 +230,7 @@ def check_streams(batch: bool) -> None:
 
 
 def damaged(name: str, where: str, reason: object) -> CorruptCheckpointError:
-    """The error for a file of state that is not what was written."""
+    """The error for a file of state that is incomplete or was altered."""
     return CorruptCheckpointError(
         f"the file {name} of the savepoint {where} is truncated or was altered ({reason}). {_AGAIN}."
     )
@@ -242,8 +246,8 @@ def check_begins(
 ) -> None:
     """Raises IncompatibleCheckpointError if the job of ``graph`` cannot begin from the savepoint.
 
-    ``stateful``: what each operator that has state has of it, by uid; ``uids`` are those of operators that
-    had another in the savepoint, by that.
+    ``stateful``: a description of each operator's state, by uid. ``uids`` maps the uids of
+    operators in the savepoint to their current ones, where they differ.
     """
     problems = list(_changed(metadata, graph, stateful, uids))
     lost = [] if allowNonRestoredState else list(_lost(metadata, graph, stateful))
@@ -280,7 +284,7 @@ def _lost(
             continue
         found = f"the source {names.get(uid, uid)!r} ({uid}) with its position is gone"
         if now is not None:
-            # fromSource(source, strategy).uid(...) is the uid of the strategy
+            # fromSource(source, strategy).uid(...) sets the uid of the strategy
             found += (
                 f", as {now.name!r} has that uid now: for a source with a strategy write"
                 f" fromSource(source).uid({uid!r}).assignTimestampsAndWatermarks(strategy)"
@@ -317,12 +321,12 @@ def _changed(
 
 
 def _layout(operator: Any) -> list[str]:
-    """What kind of operator it is, and how it lays its own state out."""
+    """The kind of an operator, and the layout of its own state."""
     return [operator.kind, operator.stateLayout]
 
 
 def source_type(source: Source[Any]) -> str:
-    """What a savepoint notes of a source: its class, by a name that stays."""
+    """The name of a source's class in savepoints, which never changes."""
     return source.kind
 
 
@@ -340,7 +344,7 @@ def _digest(fields: Mapping[str, Any]) -> str:
 
 
 def entries_by_state(rows: Iterable[tuple[str, str, str, int]]) -> dict[str, dict[str, int]]:
-    """How many entries each state has, by operator, from (operator, table, state, entries)."""
+    """The number of entries of each state, by operator, from (operator, table, state, entries)."""
     found: dict[str, dict[str, int]] = {}
     for operator, table, state, entries in rows:
         of_operator = found.setdefault(operator, {})

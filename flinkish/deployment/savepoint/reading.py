@@ -1,4 +1,4 @@
-"""What an engine needs to answer the queries of a ``SavepointReader``."""
+"""Helps engines to answer the queries of a ``SavepointReader``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from flinkish.runtime.savepoint.reading import StateReading, state_reading
 
 
 def reading_of(query: StateQuery, metadata: SavepointMetadata, where: str) -> StateReading:
-    """What answers ``query``. Raises IllegalArgumentError if the savepoint has no such operator."""
+    """The ``StateReading`` that answers ``query``. Raises IllegalArgumentError if the savepoint has
+    no such operator."""
     names = metadata.names
     if query.uid not in names:
         known = ", ".join(sorted(metadata.fields["operators"])) or "none with state"
@@ -39,7 +40,8 @@ def reading_of(query: StateQuery, metadata: SavepointMetadata, where: str) -> St
 
 
 def _check_windows(uid: str, metadata: SavepointMetadata) -> None:
-    """Raises IllegalArgumentError unless the operator keeps windows as window operators do."""
+    """Raises IllegalArgumentError unless the operator is a window operator with readable
+    windows."""
     operator = metadata.fields["operators"].get(uid)
     kind = "operator without state" if operator is None else operator["layout"][0]
     if kind != WindowOperatorDescription.kind:
@@ -64,9 +66,9 @@ class AnswerColumns:
     ddl: str
     _elements: ElementColumns
     _texts: tuple[int, ...]
-    """The columns that are text, as no column can hold their type or it is not known."""
+    """The columns that hold strings, as no column can hold their type, or it is unknown."""
     _single: bool
-    """Whether an answer is a value, and not a tuple of columns."""
+    """Whether an answer is a single value and not a tuple of columns."""
 
     @classmethod
     def of(cls, query: StateQuery, name: str) -> AnswerColumns:
@@ -83,7 +85,8 @@ class AnswerColumns:
         return cls(ddl, _columns(name, ddl, False), texts, False)
 
     def batch(self, answers: Sequence[Any]) -> pa.RecordBatch:
-        """Answers as an Arrow batch. Raises UnfitElementError if one is not of the type that was said."""
+        """Answers as an Arrow batch. Raises UnfitElementError if one does not have the declared
+        type."""
         if self._texts and self._single:
             answers = [_text(answer) for answer in answers]
         elif self._texts:
@@ -103,7 +106,7 @@ def _names(columns: Sequence[Column]) -> list[str]:
 
 
 def _held(kind: TypeInformation[Any] | None, name: str) -> TypeInformation[Any] | None:
-    """``kind`` if columns can hold it."""
+    """``kind`` if columns can hold it, else None."""
     try:
         return kind if kind is None or columns_of(kind, name) else None
     except InvalidProgramError:

@@ -1,4 +1,4 @@
-"""``Restoration``: how the state of a savepoint goes to the tasks of a new job graph."""
+"""``Restoration``: distributes the state of a savepoint to the tasks of a new job graph."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ Part = tuple[str, int, bytes]
 
 
 class KeyedStates:
-    """Gives parts of keyed state to the key groups of the vertices; it can be pickled for a worker.
+    """Distributes parts of keyed state to the key groups of the vertices; it can be pickled for a
+    worker.
 
-    ``uids``: the uids of operators that had another in the savepoint, by that.
+    ``uids`` maps the uids of operators in the savepoint to their current ones, where they differ.
     """
 
     def __init__(
@@ -98,7 +99,7 @@ class Restoration:
         )
         earlier = metadata.identitiesBy(self._uids)
         self._other = begun_anew(earlier, graph.identities())
-        """The operators of another kind than they were, of which nothing but the watermark was left."""
+        """The operators whose kind has changed, and of which only the watermark was left."""
 
     @property
     def levels(self) -> dict[str, int]:
@@ -107,12 +108,12 @@ class Restoration:
 
     @property
     def keyed(self) -> KeyedStates:
-        """What gives keyed state to the key groups."""
+        """Distributes keyed state to the key groups."""
         groups = {plan.uid: self._groups_of(plan) for plan in self._plans}
         return KeyedStates(groups, self._settings.keyGroups, self._uids)
 
     def tasks(self) -> Iterator[Part]:
-        """What is not keyed, for every key group of each vertex that has some."""
+        """The state that is not keyed, for every key group of each vertex that has some."""
         same = self._metadata.keyGroups == self._settings.keyGroups
         for plan in self._plans:
             groups = self._groups_of(plan)
@@ -154,7 +155,7 @@ class Restoration:
             self._gates[uid].append(snapshot)
 
     def _stateful(self) -> dict[str, str]:
-        """What each operator has of state, in words."""
+        """A description of each operator's state."""
         found: dict[str, str] = {}
         for uid, operator in self._metadata.fields["operators"].items():
             keyed = {

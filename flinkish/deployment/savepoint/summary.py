@@ -1,4 +1,5 @@
-"""What is in a savepoint, for people: operators, their states and watermarks, and where sources go on."""
+"""The contents of a savepoint, to show: operators, their states and watermarks, and the positions
+of sources."""
 
 from __future__ import annotations
 
@@ -37,12 +38,13 @@ class StateSummary:
     entries: int = 0
     bytes: int = 0
     keys: set[Any] | None = field(default_factory=set)
-    """Its keys; None if they cannot be read, as the class of one is missing, or stand in columns."""
+    """The keys; None if they cannot be read, as the class of a key is missing, or if they are in
+    columns."""
     first: int = MAX_TIMESTAMP
     last: int = MIN_TIMESTAMP
-    """When the first and the last timer is due (ms)."""
+    """The times of the first and the last timer (ms)."""
     bytesByKey: Counter[Any] | None = field(default_factory=Counter)
-    """What ``measure`` has found; None if values cannot be read, as the class of one is missing."""
+    """The result of ``measure``; None if values cannot be read, as the class of one is missing."""
 
     def measure(self, saved: SavedState) -> None:
         """Add the bytes of a part by key."""
@@ -52,21 +54,21 @@ class StateSummary:
             keys, values = decoded_section(saved, "keys"), decoded_section(saved, "values")
         except KeyboardInterrupt:
             raise
-        except BaseException:  # of a class of the user's
+        except BaseException:  # raised by a user's class
             self.bytesByKey = None
             return
         for key, value in zip(keys, values):
             self.bytesByKey[key] += len(pickled(value))
 
     def add(self, saved: SavedState) -> None:
-        """Add a part of it."""
+        """Add a part of the state."""
         self.entries += saved.entries
         self.bytes += len(saved.content)
         try:
             keys = decoded_section(saved, "keys")
         except KeyboardInterrupt:
             raise
-        except BaseException:  # of a class of the user's, or there is no such section
+        except BaseException:  # raised by a user's class, or there is no such section
             self.keys = None
         else:
             if self.keys is not None:
@@ -79,16 +81,16 @@ class StateSummary:
 
 @dataclass
 class OperatorSummary:
-    """An operator with state, or whose watermarks were saved."""
+    """An operator with state or saved watermarks."""
 
     uid: str
     name: str
     states: dict[tuple[str, str], StateSummary] = field(default_factory=dict)
     watermark: int | None = None
-    """The lowest of its key groups; None before the first."""
+    """The lowest watermark of the key groups; None before the first."""
 
     def add(self, saved: SavedState, measured: bool) -> None:
-        """Add a row of it. ``measured``: also the bytes of each key."""
+        """Add a row of the operator. ``measured``: also count the bytes of each key."""
         if saved.table in KEYED:
             state = self._state(saved.table, saved.state)
             state.add(saved)
@@ -122,18 +124,18 @@ def _operator_states(snapshot: dict[str, Any]) -> Iterator[tuple[str, str, int]]
 
 @dataclass(frozen=True)
 class SavepointSummary:
-    """All of a savepoint."""
+    """The contents of a savepoint."""
 
     path: str
     metadata: SavepointMetadata
     operators: dict[str, OperatorSummary]
     bytes: int
     largestKeys: int = 0
-    """How many of the keys with the most bytes are shown of each state."""
+    """The number of keys shown for each state, those with the most bytes."""
 
     @classmethod
     def of(cls, directory: SavepointDirectory, largestKeys: int = 0) -> SavepointSummary:
-        """The savepoint in ``directory``, whose rows are read and not checked."""
+        """The summary of the savepoint in ``directory``; its rows are not checked."""
         metadata = directory.readMetadata()
         names = metadata.names
         operators: dict[str, OperatorSummary] = {}
@@ -149,7 +151,7 @@ class SavepointSummary:
         return cls(directory.path, metadata, operators, size, largestKeys)
 
     def lines(self) -> Iterator[str]:
-        """The same as text."""
+        """The summary as lines of text."""
         fields = self.metadata.fields
         batch = fields["batch"]
         when = "before its first batch" if batch < 0 else f"after batch {batch}"
@@ -180,13 +182,13 @@ class SavepointSummary:
             yield f"    goes on at {source['position'] or source['offset'] or 'no known position'}"
 
     def _largest(self, state: StateSummary) -> list[tuple[str, int]] | None:
-        """Keys as text, and their bytes, the largest first; None if they cannot be read."""
+        """Keys as strings, with their bytes, the largest first; None if they cannot be read."""
         if state.bytesByKey is None:
             return None
         return [(shown(key), size) for key, size in state.bytesByKey.most_common(self.largestKeys)]
 
     def asDict(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """The summary for JSON."""
         fields = self.metadata.fields
         plain = ("job", "batch", "version", "flinkish", "python", "parallelism", "maxParallelism")
         return {

@@ -1,4 +1,4 @@
-"""What the driver knows about a job while it runs: its history of batches, and its details for whoever looks.
+"""The driver's view of a running job: the history of its batches, and the details to show.
 
-Both engines tell it when a batch has ended.
+Both engines call it when a batch has ended.
 """

@@ -1,4 +1,5 @@
-"""``BatchHistory``: the last batches and errors of a job, which the checkpoint keeps from run to run."""
+"""``BatchHistory``: the last batches and errors of a job; the checkpoint keeps them from run to
+run."""
 
 from __future__ import annotations
 
@@ -21,33 +22,35 @@ _EXCEPTION = "exception"
 
 
 class HistoryLog(Protocol):
-    """Where a history is kept, as lines. It skips what it cannot read or write, and raises nothing."""
+    """Stores a history as lines. It skips lines that it cannot read or write, and raises
+    nothing."""
 
     def read(self) -> Iterator[str]:
-        """The lines that were kept, the oldest first; one may come twice."""
+        """The stored lines, the oldest first; a line may come twice."""
 
     def append(self, line: str, whole: Callable[[], list[str]]) -> None:
-        """Keep a line. ``whole`` gives all lines to keep, this one among them."""
+        """Store a line. ``whole`` returns all lines to store, including this one."""
 
     def flush(self, whole: Callable[[], list[str]]) -> None:
         """Called at the end of a run."""
 
 
 class BatchHistory:
-    """Batches and errors, a line of JSON each; ``log`` is None where they are not kept.
+    """Batches and errors, each a line of JSON; ``log`` is None if they are not stored.
 
-    It is only shown, and no job depends on it: lines that are damaged or cannot be written are left out.
+    The history is only shown, and no job depends on it: lines that are damaged or cannot be written
+    are left out.
     """
 
     def __init__(self, log: HistoryLog | None) -> None:
         self._log = log
         self._lock = threading.Lock()
-        # A lock of its own, so that readers of the batches do not wait for a write
+        # A separate lock, so that readers of the batches do not wait for a write
         self._writing = threading.Lock()
         self._batches: dict[int, BatchDetails] = {}
         self._exceptions: deque[ExceptionDetails] = deque(maxlen=EXCEPTIONS_KEPT)
         for line in () if log is None else log.read():
-            # A line may be cut off where the job was killed, or be of another version
+            # A line may be truncated by a kill, or come from another version
             with suppress(ValueError, TypeError, KeyError):
                 self._take(json.loads(line))
 
@@ -64,14 +67,14 @@ class BatchHistory:
             return tuple(reversed(self._exceptions))
 
     def add(self, batch: BatchDetails, whole: bool) -> None:
-        """Note a batch; it replaces one of its id. It is written when it is ``whole``."""
+        """Add a batch, or replace the one with its id. It is stored when it is ``whole``."""
         with self._lock:
             self._keep(batch)
         if whole:
             self._write({_BATCH: asdict(batch)})
 
     def addException(self, exception: ExceptionDetails) -> None:
-        """Note an error that ended a run."""
+        """Add an error that ended a run."""
         with self._lock:
             self._exceptions.append(exception)
         self._write({_EXCEPTION: asdict(exception)})
@@ -91,7 +94,7 @@ class BatchHistory:
                 self._exceptions.append(exception)
 
     def _keep(self, batch: BatchDetails) -> None:
-        # A job that went back to a copy of its checkpoint runs later batches again
+        # A job that was started from a copy of its checkpoint runs later batches again
         for later, known in list(self._batches.items()):
             if later > batch.id and known.startTime < batch.startTime:
                 del self._batches[later]

@@ -1,4 +1,4 @@
-"""Makes the ``JobDetails`` of a job: its graph with what its monitor knows."""
+"""Builds the ``JobDetails`` of a job from its graph and its monitor."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _ON_THE_ELEMENT = re.compile(r" on the element (.*)\Z", re.DOTALL)
 
 
 class JobDetailsView:
-    """The details of one run of a job, made when they are asked for.
+    """The details of one run of a job, built on request.
 
-    ``directory`` is that of its checkpoint, None if that is a temporary one; ``checkpointed``: whether its
-    batches are checkpoints at all.
+    ``directory`` is the directory of the checkpoint, None if that is temporary; ``checkpointed``:
+    whether the batches are checkpoints at all.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class JobDetailsView:
     def details(
         self, jid: str, name: str, status: JobStatus, startTime: int, runtime: int
     ) -> JobDetails:
-        """What is known by now; ``runtime`` (ms) counts once the job has ended."""
+        """The details known so far; ``runtime`` (ms) is used once the job has ended."""
         monitor = self._monitor
         endTime = startTime + runtime if status.isGloballyTerminalState() else None
         batches = monitor.history.batches
@@ -130,7 +130,7 @@ class JobDetailsView:
         )
 
     def _behind(self, last: BatchDetails) -> dict[int, float]:
-        """How long (ms) the stages behind each level, and the sinks, worked in a batch, by level."""
+        """How long (ms) the stages after each level, and the sinks, worked in a batch, by level."""
         worked = float(last.phases.get("sinks", 0))
         behind: dict[int, float] = {}
         for level in reversed(range(self._graph.levels)):
@@ -209,7 +209,8 @@ class JobDetailsView:
         )
 
     def _hold(self, vertex: JobVertex) -> WatermarkHold | None:
-        """What the watermark of ``vertex`` waits for: the lowest input, and what that waits for."""
+        """What the watermark of ``vertex`` waits for: the lowest input, and what that input waits
+        for."""
         inputs = self._monitor.metrics.inputs.of(vertex.uid)
         split = lowest(read for read in inputs if read.isSplit)
         if split is not None:

@@ -1,6 +1,6 @@
-"""``JobMonitor``: gathers what a job knows about itself, off the path of its batches.
+"""``JobMonitor``: gathers the status of a job outside the path of its batches.
 
-The engine tells it when a batch has ended, and ``MetricsTotals`` has what the tasks reported.
+The engine calls it when a batch has ended, and ``MetricsTotals`` has the reports of the tasks.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class JobMonitor:
         self.readUpTo: dict[str, SourceDetails] = {}
         """The progress of each source, by the uid of its vertex."""
         self.stateBytes: int | None = None
-        """How large the state is after the last batch, if the engine knows that exactly."""
+        """The size of the state after the last batch, if the engine knows it exactly."""
         self.operatorBatches: dict[int, Mapping[str, OperatorBatch]] = {}
-        """What each operator did in the last batches, by their ids."""
+        """The work of each operator in the last batches, by their ids."""
         self._began = clock()
         self._sources = frozenset(vertex.uid for vertex in graph.sources)
         self._sinks = frozenset(vertex.uid for vertex in graph.sinks)
@@ -45,8 +45,8 @@ class JobMonitor:
         self._late = 0
 
     def endBatch(self, number: int, began: float, stages: float, ended: float) -> None:
-        """Called when the sinks have written a batch: when (s since the epoch) it came to them, had run
-        through all stages, and was written."""
+        """Called when the sinks have written a batch, with the times (s since the epoch) at which
+        it reached them, had run through all stages, and was written."""
         loads = self.metrics.loads
         out = sum(n for (target, _), n in list(loads.edges.items()) if target in self._sinks)
         late = self.metrics.numLateRecordsDropped
@@ -78,7 +78,7 @@ class JobMonitor:
         self.completed += 1
 
     def restart(self, exception: ExceptionDetails) -> None:
-        """Called when the job has failed, and is to run again from its last batch."""
+        """Called when the job has failed, and restarts from its last batch."""
         self.numRestarts += 1
         self._began = clock()
         self.history.addException(exception)

@@ -9,8 +9,9 @@ from flinkish.graph.stream_graph import StreamNode
 
 
 def operator_names(graph: JobGraph) -> dict[str, str]:
-    """The name of each operator by its uid. Where several have one name, each is followed, in brackets, by what its
-    vertex begins with or reads; those still alike, such as sources, are numbered from the second on."""
+    """The name of each operator by its uid. If several have one name, each is followed, in
+    brackets, by the operator that its vertex begins with or reads; names that are still equal, such
+    as those of sources, are numbered from the second on."""
     # An operator behind a union is chained into several vertices
     nodes = {node.uid: node.name for vertex in graph.vertices for node in vertex.nodes}
     counts = Counter(nodes.values())

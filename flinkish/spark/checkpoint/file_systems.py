@@ -1,7 +1,7 @@
-"""The file system of a directory as one of pyarrow's, for Python processes that have no JVM beside them.
+"""Opens the file system of a directory with pyarrow, for Python processes without a JVM.
 
-Where a program has given Spark the settings of a store like S3, pyarrow gets them from Hadoop's. For
-anything else pyarrow reads the environment of each process.
+If a program has set the settings of a store like S3 in Spark, pyarrow gets them from Hadoop's
+settings. Otherwise pyarrow reads the environment of each process.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 _S3 = ("s3", "s3a", "s3n")
 
 _AMAZONS = re.compile(r"(https?://)?s3([.-][a-z0-9-]+)?\.amazonaws\.com/?")
-"""Which region's, the bucket knows."""
+"""Amazon's own endpoints; the bucket determines the region."""
 
 
 def file_system(session: SparkSession, uri: str) -> tuple[fs.FileSystem, str]:
-    """The file system of ``uri``, and the path in it. Raises NotSupportedError if pyarrow does not support it, or not
-    on this machine.
+    """The file system of ``uri``, and the path in it. Raises NotSupportedError if pyarrow does not
+    support it, or if it is that of another machine.
     """
     parsed = urlparse(uri)
     if not parsed.scheme:
-        # It is Spark's default file system; this is not called for one of this machine
+        # A path on Spark's default file system; never called for this machine's file system
         raise NotSupportedError(f"only Spark knows on which file system {uri} is: pass a URI")
     if parsed.scheme == "file":
         raise NotSupportedError(f"{uri} is on the machine of the server, and not on this one")
@@ -44,7 +44,7 @@ def file_system(session: SparkSession, uri: str) -> tuple[fs.FileSystem, str]:
 
 
 def _s3(session: SparkSession, bucket: str) -> fs.S3FileSystem:
-    """The file system of ``bucket``, as the settings of Hadoop's connector S3A say."""
+    """The file system of ``bucket``, by the settings of Hadoop's connector S3A."""
 
     def setting(name: str) -> str | None:
         for key in (f"fs.s3a.bucket.{bucket}.{name}", f"fs.s3a.{name}"):
@@ -70,7 +70,7 @@ def _s3(session: SparkSession, bucket: str) -> fs.S3FileSystem:
         region=region or "us-east-1",
         scheme=scheme,
         endpoint_override=endpoint,
-        # pyarrow's timeouts of 1 and 3 s are short for a busy store
+        # pyarrow's timeouts of 1 and 3 s are too short for a busy store
         connect_timeout=30,
         request_timeout=60,
         # One request for a small object instead of three

@@ -67,22 +67,23 @@ class CheckpointPlan:
 
     @property
     def parallelism(self) -> int | None:
-        """The parallelism that the checkpoint was begun with, None if it is new."""
+        """The parallelism that the checkpoint was begun with, None if the checkpoint is new."""
         return None if self._fields is None else self._fields["parallelism"]
 
     @property
     def maxParallelism(self) -> int | None:
-        """The maximum parallelism that it was begun with, None if it is new."""
+        """The maximum parallelism that the checkpoint was begun with, None if the checkpoint is
+        new."""
         return None if self._fields is None else self._fields["maxParallelism"]
 
     @property
     def keyGroups(self) -> int | None:
-        """The number of key groups of its keyed state, None if it is new."""
+        """The number of key groups of the keyed state, None if the checkpoint is new."""
         return None if self._fields is None else self._fields["keyGroups"]
 
     @cached_property
     def jobIdentity(self) -> str:
-        """A text shared by all runs that continue from this checkpoint, and by no others."""
+        """A string shared by all runs that continue from this checkpoint, and by no others."""
         found = self._storage.readText(_IDENTITY)
         if found is None:
             found = uuid4().hex
@@ -91,7 +92,7 @@ class CheckpointPlan:
 
     @property
     def identities(self) -> Identities:
-        """The identities of its sources and operators."""
+        """The identities of the job's sources and operators."""
         nodes = self._begun.get("nodes", {}) if self._fields is None else self._fields["nodes"]
         return {uid: NodeIdentity.ofDict(fields) for uid, fields in nodes.items()}
 
@@ -102,17 +103,18 @@ class CheckpointPlan:
 
     @property
     def positions(self) -> dict[str, dict[str, Any]]:
-        """Where the sources began, if it was from a savepoint."""
+        """The positions at which the sources began, if the checkpoint began from a savepoint."""
         positions: dict[str, dict[str, Any]] = self._begun.get("positions", {})
         return positions
 
     @property
     def firstBatch(self) -> int:
-        """The number that the first batch has for the sinks: 0, or the one after the last batch of a savepoint."""
+        """The number of the first batch for the sinks: 0, or one more than that of the last batch
+        in a savepoint."""
         return int(self._begun.get("firstBatch", 0))
 
     def beginFrom(self, savepoint: SavepointMetadata) -> None:
-        """Begin a new checkpoint from a savepoint; ``goOn`` notes it."""
+        """Begin a new checkpoint from a savepoint; ``goOn`` stores that."""
         self._begun = {
             "firstBatch": savepoint.nextBatch,
             "positions": savepoint.positions,
@@ -120,8 +122,8 @@ class CheckpointPlan:
         }
 
     def keepPlaces(self, graph: JobGraph) -> None:
-        """Let operators whose splits were in one key group go on so: what is in Spark's state store stays where
-        it is."""
+        """Let operators whose splits were in one key group keep them there, as state in Spark's
+        state store cannot move."""
         if self._fields is None or self._fields["keyGroups"] == 1:
             return
         noted = self._fields["operators"]
@@ -210,14 +212,14 @@ def _file(storage: CheckpointStorage) -> str:
     return storage.child(f"{_PLAN}/text")
 
 
-# ---------------------------------------------------------------------- what Spark notes
+# ---------------------------------------------------------------------- Spark's own files
 
 
 def _check_query(storage: CheckpointStorage) -> None:
     """Raises CorruptCheckpointError if one of the files that Spark reads first is incomplete.
 
-    Typically the last ones are empty after the machine has crashed. Other file systems than this
-    machine's write a file whole or not at all.
+    Typically the last files are empty after the machine has crashed. File systems other than this
+    machine's write a file completely or not at all.
     """
     if storage.local is None:
         return
@@ -247,8 +249,8 @@ def _check_query(storage: CheckpointStorage) -> None:
         _check_log(
             offsets,
             3,
-            f"remove {' and '.join(map(_with_checksum, files))}: batch {batch} is then made anew, of"
-            " the input that has not been read by then, and what it wrote to files is replaced",
+            f"remove {' and '.join(map(_with_checksum, files))}: batch {batch} is then planned"
+            " again, with the input that has not been read by then, and the files that it wrote are replaced",
         )
 
 
@@ -288,8 +290,8 @@ def _cut_off(file: Path | str, reason: object, remedy: str) -> CorruptCheckpoint
 
 
 def _check_file_sinks(session: SparkSession, graph: JobGraph, new: bool) -> None:
-    """Checks that each file sink has a directory of its own, and if the checkpoint is ``new`` one without output: what
-    it writes in a batch replaces what is there of the batch."""
+    """Checks that each file sink has a directory of its own and, if the checkpoint is ``new``, one
+    without output: a batch replaces the files that the directory has for its number."""
     paths: set[str] = set()
     for vertex in graph.sinks:
         sink = vertex.head.content
@@ -339,7 +341,7 @@ def _described(graph: JobGraph, settings: TaskSettings, earlier: Identities) -> 
 
 
 def _state(vertex: JobVertex, settings: TaskSettings) -> str:
-    """How a vertex lays out its state: where the texts are equal, the pages are in the same places."""
+    """The state layout of a vertex: if two layouts are equal, so are the places of the pages."""
     operator = vertex.head.operator
     layout = f"{operator.kind} {operator.stateLayout}".strip()
     if operator.keyed and vertex.head.parallelism == 1 and settings.keyGroups > 1:

@@ -1,4 +1,5 @@
-"""What becomes of a checkpoint directory when its job ends (``ExternalizedCheckpointRetention``)."""
+"""Removes a checkpoint directory when its job ends, or keeps it
+(``ExternalizedCheckpointRetention``)."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class CheckpointRetention:
-    """Removes the checkpoint of a job that has ended, where ``retention`` says so; None says it never does.
+    """Removes the checkpoint of a job that has ended if ``retention`` says so; with None, never.
 
-    Raises NotSupportedError if it could not be removed.
+    Raises NotSupportedError if the checkpoint could not be removed.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
-"""Whether the executors of a cluster see the checkpoint, where that is a directory of the driver's.
+"""Checks whether the executors of a cluster see the checkpoint, if that is a directory of the
+driver's machine.
 
-A path alone does not tell: it may be a mount, and all processes may be on one machine. So tasks look for a
-file that the driver has just written.
+The path alone does not tell: it may be on a mount, or all processes may be on one machine. So tasks
+look for a file that the driver has just written.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ if TYPE_CHECKING:
 _MARKER = ".seen-by-executors"
 
 _ROWS = 1 << 16
-"""Of so many rows Spark makes a task for each of its cores."""
+"""A number of rows large enough that Spark starts a task on each of its cores."""
 
 _PATIENCE = 2.0
-"""Seconds after which a mount shows what another machine has written, whatever it remembers."""
+"""The seconds after which a mount shows the files of another machine, whatever it caches."""
 
 _shared: WeakKeyDictionary[SparkContext, set[Path]] = WeakKeyDictionary()
-"""The folders with directories that executors have seen."""
+"""The parents of directories that executors have seen."""
 
 
 def check_shared(session: SparkSession, storage: CheckpointStorage) -> None:
     """Raises CheckpointStorageError, which names machines, unless the executors that run now see ``storage``.
 
-    Does nothing where the directory is not on a machine's file system or where the executors are in this process's
-    JVM, and looks only once at each folder.
+    Does nothing if the directory is not on a machine's own file system or if the executors are in
+    this process's JVM, and checks each folder only once.
     """
     local = storage.local
     if local is None:
@@ -73,7 +74,7 @@ def check_shared(session: SparkSession, storage: CheckpointStorage) -> None:
 
 @dataclass(frozen=True)
 class LookingFunction:
-    """Gives the name of the task's machine if ``file`` does not hold ``text`` there."""
+    """Returns the name of the task's machine if ``file`` does not contain ``text`` there."""
 
     file: str
     text: str

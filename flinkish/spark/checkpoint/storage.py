@@ -1,6 +1,6 @@
-"""Directories by path or URI: where they are, and the small texts and tables of a checkpoint.
+"""Directories by path or URI, and the small texts and tables of a checkpoint.
 
-Spark reaches every file system that a directory can be on; a plain local one is written without a
+Spark reaches every file system that a directory can be on; a local directory is written without a
 Spark job, which is faster for small jobs.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Directory:
     """A directory by its path or URI; a plain path is on Spark's default file system.
 
-    ``path`` is the same text for the same directory.
+    ``path`` is the same string for the same directory.
     """
 
     def __init__(self, session: SparkSession, path: str) -> None:
@@ -34,17 +34,17 @@ class Directory:
 
     @property
     def local(self) -> Path | None:
-        """Where it is on this machine's file system, None if it is elsewhere."""
+        """The path on this machine's file system, None if the directory is elsewhere."""
         return self._local
 
     @property
     def isLocal(self) -> bool:
-        """Whether it is on this machine's file system."""
+        """Whether the directory is on this machine's file system."""
         return self._local is not None
 
     @property
     def localPath(self) -> str | None:
-        """Its path on this machine's file system, None if it is elsewhere."""
+        """``local`` as a string."""
         return None if self._local is None else str(self._local)
 
     def child(self, name: str) -> str:
@@ -62,8 +62,8 @@ class CheckpointStorage(Directory):
     """The directory of a job's checkpoint (Flink: ``CheckpointStorage``)."""
 
     def create(self) -> None:
-        """Create the directory, for its owner only, if there is none. On another file system than this machine's
-        Spark creates it with that file system's defaults."""
+        """Create the directory, for its owner only, if it does not exist. On another file system
+        than this machine's, Spark creates it with that file system's defaults."""
         self._driver.makeDirectory(self.path)
 
     def readText(self, name: str) -> str | None:
@@ -75,7 +75,7 @@ class CheckpointStorage(Directory):
         return self._read_with_spark(name)
 
     def lastBatch(self, log: str) -> int | None:
-        """The number of the last batch in a log of Spark's, None if there is none."""
+        """The number of the last batch in one of Spark's logs, None if there is none."""
         if self._local:
             with self._accessed("read"):
                 names = [file.name for file in (self._local / log).glob("[0-9]*")]
@@ -88,7 +88,7 @@ class CheckpointStorage(Directory):
         return max((int(name) for name in names if name.isdigit()), default=None)
 
     def readLines(self, file: str) -> list[str]:
-        """The lines of a file of Spark's."""
+        """The lines of one of Spark's files."""
         if self._local:
             with self._accessed("read"):
                 return (self._local / file).read_text("utf-8").splitlines()
@@ -102,11 +102,11 @@ class CheckpointStorage(Directory):
 
     def offsets(self, batch: int) -> list[str]:
         """The offsets of the sources that Spark has logged after a batch."""
-        # A version and the settings come first
+        # The version and the settings come first
         return self.readLines(f"query/offsets/{batch}")[2:]
 
     def writeText(self, name: str, text: str) -> None:
-        """Write ``text`` under ``name``, all of it or nothing."""
+        """Write ``text`` under ``name`` atomically."""
         if self._local:
             with self._accessed("written"):
                 write_whole(self._local / name / "text", text)
@@ -124,7 +124,8 @@ class CheckpointStorage(Directory):
             frame.write.mode("append").text(self.child(name))
 
     def writeTable(self, name: str, frame: DataFrame, mode: str, rowsPerFile: int = 0) -> None:
-        """Write a DataFrame as Parquet under ``name``, in files of a given number of rows if there is one."""
+        """Write a DataFrame as Parquet under ``name``, in files of ``rowsPerFile`` rows unless that
+        is 0."""
         writer = frame.write.mode(mode).option("maxRecordsPerFile", rowsPerFile)
         writer.parquet(self.child(name))
 
@@ -145,21 +146,21 @@ class CheckpointStorage(Directory):
 
 
 def write_whole(file: Path, text: str) -> None:
-    """Write ``text`` to ``file``, all of it or nothing."""
+    """Write ``text`` to ``file`` atomically."""
     _drafted(file.with_name(f".{file.name}.draft"), text).rename(file)
 
 
 def write_once(file: Path, text: str) -> None:
-    """Write ``text`` to ``file``, all of it or nothing. Raises FileExistsError if the file is there, also
-    if another process is just writing it."""
-    # Two processes that write it each have a draft
+    """Write ``text`` to ``file`` atomically. Raises FileExistsError if the file exists, also if
+    another process is just writing it."""
+    # Each of two processes that write it has its own draft
     draft = _drafted(file.with_name(f".{file.name}.{uuid.uuid4().hex}.draft"), text)
     try:
         os.link(draft, file)
     except FileExistsError:
         raise
     except OSError:
-        # A file system without links
+        # A file system without hard links
         os.close(os.open(file, os.O_CREAT | os.O_EXCL))
         draft.rename(file)
     finally:
@@ -167,7 +168,8 @@ def write_once(file: Path, text: str) -> None:
 
 
 def _drafted(draft: Path, text: str) -> Path:
-    """``draft``, with that content on the disk. Spark's listing passes over names that begin with a dot."""
+    """Write ``text`` to ``draft``, flush it to disk, and return it. Spark's listing skips names
+    that begin with a dot."""
     draft.parent.mkdir(parents=True, exist_ok=True)
     with draft.open("w", encoding="utf-8") as stream:
         stream.write(text)

@@ -1,4 +1,5 @@
-"""What runs in the Python processes of a server of Spark Connect, and what is sent to them.
+"""Code for the Python processes of a server of Spark Connect, and the objects that are sent to
+them.
 
-It may import ``api`` alone, as what runs there is to be imported quickly.
+It may import ``api`` alone, so that those processes import it quickly.
 """

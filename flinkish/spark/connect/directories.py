@@ -1,4 +1,4 @@
-"""Directories of a server's machine, which its Python processes make and remove."""
+"""Creates and removes directories on a server's machine, in its Python processes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pyarrow as pa
 
 
 def local_path(uri: str) -> Path | None:
-    """Where ``uri`` is on the file system of a machine, None if it is elsewhere."""
+    """The path of ``uri`` on a machine's own file system, None if it is elsewhere."""
     parsed = urlparse(uri)
     return Path(unquote(parsed.path)) if parsed.scheme == "file" else None
 
 
 @dataclass(frozen=True)
 class MakeDirectory:
-    """Makes a directory, for its owner only; for ``mapInArrow``."""
+    """Creates a directory, for its owner only; for ``mapInArrow``."""
 
     path: Path
 

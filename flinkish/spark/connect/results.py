@@ -1,7 +1,9 @@
-"""What comes to the sinks of a job over Spark Connect: the server stores each batch, and the client reads it.
+"""Passes batches to the sinks of a job over Spark Connect: the server stores each batch, and the
+client reads it.
 
 The batches are in a ring of directories in the checkpoint, as Spark can replace a directory but not remove one.
-The client notes up to which batch it has written to the sinks, and the server waits where the ring is full.
+The client records the last batch that it has written to the sinks, and the server waits while the
+ring is full.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ RING = 64
 """How many batches may wait for the client."""
 
 DELIVERED = ("delivered/even", "delivered/odd")
-"""Where the client notes the last batch that it has delivered, in turn, so that one of them is always whole."""
+"""The files in which the client alternately records the last batch that it has delivered, so that
+one of them is always complete."""
 
 NOTHING = -1
-"""Noted before the first batch."""
+"""Recorded before the first batch."""
 
 _POLL_SECONDS = 0.1
 
@@ -31,7 +34,8 @@ def place_of(batchId: int) -> str:
 
 
 class StoreBatch:
-    """Stores each batch in ``checkpoint``; the function of ``foreachBatch`` in a process of the server's."""
+    """Stores each batch in ``checkpoint``; the function of ``foreachBatch``, in a process of the
+    server."""
 
     def __init__(self, checkpoint: str) -> None:
         self._checkpoint = checkpoint
@@ -48,7 +52,7 @@ class StoreBatch:
     def _noted(self, session: SparkSession) -> int:
         noted = [NOTHING]
         for place in DELIVERED:
-            # It may be just being written
+            # It may be half written
             with suppress(Exception):
                 rows = session.read.text(f"{self._checkpoint}/{place}", wholetext=True).collect()
                 noted += [int(row[0].strip("\x00\n")) for row in rows]

@@ -1,8 +1,10 @@
-"""Objects for the Python processes of a streaming query over Spark Connect, which find flinkish as they are unpickled.
+"""Objects for the Python processes of a streaming query over Spark Connect, which put flinkish on
+the path as they are unpickled.
 
-What ``addArtifacts`` gives a session lies beside these processes, but it is not on the path of those that a streaming
-query starts (seen with Spark 4.3.0; those of other queries have it). So what is pickled says how to find it. This module
-is pickled by value and imports nothing of flinkish.
+Files sent with ``addArtifacts`` are on the disk of these processes, but not on the path of those
+that a streaming query starts (seen with Spark 4.3.0; the processes of other queries have them). So
+the pickled object says how to find them. This module is pickled by value and imports nothing from
+flinkish.
 """
 
 from __future__ import annotations
@@ -25,14 +27,15 @@ ARCHIVES = "archives"
 
 
 class Travelling:
-    """Stands for ``content``, and is unpickled as that. ``archives``: the names of the files that it is imported from."""
+    """Pickles ``content`` so that it unpickles as ``content`` itself. ``archives``: the names of
+    the files that it is imported from."""
 
     def __init__(self, archives: tuple[str, ...], content: Any) -> None:
         self._archives = archives
         self._pickled = pickle.dumps(content)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Where pyspark wants a function."""
+        """Makes the object callable, as pyspark expects a function."""
         return pickle.loads(self._pickled)(*arguments)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -46,7 +49,7 @@ def unpickled(archives: tuple[str, ...], content: bytes) -> Any:
 
 
 def find(archives: tuple[str, ...]) -> None:
-    """Put those archives on the path of this process that are not there yet."""
+    """Put those of ``archives`` on the path of this process that are not on it yet."""
     from pyspark import SparkFiles
 
     # Spark names them where they are not
@@ -54,7 +57,7 @@ def find(archives: tuple[str, ...]) -> None:
     root = Path(SparkFiles.getRootDirectory())
     for name in archives:
         if name not in known:
-            # In a directory for each session, and their names tell their content
+            # Each session has its own directory, and the names identify the content
             found = next(
                 (file for at in (root, root.parent) for file in at.glob(f"*/{name}")), None
             )
@@ -63,7 +66,8 @@ def find(archives: tuple[str, ...]) -> None:
 
 
 class TravellingSource(DataSource):
-    """flinkish's planned source, whose processes import it. The option ``archives`` has their names, a line for each."""
+    """flinkish's planned source, importable in its processes. The option ``archives`` has the names
+    of archives, one per line."""
 
     @classmethod
     def name(cls) -> str:
@@ -81,7 +85,7 @@ class TravellingSource(DataSource):
 
 
 class TravellingReader(DataSourceStreamReader):
-    """Gives what ``reader`` gives, in any process."""
+    """Delegates to ``reader``, in any process."""
 
     def __init__(self, archives: tuple[str, ...], reader: DataSourceStreamReader) -> None:
         self._archives = archives

@@ -1,7 +1,8 @@
-"""The code of a job for a server of Spark Connect: flinkish itself, and the modules of the program.
+"""Sends the code of a job to a server of Spark Connect: flinkish itself, and the modules of the
+program.
 
-They go there as archives, which the session's Python processes have on their path. What pip has installed does not:
-the server's Python needs it too.
+They are sent as archives, which are on the path of the session's Python processes. Packages that
+pip has installed are not sent: the server's Python needs them too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Sent:
-    """What a session has: digests, and the names of archives."""
+    """What was sent to a session: digests, and the names of archives."""
 
     digests: set[str] = field(default_factory=set)
     archives: tuple[str, ...] = ()
@@ -42,8 +43,8 @@ def archives_of(session: SparkSession) -> tuple[str, ...]:
 
 
 def send_code(session: SparkSession) -> None:
-    """Let the Python processes of the server import flinkish as it is here, and the modules that this program has
-    imported from its own directories; each once."""
+    """Let the Python processes of the server import this process's flinkish, and the modules that
+    this program has imported from its own directories; each is sent once."""
     sent = _sent.setdefault(session, _Sent())
     package = package_archive()
     if package is not None:
@@ -66,7 +67,8 @@ def send_code(session: SparkSession) -> None:
 
 
 def _send(session: SparkSession, sent: _Sent, name: str, archive: Path) -> None:
-    """Send ``archive`` under a name that no other content has, which the server would refuse."""
+    """Send ``archive`` under a name of its own: the server refuses other content under a used
+    name."""
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
     if digest in sent.digests:
         return
@@ -78,7 +80,7 @@ def _send(session: SparkSession, sent: _Sent, name: str, archive: Path) -> None:
     finally:
         directory.remove()
     sent.digests.add(digest)
-    # The newest goes before
+    # The newest takes precedence
     sent.archives = (*sent.archives, named.name)
 
 
@@ -95,7 +97,7 @@ def program_modules() -> dict[PurePosixPath, bytes]:
 
 
 def _source_of(name: str, module: ModuleType) -> Path | None:
-    """The file of a module that is the program's own."""
+    """The file of a module that belongs to the program, None for other modules."""
     spec, file = getattr(module, "__spec__", None), getattr(module, "__file__", None)
     top = name.partition(".")[0]
     if spec is None or spec.name != name or top in {"flinkish", "__main__", "sitecustomize"}:
@@ -110,7 +112,7 @@ def _source_of(name: str, module: ModuleType) -> Path | None:
 
 @lru_cache
 def _installed() -> frozenset[Path]:
-    """The directories of Python and of what pip has installed."""
+    """The directories of Python and of the packages that pip has installed."""
     paths = sysconfig.get_paths()
     directories = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     directories += [*site.getsitepackages(), site.getusersitepackages()]

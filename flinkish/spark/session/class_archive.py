@@ -1,9 +1,11 @@
-"""Classes of Spark as the JVM keeps them: read, checked and laid out, in a file that the next JVM maps into memory.
+"""An archive of Spark's classes (class data sharing): loaded and verified once, in a file that the
+next JVM maps into memory.
 
     python -m flinkish.spark.session.class_archive
 
-makes the file for this Java and this pyspark, in the user's cache; sessions that flinkish starts use it from then on. Half
-of what a JVM does until the first result of a fresh process is reading classes (docs/decisions/0053).
+creates the file for this Java and this pyspark, in the user's cache; sessions that flinkish starts
+use it from then on. Until the first result of a fresh process a JVM spends half of its time loading
+classes (docs/decisions/0053).
 """
 
 from __future__ import annotations
@@ -21,10 +23,12 @@ from flinkish.api.errors import JobExecutionError
 from flinkish.spark.session.java import check_java
 
 _DRAFT = "FLINKISH_CLASS_ARCHIVE_DRAFT"
-"""Names the file that the JVM of this process shall write when it ends."""
+"""The environment variable with the path of the archive that the JVM of this process writes when it
+ends."""
 
 _QUIET = ("cds", "cds+dynamic", "class+path")
-"""What a JVM says of an archive that does not fit it. It then reads its classes as ever."""
+"""The log tags under which a JVM reports an archive that does not fit it. It then loads its classes
+as usual."""
 
 _JOB = """
 import flinkish as fl
@@ -38,11 +42,12 @@ sums = windows.reduce(lambda a, b: a + b)
 sums.forEachBatch(lambda values, batch: None)
 env.execute()
 """
-"""What loads the classes: a source that is planned, a shuffle, state, and a collection by the driver."""
+"""Loads the classes: a planned source, a shuffle, state, and results collected by the driver."""
 
 
 def archive_path(java: str) -> Path:
-    """The archive for a Java, which is what ``java -version`` prints, and this pyspark; it need not be there."""
+    """The path of the archive for this pyspark and a Java, given by the output of ``java
+    -version``; there may be no such file."""
     spec = find_spec("pyspark")
     place = os.path.realpath(str(spec.origin)) if spec else ""
     digest = hashlib.sha256(f"{java}\n{place}".encode()).hexdigest()[:12]
@@ -51,7 +56,7 @@ def archive_path(java: str) -> Path:
 
 
 def archive_options(java: str) -> tuple[str, ...]:
-    """The options of a JVM that uses the archive, or makes it; none if there is no archive."""
+    """The options of a JVM that uses the archive, or creates it; none if there is no archive."""
     draft = os.environ.get(_DRAFT)
     if draft is not None:
         return (shlex.quote(f"-XX:ArchiveClassesAtExit={draft}"), "-Xlog:disable")
@@ -63,7 +68,7 @@ def archive_options(java: str) -> tuple[str, ...]:
 
 
 def make_archive(java: str) -> Path:
-    """Make the archive, by a job in a process of its own.
+    """Create the archive, by a job in a process of its own.
 
     Raises JobExecutionError if that process fails, or its JVM writes no archive.
     """
@@ -71,7 +76,7 @@ def make_archive(java: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(f".{os.getpid()}.draft")
     try:
-        # The JVM has the same output, so this waits for its end, too
+        # The JVM shares this output, so this waits for the end of the JVM too
         run = subprocess.run(
             [sys.executable, "-c", _JOB],
             env={**os.environ, _DRAFT: str(draft)},
@@ -91,7 +96,7 @@ def make_archive(java: str) -> Path:
 
 
 def main() -> None:
-    """Make the archive for the Java that flinkish starts, and print where it is."""
+    """Create the archive for the Java that flinkish starts, and print its path."""
     path = make_archive(check_java())
     print(f"{path}: {path.stat().st_size >> 20} MB")
 

@@ -1,4 +1,5 @@
-"""``ConnectServer``: the driver of a session of Spark Connect, a server that has none of this process's files."""
+"""``ConnectServer``: the driver of a session of Spark Connect, a server that does not see this
+process's files."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class ConnectServer(Driver):
     reachesWorkers = False
 
     def isGone(self) -> bool:
-        """Whether the server no longer answers, or has been started anew and does not know the session."""
+        """Whether the server no longer answers, or was restarted and does not know the session."""
         if not self.listens():
             return True
         try:
@@ -51,9 +52,9 @@ class ConnectServer(Driver):
         )
 
     def listens(self) -> bool:
-        """Whether something listens where the server was; True if that cannot be told from here.
+        """Whether something listens at the server's address; True if this process cannot tell.
 
-        Asking the server itself may take ten minutes, as the client tries again.
+        Asking the server itself may take ten minutes, as the client retries.
         """
         client: Any = self.session.client
         if client.is_closed:
@@ -69,17 +70,17 @@ class ConnectServer(Driver):
         except ConnectionRefusedError:
             return False
         except OSError:
-            # The network may be away, for which the client has its patience
+            # The network may be down, for which the client retries
             return True
         return True
 
     def close(self) -> None:
-        """Let no call try again, as nothing listens there any more."""
+        """Let no call retry, as nothing listens there any more."""
         with suppress(Exception):
             self.session.client.close()
 
     def quietLoggers(self) -> AbstractContextManager[None]:
-        # They are those of a server that others use too
+        # The loggers belong to a server that others use too
         return nullcontext()
 
     def quietState(self) -> None:
@@ -103,7 +104,7 @@ class ConnectServer(Driver):
         return f"file:{path}".rstrip("/") if plain else path.rstrip("/")
 
     def isFile(self, path: str) -> bool:
-        # A directory has files of other names
+        # A directory has files with other names
         files = self.session.read.text(path).inputFiles()
         return [file.rpartition("/")[2] for file in files] == [path.rpartition("/")[2]]
 
@@ -134,12 +135,12 @@ class ConnectServer(Driver):
             return Path(self.session.sql(asked).collect()[0][0]).as_uri()
         except Exception as error:
             raise NotSupportedError(
-                "Spark Connect: the server does not say where it keeps what is temporary"
+                "Spark Connect: the server does not tell its directory for temporary files"
                 f" ({str(error).splitlines()[0]}). Call env.enableCheckpointing(directory) with a path or URI that"
                 f" the server can write, or set {_ROOT} for the session."
             ) from None
 
     def _call(self, function: MakeDirectory | RemoveDirectory) -> None:
-        """Call ``function`` in a process of the server's."""
+        """Call ``function`` in a Python process of the server."""
         rows = self.session.range(1, numPartitions=1)
         rows.mapInArrow(function.__call__, "id long").collect()

@@ -1,4 +1,5 @@
-"""``Driver``: what drives the queries of a session. This process does, or a server of Spark Connect."""
+"""``Driver``: the process that drives the queries of a session: this one, or a server of Spark
+Connect."""
 
 from __future__ import annotations
 
@@ -20,17 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TemporaryPlace:
-    """A directory for a job, by its URI, and what removes it."""
+    """The URI of a temporary directory for a job, and the function that removes it."""
 
     uri: str
     remove: Callable[[], None]
 
 
 class Driver(ABC):
-    """The driver of ``session``: what it calls, and which files it sees."""
+    """The driver of ``session``: its life, its code and its files."""
 
     reachesWorkers: ClassVar[bool]
-    """Whether this process reaches the workers of a query: to close what they keep, and to have them sample a batch."""
+    """Whether this process reaches the workers of a query: to close the tasks that they keep, and
+    to have them sample a batch."""
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
@@ -39,7 +41,7 @@ class Driver(ABC):
 
     @abstractmethod
     def isGone(self) -> bool:
-        """Whether it no longer answers."""
+        """Whether the driver no longer answers."""
 
     @abstractmethod
     def goneError(self) -> JobExecutionError:
@@ -47,7 +49,8 @@ class Driver(ABC):
 
     @abstractmethod
     def quietLoggers(self) -> AbstractContextManager[None]:
-        """Spark's loggers are quiet inside, and where several jobs run, until the last has ended."""
+        """Silence Spark's loggers inside the block; if several jobs run, until the last has
+        ended."""
 
     @abstractmethod
     def quietState(self) -> None:
@@ -57,16 +60,16 @@ class Driver(ABC):
 
     @abstractmethod
     def prepareWorkers(self) -> None:
-        """Let workers that are started from now on find the flinkish of this process, and its modules."""
+        """Let workers that start from now on find the flinkish of this process, and its modules."""
 
     @property
     def archives(self) -> tuple[str, ...]:
-        """The names of the archives that workers have to find code in by themselves."""
+        """The names of the archives that workers have to put on their path themselves."""
         return ()
 
     @abstractmethod
     def travelling(self, content: Any) -> Any:
-        """``content`` as the Python processes of a streaming query can unpickle it."""
+        """``content`` in a form that the Python processes of a streaming query can unpickle."""
 
     # ------------------------------------------------------------------ files
 
@@ -75,17 +78,18 @@ class Driver(ABC):
         """``path`` on the file system of this machine, None if it is elsewhere."""
 
     def named(self, path: str) -> str:
-        """``path``, as it is the same text for the same directory."""
+        """``path`` normalised: the same string for the same directory."""
         local = self.localPath(path)
         return path.rstrip("/") if local is None else f"file:{local}"
 
     @abstractmethod
     def isFile(self, path: str) -> bool:
-        """Whether ``path`` is a file, and no directory."""
+        """Whether ``path`` is a file and not a directory."""
 
     @abstractmethod
     def makeDirectory(self, path: str) -> None:
-        """Make a directory of a machine's file system, for its owner only. Does nothing if it is elsewhere."""
+        """Create a directory on the driver's own file system, for its owner only. Does nothing if
+        ``path`` is elsewhere."""
 
     @abstractmethod
     def canRemove(self, path: str) -> bool:
@@ -93,24 +97,24 @@ class Driver(ABC):
 
     @abstractmethod
     def removeDirectory(self, path: str) -> None:
-        """Remove a directory of a machine's file system, if there is one."""
+        """Remove a directory from the driver's own file system, if it exists."""
 
     @abstractmethod
     def temporaryPlace(self) -> TemporaryPlace:
-        """A new directory for what is temporary. Raises NotSupportedError if there is none to be had."""
+        """A new temporary directory. Raises NotSupportedError if none can be created."""
 
     def missing(self, path: str) -> str | None:
         """None if ``path`` exists, else the whole URI that Spark reports as missing."""
         return _missing(self.session, path)
 
     def plainPathsAreLocal(self) -> bool:
-        """Whether Spark's default file system is that of a machine."""
+        """Whether Spark's default file system is that of its machine."""
         return _plain_paths_are_local(self.session)
 
 
 @lru_cache(maxsize=1)
 def _plain_paths_are_local(session: SparkSession) -> bool:
-    # Remembered, since a job has many directories, and each question is a query to Spark
+    # Cached, since a job has many directories, and each call is a query to Spark
     nowhere = _missing(session, f"/{uuid.uuid4().hex}")
     return urlparse(nowhere).scheme == "file"
 
@@ -119,7 +123,7 @@ def _missing(session: SparkSession, path: str) -> str | None:
     from pyspark.errors import AnalysisException
 
     try:
-        # Of one path that is not there, Spark also logs a warning with a stack trace.
+        # For a single missing path Spark also logs a warning with a stack trace.
         session.read.text([path, path]).inputFiles()
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":

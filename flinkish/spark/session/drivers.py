@@ -1,4 +1,4 @@
-"""Which driver a session has."""
+"""Chooses the driver of a session."""
 
 from __future__ import annotations
 

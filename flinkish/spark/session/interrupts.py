@@ -11,10 +11,10 @@ from types import FrameType
 
 @contextmanager
 def plain_interrupts() -> Iterator[None]:
-    """Let an interrupt be a KeyboardInterrupt and nothing else.
+    """Let an interrupt raise KeyboardInterrupt and do nothing else.
 
-    pyspark's handler first cancels every job of the session, also those of other queries, and which query fails first
-    would be chance. A handler that the program has set stays.
+    pyspark's handler first cancels every job of the session, also those of other queries, and it
+    would be chance which query fails first. A handler that the program has set stays.
     """
     with _handler(lambda sparks: signal.default_int_handler if sparks else None):
         yield
@@ -22,7 +22,7 @@ def plain_interrupts() -> Iterator[None]:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Holds interrupts back until the block has ended."""
+    """Defer interrupts until the block has ended."""
     came: list[FrameType | None] = []
     with _handler(lambda _: lambda _number, frame: came.append(frame)):
         yield
@@ -46,6 +46,6 @@ def _handler(chosen):  # type: ignore[no-untyped-def]
     try:
         yield
     finally:
-        # A session that was made meanwhile has set its own, which is the one to stay.
+        # A session that was created meanwhile has set its own handler, which has to stay.
         if signal.getsignal(signal.SIGINT) is handler:
             signal.signal(signal.SIGINT, before)

@@ -1,4 +1,4 @@
-"""The Java that Spark starts: whether it is there, and new enough."""
+"""Checks the Java that Spark starts: whether it exists and is new enough."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ OLDEST_JAVA = 17
 
 
 def check_java() -> str:
-    """What Java says of its version. Raises JavaNotFoundError unless one is there that is new enough for Spark."""
+    """What ``java -version`` prints. Raises JavaNotFoundError if there is no Java, or one too old
+    for Spark."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if java is None or not os.path.exists(java):

@@ -1,8 +1,8 @@
-"""flinkish for the executors of a cluster: the package of this process goes there with the job.
+"""Sends flinkish to the executors of a cluster: they get the package of this process with the job.
 
-So executors run what the driver runs, also where flinkish is not installed or has another version. Spark
-hands an archive to each executor once. Beside each module lies its compiled form, as Python compiles what
-it imports from an archive anew in every process.
+So executors run the driver's code, also where flinkish is not installed or has another version.
+Spark sends an archive to each executor once. The archive has the compiled form of each module too,
+as Python compiles modules that it imports from an archive again in every process.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 _PACKAGE = Path(__file__).parents[2]
 
 _IN_THIS_PROCESS = re.compile(r"local(\[[^,\[\]]*(,[^,\[\]]*)?\])?")
-"""Masters whose workers are started by this process's JVM, and import what it does."""
+"""Masters whose workers are started by this process's JVM, and import from the same places."""
 
 _UNCHECKED_HASH = 0b01
-"""The flag of a compiled module that is used whatever the times of files are (PEP 552)."""
+"""The flag of a compiled module that is used without a check of file times (PEP 552)."""
 
 _given: WeakSet[SparkContext] = WeakSet()
 
@@ -60,7 +60,7 @@ def runs_in_driver(master: str | None) -> bool:
 
 @lru_cache
 def package_archive() -> Path | None:
-    """The package as an archive; None if it is in one itself, which came with the program."""
+    """The package as an archive; None if it was imported from one, which came with the program."""
     if not _PACKAGE.is_dir():
         return None
     directory = TemporaryDirectory()

@@ -1,7 +1,8 @@
-"""Keeps off the screen what Spark and py4j log of a job, which the job's own error says in one sentence.
+"""Keeps Spark's and py4j's logs about a job off the screen, as the job's own error says the same in
+one sentence.
 
-A session of our own has ``log4j2.properties``. In one that the user built, Spark's loggers and its bars of stages are
-quiet as long as a job runs, and as they were afterwards.
+flinkish's own session has ``log4j2.properties``. In a session that the user built, Spark's loggers
+and its progress bars are silenced while a job runs, and restored afterwards.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
 
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
-"""How a session of our own logs."""
+"""The log4j settings of flinkish's own session."""
 
 
 def logging_is_set(javaOptions: str | None) -> bool:
-    """Whether the JVM of a submitted program was told how to log: by the ``javaOptions`` of its driver, or in the
-    directory of Spark's settings."""
+    """Whether the user has configured the logging of a submitted program's JVM: by the
+    ``javaOptions`` of its driver, or in the directory of Spark's settings."""
     directory = os.environ.get("SPARK_CONF_DIR")
     names = ("log4j2.properties", "log4j2.xml", "log4j2.yaml", "log4j2.json")
     in_directory = directory and any(Path(directory, name).exists() for name in names)
@@ -44,11 +45,11 @@ _LOGGERS = (
     "org.apache.spark.util",
     "org.apache.spark.TaskContextImpl",
 )
-"""Those of Spark, and of what it runs on, that tell of a batch that failed or was stopped."""
+"""The loggers of Spark, and of its dependencies, that report a batch that failed or was stopped."""
 
 
 _AFTERWARDS_SECONDS = 5.0
-"""Tasks and workers of a query that was stopped end, and log it, a little later."""
+"""Tasks and workers of a stopped query end, and log that, a little later."""
 
 
 _CONFIGURATOR = "'org.apache.logging.log4j.core.config.Configurator', 'setLevel'"
@@ -60,15 +61,16 @@ _MANAGER = "'org.apache.logging.log4j.LogManager', 'getLogger'"
 _STATE_LOGGER = (
     "org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkStateServer"
 )
-"""Warns of every entry of a map state that is removed and was not there, as pages may be."""
+"""Warns when a missing entry of a map state is removed, which is normal for pages."""
 
 
 _BAR_SECONDS = 0.2
-"""Spark draws no bar of stages for half a second after it was told that all have ended."""
+"""Spark draws no progress bar for half a second after it was told that all stages have ended."""
 
 
 _NOT_RESTORED = dict.fromkeys(("ALL", "TRACE", "DEBUG", "INFO"), "WARN")
-"""pyspark's default is INFO with a filter for WARN, which a logger that has a level of its own passes."""
+"""pyspark's default is INFO with a filter for WARN, which does not apply to loggers with their own
+level."""
 
 
 class QuietLoggers:
@@ -79,10 +81,10 @@ class QuietLoggers:
         self._lock = threading.Lock()
         self._jobs = 0
         self._begun = 0
-        """How many jobs have begun. A timer that an earlier one has set is out of date."""
+        """How many jobs have begun. A timer that an earlier job has set is out of date."""
         self._before: dict[str, str] = {}
         self._bars: threading.Event | None = None
-        """Lets Spark draw its bars of stages again when it is set."""
+        """When set, Spark draws its progress bars again."""
 
     def begin(self, session: SparkSession) -> None:
         """Called when a job begins."""
@@ -95,7 +97,7 @@ class QuietLoggers:
                 self._before = _silenced(session)
 
     def end(self, session: SparkSession) -> None:
-        """Called when a job has ended: after the last the loggers have their levels again."""
+        """Called when a job has ended: after the last one the loggers get their levels back."""
         with self._lock:
             self._jobs -= 1
             if self._jobs:
@@ -117,7 +119,7 @@ class QuietLoggers:
                     f"reflect({_CONFIGURATOR}, '{name}', '{level}')"
                     for name, level in self._before.items()
                 ]
-                # The session may have been stopped: the next one's jobs then see to it.
+                # The session may have been stopped: then a job of the next one restores them.
                 with quiet_py4j():
                     if _asked(session, calls):
                         self._before = {}
@@ -135,8 +137,8 @@ def _silenced(session: SparkSession) -> dict[str, str]:
 
 
 def _asked(session: SparkSession, calls: list[str]) -> list[str]:
-    # FROM VALUES, since Spark then asks in the driver and without a job. A Spark with another logging,
-    # or one that allows no reflect(), stays as loud as it is.
+    # With FROM VALUES Spark evaluates it in the driver, without a job. A Spark with another logging
+    # library, or one that allows no reflect(), logs as before.
     try:
         row = session.sql(f"SELECT {', '.join(calls)} FROM VALUES (1)").collect()[0]
     except Exception:
@@ -145,16 +147,18 @@ def _asked(session: SparkSession, calls: list[str]) -> list[str]:
 
 
 def _without_bars() -> threading.Event:
-    """Keep Spark from drawing its bars of stages (``spark.ui.showConsoleProgress``), until the event is set.
+    """Keep Spark from drawing progress bars (``spark.ui.showConsoleProgress``) until the event is
+    set.
 
-    A bar that is stopped cannot be started again, so it is told again and again that all stages have ended.
+    A progress bar that is stopped cannot be started again, so it is told repeatedly that all stages
+    have ended.
     """
     from pyspark import SparkContext
 
     ended = threading.Event()
 
     def hold_back() -> None:
-        # The bar has no public name. Without it, or without the JVM, nothing draws
+        # The progress bar has no public name. Without it, or without the JVM, nothing draws
         with quiet_py4j(), suppress(Exception):
             bar = SparkContext.getOrCreate()._jsc.sc().progressBar()
             while bar.isDefined() and not ended.wait(_BAR_SECONDS):
@@ -187,15 +191,15 @@ def quiet_loggers(session: SparkSession) -> Iterator[None]:
 
 
 class BatchAbortedError(Exception):
-    """Raised to Spark in place of the error that ended a batch, which the job keeps."""
+    """Raised to Spark in place of the error that ended a batch; the job keeps that error."""
 
 
 class _Py4jFilter(logging.Filter):
-    """Drops what py4j logs of calls that ended because a job or the JVM did."""
+    """Drops py4j's logs about calls that ended because a job or the JVM ended."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         raised = record.exc_info[1] if record.exc_info else None
-        # That the JVM is gone is raised wherever it is called, and so need not be logged.
+        # Every call raises an error when the JVM is gone, so it need not be logged.
         told = isinstance(raised, BatchAbortedError) or type(raised).__name__ == _NETWORK_ERROR
         of_ours = told or getattr(_thread, "quiet", False)
         return not (of_ours and "py4j" in record.pathname)
@@ -211,11 +215,12 @@ _FILTER = _Py4jFilter()
 
 
 _PY4J_LOGGERS = ("", "py4j.clientserver", "py4j.java_gateway")
-"""Some of its messages py4j gives to the root logger."""
+"""py4j logs some of its messages to the root logger."""
 
 
 def quiet_py4j_steps() -> None:
-    """Let py4j log no steps of its calls and connections (INFO), unless the program has set a level for it."""
+    """Keep py4j from logging its calls and connections (INFO), unless the program has set a level
+    for it."""
     logger = logging.getLogger("py4j")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.WARNING)
@@ -223,7 +228,7 @@ def quiet_py4j_steps() -> None:
 
 @contextmanager
 def quiet_py4j() -> Iterator[None]:
-    """Let py4j log no traces of calls made here."""
+    """Keep py4j from logging traces of calls made inside the block."""
     for name in _PY4J_LOGGERS:
         logging.getLogger(name).addFilter(_FILTER)
     before = getattr(_thread, "quiet", False)

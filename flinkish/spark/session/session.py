@@ -40,9 +40,10 @@ JOB_SETTINGS = {
     f"{_STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     TIME_ZONE: "UTC",
-    # A batch has few files: with the default of 4 MiB a file of 24 MiB splits 3 to 2, not in halves.
+    # A batch has few files: with the default of 4 MiB a file of 24 MiB is split 3 to 2, not in
+    # halves.
     "spark.sql.files.openCostInBytes": "262144",
-    # The simplified one leaves out the exception that ours was raised from: the user's own.
+    # The simplified traceback leaves out the cause of our exception: the user's own.
     "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
 }
 """The settings that every query of flinkish needs, in any session."""
@@ -52,8 +53,8 @@ _FRAME_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""Where Spark has few rows a task, all of them frames, to make code for them in each batch costs more than
-it saves: decision 0028."""
+"""Where a task has few rows, all of them frames, generating code for them in each batch costs more
+than it saves: decision 0028."""
 
 
 _CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
@@ -62,7 +63,7 @@ _CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
 _WITHOUT_PROCESSES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
-"""Spark's usual one, on a local file system, starts several processes (chmod, readlink) for each file
+"""On a local file system Spark's default starts several processes (chmod, readlink) for each file
 that a batch commits: decision 0012."""
 
 
@@ -93,8 +94,8 @@ SHORT_HISTORY: dict[str, bool | float | int | str | None] = {
     "spark.ui.retainedJobs": "100",
     "spark.ui.retainedStages": "100",
 }
-"""How much Spark keeps for its web page, which is off. The usual thousand of each, with their plans, are 100 MB of
-the JVM's heap after half an hour of small batches (docs/reliability.md)."""
+"""How much Spark keeps for its web page, which is off. The default of a thousand each, with their
+plans, takes 100 MB of the JVM's heap after half an hour of small batches (docs/reliability.md)."""
 
 
 _ON_THIS_MACHINE: dict[str, bool | float | int | str | None] = {
@@ -102,21 +103,22 @@ _ON_THIS_MACHINE: dict[str, bool | float | int | str | None] = {
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    # A million rows of three columns cross to Python in 0.7 s so, over TCP in 0.85 s.
+    # A million rows of three columns reach Python in 0.7 s this way, and in 0.85 s over TCP.
     "spark.python.unix.domain.socket.enabled": "true",
     **SHORT_HISTORY,
 }
-"""The settings of a session whose executors are in the driver's JVM: nothing listens beyond this machine."""
+"""The settings of a session whose executors are in the driver's JVM: it listens on this machine
+only."""
 
 
 def _local_session() -> SparkSession:
     java = check_java()
     from pyspark.sql import SparkSession
 
-    # Spark starts its Python workers from these: the same Python, finding the same modules.
+    # Spark starts its Python workers with these: the same Python, with the same modules.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = _module_path()
-    # The machine's own name may not resolve, or change when a network comes and goes.
+    # The machine's host name may not resolve, or change with the network.
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     cores = usable_cores()
     builder = (
@@ -127,7 +129,7 @@ def _local_session() -> SparkSession:
         .config("spark.driver.extraJavaOptions", _java_options(java))
         .config(map=_ON_THIS_MACHINE)
     )
-    # The JVM starts the process that looks for data sources of Python with what is in its environment
+    # The JVM starts the process that looks for Python data sources with its own environment
     os.environ["PYSPARK_DRIVER_PYTHON"] = quiet_python(sys.executable)
     try:
         with phase("starting Spark"):
@@ -150,12 +152,12 @@ _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 
 def _submitted_session() -> SparkSession:
-    """The session that spark-submit has described: its master and settings, with those of a session of our own where
-    it says nothing."""
+    """The session that spark-submit configures: its master and settings, with flinkish's own for
+    the rest."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    # Only then are the settings of spark-submit to be seen
+    # The settings of spark-submit are visible only now
     SparkContext._ensure_initialized()
     given = SparkConf()
     settings: dict[str, bool | float | int | str | None] = {}
@@ -170,7 +172,7 @@ def _submitted_session() -> SparkSession:
 def _java_options(java: str) -> str:
     return " ".join(
         (
-            # Made here: executors import this module from an archive, whose path is a relative one.
+            # Evaluated here: executors import this module from an archive, whose path is relative.
             f"-Dlog4j2.configurationFile={LOGGING.as_uri()}",
             # Without its scheduler's thread, say, a JVM lives on in which no job ever ends.
             "-XX:+ExitOnOutOfMemoryError",
@@ -183,7 +185,7 @@ _MEMORY_LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
-"""Where a container sees its own limit, by the version of control groups."""
+"""The files with a container's memory limit, for both versions of control groups."""
 
 
 def _driver_megabytes() -> int:
@@ -191,7 +193,7 @@ def _driver_megabytes() -> int:
     driver."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in _MEMORY_LIMITS:
-        # There may be no such file, and "max" in it
+        # The file may be missing, or contain "max"
         with suppress(OSError, ValueError):
             memory = min(memory, int(limit.read_text()))
     return min(max(memory // 4 >> 20, 1024), 4096)
@@ -205,7 +207,7 @@ def default_parallelism(session: SparkSession) -> int:
 
 
 def _cores(session: SparkSession) -> int:
-    """Spark's default parallelism. No public setting tells it on every master, but a range is cut into so
+    """Spark's default parallelism. No public setting has it for every master, but a range has that
     many partitions."""
     from pyspark.sql import functions as F
 
@@ -221,25 +223,27 @@ _MANY = 1 << 16
 def job_settings(
     session: SparkSession, parallelism: int | None, localCheckpoint: bool
 ) -> AbstractContextManager[None]:
-    """Sets what queries need inside the block, and restores the session's own settings afterwards."""
+    """Set what queries need inside the block, and restore the session's own settings afterwards."""
     return _with_settings(session, _settings(session, parallelism, localCheckpoint))
 
 
 def frame_settings(session: SparkSession) -> AbstractContextManager[None]:
-    """Sets what a query of frames needs besides ``job_settings``. The user's own settings are kept."""
+    """Set what a query of frames needs besides ``job_settings``. The user's own settings are
+    kept."""
     unset = {n: v for n, v in _FRAME_SETTINGS.items() if session.conf.get(n, None) is None}
     return _with_settings(session, unset)
 
 
 def row_settings(session: SparkSession) -> AbstractContextManager[None]:
-    """Takes back inside the block what ``frame_settings`` set, for a DataFrame of rows."""
+    """Undo ``frame_settings`` inside the block, for a DataFrame of rows."""
     found = [n for n, v in _FRAME_SETTINGS.items() if session.conf.get(n, None) == v]
     return _with_settings(session, dict.fromkeys(found))
 
 
 @contextmanager
 def _with_settings(session: SparkSession, settings: Mapping[str, str | None]) -> Iterator[None]:
-    """Gives the session those settings inside the block, where None unsets one, and restores its own afterwards."""
+    """Give the session ``settings`` inside the block, where None unsets one, and restore its own
+    afterwards."""
     before = {name: session.conf.get(name, None) for name in settings}
     try:
         _set(session, settings)
@@ -257,7 +261,8 @@ def _set(session: SparkSession, settings: Mapping[str, str | None]) -> None:
 
 
 class _HeldSettings:
-    """How many batch queries need the settings of a session, and what these were before the first."""
+    """Counts the batch queries that need the settings of a session, and keeps the settings from
+    before the first."""
 
     def __init__(self) -> None:
         self.queries = 0
@@ -272,8 +277,8 @@ SETTINGS_LOCK = threading.RLock()
 
 @contextmanager
 def batch_settings(session: SparkSession) -> Iterator[None]:
-    """The session has inside the block what batch queries need, and its own settings after the last of them:
-    unlike a streaming query, a batch query has no session of its own."""
+    """Set what batch queries need inside the block, and restore the session's own settings after
+    the last of them: unlike a streaming query, a batch query has no session of its own."""
     with SETTINGS_LOCK:
         held = _held.setdefault(session, _HeldSettings())
         held.queries += 1

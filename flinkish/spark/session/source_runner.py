@@ -1,5 +1,5 @@
-"""pyspark's process that plans the batches of a Python data source, without the trace of one whose query
-was stopped.
+"""pyspark's process that plans the batches of a Python data source, without a traceback when its
+query is stopped.
 
 Run as a file by the script of ``worker_python.py``, as ``worker_daemon.py`` is.
 """
@@ -11,7 +11,7 @@ import runpy
 import sys
 
 if __name__ == "__main__":
-    # As ``python -m`` has it.
+    # As with ``python -m``.
     sys.path.insert(0, os.getcwd())
 
     try:

@@ -18,13 +18,14 @@ _LOCK = ".lock"
 
 
 class TemporaryDirectory:
-    """A new one. Its lock is held as long as this process lives or until it is removed, so that the
-    next run knows whose directories a crash has left, and removes them."""
+    """A new temporary directory. Its lock is held until the directory is removed or this process
+    ends, so that the next run recognises the directories that a crash has left, and removes
+    them."""
 
     def __init__(self) -> None:
         folder = Path(tempfile.gettempdir())
         _clear_left_behind(folder)
-        # Renamed only once its lock is held, as other processes clear folders with such names.
+        # Renamed only once its lock is held, as other processes remove directories with such names.
         draft = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}"))
         self._lock = os.open(draft / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -50,7 +51,7 @@ def _clear_left_behind(folder: Path) -> None:
 
 
 def _remove_unlocked(entry: os.DirEntry[str]) -> None:
-    # Others may write to the folder: no link is followed, and no other user's file is touched.
+    # Others may write to the folder: follow no links, and touch no other user's files.
     if not entry.is_dir(follow_symlinks=False):
         return
     if entry.stat(follow_symlinks=False).st_uid != os.getuid():

@@ -1,4 +1,4 @@
-"""``ThisProcess``: the usual driver, whose JVM is beside this process and whose workers are started by it."""
+"""``ThisProcess``: the usual driver, this process with its own JVM, which starts the workers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ThisProcess(Driver):
     def isGone(self) -> bool:
         try:
             with quiet_py4j():
-                # Anything that is asked anew each time
+                # Any call that is not cached
                 self.session.conf.get("spark.master", None)
         except Exception:
             return True

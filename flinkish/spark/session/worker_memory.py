@@ -1,9 +1,9 @@
-"""How much memory the Python workers of Spark keep between the frames that they process.
+"""Sets how much freed memory Spark's Python workers keep between the frames that they process.
 
-A frame makes and frees arrays of some MiB. glibc gives such a block back to the system at once, or when the free end
-of its heap is long enough, and the system clears the same pages anew for the next frame. Both limits rise by
-themselves, at most to what is set here, but only with the largest block that was freed, and the arrays of a frame
-are many.
+Each frame allocates and frees arrays of some MiB. glibc returns such a block to the system at once,
+or when the free end of its heap is long enough, and the system clears the same pages again for the
+next frame. glibc raises both limits by itself, at most to the values set here, but only to the size
+of the largest block that was freed, and a frame has many arrays.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 import os
 
 _LIMITS = {
-    # From this size on a block is a mapping of its own, which is given back when it is freed.
+    # From this size on a block is a mapping of its own, which is returned when it is freed.
     "MALLOC_MMAP_THRESHOLD_": 32 << 20,
-    # From this size on the free end of the heap is given back.
+    # From this size on the free end of the heap is returned.
     "MALLOC_TRIM_THRESHOLD_": 64 << 20,
 }
 """Environment variables of glibc, and bytes. Other C libraries do not read them."""

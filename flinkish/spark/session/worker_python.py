@@ -1,13 +1,13 @@
-"""The Python that Spark starts its workers with, where some of them would print what they do.
+"""The Python that Spark starts its workers with; it keeps some of them from printing.
 
-Before a keyed job's first batch Spark runs a process that looks at its state, and that says so on
-standard output before it reads anything of the job's. And a worker whose query was stopped prints a
-trace.
+Before the first batch of a keyed job Spark runs a process that inspects its state, and that prints
+to standard output before it reads anything of the job. And a worker whose query was stopped prints
+a traceback.
 
-Spark also puts pyspark on their path as a zip file, which Python compiles anew in every process that
-imports it: over a second for each keyed job, for each source that is planned as it runs, and for the
-first worker. The workers import the package that this process has imported, the same files with their
-compiled form beside them.
+Spark also puts pyspark on the workers' path as a zip file, which Python compiles again in every
+process that imports it: over a second for each keyed job, for each source that is planned while the
+job runs, and for the first worker. So the workers import the package that this process has
+imported, whose files have their compiled form beside them.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ _DRIVER_WORKER = "pyspark.sql.streaming.transform_with_state_driver_worker"
 
 
 def set_worker_python(session: SparkSession) -> None:
-    """Let the workers of a local ``session`` be started by a script that keeps them from the screen: with this Python,
-    or with the one that the user has set.
+    """Let a script start the workers of a local ``session`` and keep their output off the screen:
+    with this Python, or with the one that the user has set.
 
     Raises InvalidProgramError if that one lacks what workers need.
     """
@@ -66,7 +66,7 @@ def set_worker_python(session: SparkSession) -> None:
 
     context = SparkContext.getOrCreate()
     python = getattr(context, "pythonExec", None)
-    # Elsewhere than on this machine there is no such script.
+    # Other machines do not have the script.
     if (
         isinstance(python, str)
         and python not in _SCRIPTS
@@ -75,7 +75,7 @@ def set_worker_python(session: SparkSession) -> None:
         if _is_set(context):
             check_worker_python(python)
         else:
-            # An editor that runs a venv need not activate it, so that python3 is another one
+            # An editor may run a venv without activating it, so python3 may be another Python
             python = sys.executable
         context.pythonExec = quiet_python(python)
 
@@ -101,7 +101,7 @@ def check_worker_python(python: str) -> None:
 
 
 def _fault(python: str) -> str | None:
-    """Why workers cannot run ``python``."""
+    """Why workers cannot run ``python``; None if they can."""
     find = (
         "import importlib.util as u, sys; print('%d.%d' % sys.version_info[:2]);"
         " print(*[n for n in sys.argv[1:] if not u.find_spec(n)])"
@@ -122,7 +122,7 @@ def _fault(python: str) -> str | None:
 
 
 _PACKAGES = ("cloudpickle", "pyarrow", "pandas", "numpy", "flinkish")
-"""What workers import; pyspark they have from Spark."""
+"""What workers import; Spark brings them pyspark."""
 
 
 @lru_cache
@@ -134,7 +134,7 @@ def quiet_python(python: str) -> str:
     packages = directory.path / "packages"
     packages.mkdir()
     for package in map(_directory_of, ("pyspark", "py4j")):
-        # Only these two: what else lies beside them has its own place on the path.
+        # Only these two: their neighbours have their own places on the path.
         (packages / package.name).symlink_to(package)
     path.write_text(
         _SCRIPT.format(
@@ -149,7 +149,7 @@ def quiet_python(python: str) -> str:
     )
     path.chmod(0o700)
     _SCRIPTS.add(str(path))
-    # A temporary folder may be one from which nothing can be run.
+    # A temporary folder may forbid running programs.
     return str(path) if os.access(path, os.X_OK) else python
 
 

@@ -1,4 +1,4 @@
-"""The session that a job, a DataFrame or a savepoint is made in, ready to start Python workers."""
+"""The session for a job, a DataFrame or a savepoint, ready to start Python workers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
 
 def prepared_session(sparkSession: SparkSession | None) -> SparkSession:
-    """``session_for(sparkSession)``, whose workers find the flinkish of this process, print nothing and keep
-    memory.
+    """``session_for(sparkSession)``, whose workers find the flinkish of this process, print nothing
+    and keep freed memory.
 
-    Spark has a daemon of workers for each environment that they are started with, so whatever starts workers has
-    its session from here. A server of Spark Connect has its workers as it was started, and gets the code that they
-    need. Raises JobExecutionError if the session's JVM, or its server, is gone.
+    Spark has a daemon of workers for each environment that they are started with, so all code that
+    starts workers gets its session here. A server of Spark Connect keeps the workers that it was
+    started with, and is sent the code that they need. Raises JobExecutionError if the session's
+    JVM, or its server, is gone.
     """
     quiet_py4j_steps()
     session = session_for(sparkSession)

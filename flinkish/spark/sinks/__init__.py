@@ -1,4 +1,4 @@
-"""What ``foreachBatch`` does with the frames for the sinks.
+"""Writes the frames of each batch to the sinks, in ``foreachBatch``.
 
 It may import ``checkpoint``, ``connect`` and ``session`` of ``spark``, ``deployment``, ``runtime``, ``graph`` and ``api``.
 """

@@ -66,7 +66,7 @@ _INTERRUPTED = (
     "py4j.protocol.Py4JJavaError: An error occurred while calling the sinks of a job that was stopped"
     "\n: java.lang.InterruptedException"
 )
-"""The message by which Spark recognises that a query was stopped and did not fail."""
+"""The message from which Spark recognises that a query was stopped and did not fail."""
 
 
 _SAID = 500
@@ -90,7 +90,7 @@ _WRITTEN = {
     },
     "json": {"ignoreNullFields": "false", **_TIMES},
 }
-"""What Spark's writers have to be told, where options ask for them, to write as the workers do."""
+"""Options that make Spark's writers, if a sink needs them, write like the workers."""
 
 
 _PARALLEL = (FileSink, ForEachBatchDataFrameSink)
@@ -101,7 +101,8 @@ def _place(row: FrameRow) -> tuple[int, int, int]:
 
 
 def sink_files(session: SparkSession, graph: JobGraph) -> dict[str, PartFiles]:
-    """The sinks of a job that tasks write themselves, by uid: those with a directory of this machine's."""
+    """The sinks of a job whose files the operators' tasks write, by uid: those with a directory on
+    this machine."""
     files = {}
     for vertex in graph.sinks:
         node = vertex.head
@@ -116,11 +117,12 @@ def sink_files(session: SparkSession, graph: JobGraph) -> dict[str, PartFiles]:
 class BatchSinks:
     """Writes each batch to all sinks of a job; the function of ``foreachBatch``.
 
-    A batch that failed or was not committed comes again with its id, and is then written again:
-    files of that id are replaced, the driver's own sinks get what a first try gave them only once
-    within one run. ``files`` are the sinks that operators' tasks write, by uid; ``tasks`` those in which workers write
-    the other sinks, and ``results`` counts what comes to the driver. ``batchEnded`` is called with the id
-    of a batch, and when (s since the epoch) it came, had run through all stages, and was written.
+    A batch that failed or was not committed comes again with its id, and is written again: files of
+    that id are replaced; the driver's own sinks get the elements of a batch only once within one
+    run. ``files`` are the sinks that operators' tasks write, by uid; ``tasks`` the tasks in which
+    workers write the other sinks, and ``results`` counts the elements that come to the driver.
+    ``batchEnded`` is called with the id of a batch, and the times (s since the epoch) at which it
+    came, had run through all stages, and was written.
     """
 
     def __init__(
@@ -145,7 +147,7 @@ class BatchSinks:
             for node in sinks
             if isinstance(node.content, _PARALLEL) and node.uid not in files
         }
-        """The columns of the sinks that are written by Spark jobs of their own; None: lines of text."""
+        """The columns of the sinks that Spark jobs of their own write; None: lines of text."""
         self._workers: dict[str, WorkerSink] = {}
         """The sinks that workers write in the Spark job that collects the rest."""
         for vertex in vertices:
@@ -165,12 +167,13 @@ class BatchSinks:
         self._cancelled = False
         self._thread: int | None = None
         self.refused = threading.Event()
-        """Set when a batch has come that is not written: the one before is committed."""
+        """Set when a batch is refused: the one before is committed."""
         self.failure: BaseException | None = None
         """The first error of a sink, which ended the job."""
 
     def refuseBatches(self, stopped: Callable[[], bool]) -> None:
-        """Write no further batch; the one being written is finished. The next waits until the query is ``stopped``."""
+        """Write no further batch, but finish the current one. The next waits until the query is
+        ``stopped``."""
         self._stopped = stopped
         self._refusing.set()
 
@@ -193,8 +196,9 @@ class BatchSinks:
                 self._check_wanted()
                 self._write_batch(frame, batchId)
             except BaseException as error:
-                # Whatever it is, the JVM waits for an answer. A short one: Spark searches it for an
-                # interruption, and overflows its stack on one with a trace of Java's.
+                # Whatever the error is, the JVM waits for an answer. It must be short: Spark
+                # searches it for an interruption, and overflows its stack on one with a Java stack
+                # trace.
                 if self._refusing.is_set() and (self._cancelled or self.refused.is_set()):
                     self._await_stop()
                     raise BatchAbortedError(_INTERRUPTED) from None
@@ -218,7 +222,8 @@ class BatchSinks:
         from pyspark.sql import functions as F
 
         began = time.time()
-        # Behind those of the run that a savepoint is of, which has written to the same sinks
+        # After the batches of the run that the savepoint comes from, which has written to the same
+        # sinks
         number = batchId + self._plan.firstBatch
         if self._workers:
             zone, hidden = _time_zone(frame), self.elementsHidden
@@ -284,7 +289,7 @@ class BatchSinks:
 
     @contextmanager
     def _counted(self, uid: str) -> Iterator[None]:
-        """Counts the records that were refused, as the batch then fails."""
+        """Counts refused records before the batch fails."""
         try:
             yield
         except SendError as error:
@@ -368,18 +373,20 @@ class BatchSinks:
             assert schema is not None
             written, format_ = to_columns(rows, schema), sink.format
             options = {**_WRITTEN.get(format_, {}), **options}
-        # A directory a batch: a batch that comes again replaces just what it wrote before.
+        # One directory for each batch: a batch that comes again replaces exactly what it wrote
+        # before.
         target = f"{sink.path}/batch={batchId}"
         table = written.write.format(format_).options(**options).mode("overwrite")
         if sink.bucketAssigner is not None:
-            # Of a batch that comes again all buckets go, also those that it does not fill again
+            # If a batch comes again, all its buckets are removed, also those that it does not fill
+            # again
             table = table.partitionBy(BUCKET).option("partitionOverwriteMode", "static")
         table.save(target)
 
 
 def to_columns(rows: DataFrame, schema: StructType) -> DataFrame:
     """Decode rows of frames of columns to rows of ``schema``, the schema of those columns."""
-    # The DataFrame may be one of a streaming query of the user's
+    # The DataFrame may belong to a streaming query of the user
     return rows.mapInArrow(driver_of(rows.sparkSession).travelling(columns_of_frames), schema)
 
 

@@ -1,4 +1,4 @@
-"""The columns that sinks write, as Spark has them."""
+"""The columns that sinks write, as types of Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flinkish.runtime.sinks.buckets import BUCKET
 
 
 def sink_schema(node: StreamNode) -> StructType | None:
-    """The columns that a sink writes, that of its buckets among them; None if it writes none.
+    """The columns that a sink writes, including that of its buckets; None if it writes no columns.
 
     Raises InvalidProgramError if it needs columns and the elements' type does not give them.
     """

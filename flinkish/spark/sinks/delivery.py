@@ -1,5 +1,5 @@
-"""How the batches of a query come to the sinks of its job: Spark's driver in this process calls them, or a server
-stores each batch and this process reads it."""
+"""Delivers the batches of a query to the sinks of its job: Spark's driver in this process calls
+them, or a server stores each batch and this process reads it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-# The process that calls it does not find what is sent with a session
+# The process that calls it does not find the archives of the session
 register_pickle_by_value(results)  # type: ignore[no-untyped-call]
 
 _LOG = logging.getLogger("flinkish")
@@ -38,15 +38,15 @@ _POLL_SECONDS = 0.1
 _WATCH_SECONDS = 1.0
 
 _GONE_SECONDS = 10.0
-"""How long nothing may listen where a server was before its jobs are given up."""
+"""How long nothing may listen at a server's address before its jobs are given up."""
 
 _NOTED_EVERY = RING // 4
 
 _IDLE_SECONDS = 1.0
-"""After so long without a batch it is noted which was the last."""
+"""After so long without a batch, the last batch is recorded."""
 
 _STARTS = 30
-"""How often to try, where the server is too busy to start a process."""
+"""How often to try if the server is too busy to start a process."""
 
 _SLOW = "Timed out while waiting for the Python worker to connect back"
 
@@ -61,23 +61,23 @@ class Delivery(ABC):
 
     @abstractmethod
     def writerOf(self, frames: DataFrame) -> DataStreamWriter:
-        """What starts the query."""
+        """The writer that starts the query."""
 
     def started(self, start: Callable[[], StreamingQuery]) -> StreamingQuery:
-        """Start the query by ``start``."""
+        """Start the query by calling ``start``."""
         return start()
 
     @abstractmethod
     def stopAfterBatch(self, query: StreamingQuery, stopped: Callable[[], bool]) -> None:
-        """Return when the batch that runs is committed. The next one waits until the query is ``stopped``, or is
-        given up."""
+        """Wait until the running batch is committed. The next one waits until the query is
+        ``stopped``, or is given up."""
 
     def finish(self) -> None:
-        """Called when the query has ended: bring what was committed before."""
+        """Called when the query has ended: deliver the batches that were committed before."""
 
     @abstractmethod
     def lastBatch(self) -> int | None:
-        """The last batch that was committed and brought to the sinks, None if there is none."""
+        """The last batch that was committed and delivered to the sinks, None if there is none."""
 
 
 class CalledSinks(Delivery):
@@ -104,8 +104,8 @@ class StoredBatches(Delivery):
     """A server of Spark Connect stores each batch in the checkpoint and commits it; a thread of this process reads
     it from there and calls the sinks.
 
-    Which batch was the last is noted now and then. After a kill the batches behind that are brought again, with
-    the same numbers.
+    The last delivered batch is recorded now and then. After a kill the batches after the recorded
+    one are delivered again, with the same numbers.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class StoredBatches(Delivery):
         self._notes = 0
         self._ended = threading.Event()
         self._finished = threading.Event()
-        """Set when nothing asks the server any more, a while after the query has ended."""
+        """Set a while after the query has ended, when nothing calls the server any more."""
         self._thread: threading.Thread | None = None
 
     def writerOf(self, frames: DataFrame) -> DataStreamWriter:
@@ -176,11 +176,12 @@ class StoredBatches(Delivery):
                     query.stop()
                 return
             except Exception as error:
-                # Of the server, which whoever waits for the query hears too
+                # An error of the server, which the thread that waits for the query gets too
                 _LOG.debug("results could not be read", exc_info=error)
 
     def _watch(self) -> None:
-        """Close the client once nothing listens where its server was. Else each call tries again for ten minutes."""
+        """Close the client once nothing listens at its server's address. Otherwise each call
+        retries for ten minutes."""
         heard = time.monotonic()
         while not self._finished.wait(_WATCH_SECONDS):
             if self._server.listens():
@@ -225,11 +226,12 @@ class StoredBatches(Delivery):
 
 
 class _StoppedError(Exception):
-    """The sinks take no batches any more: the job is to stop, or one of them has failed."""
+    """The sinks accept no more batches: the job is stopping, or a sink has failed."""
 
 
 def _started(start: Callable[[], StreamingQuery]) -> StreamingQuery:
-    """Start a query, again if a Python process of the server's took longer than the ten seconds that Spark waits."""
+    """Start a query, and retry if a Python process of the server took longer than the ten seconds
+    that Spark waits."""
     for attempt in range(2, _STARTS + 1):
         try:
             return start()
@@ -246,18 +248,18 @@ def _started(start: Callable[[], StreamingQuery]) -> StreamingQuery:
 
 
 def _committed(query: StreamingQuery) -> int | None:
-    """The last batch that the query has committed, None if it has not said of any."""
+    """The last batch that the query has committed, None if it has reported none."""
     progress = query.lastProgress
     if progress is None:
         return None
-    # An idle query tells of the batch that comes next
+    # An idle query reports the number of the next batch
     number = int(progress["batchId"])
     return number if "addBatch" in progress["durationMs"] else number - 1
 
 
 def delivery_of(session: SparkSession, storage: CheckpointStorage, sinks: BatchSinks) -> Delivery:
-    """How batches come to ``sinks`` in ``session``. Raises IncompatibleCheckpointError if the checkpoint was begun
-    the other way."""
+    """The delivery of batches to ``sinks`` in ``session``. Raises IncompatibleCheckpointError if
+    the checkpoint was begun with the other kind of delivery."""
     driver = driver_of(session)
     if isinstance(driver, ConnectServer):
         return StoredBatches(sinks, driver, storage)

@@ -1,4 +1,4 @@
-"""Frames to the columns or lines that a sink writes."""
+"""Decodes frames to the columns or lines that a sink writes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def columns_of_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 @dataclass(frozen=True)
 class LinesFunction:
-    """Decodes rows of frames to lines of text, for ``mapInArrow``. ``bucketed``: the elements come with their buckets,
-    which are a column of their own."""
+    """Decodes rows of frames to lines of text, for ``mapInArrow``. ``bucketed``: the elements come
+    with their buckets, which become a column of their own."""
 
     writer: LineWriter
     elementsHidden: bool = False
@@ -58,7 +58,7 @@ class LinesFunction:
                 for bucket, parts in by_bucket([run]).items():
                     yield from self._lines_of(bucket, parts)
         else:
-            # A row a file, as Spark sorts rows by bucket, and not those of a bucket
+            # One row for each file, as Spark sorts rows by bucket, but not within a bucket
             for bucket, parts in by_bucket(list(runs)).items():
                 text = b"".join(self.writer.content(part.values) for part in parts)
                 whole = f"{head}\n{text.decode()[:-1]}"

@@ -1,9 +1,9 @@
 """Writes a batch to a ``JdbcSink`` in the workers, with a connection for each task while it writes.
 
-So there are never more connections than the sink has tasks. A task notes by key group what it has written, as a key
-group's elements are the same when a batch comes again, in any number of tasks. Elements that come straight from a
-source are not: another cluster cuts them otherwise. A sink with exactly once that has such is one task, which notes
-all of them at once.
+So there are never more connections than the sink has tasks. A task records by key group what it has
+written, as a key group has the same elements when a batch comes again, in any number of tasks. That
+does not hold for elements that come straight from a source: another cluster divides them
+differently. An exactly-once sink with such elements is one task, which records all of them at once.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from flinkish.spark.sinks.sink_tasks import Part, WorkerSink
 
 @dataclass(frozen=True)
 class JdbcWriteTask:
-    """Writes parts of a batch in one transaction, and tells ``SendCounts``. ``sources`` are the gates with elements
-    straight from a source."""
+    """Writes parts of a batch in one transaction, and reports ``SendCounts``. ``sources`` are the
+    gates with elements straight from a source."""
 
-    # It has the passwords
+    # It contains the passwords
     payload: bytes = field(repr=False)
     name: str
     job: str
@@ -47,7 +47,8 @@ class JdbcWriteTask:
 
 
 class JdbcTasks(WorkerSink):
-    """A ``JdbcSink`` that workers write. ``job`` is the same for all runs that go on from a checkpoint."""
+    """A ``JdbcSink`` that workers write. ``job`` is the same for all runs that continue from a
+    checkpoint."""
 
     def __init__(self, vertex: JobVertex, job: str, parallelism: int) -> None:
         node = vertex.head

@@ -1,7 +1,9 @@
-"""Writes the sinks of a batch that workers write, in the same Spark job that brings the rest to the driver.
+"""Writes the sinks that workers write, in the same Spark job that collects the rest of the batch in
+the driver.
 
-Each sink has tasks of its own, as many as its parallelism, behind a shuffle of frames. So all operators are done with
-the batch before anything is written, and what a key group emits is always written by the same task.
+Each sink has tasks of its own, as many as its parallelism, behind a shuffle of frames. So all
+operators are done with the batch before anything is written, and the same task always writes the
+elements of a key group.
 """
 
 from __future__ import annotations
@@ -30,35 +32,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """What one gate of a sink has of a slice: in each run of a batch the same elements, in the same order, if it is of
-    an operator behind a ``keyBy``."""
+    """The elements of one slice that arrive at one gate of a sink. If the slice comes from an
+    operator behind a ``keyBy``, each run of a batch has the same elements in the same order."""
 
     gate: int
     slice: int
     runs: Iterable[Records]
-    """To be read before the next part is asked for."""
+    """Must be read before the next part is requested."""
 
 
 WriteTask = Callable[[Iterable[Part], Subtask], bytes]
-"""Writes what a task has of a batch for one sink, and gives what the driver is to be told. It is pickled for the
-workers."""
+"""Writes a task's part of a batch to one sink, and returns its report to the driver. It is pickled
+for the workers."""
 
 
 class WorkerSink(ABC):
-    """A sink of a job that workers write, as the driver sees it.
+    """The driver's side of a sink that workers write.
 
-    ``parallelism`` is in how many tasks at most.
+    ``parallelism`` is the maximum number of its tasks.
     """
 
     parallelism: int
 
     @abstractmethod
     def writeTask(self, batchId: int, timeZone: str) -> WriteTask | None:
-        """What writes a batch; None if the batch is written already. Called before each batch."""
+        """The task that writes a batch; None if the batch is written already. Called before each
+        batch."""
 
     @abstractmethod
     def finish(self, batchId: int, reports: Sequence[bytes]) -> SendCounts | None:
-        """Called when a batch is written, with what its tasks told; also if it had nothing for this sink."""
+        """Called when a batch is written, with the reports of its tasks; also if it had no elements
+        for this sink."""
 
 
 def written_by_workers(
@@ -68,8 +72,8 @@ def written_by_workers(
     elementsHidden: bool,
     timeZone: str,
 ) -> DataFrame:
-    """``frame`` with a row for each task of ``sinks``, by uid, in place of the rows that it writes: in its column
-    ``frame`` is what the task told. The rest passes through."""
+    """``frame`` with one row for each task of ``sinks``, by uid, in place of the rows that the task
+    writes: its column ``frame`` has the task's report. Other rows pass through."""
     from pyspark.sql import functions as F
 
     most = max(sink.parallelism for sink in sinks.values())
@@ -92,8 +96,8 @@ def written_by_workers(
 
 @dataclass(frozen=True)
 class WriteFunction:
-    """Writes the rows of sinks, and passes the others on, for ``mapInArrow``. ``tasks`` are by the uid of the sink;
-    rows of one with None are dropped."""
+    """Writes the rows of sinks, and passes on the others, for ``mapInArrow``. ``tasks`` has the
+    task of each sink by uid; if it is None, the sink's rows are dropped."""
 
     tasks: Mapping[str, WriteTask | None]
     elementsHidden: bool
@@ -104,7 +108,7 @@ class WriteFunction:
         for target, runs in groupby(_by_target(batches), key=lambda found: found[0]):
             rows = (batch for _, batch in runs)
             if target not in self.tasks:
-                # Spark knows of some columns that they are never null; all that is given has one schema
+                # Spark knows some columns to be non-null; all returned batches need one schema
                 yield from (batch.cast(ARROW_SCHEMA) for batch in rows)
                 continue
             write = self.tasks[target]

@@ -1,8 +1,9 @@
-"""Writes a batch to a ``KafkaSink`` in the workers, with a producer that each keeps open for the next batch.
+"""Writes a batch to a ``KafkaSink`` in the workers; each keeps its producer open for the next
+batch.
 
-A batch ends when the brokers have its records. With EXACTLY_ONCE each writer has a transaction for what it gets of a
-batch, which is the same when the batch comes again, whichever worker it is in; with other guarantees a batch that comes
-again is written again.
+A batch ends when the brokers have its records. With EXACTLY_ONCE each writer has a transaction for
+its part of a batch, which is the same when the batch comes again, in any worker; with other
+guarantees a batch that comes again is written again.
 """
 
 from __future__ import annotations
@@ -31,22 +32,22 @@ from flinkish.spark.sinks.sink_tasks import Part, WorkerSink, runs_of
 
 @dataclass(frozen=True)
 class SinkTasks:
-    """The tasks in which workers write. Without a ``run`` nothing stays open between batches. ``uncertain`` are the
-    uids of the sinks that get elements straight from a source which Spark may divide among tasks in another way when a
-    batch comes again."""
+    """The tasks in which workers write. Without a ``run`` nothing stays open between batches.
+    ``uncertain`` are the uids of the sinks with elements straight from a source that Spark may
+    divide differently among tasks when a batch comes again."""
 
     run: JobRun | None
     parallelism: int
     uncertain: frozenset[str]
 
     def of(self, node: StreamNode) -> int:
-        """In how many of them a sink is written."""
+        """The number of tasks that write a sink."""
         return min(node.parallelism or self.parallelism, self.parallelism)
 
 
 class WriterReport(NamedTuple):
-    """What a writer tells the driver of a batch: what it has sent, which one it is, and the records that were refused,
-    as an error of a task has no room for counts."""
+    """A writer's report of a batch to the driver: what it has sent, its identity, and the refused
+    records, as the error of a task has no room for counts."""
 
     number: int
     identity: str
@@ -57,7 +58,7 @@ class WriterReport(NamedTuple):
 
 @dataclass(frozen=True)
 class SinkBatch:
-    """A batch for the workers that write it, with what they need to know of the sink."""
+    """What the workers that write a batch need to know about it and the sink."""
 
     # It has the passwords
     payload: bytes = field(repr=False)
@@ -69,18 +70,18 @@ class SinkBatch:
     parallelism: int
 
     def key(self, number: int) -> TaskKey | None:
-        """What a worker keeps a writer by."""
+        """The key under which a worker keeps a writer."""
         return None if self.run is None else TaskKey(self.run, f"sink {self.uid}", number)
 
     def sink(self) -> KafkaSink[object]:
-        """The sink, as the workers get it."""
+        """The sink that the workers get."""
         sink: KafkaSink[object] = pickle.loads(self.payload)
         return sink
 
     def written(
         self, writer: KafkaWriter, runs: Iterable[Records], key: TaskKey | None
     ) -> SendCounts:
-        """Write with ``writer``, which is kept by ``key`` or closed."""
+        """Write with ``writer``, and keep it under ``key`` or close it."""
         with closed_on_error(writer):
             counts = writer.write(runs, self.batchId)
         if key is None:
@@ -92,13 +93,14 @@ class SinkBatch:
 
 @dataclass(frozen=True)
 class SendTask:
-    """Writes what a task has of a batch, and tells a ``WriterReport``."""
+    """Writes a task's part of a batch, and returns a ``WriterReport``."""
 
     batch: SinkBatch
 
     def __call__(self, parts: Iterable[Part], subtask: Subtask) -> bytes:
         batch = self.batch
-        # The same for all tasks: a worker has one producer, whichever parts of the batches it gets
+        # The same key for all tasks: a worker has one producer, whichever parts of the batches it
+        # gets
         key = batch.key(0)
         writer: KafkaWriter = (key and OPEN_TASKS.take(key)) or KafkaWriter(
             batch.sink(), batch.name, batch.timeZone
@@ -109,8 +111,8 @@ class SendTask:
 
 @dataclass(frozen=True)
 class TransactionTask:
-    """Writes what a task has of a batch in a transaction, and tells a ``WriterReport``. ``latest`` has the identity of
-    the writer that each number had last."""
+    """Writes a task's part of a batch in a transaction, and returns a ``WriterReport``. ``latest``
+    has, by number, the identity of the last writer with that number."""
 
     batch: SinkBatch
     run: SinkRun
@@ -124,7 +126,7 @@ class TransactionTask:
             write = partial(batch.written, writer, runs_of(parts), key)
             return _report(number, writer.identity, write)
         except FencedError as error:
-            # The driver knows the classes of errors that users see
+            # The driver raises the classes of errors that users see
             raise JobExecutionError(str(error)) from None
 
     def _writer(self, number: int, key: TaskKey | None) -> ExactlyOnceWriter:
@@ -185,9 +187,9 @@ class TaskWriters(WorkerSink):
 class TransactionWriters(TaskWriters):
     """The writers of one sink with EXACTLY_ONCE, one for each of its tasks.
 
-    What an operator emits goes to the writer of its key group, and what comes straight from a planned source to that of
-    its slice. What Spark reads itself may be cut otherwise when a batch comes again: it has one writer. ``identity``
-    gives that of the checkpoint.
+    Elements of an operator go to the writer of its key group, and elements straight from a planned
+    source to the writer of their slice. A source that Spark reads may be divided differently when a
+    batch comes again, so it has one writer. ``identity`` returns the identity of the checkpoint.
     """
 
     def __init__(self, node: StreamNode, tasks: SinkTasks, identity: Callable[[], str]) -> None:

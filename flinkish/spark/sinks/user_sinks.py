@@ -1,8 +1,8 @@
-"""Writes a batch to a sink that a user wrote: in the workers, and committed by the driver.
+"""Writes a batch to a user's sink: the workers write, and the driver commits.
 
-What is to be committed is noted in the checkpoint between the two, with the id of the batch. A batch that
-comes again is written anew if there is no note of it, as nothing of it was committed; else it is committed
-from the note, or left alone if that was done.
+Between writing and committing, the committables are recorded in the checkpoint with the id of the
+batch. A batch that comes again is written anew if they were not recorded, as nothing was committed
+then; otherwise the recorded ones are committed, unless that was done already.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from flinkish.spark.sinks.sink_tasks import Part, WorkerSink, runs_of
 
 @dataclass(frozen=True)
 class UserWriteTask:
-    """Writes with a user's writer. It tells what that prepared to commit, and which attributes it changed."""
+    """Writes with a user's writer, and reports the committables and the attributes that the writer
+    changed."""
 
     payload: bytes
     name: str
@@ -48,7 +49,7 @@ class UserWriteTask:
 
 
 class UserSink(WorkerSink):
-    """A sink of a job that a user wrote."""
+    """A user's sink."""
 
     def __init__(self, node: StreamNode, storage: CheckpointStorage, parallelism: int) -> None:
         assert isinstance(node.content, Sink)
@@ -89,7 +90,7 @@ class UserSink(WorkerSink):
 
     @cached_property
     def _note(self) -> dict[str, Any]:
-        """The last batch that was prepared, and what of it is to be committed if that is not done."""
+        """The last batch that was prepared, and its committables unless they are committed."""
         note: dict[str, Any] = json.loads(self._storage.readText(self._path) or '{"batch": null}')
         return note
 

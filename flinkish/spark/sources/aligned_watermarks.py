@@ -14,12 +14,12 @@ _FILE = "aligned-watermarks.json"
 
 
 def note_watermarks(checkpoint: str, watermarks: Watermarks) -> None:
-    """Write them into the ``checkpoint``, a directory of this machine."""
+    """Write ``watermarks`` into the ``checkpoint``, a directory of this machine."""
     write_whole(Path(checkpoint, _FILE), json.dumps(watermarks))
 
 
 def noted_watermarks(checkpoint: str) -> Watermarks:
-    """What was written last; nothing at first."""
+    """The watermarks that were written last; none at first."""
     with suppress(OSError, ValueError):
         noted: dict[str, int | None] = json.loads(Path(checkpoint, _FILE).read_text("utf-8"))
         return noted

@@ -24,7 +24,7 @@ from flinkish.runtime.sources.tables import timestamps_in
 from flinkish.runtime.sources.user_sources import FrameFiles, read_frame
 
 if TYPE_CHECKING:
-    # Whoever plans a source imports this module, and not all that reads one.
+    # Processes that plan a source import this module, but need not import the code that reads one.
     from flinkish.runtime.kafka.reader import KafkaReader
 
 END_OF_SOURCE = None
@@ -36,30 +36,32 @@ DESCRIPTOR = "value"
 
 
 PART = "__part"
-"""The column with the number of the part, in sources written to the checkpoint as tables."""
+"""The column with the number of the part, in sources that were written to the checkpoint as
+tables."""
 
 
 class ArrowDecoder(ABC):
-    """Gives the records in a batch of a source, part by part.
+    """Decodes the records in a batch of a source, part by part.
 
-    A part is a piece of the source that keeps its place in the source's order: None stands for the
-    Spark partition that the batch is of.
+    A part is a piece of the source that keeps its place in the source's order; None stands for the
+    batch's Spark partition.
     """
 
     takesRows: ClassVar[bool] = False
-    """Whether Spark has a row for each element; a row of what flinkish plans or writes is many elements."""
+    """Whether Spark has a row for each element; rows that flinkish plans or writes stand for many
+    elements."""
 
     @abstractmethod
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult | None]]:
-        """The records of ``batch`` in order, and those that do not fit the schema; END_OF_SOURCE in their place says
-        that the source has ended."""
+        """The records of ``batch`` in order, and the malformed ones; END_OF_SOURCE in their place
+        means that the source has ended."""
 
     def close(self) -> None:
-        """Called when nothing is decoded any more: release connections and the like."""
+        """Called when there is nothing more to decode: release connections and the like."""
 
 
 class PieceDecoder(ArrowDecoder):
-    """Reads the pieces of a planned source that its descriptors name."""
+    """Reads the pieces that the descriptors of a planned source name."""
 
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult | None]]:
         for descriptor in _list(batch, DESCRIPTOR):
@@ -72,12 +74,12 @@ class PieceDecoder(ArrowDecoder):
 
     @abstractmethod
     def read(self, *piece: Any) -> Iterator[ReadResult]:
-        """The records of a piece, as its planner names it."""
+        """The records of a piece; ``piece`` is its name from the planner."""
 
 
 @dataclass(frozen=True)
 class FilePieceDecoder(PieceDecoder):
-    """Ranges of files."""
+    """Reads ranges of files."""
 
     format: FileFormat
 
@@ -87,7 +89,7 @@ class FilePieceDecoder(PieceDecoder):
 
 @dataclass(frozen=True)
 class KafkaPieceDecoder(PieceDecoder):
-    """Ranges of offsets of partitions of Kafka."""
+    """Reads ranges of offsets of Kafka partitions."""
 
     reader: KafkaReader
 
@@ -100,7 +102,7 @@ class KafkaPieceDecoder(PieceDecoder):
 
 @dataclass(frozen=True)
 class FramePieceDecoder(PieceDecoder):
-    """Elements that were pickled into frames of one file when the job started."""
+    """Reads elements that were pickled into frames of one file when the job started."""
 
     file: str
 
@@ -113,7 +115,8 @@ class FramePieceDecoder(PieceDecoder):
 
 @dataclass(frozen=True)
 class UserSourceDecoder(PieceDecoder):
-    """What a user's source gave, pickled into frames of a file for each step."""
+    """Reads the elements of a user's source, which were pickled into frames, one file for each
+    step."""
 
     frames: FrameFiles
 
@@ -123,7 +126,7 @@ class UserSourceDecoder(PieceDecoder):
 
 @dataclass(frozen=True)
 class UserFrameDecoder(ArrowDecoder):
-    """What a user's source gave, in frames that are rows."""
+    """Decodes the elements of a user's source from rows that are frames."""
 
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult]]:
         for part, frame in zip(_list(batch, PART), _list(batch, "frame")):
@@ -133,7 +136,7 @@ class UserFrameDecoder(ArrowDecoder):
 
 @dataclass(frozen=True)
 class NumberPieceDecoder(PieceDecoder):
-    """Numbers, or what ``generator`` makes of each number."""
+    """Generates numbers, or calls ``generator`` with each number."""
 
     generator: Callable[[int], Any] | None
 
@@ -143,7 +146,7 @@ class NumberPieceDecoder(PieceDecoder):
 
 @dataclass(frozen=True)
 class FrameDecoder(ArrowDecoder):
-    """Elements that were pickled into frames when the job started."""
+    """Decodes elements that were pickled into frames when the job started."""
 
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
         for part, frame in zip(_list(batch, PART), _list(batch, "frame")):
@@ -152,7 +155,7 @@ class FrameDecoder(ArrowDecoder):
 
 @dataclass(frozen=True)
 class SingleColumnDecoder(ArrowDecoder):
-    """The values of one column, such as the lines of a text."""
+    """Decodes the values of one column, such as the lines of a text."""
 
     takesRows = True
 
@@ -164,8 +167,8 @@ class SingleColumnDecoder(ArrowDecoder):
 
 @dataclass(frozen=True)
 class LinesDecoder(ArrowDecoder):
-    """Lines of CSV or JSON, in the column ``value``, as Rows: where Spark reads the lines of files in
-    ``path``, and does not say which line of which file each is."""
+    """Decodes lines of CSV or JSON in the column ``value`` to Rows, if Spark reads the lines of
+    files in ``path`` and does not say which line of which file each is."""
 
     takesRows = True
 
@@ -187,7 +190,7 @@ class LinesDecoder(ArrowDecoder):
 
 @dataclass(frozen=True)
 class RowDecoder(ArrowDecoder):
-    """The columns as Rows; ``timestamp`` names the column that is the element's timestamp."""
+    """Decodes the columns to Rows; ``timestamp`` names the column with the element's timestamp."""
 
     takesRows = True
 
@@ -201,7 +204,7 @@ class RowDecoder(ArrowDecoder):
 
 @dataclass(frozen=True)
 class PartDecoder(ArrowDecoder):
-    """What ``rows`` decodes, where a column says which part of the source a row is of."""
+    """Decodes with ``rows``; a column says which part of the source a row belongs to."""
 
     takesRows = True
 
@@ -217,7 +220,7 @@ class PartDecoder(ArrowDecoder):
 
 @dataclass(frozen=True)
 class ArrowFrameDecoder(ArrowDecoder):
-    """Arrow batches that were written as values of a column when the job started."""
+    """Decodes Arrow batches that were written as values of a column when the job started."""
 
     rows: RowDecoder
 

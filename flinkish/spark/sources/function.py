@@ -1,4 +1,4 @@
-"""Runs before the first shuffle: the chain of a source, as a function over Arrow batches."""
+"""Runs the chain of a source, before the first shuffle, as a function over Arrow batches."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ END_OF_INPUT = "end"
 
 
 CLOCK_TICK = "tick "
-"""Followed by the key groups that are due, as JSON: the ``due`` of ``clock_ticks``."""
+"""The beginning of a line that continues with the due key groups as JSON: the ``due`` of
+``clock_ticks``."""
 
 
 RESTORED = "restored "
-"""Followed by a key group, the uid of a vertex and a part of its state from a savepoint, these two in
-base 64."""
+"""The beginning of a line that continues with a key group, the uid of a vertex and a part of its
+state from a savepoint, the last two in base 64."""
 
 
 NO_CLOCK = 0
-"""Stands for the clock in a source, which needs none. Its frames get the timestamp of the batch when they
-leave it: a column in every input row would cost more than parsing the row."""
+"""Stands for the clock in a source, which needs none. Frames get the timestamp of the batch when
+they leave the source: a column in every input row would cost more than parsing the row."""
 
 
 _LAST_SLICE = 1 << 62
@@ -65,7 +66,7 @@ class SourceFunction:
 
         context = TaskContext.get()
         partition = context.partitionId() if context else 0
-        # The same for all partitions, as a source is one subtask
+        # The same key for all partitions, as a source is one subtask
         key = None if self.run is None else TaskKey(self.run, f"source {self.uid}", 0)
         opened: _OpenedSource = (key and OPEN_TASKS.take(key)) or _OpenedSource(self.payload)
         task, settings, decoder = opened.task, opened.settings, opened.decoder
@@ -114,7 +115,7 @@ class _OpenedSource:
             self.task.open()
 
     def close(self) -> None:
-        """Close the user functions, and what the decoder holds."""
+        """Close the user functions and the decoder."""
         close_all((self.task, self.decoder))
 
 

@@ -1,4 +1,5 @@
-"""``GroupOffsets``: tells Kafka, after each batch, how far the sources of a job have read."""
+"""``GroupOffsets``: commits the offsets that the sources of a job have read to Kafka, after each
+batch."""
 
 from __future__ import annotations
 
@@ -11,15 +12,15 @@ from flinkish.spark.sources.planned_offset import PlannedOffset
 
 
 class GroupOffsets:
-    """Commits the steps that Spark has committed. ``groups`` has, by the uids of sources, their groups and
-    the directories of their plan logs, where they have one."""
+    """Commits the steps that Spark has committed. ``groups`` has the consumer groups of sources by
+    uid, each with the directory of the source's plan log, if it has one."""
 
     def __init__(self, groups: Mapping[str, tuple[ConsumerGroup, str]]) -> None:
         self._groups = groups
         self._committed: dict[str, int] = {}
 
     def batchCommitted(self, progress: Mapping[str, Any]) -> None:
-        """Called with the progress of each batch that is done."""
+        """Called with the progress of each finished batch."""
         if not self._groups:
             return
         for source in progress["sources"]:

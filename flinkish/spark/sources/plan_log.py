@@ -25,9 +25,9 @@ _SNAPSHOT = ".snapshot"
 
 
 class PlanLog:
-    """The steps of one source, numbered from 1, one file each; old ones are replaced by a snapshot.
+    """The steps of one source, numbered from 1, one file each; a snapshot replaces old ones.
 
-    ``retained`` is how many steps are kept for batches that may be run again (Spark keeps 100).
+    ``retained`` is the number of steps kept for batches that may run again (Spark keeps 100).
     """
 
     def __init__(self, directory: str | Path, retained: int = 100) -> None:
@@ -47,7 +47,7 @@ class PlanLog:
         return self._latest > 0 and self._header(self._latest)["last"] is True
 
     def append(self, step: Step, backlog: SourceBacklog = UNKNOWN_BACKLOG) -> int:
-        """Log the next step atomically, with what is left of the source after it, and return its number.
+        """Log the next step atomically, with the source's backlog after it, and return its number.
 
         Raises IllegalStateError if another process has logged a step of that number: a planner that
         outlives its killed job for a moment, or a second run of the job.
@@ -76,7 +76,7 @@ class PlanLog:
             raise self._broken(number, _STEP, error) from None
 
     def backlog(self, number: int) -> SourceBacklog:
-        """What was left after the step of that number, as it was logged with it.
+        """The backlog that was logged with the step of that number.
 
         Raises IncompatibleCheckpointError if the step is missing or damaged.
         """
@@ -93,7 +93,8 @@ class PlanLog:
         return snapshot, (self.read(n) for n in range(self._folded + 1, self._latest + 1))
 
     def restoredUpTo(self, number: int) -> tuple[list[Any] | None, Iterator[Step]] | None:
-        """The same up to the step of that number; None if the snapshot already covers later steps."""
+        """Like ``restored``, up to the step of that number; None if the snapshot already covers
+        later steps."""
         if self._folded > number:
             return None
         snapshot, _ = self.restored()
@@ -105,7 +106,7 @@ class PlanLog:
         return self._latest - self._folded >= 2 * self._retained
 
     def fold(self, snapshot: Iterable[Any]) -> None:
-        """Write ``snapshot``, which sums up all steps so far, and remove old steps."""
+        """Write ``snapshot``, the planner's state after all steps so far, and remove old steps."""
         self._folded = self._latest
         text = _text({"steps": self._folded}, snapshot)
         write_whole(self._file(self._folded, _SNAPSHOT), text)

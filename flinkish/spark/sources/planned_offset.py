@@ -1,8 +1,9 @@
-"""``PlannedOffset``: where Spark is in a planned source, as its own log of the batches says it.
+"""``PlannedOffset``: Spark's position in a planned source, in the form of Spark's own log of the
+batches.
 
-On this machine's file system an offset is no more than the number of a step, which the plan log has. Elsewhere
-the offset has the step itself, and what its planner knew after it: Spark writes it before the batch, to
-whatever file system the checkpoint is on, and so it needs no log beside.
+On this machine's file system an offset is just the number of a step, and the plan log has the step.
+Elsewhere the offset contains the step itself and the planner's snapshot after it: Spark writes the
+offset before the batch, to whatever file system the checkpoint is on, so no other log is needed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from flinkish.runtime.sources.planners import Step
 
 @dataclass(frozen=True)
 class WholeStep:
-    """A step, the snapshot of its planner after it, and what is left of the source then."""
+    """A step, and the snapshot of its planner and the source's backlog after it."""
 
     step: Step
     snapshot: list[Any]
@@ -27,8 +28,8 @@ class WholeStep:
 
 @dataclass(frozen=True)
 class PlannedOffset:
-    """The number of the last step of ``source``, a uid; 0 before the first. ``whole``: the step itself, None
-    where it is in a plan log."""
+    """The number of the last step of ``source``, a uid; 0 before the first. ``whole``: the step
+    itself, None if it is in a plan log."""
 
     source: str
     number: int
@@ -36,7 +37,8 @@ class PlannedOffset:
 
     @staticmethod
     def of(offset: object) -> PlannedOffset | None:
-        """The offset of a planned source, by its JSON; None if it is another's."""
+        """The planned offset with that JSON; None if ``offset`` is that of another kind of
+        source."""
         try:
             found = json.loads(offset) if isinstance(offset, str) else offset
             if not isinstance(found, Mapping) or not isinstance(found["step"], int):
@@ -61,9 +63,9 @@ class PlannedOffset:
 
     @property
     def ended(self) -> bool:
-        """Whether it says that the source has ended."""
+        """Whether the source ends with this step."""
         return self.whole is not None and self.whole.step.last
 
     def shown(self) -> str:
-        """For people: the source and the number."""
+        """The source and the number, for messages."""
         return json.dumps({"source": self.source, "step": self.number})

@@ -1,9 +1,10 @@
-"""Planned sources: a Python data source of Spark that gives each batch one planned step.
+"""Planned sources: a Python data source for Spark that returns one planned step for each batch.
 
-With a *planned source* flinkish, not Spark, decides what each batch reads. A planner (``planners``) makes
-one *step* for each batch. The rows that Spark gets are only descriptors: texts that say what to read. The
-workers read the data themselves. Where the checkpoint is on this machine's file system, a step is logged
-there (``plan_log``) and Spark's offset is its number. Elsewhere the step is the offset (``planned_offset``).
+With a *planned source* flinkish, not Spark, decides what each batch reads. A planner (``planners``)
+plans one *step* for each batch. Spark gets rows of descriptors only: strings that say what to read.
+The workers read the data themselves. Where the checkpoint is on this machine's file system, a step
+is logged there (``plan_log``) and Spark's offset is its number. Elsewhere the step is the offset
+(``planned_offset``).
 
 Spark runs the reader, and so the planner, in a separate Python process for each stream.
 """
@@ -40,15 +41,15 @@ except ImportError:  # before pyspark 4.2
     _TELLS_START = False
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """A stand-in for older versions of pyspark."""
+        """Replaces pyspark's class in older versions."""
 
 
 _SCHEMA = f"{DESCRIPTOR} string"
 
 
 PLANNER = "planner.secret"
-"""The option with the planner. By its name Spark hides what it says, as a planner knows the passwords of its
-source (``spark.redaction.regex``)."""
+"""The option with the planner. Spark redacts it because of its name (``spark.redaction.regex``), as
+a planner has the passwords of its source."""
 
 
 _LOG = "log"
@@ -58,13 +59,13 @@ _registered: WeakSet[SparkSession] = WeakSet()
 
 
 _CLEARED_EVERY = 200
-"""After so many steps a planner clears what is kept of old ones, as with a plan log."""
+"""The number of steps after which a planner discards data of old steps, as with a plan log."""
 
 
 def planned_stream(
     session: SparkSession, planner: SourcePlanner, log: str | None, source: str
 ) -> DataFrame:
-    """A streaming DataFrame with the descriptors of the steps that ``planner`` makes.
+    """A streaming DataFrame with the descriptors of the steps of ``planner``.
 
     Steps are logged in the directory ``log`` of this machine, or by Spark itself if that is None; ``source``
     is the uid of the source.
@@ -108,7 +109,7 @@ class PlannedSource(DataSource):
 
 
 class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Gives Spark one step for each batch."""
+    """Returns one step to Spark for each batch."""
 
     def __init__(self, planner: SourcePlanner, source: str) -> None:
         self._planner = planner
@@ -126,7 +127,7 @@ class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         tasks: list[list[str]] = []
         for step in self._steps(self._offset_of(start), self._offset_of(end)):
             tasks += self._planner.descriptors(step, firstPart=len(tasks))
-        # Of pyspark's class, which any process can unpickle
+        # pyspark's class, which any process can unpickle
         return [InputPartition(task) for task in tasks]
 
     @abstractmethod
@@ -137,7 +138,7 @@ class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ((descriptor,) for descriptor in partition.value)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Removes nothing, as a committed batch may be run again by hand."""
+        """Removes nothing, as a user may run a committed batch again."""
 
     def _offset_of(self, offset: Mapping[str, Any]) -> PlannedOffset:
         found = PlannedOffset.of(offset)
@@ -151,17 +152,17 @@ class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class LogStreamReader(PlannedStreamReader):
-    """Keeps the steps in a plan log; an offset is the number of the last step.
+    """Stores the steps in a plan log; an offset is the number of the last step.
 
-    A step is logged before Spark learns its offset. After a crash there may therefore be one step that
-    Spark does not know. It becomes the first batch, alone, so that a restarted job has the same
-    batches, and its watermarks rise at the same elements, as without the crash.
+    A step is logged before Spark learns its offset. So after a crash there may be one step that
+    Spark does not know. That step becomes the first batch, alone, so that a restarted job has the
+    same batches, and its watermarks rise at the same elements, as without the crash.
     """
 
     def __init__(self, planner: SourcePlanner, log: str, source: str) -> None:
         super().__init__(planner, source)
         self._directory = log
-        # Read when needed, as Spark also creates readers only to pickle them.
+        # Read lazily, as Spark also creates readers only to pickle them.
         self._log: PlanLog | None = None
         self._resumed = False
 
@@ -176,12 +177,12 @@ class LogStreamReader(PlannedStreamReader):
             if read > log.latest:
                 log.read(read)
         elif not self._resumed and log.latest:
-            # Before pyspark 4.2 Spark does not tell which steps it knows: perhaps not this one.
+            # Before pyspark 4.2 Spark does not tell which steps it knows: it may not know this one.
             self._resumed = True
             return self._offset(log.latest)
         self._resumed = True
         if log.isDue:
-            # Before the next step: a savepoint of the last batch needs what was planned up to it
+            # Before the next step: a savepoint of the last batch needs the plan up to that batch
             log.fold(self._planner.snapshot())
             self._planner.clear()
         step = self._planner.plan()
@@ -208,10 +209,10 @@ class LogStreamReader(PlannedStreamReader):
 
 
 class OffsetStreamReader(PlannedStreamReader):
-    """Stores nothing: an offset is the step, with the planner's snapshot after it.
+    """Stores nothing: an offset contains the step, and the planner's snapshot after it.
 
-    Spark logs an offset before it runs the batch, and asks for the next one with it. A step that Spark has
-    not logged when the job is killed has not been read by anyone, and is planned anew.
+    Spark logs an offset before it runs the batch, and passes it when it asks for the next one. If
+    Spark has not logged a step when the job is killed, nobody has read it, and it is planned again.
     """
 
     def __init__(self, planner: SourcePlanner, source: str) -> None:
@@ -227,7 +228,7 @@ class OffsetStreamReader(PlannedStreamReader):
         if self._latest is None:
             self._resume(read)
         elif self._latest.number == read.number + 1:
-            # Spark has asked before, and has not run the batch
+            # Spark has asked for this offset before, but has not run the batch
             return self._latest.asDict()
         step = self._planner.plan()
         if step is None:
@@ -243,7 +244,7 @@ class OffsetStreamReader(PlannedStreamReader):
         return self._latest.asDict()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        # What exists now is known once Spark has said where it goes on
+        # The existing input is known once Spark has passed the offset to continue from
         self._frozen = True
 
     def _steps(self, start: PlannedOffset, end: PlannedOffset) -> Iterator[Step]:
@@ -251,7 +252,7 @@ class OffsetStreamReader(PlannedStreamReader):
             yield self._whole(end).step
 
     def _resume(self, read: PlannedOffset) -> None:
-        """Go on after a step that Spark has logged."""
+        """Continue after a step that Spark has logged."""
         if read.number:
             self._planner.restore(self._whole(read).snapshot, [])
         self._latest = read

@@ -1,9 +1,10 @@
-"""Sources as streaming DataFrames, each with a decoder that turns its rows into records.
+"""Opens sources as streaming DataFrames, each with a decoder that turns its rows into records.
 
-flinkish plans what a batch reads of numbers, Kafka and users' sources, and of collections and files if the
-checkpoint and they are on file systems of this machine: rows hold descriptors, and the workers read the
-data. A source with a single step is planned when the job starts, and its descriptors are files for Spark's
-text source. A source with more steps is planned while the job runs, by ``PlannedSource``.
+flinkish plans what a batch reads of numbers, Kafka and users' sources, and of collections and files
+if they and the checkpoint are on file systems of this machine: rows hold descriptors, and the
+workers read the data. A source with a single step is planned when the job starts, and its
+descriptors are files for Spark's text source. A source with more steps is planned while the job
+runs, by ``PlannedSource``.
 
 Spark reads the rest: files on other file systems or with unknown options, sockets, and streaming
 DataFrames. If the checkpoint is on another file system, collections are first written there as tables.
@@ -103,19 +104,19 @@ NUMBERS_A_BATCH = 1_000_000
 
 
 MOST_BATCHES = 64
-"""A sequence is read in batches of a million, but in no more batches than this."""
+"""The maximum number of batches of a sequence, which is read in batches of a million."""
 
 
 EVERY_AGE = "36500d"
-"""The maximum age of files; Spark's default skips those a week older than the newest."""
+"""The maximum age of files; Spark's default skips files a week older than the newest."""
 
 
 _STRICT = {
     "csv": {"mode": "FAILFAST", "escape": '"', "enforceSchema": "false"},
     "json": {"mode": "FAILFAST"},
 }
-"""Malformed records are errors, CSV doubles a quote within quotes (RFC 4180), and a header with other names
-than the schema is an error too."""
+"""Malformed records are errors, CSV doubles a quote within quotes (RFC 4180), and a header with
+other names than those of the schema is an error too."""
 
 
 InMemory = CollectionSource[Any] | TableSource
@@ -126,12 +127,12 @@ _FRAMES = f"{PART} long, frame binary"
 
 @dataclass(frozen=True)
 class SourceStream:
-    """A streaming DataFrame and its decoder. ``whole``: all of it comes in one batch.
+    """A streaming DataFrame and its decoder. ``whole``: one batch reads all of it.
 
-    ``path``: the path of its files, if Spark decides how many of them a batch reads. ``endsItself``: its
-    rows announce the end of a bounded source. ``log``: the directory of its plan log, if it has one.
-    ``planner`` and ``plan``: who plans it, and the log that a savepoint finds its position in; without a log
-    it is in Spark's offsets.
+    ``path``: the path of its files, if Spark decides how many of them a batch reads.
+    ``endsItself``: its rows signal the end of a bounded source. ``log``: the directory of its plan
+    log, if it has one. ``planner`` and ``plan``: its planner, and the log from which a savepoint
+    gets its position; without a log the position is in Spark's offsets.
     """
 
     dataframe: DataFrame
@@ -145,9 +146,9 @@ class SourceStream:
 
 
 class SourceReader:
-    """Opens the sources of one job; ``batch``: all bounded, and each as a DataFrame that does not stream.
-    ``alignments``: the watermark alignment of sources, by uid. ``positions``: where sources restored from a savepoint
-    begin, by uid.
+    """Opens the sources of one job. ``batch``: all are bounded, and are opened as static
+    DataFrames. ``alignments``: the watermark alignment of sources, by uid. ``positions``: where
+    sources restored from a savepoint begin, by uid.
     """
 
     def __init__(
@@ -168,7 +169,7 @@ class SourceReader:
         self._local = storage.localPath
         self._elementsPerBatch = elementsPerBatch
         self._elementsHidden = elementsHidden
-        # As many tasks read a batch as run keyed operators.
+        # A batch is read in as many tasks as run keyed operators.
         self._tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
 
     @singledispatchmethod
@@ -182,7 +183,7 @@ class SourceReader:
             )
         remote = self._local is None and self._batch
         if remote:
-            # Read here, and sent to the server with the plan of the query
+            # Read in this process, and sent to the server with the plan of the query
             directory = TemporaryDirectory()
             frames = FrameFiles(str(directory.path))
         else:
@@ -203,20 +204,20 @@ class SourceReader:
             directory.remove()
 
     def _read_here(self, planner: UserSourcePlanner, frames: FrameFiles) -> SourceStream:
-        """All that a user's source gives, as rows."""
+        """All elements of a user's source, as rows."""
         pieces = (piece for step in _steps_to_the_end(planner) for piece in step.pieces[1:])
         rows = [(part, frames.content(*piece)) for part, piece in enumerate(pieces)]
         frame = self._session.createDataFrame(rows, _FRAMES)
         return SourceStream(frame.repartition(self._tasks), UserFrameDecoder(), True)
 
     def _frame_files(self, name: str, directory: str) -> FrameFiles:
-        """The files of a user's source in the checkpoint: its planner and the workers, which have no Spark to
-        write and read with, reach them."""
+        """The files of a user's source in the checkpoint, on a file system that its planner and the
+        workers reach without Spark."""
         if self._local is not None:
             return FrameFiles(os.path.join(self._local, directory))
         there = local_path(self._storage.path)
         if there is not None:
-            # Of the server, where the planner runs; its workers need the same path
+            # The server's path, as the planner runs there; its workers need the same path
             return FrameFiles(str(there / directory))
         try:
             files, path = file_system(self._session, self._storage.child(directory))
@@ -252,7 +253,7 @@ class SourceReader:
         directory = os.path.join(local, "sources", uid)
         index, frames = (os.path.join(directory, name) for name in ("index", "frames"))
         if not self._written(f"sources/{uid}"):
-            # Left by a job that was killed while writing.
+            # A job that was killed while writing has left it.
             shutil.rmtree(directory, ignore_errors=True)
             _write_frames(source, a_batch, index, frames, first)
             self._finish(f"sources/{uid}")
@@ -265,13 +266,13 @@ class SourceReader:
         return first if position is None else int(position.get("next", first))
 
     def _check_no_position(self, uid: str, name: str) -> None:
-        """Raises NotSupportedError if a source that Spark is to read has to begin at a position."""
+        """Raises NotSupportedError if a source that Spark reads has to begin at a position."""
         if uid in self._positions:
             raise NotSupportedError(
-                f"{name}: the savepoint says where it goes on, and here Spark reads it, from its beginning:"
+                f"{name}: the savepoint has its position, but here Spark reads it from its beginning, as"
                 f" the checkpoint at {self._storage.path} or the files are not on this machine's file"
                 " system, or need Spark's reader. Use a local checkpoint directory, or give the source a"
-                " new uid(...) with allowNonRestoredState=True to read it anew."
+                " new uid(...) with allowNonRestoredState=True to read it from its beginning."
             )
 
     @streamOf.register
@@ -369,7 +370,8 @@ class SourceReader:
         return SourceStream(frame, decoder, True, endsItself=True, planner=unplanned, plan=log)
 
     def _planned_rows(self, planner: SourcePlanner, decoder: ArrowDecoder) -> SourceStream:
-        """All steps of a planner, as rows that go to the server with the plan of the query."""
+        """All steps of a planner, as rows that are sent to the server with the plan of the
+        query."""
         from pyspark.sql import functions as F
 
         tasks = (
@@ -401,7 +403,8 @@ class SourceReader:
     def _in_order(
         self, stream: DataFrame, decoder: ArrowDecoder, source: FileSource[Any]
     ) -> SourceStream:
-        """Rows of files that Spark reads in parts by the time, the path and the place in the file."""
+        """Rows of files that Spark reads, in parts ordered by the time, the path and the place in
+        the file."""
         from pyspark.sql import functions as F
 
         changed = F.unix_millis("_metadata.file_modification_time") * (1 << 20)
@@ -429,7 +432,7 @@ class SourceReader:
         if self._batch:
             return reader
         if source.filesPerBatch is not None:
-            # Spark takes only one of the two limits
+            # Spark accepts only one of the two limits
             reader = reader.option("maxFilesPerTrigger", source.filesPerBatch)
         else:
             reader = reader.option("maxBytesPerTrigger", source.bytesPerBatch)
@@ -452,7 +455,8 @@ class SourceReader:
         planner = NumberPlanner(first, last, a_batch, self._tasks)
         return self._planned(planner, NumberPieceDecoder(generator), uid, whole=a_batch >= count)
 
-    # For checkpoints on other file systems: a collection is a table in the checkpoint, which Spark reads.
+    # For checkpoints on other file systems: a collection is written to the checkpoint as a table,
+    # which Spark reads.
 
     def _collection_table(
         self, source: InMemory, first: int, a_batch: int, uid: str
@@ -496,7 +500,7 @@ class SourceReader:
         return math.ceil(rowsABatch / math.ceil(rowsABatch / self._tasks))
 
     def _write(self, name: str, frame: DataFrame, first: bool, rowsAFile: int = 0) -> None:
-        # The first write replaces the remains of a job that was killed while writing.
+        # The first write replaces the files of a job that was killed while writing.
         self._storage.writeTable(name, frame, "overwrite" if first else "append", rowsAFile)
 
 
@@ -506,22 +510,22 @@ def reads_planned(graph: JobGraph) -> bool:
 
 
 def check_aligned(streams: Mapping[str, SourceStream], aligned: Iterable[str]) -> None:
-    """Raises NotSupportedError if a source with watermark alignment is one whose batches Spark plans."""
+    """Raises NotSupportedError if Spark plans the batches of a source with watermark alignment."""
     for uid in aligned:
         stream = streams[uid]
         if stream.log is None and stream.planner is not None and not stream.whole:
             raise NotSupportedError(
-                f"withWatermarkAlignment: the watermarks that the source {uid} is to wait for are noted in the"
+                f"withWatermarkAlignment: the watermarks that the source {uid} waits for are stored in the"
                 " checkpoint, which must be on a file system of this machine. Pass enableCheckpointing(directory)"
-                " a path, such as one on a mount that all machines have, or leave the alignment out: what is"
-                " ahead waits in state, and results are the same."
+                " a path, such as one on a mount that all machines have, or leave the alignment out: elements"
+                " that are ahead then wait in state, and results are the same."
             )
         if stream.log is None and not stream.whole:
             raise NotSupportedError(
                 f"withWatermarkAlignment: Spark decides what a batch reads of the source {uid}, so it cannot"
-                " wait for others. Leave the alignment out: what is ahead waits in state, and results are"
-                " the same. To keep that state small, limit what a batch reads of it, by an option of"
-                " Spark's reader, such as maxOffsetsPerTrigger for Kafka."
+                " wait for others. Leave the alignment out: elements that are ahead then wait in state, and"
+                " results are the same. To keep that state small, limit what a batch reads of it, by an"
+                " option of Spark's reader, such as maxOffsetsPerTrigger for Kafka."
             )
 
 
@@ -555,10 +559,10 @@ def _nowhere(source: FileSource[Any]) -> IllegalArgumentError:
 def _plan_now(
     planner: SourcePlanner, log: PlanLog, directory: Path, toTheEnd: bool = False
 ) -> None:
-    """Plan all existing input as one step, or in as many as there are ``toTheEnd`` of the source, and write
-    the descriptors into ``directory``, one file for each task.
+    """Plan all existing input as one step, or all steps ``toTheEnd`` of the source, and write the
+    descriptors into ``directory``, one file for each task.
 
-    A job restarted after its end plans the input that came since.
+    A job that is restarted after its end plans the input that has come since.
     """
     planner.restore(*log.restored())
     if not toTheEnd:
@@ -578,7 +582,7 @@ def _plan_now(
 
 
 def _steps_to_the_end(planner: SourcePlanner) -> Iterator[Step]:
-    """The steps of a bounded source from where it is to its last one."""
+    """The remaining steps of a bounded source."""
     last = False
     while not last:
         step = planner.plan()

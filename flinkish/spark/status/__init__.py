@@ -1,4 +1,4 @@
-"""What only Spark knows about a job while it runs, and its history in the checkpoint.
+"""The status of a running job that only Spark knows, and the job's history in the checkpoint.
 
 It may import ``checkpoint``, ``session`` and ``sources`` of ``spark``, ``deployment``, ``runtime``, ``graph`` and ``api``.
 """

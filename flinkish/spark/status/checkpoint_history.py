@@ -1,8 +1,9 @@
-"""Where the history of a job's batches is kept: in its checkpoint directory, on whatever file system that is.
+"""Stores the history of a job's batches in its checkpoint directory, on whatever file system that
+is.
 
-On this machine's a line is appended to a file. Elsewhere a file cannot grow, and to write one is a Spark job: there
-all of the history is written anew, now and then and at the end of a run, in turn to two places, so that one
-of them is whole whenever the job is killed.
+On this machine's file system each line is appended to a file. Elsewhere a file cannot grow, and
+writing one takes a Spark job: there the whole history is written now and then and at the end of a
+run, alternately to two places, so that one of them is complete whenever the job is killed.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class HistoryFile:
                 yield line
 
     def append(self, line: str, whole: Callable[[], list[str]]) -> None:
-        """Append ``line``, or begin the file anew if it has become long."""
-        # A full disk must not end the job for the sake of its history
+        """Append ``line``, or rewrite the file if it has become long."""
+        # A full disk must not end the job because of its history
         with suppress(OSError):
             if self._lines >= _MOST_LINES:
                 lines = whole()
@@ -67,7 +68,7 @@ class HistoryFile:
 
 
 class StoredHistory:
-    """A history in texts of ``storage``, each with a number in its first line."""
+    """A history in two texts of ``storage``, each with a number in its first line."""
 
     def __init__(self, storage: CheckpointStorage) -> None:
         self._storage = storage
@@ -76,7 +77,7 @@ class StoredHistory:
         self._next = time.monotonic() + _SECONDS
 
     def read(self) -> Iterator[str]:
-        """The lines of both texts, the one written first first."""
+        """The lines of both texts, the older text first."""
         texts: list[tuple[int, list[str]]] = []
         for place in _PLACES:
             # Whatever is wrong with the history, the job must not fail because of it

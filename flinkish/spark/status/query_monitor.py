@@ -1,7 +1,7 @@
-"""``QueryMonitor``: what a job on Spark knows about itself besides what its tasks report.
+"""``QueryMonitor``: adds to the reports of tasks what Spark knows about a job.
 
-How long Spark took for the phases of a batch, and how far its sources are, is in the progress of the query,
-which a thread of its own reads once Spark has it: a call that returns a text.
+The durations of the phases of a batch, and how far its sources have been read, are in the progress
+of the query. A thread of its own reads that once Spark has it: a call that returns a string.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _PROGRESS_SECONDS = 0.1
-"""How long after a batch its progress is read; Spark commits the batch meanwhile."""
+"""The time after a batch until its progress is read; Spark commits the batch meanwhile."""
 
 _TOTAL = "triggerExecution"
 
@@ -65,7 +65,8 @@ class QueryMonitor(JobMonitor):
         self._batch_ended.set()
 
     def follow(self, query: StreamingQuery | None) -> None:
-        """Read the progress of ``query`` from now on, in a thread; a batch query, None, has none."""
+        """Read the progress of ``query`` from now on, in a thread; a batch query (None) has no
+        progress."""
         if query is None:
             return
         first, self._query = self._query is None, query
@@ -125,7 +126,7 @@ class QueryMonitor(JobMonitor):
             phases={**spark, **batch.phases},
         )
         self.history.add(whole, whole=True)
-        # Spark lists them in the order of the graph, and the control stream behind them
+        # Spark lists the sources in the order of the graph, followed by the control stream
         if len(progress["sources"]) == len(self._order) + 1:
             self.readUpTo = {
                 uid: SourceDetails(
@@ -138,7 +139,7 @@ class QueryMonitor(JobMonitor):
             }
 
     def _backlog(self, uid: str, source: Mapping[str, Any]) -> SourceBacklog:
-        """What is left of a source after a batch, as it was planned."""
+        """The planned backlog of a source after a batch."""
         try:
             backlog = self._logged(uid, source["endOffset"])
             before = self._before.get(uid)
@@ -146,7 +147,7 @@ class QueryMonitor(JobMonitor):
                 earlier = self._logged(uid, source["startOffset"]).progress
                 before = self._before[uid] = 0 if earlier is None else earlier.done
         except FlinkishError:
-            # The batch is done without it; if the job needs it, it says so itself
+            # The batch is done anyway; if the job needs the log, the job raises the error itself
             return UNKNOWN_BACKLOG
         read = backlog.progress
         if read is None:
@@ -154,7 +155,7 @@ class QueryMonitor(JobMonitor):
         return replace(backlog, progress=replace(read, before=max(before, read.before)))
 
     def _logged(self, uid: str, offset: object) -> SourceBacklog:
-        """What was left of a source at an offset of Spark's."""
+        """The backlog of a source at one of Spark's offsets."""
         planned = PlannedOffset.of(offset)
         if planned is not None and planned.whole is not None:
             return planned.whole.backlog

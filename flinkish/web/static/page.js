@@ -1,5 +1,5 @@
 "use strict";
-// The page of running jobs. What comes from a job (names, messages, splits) becomes text, never markup.
+// The page of running jobs. Strings from a job (names, messages, splits) become text, never markup.
 
 const MAX = 9223372036854775807n;
 const SVG = "http://www.w3.org/2000/svg";
@@ -17,7 +17,7 @@ const view = { charted: null, logs: [], shell: null, picked: null, graph: null, 
 
 const storage = { // A browser may refuse it
   get: (name) => { try { return sessionStorage.getItem(name); } catch { return null; } },
-  set: (name, value) => { try { sessionStorage.setItem(name, value); } catch { /* forgotten on reload */ } },
+  set: (name, value) => { try { sessionStorage.setItem(name, value); } catch { /* then lost on reload */ } },
 };
 let token = storage.get("token");
 const given = /^#token=(.+)$/.exec(location.hash);
@@ -47,7 +47,7 @@ async function call(path, options = {}) {
   return response;
 }
 
-// Watermarks are 64 bits wide, which a number of JavaScript is not
+// Watermarks have 64 bits, more than a JavaScript number can hold
 const parsed = (text) => JSON.parse(text.replace(/:(-?\d{16,})(?=[,}\]])/g, ':"$1"'));
 const json = async (path) => parsed(await (await call(path)).text());
 
@@ -100,7 +100,7 @@ function date(ms) {
   return `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}.${pad(at.getMilliseconds(), 3)}`;
 }
 
-/** A date that is not broken across lines; `since` adds how long ago it was at that time. */
+/** A date without line breaks; `since` adds how long before that time it was. */
 function moment(ms, since) {
   const [day, time] = date(ms).split(" ");
   const shown = element("span", { class: "moment" }, element("span", { class: "quiet" }, day), ` ${time}`);
@@ -133,7 +133,7 @@ const facts = (pairs) => element("dl", { class: "facts" }, ...pairs.map(([name, 
 const card = (title, ...children) => element("section", { class: "card" }, title ? element("h2", {}, title) : null, ...children);
 const state = (name) => element("span", { class: `state ${name}` }, name);
 
-/** Replace what is in `place`, but keep the focus and how far tables are scrolled. */
+/** Replace the content of `place`, but keep the focus and the scroll positions of tables. */
 function fill(place, ...children) {
   const focused = place.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   const scrolled = [...place.querySelectorAll(".scroll")].map((box) => box.scrollLeft);
@@ -239,7 +239,7 @@ function header(job) {
 const unreachable = () => element("p", { class: "notice bad" }, "The program has not answered since ", moment(view.heard),
   ": it was killed, has ended, or cannot be reached. What is shown is what it said last.");
 
-/** What to look at first, each with how it went in the last batches. */
+/** The figures to look at first, each with a chart of the last batches. */
 function tiles(job) {
   const recent = job.batches.slice(-50), last = recent[recent.length - 1];
   const operators = job.vertices.flatMap((vertex) => vertex.operators);
@@ -261,9 +261,9 @@ function tiles(job) {
   }
 }
 
-const APART_MS = 600000; // as the rule of docs/operate/alerts.md has it
+const APART_MS = 600000; // as in the rule of docs/operate/alerts.md
 
-/** What the axis of a chart ends at: a batch that is far above all others, such as the first, is cut off. */
+/** The end of a chart's axis: a batch that is far above all others, such as the first, is cut off. */
 function ceiling(values) {
   const sorted = [...values].sort((a, b) => a - b), most = sorted[sorted.length - 1] || 0, usual = sorted[Math.floor(0.95 * (sorted.length - 1))] || 0;
   return Math.max(1, usual > 0 && most > 2.5 * usual ? 1.25 * usual : most);
@@ -271,7 +271,7 @@ function ceiling(values) {
 
 const GAP_MS = 10000, GAP_BATCHES = 10;
 
-/** Where, between batches, the job was started again, or had none for long: the index of the batch behind, and what to say. */
+/** The gaps between batches, from restarts or long pauses: the index of the next batch, and the text to show. */
 function breaks(batches) {
   const apart = batches.slice(1).map((batch, index) => batch.startTime - batches[index].startTime - batches[index].duration);
   const usual = [...apart].sort((a, b) => a - b)[Math.floor(apart.length / 2)] || 0;
@@ -357,7 +357,7 @@ async function overview(job, panel) {
     if (view.drawing?.jid !== job.jid) view.drawing = { jid: job.jid, text: await (await call(`jobs/${encodeURIComponent(job.jid)}/graph.svg`)).text() };
     const drawn = new DOMParser().parseFromString(view.drawing.text, "image/svg+xml");
     view.graph = document.importNode(drawn.documentElement, true);
-    // A wide graph becomes smaller, as long as it can be read
+    // A wide graph is scaled down, as long as it stays readable
     view.graph.style.minWidth = `${0.6 * view.graph.getAttribute("width")}px`;
     for (const box of view.graph.querySelectorAll(".vertex")) {
       box.setAttribute("tabindex", "0");
@@ -545,7 +545,7 @@ Object.assign(PANELS, {
 
 const gone = () => card(null, element("p", { class: "quiet" }, "What the program knew of this has gone with it."));
 
-/** A document of a job; null if the program does not answer, or has not kept it. */
+/** A document of a job; null if the program does not answer or no longer has it. */
 async function asked(job, path) {
   try {
     return await json(`jobs/${encodeURIComponent(job.jid)}/${path}`);
@@ -555,7 +555,7 @@ async function asked(job, path) {
   }
 }
 
-/** What one operator did in each batch. */
+/** The work of one operator in each batch. */
 async function operatorCharts(job) {
   const operators = job.vertices.flatMap((vertex) => vertex.operators.map(({ metrics }) => metrics));
   if (!operators.some(({ uid }) => uid === view.charted)) view.charted = operators[operators.length - 1]?.uid;
@@ -572,7 +572,7 @@ async function operatorCharts(job) {
   known.length ? null : element("p", { class: "quiet" }, "No batch of this program has ended yet."));
 }
 
-/** A flame graph: each call below its caller, as wide as the time in which it was seen. */
+/** A flame graph: each call is below its caller, and as wide as its share of the samples. */
 function flames(root) {
   const rows = [];
   const place = (node, depth, left) => {
@@ -594,7 +594,7 @@ function flames(root) {
 
 const phase = (batch, names) => names.reduce((total, name) => total + (batch.phases[name] || 0), 0);
 
-/** A bar for each batch, of the `parts` one upon the other. */
+/** A bar for each batch, with the `parts` stacked. */
 function chart(batches, parts, shown) {
   if (!batches.length) return element("p", { class: "quiet" }, "No batch has ended yet.");
   const width = 1200, height = 130, sums = batches.map((batch) => parts(batch).reduce((a, b) => a + b, 0)), most = ceiling(sums);
@@ -650,7 +650,7 @@ async function refresh() {
   }
 }
 
-/** Show what the program said last, in which no job is said to run. */
+/** Show the last state that the program reported, with no job shown as running. */
 async function disconnected(at, connection) {
   connection.textContent = "The program has ended or cannot be reached.";
   if (!at.jid && view.jobs) showJobs(view.jobs.map((job) => (runs(job.state) ? { ...job, state: LOST } : job)));
