@@ -65,8 +65,35 @@ class CsvLines:
     def _cells(self, column: pa.Array) -> pa.Array:
         """The texts of a column, in quotes where needed, null for null."""
         texts = basic_texts(column)
-        plain = not pc.any(pc.match_substring_regex(texts, self._not_plain)).as_py()
-        return texts if plain else each(texts, self._text)
+        return texts if self._are_plain(column, texts) else each(texts, self._text)
+
+    def _are_plain(self, column: pa.Array, texts: pa.Array) -> bool:
+        """Whether none of the ``texts`` of ``column`` has to be in quotes."""
+        numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+        if self.separator in _BETWEEN_NUMBERS and any(kind(column.type) for kind in numbers):
+            return True
+        if texts.type == pa.string() and self._have_plain_bytes(texts):
+            return True
+        return not pc.any(pc.match_substring_regex(texts, self._not_plain)).as_py()
+
+    def _have_plain_bytes(self, texts: pa.Array) -> bool:
+        """Whether the bytes of ``texts`` show that all are plain, which takes a fraction of the time
+        of a regular expression."""
+        _, offsets, content = texts.buffers()
+        if offsets is None or content is None:
+            return False
+        begin, count = texts.offset, len(texts)
+        bounds = np.frombuffer(offsets, np.int32)[begin : begin + count + 1]
+        lengths = np.diff(bounds)
+        if np.count_nonzero(lengths) != count - texts.null_count:
+            return False  # an empty text is in quotes
+        within = content.slice(int(bounds[0]), int(bounds[-1] - bounds[0])).to_pybytes()
+        if any(quoted in within for quoted in (b'"', b"\r", b"\n", self.separator.encode())):
+            return False
+        filled = lengths > 0
+        found = np.frombuffer(content, np.uint8)
+        first, last = found[bounds[:-1][filled]], found[bounds[1:][filled] - 1]
+        return not ((first <= _BLANK) | (first == _MARK_BYTE) | (last <= _BLANK)).any()
 
     def _cell(self, name: str, value: Any) -> str:
         if value is None:
@@ -103,6 +130,15 @@ class CsvLines:
             " line is not a row of CSV. Filter such elements, write a second column, or write JSON"
             " or Parquet."
         )
+
+
+_BETWEEN_NUMBERS = ",;|\t"
+"""Separators that the text of no number contains."""
+
+_BLANK = 0x20
+
+_MARK_BYTE = 0xEF
+"""The first byte of a byte order mark."""
 
 
 def check_csv(schema: pa.Schema, sink: str) -> None:

@@ -208,7 +208,8 @@ class Profiles(WithStates):
             found = {**profile, "of": {"at": value.at}}
             out.collect(found)
             profile["seen"] = found["seen"] = -1
-            out.collect({**self.one.value(), "of": {"at": profile["seen"]}})
+            again: Any = self.one.value()
+            out.collect({**again, "of": {"at": profile["seen"]}})
 
 
 FOLLOWED = [Profiles, Enriches, Best, Switches, MeetsBoth, Threshold, Divides, Sides, Yields]

@@ -83,12 +83,13 @@ def _emissions_differ(
 
     def columns(number: int) -> Any:
         position = int(positions[number])
-        return _shown({output: _results_at(e, position) for output, e in emitted.items()})
+        outputs = {output: _results_at(e, position) for output, e in emitted.items()}
+        return _shown(outputs.pop(None), outputs)
 
     def called(number: int) -> Any:
         out = Collected()
         self._collect(found[number], others[number], out)
-        return _shown({None: out.results, **out.sides})
+        return _shown(out.results, out.sides)
 
     return difference_of(positions, found.__getitem__, columns, called)
 
@@ -101,10 +102,10 @@ def _results_at(emitted: Emitted, position: int) -> list[Any]:
     return emitted.results.between(int(begin), int(end)).anew().rows()
 
 
-def _shown(outputs: dict[str | None, list[Any]]) -> Any:
+def _shown(results: list[Any], sides: Mapping[Any, list[Any]]) -> Any:
     """The results of an element, with those for side outputs if there are any."""
-    sides = sorted((output, r) for output, r in outputs.items() if output is not None and r)
-    return (outputs[None], *sides) if sides else outputs[None]
+    aside = sorted((output, found) for output, found in sides.items() if found)
+    return (results, *aside) if aside else results
 
 
 class EmittingFunction(ABC):

@@ -504,8 +504,8 @@ class TracedDict(dict[str, Any]):
     def _traced_refuse(self, *arguments: Any, **named: Any) -> NoReturn:
         raise self._traced_trace.refusal("writes into a dict that it did not make")
 
-    __setitem__ = __delitem__ = __ior__ = _traced_refuse  # type: ignore[assignment]
-    clear = pop = popitem = setdefault = update = _traced_refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _traced_refuse
+    clear = pop = popitem = setdefault = update = _traced_refuse
 
     def __repr__(self) -> str:
         return self._traced_trace.text_of("a dict")
@@ -570,9 +570,10 @@ def taken_apart(
     elif type(value) is tuple:
         kind, names, parts = tuple, (), value
     elif isinstance(value, dict):
-        kind, names, parts = dict, dict_names(value), tuple(value.values())
-        if names is None:
+        keys = dict_names(value)
+        if keys is None:
             raise trace.refusal("returns a dict that is empty or has other keys than plain names")
+        kind, names, parts = dict, keys, tuple(value.values())
     elif isinstance(value, (list, Iterator)):
         raise trace.refusal(f"returns a {type(value).__name__}, which can change")
     else:

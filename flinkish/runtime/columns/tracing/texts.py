@@ -34,7 +34,9 @@ def holds_tokens(value: object) -> bool:
     """Whether ``value`` is a text with tokens, or has one in it."""
     if isinstance(value, dict):
         return any(map(holds_tokens, value.values()))
-    return any(map(holds_tokens, value)) if type(value) in (tuple, list) else has_tokens(value)
+    if isinstance(value, (tuple, list)):
+        return any(map(holds_tokens, value))
+    return has_tokens(value)
 
 
 def parts_of_text(text: str) -> Iterator[str | int]:

@@ -12,7 +12,15 @@ import math
 import operator
 import sys
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    ValuesView,
+)
 from enum import Enum, EnumType
 from inspect import isclass
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
@@ -912,7 +920,7 @@ def _iterable(trace: Trace, name: str, values: Any) -> Any:
     return values
 
 
-_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+_VIEWS = (KeysView, ValuesView, ItemsView)
 """What the methods of a dict return."""
 
 
