@@ -157,21 +157,34 @@ def is_independent(code: CodeType, position: int) -> bool:
     for step in steps[begin + 1 :]:
         if step.offset >= steps[begin].argval:
             return True
-        name = step.opname
-        names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
-        if name == "STORE_FAST":
-            if step.argval not in written and (branched or step.argval in read):
+        for name, variable in _accesses(step):
+            if name == "STORE_FAST":
+                if variable not in written and (branched or variable in read):
+                    return False
+                written.add(variable)
+            elif name.startswith(("STORE_", "LIST_", "MAP_", "DICT_", "DELETE_")):
                 return False
-            written.add(step.argval)
-        elif name.startswith(("STORE_", "LIST_", "MAP_", "DICT_", "DELETE_")):
-            return False
-        elif name.startswith("LOAD_FAST"):
-            read.update(set(names) - written)
-        elif "JUMP" in name or name == "FOR_ITER":
-            branched = True
-        elif name.startswith("LOAD_") and not _CHANGES.isdisjoint(names):
-            return False
+            elif name.startswith("LOAD_FAST"):
+                read.update({variable} - written)
+            elif "JUMP" in name or name == "FOR_ITER":
+                branched = True
+            elif name.startswith("LOAD_") and variable in _CHANGES:
+                return False
     return True
+
+
+def _accesses(step: dis.Instruction) -> list[tuple[str, Any]]:
+    """The step, or the two that Python 3.13 makes one of, such as STORE_FAST_LOAD_FAST."""
+    if not isinstance(step.argval, tuple) or not step.opname.startswith(
+        ("LOAD_FAST", "STORE_FAST")
+    ):
+        return [(step.opname, step.argval)]
+    first, second = step.argval
+    stores = step.opname.startswith("STORE_FAST"), step.opname.endswith("STORE_FAST")
+    return [
+        ("STORE_FAST" if store else "LOAD_FAST", variable)
+        for store, variable in zip(stores, (first, second))
+    ]
 
 
 _EMPTY = {"CACHE", "EXTENDED_ARG"}
