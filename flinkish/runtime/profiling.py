@@ -72,7 +72,8 @@ class StackSampler:
                 frame = frame.f_back
             # On a busy machine, this thread may run later than planned
             now = time.perf_counter()
-            if stack:
+            # The task may have ended meanwhile, and wait for this thread
+            if stack and not self._stop.is_set():
                 self._stacks[tuple(reversed(stack))] += max(1, round((now - last) * 1000))
             last = now
 

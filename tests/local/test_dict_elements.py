@@ -80,10 +80,10 @@ def results(job, path, tracing):
 
 
 PATHS = {
-    "elements": "EmittingFunction",
+    "elements": "FlatMapColumns",
     "aggregate": "ColumnFold",
     "reduce": "ColumnFold",
-    "rolling": "RollingReduction",
+    "rolling": "ProcessFold",
     "sessions": "ColumnFold",
 }
 """What each job runs over columns behind the map that makes the dicts."""

@@ -260,8 +260,8 @@ def connected(stream):
             "Flat Map: over columns, where its elements are columns",
         ),
         (
-            lambda s: s.flatMap(lambda v: v.words.split()),
-            "Flat Map: element by element, as it calls the method split()",
+            lambda s: s.flatMap(lambda v: v.words.partition(" ")),
+            "Flat Map: element by element, as it calls the method partition()",
         ),
         (
             lambda s: s.flatMap(Remembers()),

@@ -362,5 +362,5 @@ def test_random_jobs_give_the_same_with_all_columns(tmp_path_factory, seed):
 
 
 def test_random_jobs_have_results_and_errors(tmp_path):
-    outcomes = check_jobs(tmp_path, 1, 20)
+    outcomes = check_jobs(tmp_path, 1, 30)
     assert min(outcomes["results"], outcomes["error"]) >= 4

@@ -307,16 +307,20 @@ def column_of(shape: Shape, field: Field | None) -> int:
         if field in (*WHOLE, 0, "0"):
             return 0
         raise Refusal("reads a field of a single value")
-    if field is None or not shape.flat or (shape.kind is dict and field not in shape.names):
+    if field is None or (shape.kind is dict and field not in shape.names):
         raise Refusal("reads something that is not a field of the element")
+    position: int | None
     if isinstance(field, str) and field in shape.names and shape.kind is not tuple:
-        return shape.names.index(field)
-    position = position_of(field) if isinstance(field, str) else field
-    there = position is not None and 0 <= position < len(shape.parts)
-    if not there or (isinstance(field, str) and not issubclass(shape.kind, tuple)):
-        raise Refusal(f"reads the field {field!r}, which the elements do not have")
+        position = shape.names.index(field)
+    else:
+        position = position_of(field) if isinstance(field, str) else field
+        there = position is not None and 0 <= position < len(shape.parts)
+        if not there or (isinstance(field, str) and not issubclass(shape.kind, tuple)):
+            raise Refusal(f"reads the field {field!r}, which the elements do not have")
     assert position is not None
-    return position
+    if shape.parts[position].kind is not None:
+        raise Refusal("reads something that is not a field of the element")
+    return sum(part.width for part in shape.parts[:position])
 
 
 def _itself(value: Any) -> Any:

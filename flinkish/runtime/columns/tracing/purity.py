@@ -187,7 +187,8 @@ def _is_text(step: dis.Instruction) -> bool:
 
 def _takes_item(step: dis.Instruction) -> bool:
     subscript = step.opname == "BINARY_OP" and step.argrepr == "[]"
-    return subscript or step.opname in ("BINARY_SUBSCR", "CALL_KW")
+    keys = ("BINARY_SUBSCR", "STORE_SUBSCR", "CALL_KW", "BUILD_CONST_KEY_MAP")
+    return subscript or step.opname in keys
 
 
 def _reason(step: dis.Instruction, owner: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from copy import deepcopy
 from random import Random
 
 import numpy as np
@@ -78,7 +79,7 @@ def has_nan(folded):
 
 def check_started(fold, function, values, groups, count, folded, expected, random, outcomes):
     started = np.array([random.random() < 0.5 for _ in range(count)])
-    begun = [e if there else None for e, there in zip(expected, started)]
+    begun = [deepcopy(e) if there else None for e, there in zip(expected, started)]
     again = fold.fold(values, groups, count, folded, None if started.all() else started)
     try:
         wanted = accumulated(function, values, groups, begun)
