@@ -70,7 +70,7 @@ class _Following:
     def hands_over(self, begin: int) -> bool:
         """Whether the value on top of the stack before the step ``begin`` is only handed over."""
         above = 0
-        for step in self._steps[begin:]:
+        for number, step in enumerate(self._steps[begin:], begin):
             taken, given = _taken_and_given(step)
             if taken is None:
                 return False
@@ -81,9 +81,24 @@ class _Following:
                 return True
             if step.opname == "STORE_FAST":
                 return self._every_read(step.argval)
-            if not _keeps(step, above):
+            if not _keeps(step, above) or (step.opname == "CALL" and not self._hands_on(number)):
                 return False
             above = 0
+        return False
+
+    def _hands_on(self, number: int) -> bool:
+        """Whether the call at that step is one of a collector, or of a name from outside, whose
+        stand-in refuses a text with tokens if it may look at it. Other calls may keep it in a list."""
+        inside = self._steps[number].arg or 0
+        for step in reversed(self._steps[:number]):
+            taken, given = _taken_and_given(step)
+            if taken is None:
+                return False
+            if given > inside:
+                return step.opname == "LOAD_GLOBAL" or (
+                    step.opname in ("LOAD_METHOD", "LOAD_ATTR") and step.argval in _COLLECTS
+                )
+            inside += taken - given
         return False
 
     def _every_read(self, variable: str) -> bool:
@@ -113,9 +128,12 @@ def _keeps(step: dis.Instruction, above: int) -> bool:
     if name == "BINARY_OP":
         return step.argrepr in ("+", "+=")
     if name == "CALL":
-        return above < argument  # the stand-in that is called refuses it, or passes it on
+        return above < argument
     return name in _BUILDS or name == "FORMAT_SIMPLE"
 
+
+_COLLECTS = ("collect", "output")
+"""The methods of collectors and contexts that take a result."""
 
 _BUILDS = {"BUILD_STRING", "BUILD_TUPLE", "BUILD_LIST", "BUILD_MAP", "BUILD_CONST_KEY_MAP"}
 

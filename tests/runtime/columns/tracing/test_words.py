@@ -96,6 +96,28 @@ def remembered(v, out):
             out.collect(word)
 
 
+def listed(v, out):
+    kept = []
+    kept.append(f"{v.n}")
+    if kept[0] == "2":
+        out.collect(kept[0])
+
+
+def put(v, out):
+    kept = {}
+    kept.update(text=f"{v.n}")
+    if kept["text"] == "2":
+        out.collect(1)
+
+
+def aliased(v, out):
+    kept = []
+    add = kept.append
+    add("{}".format(v.n))  # noqa: UP032
+    if "2" in kept:
+        out.collect(1)
+
+
 def last(v, out):
     found = ""
     for word in v.line.split():
@@ -128,6 +150,9 @@ ALONE = {
     first_too: "emits within a loop over words, and outside of it",
     counted: "does more with the words of a text than to loop over them (line",
     remembered: "has a loop over words that may depend on those before (line",
+    listed: "converts a value to text (line",
+    put: "converts a value to text (line",
+    aliased: "converts a value to text (line",
     last: "emits within a loop over words, and outside of it",
     sometimes_set: "has a loop over words that may depend on those before (line",
     twice: "has several loops over the words of texts (line",
