@@ -159,7 +159,8 @@ def left_operand(steps: Sequence[dis.Instruction], number: int) -> dis.Instructi
         if taken is None:
             return None
         if given > above:
-            return step
+            found: dis.Instruction = step
+            return found
         above += taken - given
     return None
 
