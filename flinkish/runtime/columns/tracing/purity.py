@@ -5,10 +5,7 @@ from __future__ import annotations
 import dis
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
 from types import CodeType
-
-from flinkish.runtime.columns.tracing.texts import left_operand
 
 _COMPUTES = {
     *("RESUME", "CACHE", "NOP", "PRECALL", "PUSH_NULL", "POP_TOP", "COPY", "SWAP", "EXTENDED_ARG"),
@@ -84,7 +81,7 @@ def impurity(code: CodeType, writes: bool = False) -> str | None:
     if code.co_flags & _AWAITS:
         return f"awaits (line {code.co_firstlineno})"
     line, before = code.co_firstlineno, None
-    formats = takes_remainders(code) and not takes_numbers(code)
+    formats = takes_remainders(code)
     owner = ""
     steps = {step.offset: step for step in dis.get_instructions(code)}
     for step in steps.values():
@@ -146,38 +143,6 @@ def takes_remainders(code: CodeType) -> bool:
     return any(
         step.opname == "BINARY_OP" and step.argrepr in ("%", "%=") for step in _steps_of(code)
     )
-
-
-@lru_cache(maxsize=1024)
-def takes_numbers(code: CodeType) -> bool:
-    """Whether the left operand of each % in ``code`` is read from an argument or from outside, or
-    is a number: then no text of ``code`` itself is formatted."""
-    if any(isinstance(constant, CodeType) for constant in code.co_consts):
-        return False
-    steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
-    written = {step.argval for step in steps if step.opname.startswith("STORE_")}
-    return all(
-        _is_from_outside(left_operand(steps, number), written)
-        for number, step in enumerate(steps)
-        if step.opname == "BINARY_OP" and step.argrepr in ("%", "%=")
-    )
-
-
-def _is_from_outside(step: dis.Instruction | None, written: set[object]) -> bool:
-    if step is None or step.opname == "LOAD_CONST":
-        return step is not None and not _is_text(step)
-    if step.opname == "LOAD_FAST":
-        return step.argval not in written
-    return step.opname in ("LOAD_ATTR", "LOAD_GLOBAL", "LOAD_SMALL_INT")
-
-
-@lru_cache(maxsize=1024)
-def has_loose_texts(code: CodeType) -> bool:
-    """Whether ``code`` uses %, and has texts that are not only keys."""
-    if not takes_remainders(code):
-        return False
-    steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
-    return any(_is_text(step) and not _takes_item(after) for step, after in pairwise(steps))
 
 
 @lru_cache(maxsize=1024)

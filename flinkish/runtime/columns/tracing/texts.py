@@ -10,7 +10,7 @@ from __future__ import annotations
 import dis
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from types import CodeType
 
@@ -148,21 +148,6 @@ _LOADS = {
 }
 _ONE_TO_ONE = {"UNARY_NEGATIVE", "UNARY_POSITIVE", "UNARY_INVERT", "UNARY_NOT", "FORMAT_SIMPLE"}
 _TWO_TO_ONE = {"BINARY_OP", "BINARY_SUBSCR", "COMPARE_OP", "CONTAINS_OP", "FORMAT_WITH_SPEC"}
-
-
-def left_operand(steps: Sequence[dis.Instruction], number: int) -> dis.Instruction | None:
-    """The step that puts the left operand of the binary operation at ``number`` on the stack; None
-    if that is not certain."""
-    above = 1
-    for step in reversed(steps[:number]):
-        taken, given = _taken_and_given(step)
-        if taken is None:
-            return None
-        if given > above:
-            found: dis.Instruction = step
-            return found
-        above += taken - given
-    return None
 
 
 def _taken_and_given(step: dis.Instruction) -> tuple[int | None, int]:

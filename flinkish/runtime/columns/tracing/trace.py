@@ -39,7 +39,6 @@ from flinkish.runtime.columns.tracing.expressions import (
 )
 from flinkish.runtime.columns.tracing.purity import (
     globals_read,
-    has_loose_texts,
     has_texts,
     impurity,
     only_raises,
@@ -244,9 +243,7 @@ class Trace:
             raise Refusal("raises an exception for every element")
         shape, columns = followed
         if any(map(takes_remainders, self._codes)) and (
-            self._knows_texts
-            or any(map(has_texts, self._codes))
-            or (len(self._codes) > 1 and any(map(has_loose_texts, self._codes)))
+            self._knows_texts or any(map(has_texts, self._codes))
         ):
             raise Refusal("may format a text with %")
         testing = self.asksTypes or any(map(tests_none, self._codes))

@@ -95,10 +95,6 @@ COUNTS: list[object] = []
 SETTINGS = {"limit": 3}
 
 
-def remainder(one, other):
-    return one % other
-
-
 def shouted(text):
     return text.upper()
 
@@ -168,9 +164,6 @@ def logged(value):
         (lambda value: shouted(f"{value.x}"), "calls shouted with a formatted text (line"),
         (lambda value: (lambda text: text.upper())(f"{value.x}"), "converts a value to text (line"),
         (lambda value: "%d" % value.x, "may format a text with % (line"),  # noqa: UP031
-        (lambda value: ("ab",)[0] % value.x, "may format a text with % (line"),
-        (lambda value: (lambda text: text % value.x)("ab"), "may format a text with % (line"),
-        (lambda value: SETTINGS["limit"] % remainder("a", value.x), "may format a text with %"),
         (lambda value: (yield value), "returns a generator, which can change"),
         (lambda value: max(value.x, 1, default=2), "calls max with default= (line"),
         (lambda value: sum(value.name), "calls sum of something that is not a tuple or list (line"),
