@@ -24,7 +24,7 @@ from flinkish.api.errors import said_by, shown
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.functions import Collector
 from flinkish.api.types.row import Row
-from flinkish.runtime.records.copies import copied_mutable, immutable
+from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.partly_read import PartlyRead
 from flinkish.runtime.records.rows import RowColumns
 
@@ -92,11 +92,11 @@ class Collected(Collector[Any]):
         self.sides: dict[str, list[Any]] = {}
 
     def collect(self, value: Any) -> None:
-        self.results.append(_as_emitted(value))
+        self.results.append(copied(value))
 
     def collectSide(self, sideOutput: str, value: Any) -> None:
         """Keep a result for a side output."""
-        self.sides.setdefault(sideOutput, []).append(_as_emitted(value))
+        self.sides.setdefault(sideOutput, []).append(copied(value))
 
     def collectReturned(self, returned: Any, tuples: bool = False) -> None:
         """Keep the results that the function returned or yields."""
@@ -106,11 +106,6 @@ class Collected(Collector[Any]):
         """Keep each of ``results``."""
         for result in results:
             self.collect(result)
-
-
-def _as_emitted(value: Any) -> Any:
-    """``value``, which the function may go on to change."""
-    return value if immutable(value) else copied_mutable(value)
 
 
 # ---------------------------------------------------------------------- which elements

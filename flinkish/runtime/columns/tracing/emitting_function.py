@@ -260,18 +260,10 @@ def _of_loop(
     if any(c.round is not None and c.sideOutput not in outputs for c in slots):
         raise Refusal("has a loop over words whose rounds differ")
     of_first = {output: slots[Channel(output, 0)] for output in outputs}
-    steps = [
-        step
-        for step in traced.steps
-        if not rounds.later(step.operation, *(condition for condition, _ in step.path))
-    ]
-    own = [
-        step
-        for step in steps
-        if not rounds.inLoop(step.operation, *(condition for condition, _ in step.path))
-    ]
+    steps = [step for step in traced.steps if not rounds.later(*step.expressions)]
+    own = [step for step in steps if not rounds.inLoop(*step.expressions)]
     asked = [part for slots in of_first.values() for slot in slots for part in slot]
-    asked += [part for step in steps for part in (step.operation, *(c for c, _ in step.path))]
+    asked += [part for step in steps for part in step.expressions]
     return _Plan(
         traced._replace(steps=tuple(steps)),
         {None: Emissions(), **{output: emissions[Channel(output, 0)] for output in outputs}},

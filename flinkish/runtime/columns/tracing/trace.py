@@ -90,6 +90,11 @@ class Step(NamedTuple):
     path: tuple[tuple[Expression, bool], ...]
     operation: Expression
 
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The operation and the conditions."""
+        return (self.operation, *(condition for condition, _ in self.path))
+
 
 class Traced(NamedTuple):
     """What a function computes."""
@@ -110,8 +115,8 @@ class Traced(NamedTuple):
     def reading(self) -> set[int]:
         """The indices of the columns that the function computes with or returns."""
         read = columns_read(*self.columns)
-        for path, operation in self.steps:
-            read |= columns_read(operation, *(condition for condition, _ in path))
+        for step in self.steps:
+            read |= columns_read(*step.expressions)
         return read
 
     def changed(self) -> bool:
@@ -732,8 +737,10 @@ def _member(owner: Any, name: Any, missing: Any) -> Any:
 def _is_plain_part(member: Enum, attribute: str) -> bool:
     """Whether ``attribute`` is the name or the value of ``member``, as every enumeration has
     them."""
-    own = attribute in ("name", "value") and found_in_class(type(member), attribute)
-    return own is not False and own is vars(Enum)[attribute]
+    return (
+        attribute in ("name", "value")
+        and found_in_class(type(member), attribute) is vars(Enum)[attribute]
+    )
 
 
 def _name_of(value: Any) -> str:

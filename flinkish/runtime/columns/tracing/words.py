@@ -102,7 +102,7 @@ class Rounds:
         self.split = split
         for number in range(ROUNDS):
             self.current = number
-            yield Symbol(trace, trace.expressions.column(self.first + number, "str"))
+            yield Symbol(trace, self.word(trace, number))
         self.current = None
 
     def word(self, trace: Trace, number: int) -> Expression:
@@ -146,7 +146,8 @@ class Words:
 @lru_cache(maxsize=1024)
 def is_independent(code: CodeType, position: int) -> bool:
     """Whether no round of a loop can leave anything for the next. The step of ``code`` at
-    ``position`` creates the iterator of the loop. A round writes only variables that every round writes before it reads them."""
+    ``position`` creates the iterator of the loop. A round writes only variables that every round
+    writes before it reads them."""
     steps = [step for step in dis.get_instructions(code) if step.opname not in _EMPTY]
     begin = next(number for number, step in enumerate(steps) if step.offset == position) + 1
     if begin >= len(steps) or steps[begin].opname != "FOR_ITER":
