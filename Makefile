@@ -124,7 +124,7 @@ format: $(READY)
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-# All jobs on all sides, into docs/benchmarks.md; with JOBS="tumbling sessions" or ELEMENTS=1000000 a part of it, to look at.
+# All jobs on all sides, into docs/benchmarks.md; with JOBS="tumbling sessions" or ELEMENTS=1000000 some, to look at; with JOBS=nexmark a part of the page.
 bench: $(READY)
 	$(BIN)/python -m tests.benchmarks $(if $(JOBS),--jobs $(JOBS)) $(if $(ELEMENTS),--elements $(ELEMENTS)) $(BENCH)
 

@@ -1,4 +1,4 @@
-"""Runs the benchmark, and writes docs/benchmarks.md if nothing was left out.
+"""Runs the benchmark, and puts the parts that it ran whole into docs/benchmarks.md.
 
 python -m tests.benchmarks [--jobs tumbling sessions ...] [--elements 1000000] [--files 8] [--sides flinkish Spark]
 """
@@ -6,14 +6,13 @@ python -m tests.benchmarks [--jobs tumbling sessions ...] [--elements 1000000] [
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,12 +22,17 @@ from tests.benchmarks.files import BUILD, ROOT, Workload, fresh_directory
 from tests.benchmarks.jobs import JOBS, Job, chosen
 from tests.benchmarks.report import (
     CHECKPOINTED,
+    GROUPS,
     JAVA,
     PYFLINK,
     PYFLINK_THREADS,
+    Measured,
     Row,
+    as_json,
     latencies,
     page,
+    read_measured,
+    run_lines,
     throughput,
 )
 from tests.benchmarks.results import Digest, check_equal, digest
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PAGE = ROOT / "docs" / "benchmarks.md"
+MEASURED = Path(__file__).parent / "measured.json"
+"""What the page is made of."""
 FILE = 1_000_000
 """Elements in a file; a batch of more is several files."""
 BATCHES = (1_000_000, 4_000_000)
@@ -287,7 +293,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return growth.run(options.growth)
     jobs = chosen(options.jobs)
     size = options.elements
-    whole = not options.jobs and size is None and tuple(options.sides) == SIDES
+    of_the_page = size is None and tuple(options.sides) == SIDES
     bench = Bench(
         sides=options.sides,
         workload=Workload(options.files, size or FILE),
@@ -340,16 +346,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = shlex.join(
         ["python", "-m", "tests.benchmarks", *given] if given else ["make", "bench"]
     )
-    text = page(rows, command, notes, java)
-    for path in (
-        (BUILD / "benchmarks.md", PAGE) if whole and not failures else (BUILD / "benchmarks.md",)
-    ):
-        path.write_text(text, "utf-8")
-        print(f"Written: {path}")
-    (BUILD / "benchmarks.json").write_text(json.dumps([asdict(row) for row in rows], indent=1))
+    run = list(run_lines(command, notes, java))
+    measured = {
+        group: Measured([row for row in rows if row.group == group], run)
+        for group in dict.fromkeys(row.group for row in rows)
+    }
+    (BUILD / "benchmarks.md").write_text(page(measured), "utf-8")
+    (BUILD / "benchmarks.json").write_text(as_json(measured), "utf-8")
+    if of_the_page and not failures:
+        whole = whole_groups(jobs)
+        put_into_page({group: found for group, found in measured.items() if group in whole})
     if failures:
         print(f"{len(failures)} of {len(measures)} jobs failed.", file=sys.stderr)
     return 1 if failures else 0
+
+
+def whole_groups(jobs: Collection[Job]) -> set[str]:
+    """The parts of the page that ``jobs`` measure whole; those with other peers need the jobs that they share."""
+    left = {job.group for job in JOBS.values() if job not in jobs}
+    groups = {job.group for job in jobs} - left
+    names = {job.name for job in jobs}
+    if names.issuperset(peers.JOBS):
+        groups.add("peers")
+    if PYFLINK_JOB in names:
+        groups.add("pyflink")
+    return groups
+
+
+def put_into_page(found: Mapping[str, Measured]) -> None:
+    """Replace those parts of docs/benchmarks.md, and keep the others with the runs that they are from."""
+    measured = read_measured(MEASURED) | found if MEASURED.exists() else found
+    ordered = {group: measured[group] for group in GROUPS if group in measured}
+    MEASURED.write_text(as_json(ordered), "utf-8")
+    PAGE.write_text(page(ordered), "utf-8")
+    print(f"{', '.join(found) or 'Nothing'} put into {PAGE}")
 
 
 def _pythons(sides: Sequence[str], notes: list[str]) -> dict[peers.Peer, Path]:

@@ -1,12 +1,13 @@
-"""The page of a run: a table for each kind of job, the machine, the versions and the command."""
+"""The page of the benchmark: a table for each kind of job, and the runs that measured them."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -46,34 +47,76 @@ JAVA, CHECKPOINTED = "Java", "Java, checkpoints"
 PYFLINK, PYFLINK_THREADS = "PyFlink", "PyFlink, threads"
 BYTEWAX, PATHWAY = "Bytewax", "Pathway"
 
+GROUPS = {
+    "table": "batches of both sizes",
+    "more": "what else users ask about",
+    "nexmark": "Nexmark",
+    "smallest": "the smallest batch",
+    "pyflink": "PyFlink",
+    "peers": "Bytewax and Pathway",
+}
+"""The groups, by the name that they have in the account of the runs, in the order of the page."""
+
 SLOW = 0.5
 """Rows with a smaller ratio are named at the top of the page."""
 
 
-def page(rows: Sequence[Row], command: str, notes: Iterable[str], java: str | None) -> str:
+@dataclass(frozen=True)
+class Measured:
+    """The rows of a group of jobs, and the run that they are from, a line each for its command, machine and versions."""
+
+    rows: Sequence[Row]
+    run: Sequence[str]
+
+
+def read_measured(path: Path) -> dict[str, Measured]:
+    """What ``as_json`` has put into ``path``, by group."""
+    return {
+        group: Measured([Row(**row) for row in found["rows"]], found["run"])
+        for group, found in json.loads(path.read_text("utf-8")).items()
+    }
+
+
+def as_json(measured: Mapping[str, Measured]) -> str:
+    """``measured`` as JSON, from which a later run takes the groups that it does not measure."""
+    return json.dumps({group: asdict(found) for group, found in measured.items()}, indent=1) + "\n"
+
+
+def page(measured: Mapping[str, Measured]) -> str:
     """The whole page docs/benchmarks.md."""
+    rows = [row for found in measured.values() for row in found.rows]
     parts = [_INTRODUCTION, slow_rows(rows)]
-    sizes = sorted({row.batch for row in rows if row.group == "table"})
-    for size in sizes:
-        chosen = [row for row in rows if row.group == "table" and row.batch == size]
+    table = _rows(measured, "table")
+    for size in sorted({row.batch for row in table}):
+        chosen = [row for row in table if row.batch == size]
         parts.append(f"## Batches of {size:,} elements\n\n{throughput(chosen)}")
-    more = [row for row in rows if row.group == "more"]
-    if more:
+    if more := _rows(measured, "more"):
         parts.append(f"## What else users ask about\n\n{_MORE}{throughput(more)}")
-    nexmark = [row for row in rows if row.group == "nexmark"]
-    if nexmark:
+    if nexmark := _rows(measured, "nexmark"):
         parts.append(f"## Nexmark\n\n{_NEXMARK}{throughput(nexmark)}")
-    smallest = [row for row in rows if row.group == "smallest"]
-    if smallest:
+    if smallest := _rows(measured, "smallest"):
         parts.append(f"## The smallest batch\n\n{_SMALLEST}{latencies(smallest)}")
-    pyflink = [row for row in rows if row.group == "pyflink"]
-    if pyflink:
+    if pyflink := _rows(measured, "pyflink"):
         parts.append(f"## PyFlink\n\n{_PYFLINK}{compared(pyflink, PYFLINK, PYFLINK_THREADS)}")
-    peers = [row for row in rows if row.group == "peers"]
-    if peers:
+    if peers := _rows(measured, "peers"):
         parts.append(f"## Bytewax and Pathway\n\n{_PEERS}{compared(peers, BYTEWAX, PATHWAY)}")
-    parts.append("\n".join(["## The run\n", *(f"- {line}" for line in _run(command, notes, java))]))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, _runs(measured)]) + "\n"
+
+
+def _rows(measured: Mapping[str, Measured], group: str) -> Sequence[Row]:
+    return measured[group].rows if group in measured else []
+
+
+def _runs(measured: Mapping[str, Measured]) -> str:
+    """The runs that ``measured`` is from, each with the names of its groups."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for group, found in measured.items():
+        groups.setdefault(tuple(found.run), []).append(GROUPS[group])
+    parts = ["## The runs"]
+    for run, names in groups.items():
+        what = f"{', '.join(names)}:"
+        parts.append("\n".join([what[0].upper() + what[1:], "", *(f"- {line}" for line in run)]))
+    return "\n\n".join(parts)
 
 
 def throughput(rows: Sequence[Row]) -> str:
@@ -138,7 +181,8 @@ def _table(header: str, lines: Sequence[str]) -> str:
     return "\n".join([header, "|---" * columns + "|", *lines])
 
 
-def _run(command: str, notes: Iterable[str], java: str | None) -> Iterable[str]:
+def run_lines(command: str, notes: Iterable[str], java: str | None) -> Iterable[str]:
+    """What is to be known of this run: its command, date, machine and versions, and ``notes``."""
     yield f"`{command}`, {date.today().isoformat()}"
     yield f"{_processor()}, {os.cpu_count()} cores, {_gigabytes()} GiB; {platform.system()} {platform.release()}"
     libraries = ", ".join(
@@ -179,7 +223,9 @@ long as flinkish the other side takes: above 1 flinkish is quicker.
   parsed from bytes. Each file is cut in two that alternate, so that both tasks read elements of the same time and no
   window stays open for one of them. Its time is from the first record read to the last result written. With
   checkpoints: one to disk every second.
-- `make bench JOBS="tumbling sessions" ELEMENTS=1000000` runs some jobs at one size, and leaves this page as it is."""
+- `make bench JOBS=nexmark` runs a part of the page (`table`, `more`, `nexmark` or `smallest`, or several; PyFlink and the peers
+  run with the jobs that they share) and replaces that part. `make bench JOBS="tumbling sessions" ELEMENTS=1000000` runs
+  some jobs at one size, and leaves this page as it is."""
 
 _NEXMARK = """\
 [The queries](../examples/nexmark/queries.py) over events of [the generator](../examples/nexmark/generator.py), 10,000 of

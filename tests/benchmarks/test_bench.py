@@ -11,14 +11,25 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
+from tests.benchmarks import __main__ as bench_command
 from tests.benchmarks import growth, guard, lookups, peers
-from tests.benchmarks.__main__ import Bench, Figure, Run
+from tests.benchmarks.__main__ import Bench, Figure, Run, put_into_page, whole_groups
 from tests.benchmarks.files import Workload
 from tests.benchmarks.flink import CHECKPOINTED as CHECKPOINTED_RUN
 from tests.benchmarks.flink import PLAIN, JavaFlink
 from tests.benchmarks.inputs import INPUTS, LATENESS, Input, elements_of, halves_of
 from tests.benchmarks.jobs import JOBS, chosen
-from tests.benchmarks.report import CHECKPOINTED, JAVA, PYFLINK, Row, page
+from tests.benchmarks.report import (
+    CHECKPOINTED,
+    GROUPS,
+    JAVA,
+    PYFLINK,
+    Measured,
+    Row,
+    page,
+    read_measured,
+    run_lines,
+)
 from tests.benchmarks.results import DifferentResultsError, Digest, check_equal, digest
 
 if TYPE_CHECKING:
@@ -255,25 +266,60 @@ def test_the_page_shows_seconds_ratios_and_what_was_not_done() -> None:
     table.unfinished[CHECKPOINTED] = "not done after 5 s"
     smallest = Row("small", "smallest", 0, {"flinkish": 0.25}, steps="addBatch 60%")
     pyflink = Row("sums", "pyflink", 0, {"flinkish": 0.5, PYFLINK: 200.0})
-    text = page([table, smallest, pyflink], "make bench", ["There is no JDK."], None)
+    run = list(run_lines("make bench", ["There is no JDK."], None))
+    text = page(
+        {row.group: Measured([row], run) for row in (table, smallest)}
+        | {"pyflink": Measured([pyflink], ["another run"])}
+    )
     assert "| sums | 0.50 | 1.50 | 0.25 | not done after 5 s | 3.00 | 0.50 | - |" in text
     assert "## Batches of 1,000 elements" in text
     assert "| small | 0.25 | - | addBatch 60% |" in text
     assert "| sums | 0.50 | 200.00 | - | 400.00 | - |" in text
     assert "- `make bench`, " in text
     assert "- There is no JDK." in text
+    assert "\n\nBatches of both sizes, the smallest batch:\n\n- `make bench`" in text
+    assert text.endswith("\n\nPyFlink:\n\n- another run\n")
+
+
+def test_a_part_that_is_measured_again_replaces_that_part_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured, shown = tmp_path / "measured.json", tmp_path / "page.md"
+    monkeypatch.setattr(bench_command, "MEASURED", measured)
+    monkeypatch.setattr(bench_command, "PAGE", shown)
+    old = {
+        group: Measured([Row(f"{group} job", group, 10, {"flinkish": 1.0})], ["old"])
+        for group in ("table", "nexmark")
+    }
+    put_into_page(old)
+    assert read_measured(measured) == old
+    put_into_page({"nexmark": Measured([Row("again", "nexmark", 10, {"flinkish": 7.0})], ["new"])})
+    text = shown.read_text("utf-8")
+    assert "table job" in text
+    assert "nexmark job" not in text
+    assert "| again | 7.00 |" in text
+    assert text.endswith("Batches of both sizes:\n\n- old\n\nNexmark:\n\n- new\n")
+
+
+def test_a_part_of_the_page_needs_all_its_jobs() -> None:
+    assert whole_groups(chosen(["nexmark", "tumbling_sum"])) == {"nexmark"}
+    assert whole_groups(chosen(["table"])) == {"table", "pyflink"}
+    assert whole_groups(chosen([])) == set(GROUPS)
+
+
+def test_the_page_is_what_was_measured() -> None:
+    """docs/benchmarks.md has no figure that was not measured."""
+    assert bench_command.PAGE.read_text("utf-8") == page(read_measured(bench_command.MEASURED))
 
 
 def test_rows_in_which_another_side_is_far_quicker_are_named_first() -> None:
-    rows = [
-        Row("close", "table", 1_000, {"flinkish": 1.0, "Spark": 4.0, JAVA: 0.5}),
-        Row("slow", "more", 1_000, {"flinkish": 1.0, "Spark": 4.0, JAVA: 0.49}),
-        Row("slower", "peers", 0, {"flinkish": 1.0, "Bytewax": 0.2, "Pathway": 3.0}),
-    ]
-    text = page(rows, "make bench", [], None)
+    close = Row("close", "table", 1_000, {"flinkish": 1.0, "Spark": 4.0, JAVA: 0.5})
+    slow = Row("slow", "more", 1_000, {"flinkish": 1.0, "Spark": 4.0, JAVA: 0.49})
+    slower = Row("slower", "peers", 0, {"flinkish": 1.0, "Bytewax": 0.2, "Pathway": 3.0})
+    text = page({row.group: Measured([row], []) for row in (close, slow, slower)})
     named = "- slower: 0.20 (Bytewax)\n- slow, 1,000 a batch: 0.49 (Java)\n\n## Batches"
     assert named in text
-    assert "In no row" in page(rows[:1], "make bench", [], None)
+    assert "In no row" in page({"table": Measured([close], [])})
 
 
 @pytest.mark.parametrize("format_", ["csv", "json", "parquet"])

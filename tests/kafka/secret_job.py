@@ -1,7 +1,7 @@
 """A job on Spark that knows passwords, and shows all that it shows: ``python -m tests.kafka.secret_job``.
 
-Arguments: the brokers, a topic with a record, and a directory, where it leaves a checkpoint, a savepoint and Spark's
-event log. What it logs and prints goes to its standard output and error.
+Arguments: Spark's master, the brokers, a topic with a record, and a directory, where it leaves a checkpoint, a savepoint
+and Spark's event log. What it logs and prints goes to its standard output and error.
 """
 
 from __future__ import annotations
@@ -39,14 +39,16 @@ SECURITY = {
 """Without effect, as the broker asks for nothing: clients are given them all the same."""
 
 
-def main(servers: str, topic: str, directory: Path) -> None:
+def main(master: str, servers: str, topic: str, directory: Path) -> None:
     """Run the job until it has written a record, and stop it."""
     logging.basicConfig(level=logging.INFO)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     events = directory / "events"
     events.mkdir()
     spark = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master(master)
+        .config("spark.executor.memory", "1g")
+        .config("spark.executor.syncLogLevel.enabled", "true")
         .config("spark.ui.enabled", "false")
         .config("spark.eventLog.enabled", "true")
         .config("spark.eventLog.compress", "false")
@@ -93,4 +95,4 @@ def _set(statement: Any, text: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], sys.argv[3], Path(sys.argv[4]))
