@@ -91,6 +91,7 @@ CIRCLES_FOR_TYPE_CHECKERS = {
         "runtime.columns.tracing.fold_checks",
     ): "a fold has its results checked, and the check reads the fold",
     (
+        "runtime.columns.tracing.objects",
         "runtime.columns.tracing.symbols",
         "runtime.columns.tracing.trace",
     ): "a trace creates symbols, and each symbol holds its trace",

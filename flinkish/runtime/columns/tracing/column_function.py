@@ -4,6 +4,8 @@ run."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from operator import attrgetter, itemgetter
 from types import MethodType
 from typing import Any
@@ -34,6 +36,7 @@ from flinkish.runtime.columns.tracing.kernels import (
     of_arrow,
     to_arrow,
 )
+from flinkish.runtime.columns.tracing.objects import Made
 from flinkish.runtime.columns.tracing.symbols import (
     CannotTell,
     Refusal,
@@ -381,10 +384,33 @@ def refusal_of(follow: Callable[[], object]) -> str | None:
 def symbolic_element(trace: Trace, values: RowColumns) -> Any:
     """A symbolic element of ``values``."""
     symbols = [
-        Symbol(trace, trace.expressions.column(number, kind_of(kind)))
-        for number, kind in enumerate(values.schema.types)
+        column_symbol(trace, number, kind) for number, kind in enumerate(values.schema.types)
     ]
     return symbolic(trace, values.shape, symbols)
+
+
+def column_symbol(trace: Trace, number: int, kind: pa.DataType) -> Symbol:
+    """A value of the column ``number``, whose Arrow type is ``kind``."""
+    column = trace.expressions.column(number, kind_of(kind))
+    made = _class_of_column(kind)
+    return Symbol(trace, column) if made is None else Made(trace, column, made)
+
+
+def _class_of_column(kind: pa.DataType) -> type[Any] | None:
+    """The class of the values that ``python_values`` makes of a column, if it is one of those."""
+    types = pa.types
+    if types.is_decimal(kind):
+        return Decimal
+    if types.is_date(kind):
+        return date
+    for is_kind, made in (
+        (types.is_timestamp, datetime),
+        (types.is_duration, timedelta),
+        (types.is_time, time),
+    ):
+        if is_kind(kind):
+            return None if kind.unit == "ns" else made  # pandas has classes of its own for those
+    return None
 
 
 def run_of(batch: Columns, timestamps: NDArray[np.int64] | None = None) -> Run:

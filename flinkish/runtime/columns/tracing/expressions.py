@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-Kind = Literal["int", "float", "bool", "str", "none", "opaque", "unknown"]
-"""The Python type of all values of an expression. Values of ``opaque`` are only passed on;
-``unknown`` is for tracing a function before its input is known."""
+Kind = Literal["int", "float", "bool", "str", "none", "opaque", "object", "unknown"]
+"""The Python type of all values of an expression. Values of ``opaque`` are passed on, those of
+``object`` are made by a call, and both are taken by calls; ``unknown`` is for tracing a function
+before its input is known."""
 
 
 @dataclass(frozen=True, eq=False)

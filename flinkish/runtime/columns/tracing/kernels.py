@@ -54,8 +54,8 @@ _EXACT_FLOAT = 2**53
 class Values:
     """The values of an expression in a run, all of one kind.
 
-    ``data`` is a NumPy array for numbers, an Arrow array for anything else, and a Python value for
-    a constant. Integers have bounds, which may be wider than the values.
+    ``data`` is a NumPy array for numbers and for objects, an Arrow array for anything else, and a
+    Python value for a constant. Integers have bounds, which may be wider than the values.
     """
 
     __slots__ = ("_high", "_low", "data", "kind")
@@ -283,8 +283,10 @@ class Run:
         return known
 
     def _called(self, call: Call, arguments: list[Values]) -> Values:
-        if any(a.kind in ("opaque", "none") and not a.constant for a in arguments):
-            raise Inexact
+        for argument in arguments:
+            passed = argument.kind in ("opaque", "none") and not argument.constant
+            if passed and (argument.kind == "none" or argument.data.null_count):
+                raise Inexact
         lists = [argument.listed() for argument in arguments]
         try:
             if all(argument.constant for argument in arguments):
@@ -293,7 +295,13 @@ class Run:
                 results = list(map(call.function, *lists))
         except Exception:
             raise Inexact from None
-        return of_python(results)
+        return _objects(results) if call.kind == "object" else of_python(results)
+
+
+def _objects(values: list[Any]) -> Values:
+    data = np.empty(len(values), dtype=object)
+    data[:] = values
+    return Values("object", data)
 
 
 def _never(expression: Expression) -> bool:

@@ -21,13 +21,13 @@ from flinkish.runtime.columns.tracing.checks import (
 from flinkish.runtime.columns.tracing.column_function import (
     Traces,
     checked_run,
+    column_symbol,
     explored,
     following_getters,
     refusal_of,
     results_of,
 )
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
-from flinkish.runtime.columns.tracing.kernels import kind_of
 from flinkish.runtime.columns.tracing.symbols import Symbol, symbolic
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.records.rows import RowColumns
@@ -135,7 +135,7 @@ class PairFunction:
     def _trace(self, pairs: RowColumns) -> Traced:
         trace = Trace()
         symbols = [
-            Symbol(trace, trace.expressions.column(number, kind_of(kind)))
+            column_symbol(trace, number, kind)
             for number, kind in enumerate(pairs.batch.schema.types)
         ]
         left, right = pairs.shape.parts
@@ -194,8 +194,7 @@ class PairMap:
     def _trace(self, pairs: RowColumns) -> Traced:
         trace = following_getters()
         symbols = [
-            Symbol(trace, trace.expressions.column(number, kind_of(kind)))
-            for number, kind in enumerate(pairs.schema.types)
+            column_symbol(trace, number, kind) for number, kind in enumerate(pairs.schema.types)
         ]
         return trace.follow(self._function, *symbolic(trace, pairs.shape, symbols))
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import CodeType
+
+from flinkish.runtime.columns.tracing.texts import hands_over
 
 _COMPUTES = {
     *("RESUME", "CACHE", "NOP", "PRECALL", "PUSH_NULL", "POP_TOP", "COPY", "SWAP", "EXTENDED_ARG"),
@@ -44,9 +46,6 @@ _REASONS = {
     "IMPORT_NAME": "imports {}",
     "GET_YIELD_FROM_ITER": "yields from",
     "SEND": "yields from",
-    "PUSH_EXC_INFO": "handles exceptions",
-    "CHECK_EXC_MATCH": "handles exceptions",
-    "POP_EXCEPT": "handles exceptions",
     "BEFORE_WITH": "enters a context",
     "BUILD_SET": "makes a set, which can change",
     "IS_OP": "compares the identity of objects",
@@ -70,7 +69,8 @@ _NONE_TESTS = {
 @lru_cache(maxsize=1024)
 def impurity(code: CodeType, writes: bool = False) -> str | None:
     """Why ``code`` does more than compute a value from its arguments; None if it does not.
-    ``writes``: ``code`` may write attributes.
+    ``writes``: ``code`` may write attributes. What it does when an exception is raised does not
+    matter: the function is then called.
 
     >>> impurity((lambda row: row.a + 1).__code__)
     >>> def counted(self, row):
@@ -84,7 +84,7 @@ def impurity(code: CodeType, writes: bool = False) -> str | None:
     formats = takes_remainders(code)
     owner = ""
     steps = {step.offset: step for step in dis.get_instructions(code)}
-    for step in steps.values():
+    for step in _without_exceptions(steps):
         line = (step.positions.lineno if step.positions else None) or line
         if step.opname == "LOAD_FAST" and step.argval == "self":
             owner = "self."
@@ -101,12 +101,37 @@ def impurity(code: CodeType, writes: bool = False) -> str | None:
         if (step.opname in _ATTRIBUTES or written) and str(step.argval).startswith(_HIDDEN):
             uses = "writes" if written else "reads"
             return f"{uses} the attribute {step.argval} (line {line})"
-        if formats and before is not None and _is_text(before) and not _takes_item(step):
+        if formats and before is not None and _may_be_formatted(code, before, step):
             return f"may format a text with % (line {line})"
         if step.opname != "CACHE":
             before = step
     inner = (impurity(each) for each in code.co_consts if isinstance(each, CodeType))
     return next(filter(None, inner), None)
+
+
+def _without_exceptions(steps: Mapping[int, dis.Instruction]) -> Iterator[dis.Instruction]:
+    """Those of ``steps``, by their offsets, that a function may reach if nothing raises."""
+    following = dict(zip(steps, [*list(steps)[1:], None]))
+    reached: set[int] = set()
+    left: list[int | None] = [0]
+    while left:
+        offset = left.pop()
+        if offset is None or offset in reached:
+            continue
+        reached.add(offset)
+        step = steps[offset]
+        if step.opcode in dis.hasjrel or step.opcode in dis.hasjabs:
+            left.append(step.argval)
+        if step.opname not in _ENDS:
+            left.append(following[offset])
+    return (step for offset, step in steps.items() if offset in reached)
+
+
+_ENDS = {
+    *("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"),
+    *("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"),
+}
+"""The opcodes behind which a function does not go on with the next one."""
 
 
 def with_inner(code: CodeType) -> Iterator[CodeType]:
@@ -185,10 +210,14 @@ def _is_text(step: dis.Instruction) -> bool:
     return any(isinstance(part, (str, bytes)) for part in parts)
 
 
-def _takes_item(step: dis.Instruction) -> bool:
-    subscript = step.opname == "BINARY_OP" and step.argrepr == "[]"
-    keys = ("BINARY_SUBSCR", "STORE_SUBSCR", "CALL_KW", "BUILD_CONST_KEY_MAP")
-    return subscript or step.opname in keys
+def _may_be_formatted(code: CodeType, step: dis.Instruction, following: dis.Instruction) -> bool:
+    """Whether ``step`` makes a text that may come to the left of a %. What is loaded as a text of
+    its own is a symbol then, of which that is known."""
+    if step.opname.startswith("FORMAT_"):
+        return not hands_over(code, step.offset, calls=False)
+    if not _is_text(step) or type(step.argval) is str:
+        return False
+    return following.opname not in ("CONTAINS_OP", "CALL_KW", "BUILD_CONST_KEY_MAP")
 
 
 def _reason(step: dis.Instruction, owner: str) -> str:

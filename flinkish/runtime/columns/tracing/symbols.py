@@ -12,9 +12,11 @@ import keyword
 import operator
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from inspect import getattr_static
 from types import FunctionType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NoReturn
+from zoneinfo import ZoneInfo
 
 from flinkish.api.types.row import Row, row_type
 from flinkish.runtime.columns.tracing.expressions import (
@@ -43,7 +45,7 @@ class CannotTell(Exception):
 _TEXT_METHODS: dict[str, Kind] = {
     **dict.fromkeys(("lower", "upper", "strip", "lstrip", "rstrip", "title", "capitalize"), "str"),
     **dict.fromkeys(("casefold", "swapcase", "replace", "removeprefix", "removesuffix"), "str"),
-    **dict.fromkeys(("zfill", "ljust", "rjust", "center"), "str"),
+    **dict.fromkeys(("zfill", "ljust", "rjust", "center", "format"), "str"),
     **dict.fromkeys(("startswith", "endswith", "isdigit", "isalpha", "isalnum"), "bool"),
     **dict.fromkeys(("isnumeric", "isdecimal", "isspace", "isupper", "islower"), "bool"),
     **dict.fromkeys(("find", "rfind", "count"), "int"),
@@ -65,7 +67,11 @@ _KINDS: dict[type[Any], Kind] = {
     type(None): "none",
 }
 
-IMMUTABLE = {*_KINDS, bytes, datetime.date, datetime.datetime, datetime.timedelta}
+IMMUTABLE = {
+    *(*_KINDS, bytes, Decimal),
+    *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta),
+    *(datetime.timezone, ZoneInfo),
+}
 """The types of values that a function may read from its surroundings."""
 
 
@@ -108,8 +114,13 @@ class Symbol:
 
     # ------------------------------------------------------------------ arithmetic
 
-    def _traced_arithmetic(self, name: str, other: Any, reflected: bool) -> Symbol:
+    def _traced_arithmetic(self, name: str, other: Any, reflected: bool) -> Any:
         """An operation with two operands."""
+        if name == "%" and not reflected and self._traced_kind == "str":
+            return self._traced_formatted(other)
+        made = self._traced_trace.object_of(other)
+        if made is not None:
+            return made._traced_arithmetic(name, self, not reflected)
         if isinstance(other, (tuple, Record)):
             self._traced_refuse(f"uses {name} on a value and a tuple")
         value = self._traced_trace.expression(other)
@@ -124,6 +135,41 @@ class Symbol:
         return self._traced_trace.noted(
             self._traced_trace.expressions.operation(name, kind, first, second)
         )
+
+    def _traced_formatted(self, values: Any) -> Symbol:
+        """``text % values``, which Python formats for each element."""
+        if isinstance(values, Record) and issubclass(values._traced_unpacked()[0], tuple):
+            values = values._traced_unpacked()[2]
+        if isinstance(values, (list, dict, Record)):
+            self._traced_refuse("formats a text with an object")
+        return self._traced_call(
+            _formatted,
+            "str",
+            *map(self._traced_shown, values if type(values) is tuple else (values,)),
+        )
+
+    def _traced_shown(self, value: Any) -> Any:
+        """``value``, which becomes a part of a text. Raises Refusal if columns only hand it on."""
+        expression = self._traced_trace.expression(value, anything=True)
+        if expression.kind == "opaque" and self._traced_trace.object_of(value) is None:
+            self._traced_refuse(f"formats {_shown('opaque')}")
+        return value
+
+    def _traced_joined(self, texts: Any) -> Symbol:
+        """``text.join(texts)``."""
+        if not isinstance(texts, (tuple, list, Iterator)):
+            self._traced_refuse("joins something that is not a tuple or list")
+        made = self._traced_trace.expressions
+        joined = made.constant("", "str")
+        for number, text in enumerate(texts):
+            for part in (self, text) if number else (text,):
+                added = self._traced_trace.expression(part)
+                if added.kind not in ("str", "unknown"):
+                    self._traced_refuse(f"joins {_shown(added.kind)}")
+                joined = self._traced_trace.noted(
+                    made.operation("concat", "str", joined, added)
+                )._traced_expression
+        return Symbol(self._traced_trace, joined)
 
     def _traced_powered(
         self, name: str, kind: Kind, base: Expression, exponent: Expression
@@ -154,6 +200,9 @@ class Symbol:
 
     def _traced_compared(self, name: str, other: Any) -> Any:
         """A comparison."""
+        made = self._traced_trace.object_of(other)
+        if made is not None:
+            return made._traced_compared(_MIRRORED[name], self)
         if isinstance(other, (tuple, Record)):
             if self._traced_trace.exploring and self._traced_kind == "unknown":
                 raise CannotTell  # the value may be a tuple
@@ -166,10 +215,10 @@ class Symbol:
         if name in ("==", "!=") and self is not other and self._traced_may_be(value):
             # A tuple compares its items by identity first, so a NaN equals itself
             name = f"{name} or same"
-        made = self._traced_trace.expressions.operation(
+        compared = self._traced_trace.expressions.operation(
             name, "bool", self._traced_expression, value
         )
-        return self._traced_trace.noted(made)
+        return self._traced_trace.noted(compared)
 
     def _traced_may_be(self, other: Expression) -> bool:
         """Whether this value and ``other`` may be the same object."""
@@ -246,6 +295,8 @@ class Symbol:
             raise AttributeError(name)
         if self._traced_kind == "str" and name in _TEXT_METHODS:
             return Method(self, name)
+        if self._traced_kind == "str" and name == "join":
+            return self._traced_joined
         if self._traced_kind == "str" and name in SPLITS:
             return self._traced_trace.splitter(self, name)
         if self._traced_kind == "unknown" and self._traced_trace.exploring:
@@ -256,6 +307,8 @@ class Symbol:
 
     def _traced_text_method(self, name: str, *arguments: Any) -> Symbol:
         """The result of a method of str."""
+        if name == "format":
+            arguments = tuple(map(self._traced_shown, arguments))
         return self._traced_call(getattr(str, name), _TEXT_METHODS[name], *arguments)
 
     # ------------------------------------------------------------------ refused operations
@@ -328,13 +381,21 @@ _NAMES: dict[Kind, str] = {
     "bool": "a bool",
     "str": "a text",
     "none": "None",
-    "opaque": "a decimal, a time or another value that columns only hand on",
+    "opaque": "a value that columns only hand on",
+    "object": "a time or decimal",
     "unknown": "a value of one type or another",
 }
 
 
 def _shown(kind: Kind) -> str:
     return _NAMES[kind]
+
+
+def _formatted(text: str, *values: Any) -> str:
+    return text % values
+
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
 def _is_position(key: Any) -> bool:
@@ -367,11 +428,11 @@ class Attribute(Symbol):
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         name = self._traced_name
-        if name in _TEXT_METHODS:
+        if name in _TEXT_METHODS or name == "join":
             return Symbol(self._traced_trace, self._traced_expression)
         if name in SPLITS and self._traced_trace.rounds is not None:
             raise CannotTell
-        others = (str, list, set, datetime.datetime)
+        others = (str, list, set)
         if name not in _DICT_METHODS and any(hasattr(kind, name) for kind in others):
             self._traced_refuse(f"calls the method {name}()")
         raise CannotTell

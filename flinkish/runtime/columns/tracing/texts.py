@@ -10,7 +10,7 @@ from __future__ import annotations
 import dis
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
 
@@ -46,9 +46,10 @@ def parts_of_text(text: str) -> Iterator[str | int]:
 
 
 @lru_cache(maxsize=1024)
-def hands_over(code: CodeType, position: int) -> bool:
+def hands_over(code: CodeType, position: int, *, calls: bool = True) -> bool:
     """Whether ``code`` only hands over the text that its step at ``position`` puts on the stack:
     it is returned, yielded, passed on, or becomes a part of a tuple, dict or longer text that is.
+    ``calls``: it may be passed to functions other than collectors, which refuse tokens.
     """
     if any(isinstance(constant, CodeType) for constant in code.co_consts):
         return False  # a function inside could look at it
@@ -57,34 +58,45 @@ def hands_over(code: CodeType, position: int) -> bool:
     if steps[current].opname == "PRECALL":
         current += 1
     formats = steps[current].opname.startswith(("FORMAT_", "CALL"))
-    return formats and _Following(steps).hands_over(current + 1)
+    return formats and _Following(steps, calls).hands_over(current + 1)
+
+
+def consumer_of(steps: Sequence[dis.Instruction], begin: int) -> tuple[dis.Instruction | None, int]:
+    """The step that takes the value on top of the stack before the step ``begin``, and how many
+    values are above it then; None: it cannot be told."""
+    above = 0
+    for step in steps[begin:]:
+        taken, given = _taken_and_given(step)
+        if taken is None:
+            break
+        if taken > above:
+            return step, above
+        above += given - taken
+    return None, 0
 
 
 class _Following:
     """Follows values on the stack, and in variables."""
 
-    def __init__(self, steps: list[dis.Instruction]) -> None:
+    def __init__(self, steps: list[dis.Instruction], calls: bool) -> None:
         self._steps = steps
+        self._calls = calls
         self._variables: set[str] = set()
 
     def hands_over(self, begin: int) -> bool:
         """Whether the value on top of the stack before the step ``begin`` is only handed over."""
-        above = 0
-        for number, step in enumerate(self._steps[begin:], begin):
-            taken, given = _taken_and_given(step)
-            if taken is None:
+        while True:
+            step, above = consumer_of(self._steps, begin)
+            if step is None:
                 return False
-            if taken <= above:
-                above += given - taken
-                continue
             if step.opname in ("RETURN_VALUE", "YIELD_VALUE", "POP_TOP", "RAISE_VARARGS"):
                 return True
             if step.opname == "STORE_FAST":
                 return self._every_read(step.argval)
+            number = self._steps.index(step)
             if not _keeps(step, above) or (step.opname == "CALL" and not self._hands_on(number)):
                 return False
-            above = 0
-        return False
+            begin = number + 1
 
     def _hands_on(self, number: int) -> bool:
         """Whether the call at that step is one of a collector, or of a name from outside, whose
@@ -95,7 +107,7 @@ class _Following:
             if taken is None:
                 return False
             if given > inside:
-                return step.opname == "LOAD_GLOBAL" or (
+                return (step.opname == "LOAD_GLOBAL" and self._calls) or (
                     step.opname in ("LOAD_METHOD", "LOAD_ATTR") and step.argval in _COLLECTS
                 )
             inside += taken - given
@@ -172,6 +184,8 @@ def _taken_and_given(step: dis.Instruction) -> tuple[int | None, int]:
         return 1 + bool(argument & 4), 1
     if name == "BUILD_MAP":
         return 2 * argument, 1
+    if name == "STORE_SUBSCR":
+        return 3, 0
     if name == "BUILD_CONST_KEY_MAP":
         return argument + 1, 1
     if name in _BUILDS:

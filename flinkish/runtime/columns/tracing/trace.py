@@ -37,6 +37,14 @@ from flinkish.runtime.columns.tracing.expressions import (
     Kind,
     columns_read,
 )
+from flinkish.runtime.columns.tracing.objects import (
+    CLASSES,
+    Made,
+    made_by_class,
+    maker_of,
+    object_of,
+)
+from flinkish.runtime.columns.tracing.patched_code import TooManyConstants, patched_code
 from flinkish.runtime.columns.tracing.purity import (
     globals_read,
     has_texts,
@@ -145,6 +153,8 @@ class Traced(NamedTuple):
 
 _RAISE = dis.opmap["RAISE_VARARGS"]
 
+_NO_CODE = (lambda: None).__code__
+
 
 class Loop(Protocol):
     """The loop of a function that emits results for each word of a text."""
@@ -175,7 +185,9 @@ class Trace:
         self.expressions = expressions or Expressions()
         self.exploring = exploring
         self._stand_in = standIn
-        self._codes: set[CodeType] = set()
+        self._codes: dict[int, CodeType] = {}
+        """The code of the functions followed, by the id of what runs in place of it: with the same
+        steps at the same positions."""
         self._knows_texts = False
         """Whether a function got plain texts from its surroundings, with which % could format a
         symbol unnoticed."""
@@ -247,11 +259,10 @@ class Trace:
         if followed is None:
             raise Refusal("raises an exception for every element")
         shape, columns = followed
-        if any(map(takes_remainders, self._codes)) and (
-            self._knows_texts or any(map(has_texts, self._codes))
-        ):
+        codes = self._followed()
+        if any(map(takes_remainders, codes)) and (self._knows_texts or any(map(has_texts, codes))):
             raise Refusal("may format a text with %")
-        testing = self.asksTypes or any(map(tests_none, self._codes))
+        testing = self.asksTypes or any(map(tests_none, codes))
         steps = tuple(self._steps.values())
         return Traced(shape, tuple(columns), self.reads.all(), testing, steps)
 
@@ -313,6 +324,8 @@ class Trace:
         """The expression of a symbol or constant; ``anything``: also of a constant or slice without
         a kind. Raises Refusal for other objects."""
         if isinstance(value, Symbol):
+            if value._traced_kind == "object" and not anything:
+                raise self.refusal("hands on a time or decimal that it makes")
             return value._traced_expression
         if has_tokens(value):
             return self._text(value)
@@ -322,6 +335,10 @@ class Trace:
                 raise self.refusal(f"uses {_name_of(value)}")
             kind = "opaque"
         return self.expressions.constant(value, kind)
+
+    def object_of(self, value: Any) -> Made | None:
+        """``value`` as an object that can be followed; None if it is none."""
+        return object_of(self, value)
 
     def _text(self, value: str) -> Expression:
         """The expression of a text with tokens."""
@@ -347,7 +364,7 @@ class Trace:
         """A Refusal that names the current line of the traced function."""
         frame = sys._getframe(1)
         while frame is not None:
-            if frame.f_code in self._codes:
+            if id(frame.f_code) in self._codes:
                 return Refusal(f"{reason} (line {frame.f_lineno})")
             frame = frame.f_back  # type: ignore[assignment]
         return Refusal(reason)
@@ -355,7 +372,7 @@ class Trace:
     def _line_of(self, error: Exception) -> str:
         line, step = "", error.__traceback__
         while step is not None:
-            if step.tb_frame.f_code in self._codes:
+            if id(step.tb_frame.f_code) in self._codes:
                 line = f" (line {step.tb_lineno})"
             step = step.tb_next
         return line
@@ -366,33 +383,43 @@ class Trace:
         assert step is not None
         while step.tb_next is not None:
             step = step.tb_next
-        code = step.tb_frame.f_code
-        return code in self._codes and code.co_code[step.tb_lasti] == _RAISE
+        code = self._codes.get(id(step.tb_frame.f_code))
+        return code is not None and code.co_code[step.tb_lasti] == _RAISE
 
     def formatted(self, symbol: Symbol, spec: str) -> str:
         """The token of ``symbol`` formatted. Raises Refusal unless the function only hands it
         over."""
-        frame = self.current_frame()
-        if frame is None or not hands_over(frame.f_code, frame.f_lasti) or has_tokens(spec):
+        frame, code = self._current()
+        if frame is None or not hands_over(code, frame.f_lasti) or has_tokens(spec):
             return self.text_of("a value")
-        known = symbol._traced_kind in PYTHON_TYPES or self.exploring
+        known = symbol._traced_kind in PYTHON_TYPES or isinstance(symbol, Made) or self.exploring
         if self._traced_outside(frame) or not known:
             return self.text_of("a value")
         self._formatted.append(symbol._traced_call(format, "str", spec)._traced_expression)
         return token(len(self._formatted) - 1)
 
-    def current_frame(self) -> FrameType | None:
-        """The innermost frame of the function that runs."""
+    def _followed(self) -> list[CodeType]:
+        """The code of each function that is followed."""
+        return [function.__code__ for function, _ in self._functions.values()]
+
+    def asks(self, question: Callable[[CodeType, int], bool]) -> bool:
+        """What ``question`` answers of the innermost function that runs, and the position where it
+        is; True: none runs."""
+        frame, code = self._current()
+        return frame is None or question(code, frame.f_lasti)
+
+    def _current(self) -> tuple[FrameType | None, CodeType]:
+        """The innermost frame of the functions, with its code."""
         frame: FrameType | None = sys._getframe(1)
-        while frame is not None and frame.f_code not in self._codes:
+        while frame is not None and id(frame.f_code) not in self._codes:
             frame = frame.f_back
-        return frame
+        return frame, self._codes[id(frame.f_code)] if frame is not None else _NO_CODE
 
     def _traced_outside(self, frame: FrameType) -> bool:
         """Whether ``frame`` was called by another one of the function, which may look at what it
         returns."""
         caller = frame.f_back
-        while caller is not None and caller.f_code not in self._codes:
+        while caller is not None and id(caller.f_code) not in self._codes:
             caller = caller.f_back
         return caller is not None
 
@@ -404,8 +431,8 @@ class Trace:
 
     def onlyRaises(self) -> bool:
         """Whether the function, from where it is, does nothing but raise an exception."""
-        frame = self.current_frame()
-        return frame is not None and only_raises(frame.f_code, frame.f_lasti)
+        frame, code = self._current()
+        return frame is not None and only_raises(code, frame.f_lasti)
 
     # ------------------------------------------------------------------ functions
 
@@ -454,12 +481,17 @@ class Trace:
         impure = impurity(code, writes)
         if impure is not None:
             raise Refusal(impure)
-        self._codes.update(with_inner(code))
+        try:
+            replaced = patched_code(code, lambda text: Symbol(self, self.expression(text)))
+        except TooManyConstants:
+            raise Refusal("has too many constants") from None
+        originals = zip(with_inner(replaced), with_inner(code))
+        self._codes.update((id(one), original) for one, original in originals)
         self.reads.code(function)
         namespace: dict[str, Any] = {"__builtins__": {}, "__name__": function.__module__}
         held = self._held(function)
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
-        patched = FunctionType(code, namespace, function.__name__, held, cells)
+        patched = FunctionType(replaced, namespace, function.__name__, held, cells)
         defaults = function.__kwdefaults__
         if defaults:
             if not all(map(is_constant, defaults.values())):
@@ -485,7 +517,7 @@ class Trace:
         if type(value) is tuple:
             return tuple(map(self._constant, value))
         if type(value) in (str, bytes):
-            if type(value) is str and any(map(takes_remainders, self._codes)):
+            if type(value) is str and any(map(takes_remainders, self._followed())):
                 return Symbol(self, self.expression(value))
             self._knows_texts = True
         return value
@@ -581,6 +613,9 @@ class Outside:
             return self._traced_trace.known(member.__func__, name)
         if is_constant(member):
             return self._traced_trace.known(reads.note(class_attribute, kind, attribute), name)
+        maker = maker_of(self._traced_trace, kind, attribute)
+        if maker is not None:
+            return maker
         raise self._traced_trace.refusal(f"reads {name}")
 
     def __setattr__(self, attribute: str, value: Any) -> None:
@@ -594,6 +629,8 @@ class Outside:
         replaced = _REPLACED.get(value) if _is_hashable(value) else None
         if replaced not in (None, _dict, _tuple) or not isclass(value):
             trace.refuse_tokens(self._traced_name, arguments, named)
+        if isclass(value) and value in CLASSES:
+            return made_by_class(trace, value, arguments, named)
         if replaced is not None:
             takes = value is dict or (value in (min, max) and named.keys() == {"key"})
             if named and not takes:
@@ -908,7 +945,9 @@ def _extreme(
         return first_of_best[1]
     best = values[0]
     for value in values[1:]:
-        if isinstance(value, Symbol) or isinstance(best, Symbol):
+        if isinstance(value, Made) or isinstance(best, Made):
+            chooses = better(value, best)
+        elif isinstance(value, Symbol) or isinstance(best, Symbol):
             first, second = trace.expression(value), trace.expression(best)
             chooses = _symbol(trace, value)._traced_compared(sign, best)
             if first.kind == second.kind:
@@ -1029,8 +1068,10 @@ def _is_instance(trace: Trace, value: Any, kinds: Any) -> bool:
         for kind in (kinds if type(kinds) is tuple else (kinds,))
         if isinstance(kind, Outside) and type(kind._traced_object) is type
     )
-    if isinstance(value, Symbol):
-        own: Any = PYTHON_TYPES.get(value._traced_kind)
+    if isinstance(value, Made):
+        own: Any = value._traced_class
+    elif isinstance(value, Symbol):
+        own = PYTHON_TYPES.get(value._traced_kind)
         trace.asksTypes = True
         if trace.exploring and value._traced_kind == "unknown":
             raise CannotTell

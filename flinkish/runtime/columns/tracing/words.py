@@ -128,8 +128,7 @@ class Words:
 
     def __iter__(self) -> Iterator[Symbol]:
         trace = self._trace
-        frame = trace.current_frame()
-        if frame is not None and not is_independent(frame.f_code, frame.f_lasti):
+        if not trace.asks(is_independent):
             raise trace.refusal("has a loop over words that may depend on those before")
         return self._rounds.words(trace, self._split)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from random import Random
 from typing import Any, NamedTuple
 
@@ -44,6 +45,7 @@ COLUMNS: dict[str, tuple[pa.DataType, Callable[[Random], Any]]] = {
     "d": (pa.dictionary(pa.int32(), pa.string()), lambda r: r.choice(TEXTS)),
     "n": (pa.int64(), lambda r: None if r.random() < 0.2 else _integer(r)),
     "t": (pa.timestamp("us"), lambda r: datetime.datetime(2020, 1, r.randint(1, 31))),
+    "m": (pa.decimal128(9, 2), lambda r: Decimal(r.randint(-999, 999)) / 100),
 }
 
 
@@ -93,7 +95,7 @@ def _combined(
     random: Random, first: tuple[str, str], second: tuple[str, str], third: tuple[str, str]
 ) -> tuple[str, str]:
     (k1, a), (k2, b), (_, c) = first, second, third
-    way = random.randrange(28)
+    way = random.randrange(30)
     if way < 7:
         if "s" in (k1, k2):  # never a text times 2**31
             return k1, random.choice([f"({a} + {b})", f"({a} + {b})", f"({a} % {b})"])
@@ -137,9 +139,55 @@ def _combined(
         return "n", f"{random.choice(['min', 'max'])}({a}, {b}, key={key})"
     if way == 26:
         return k1, random.choice([f"[y for y in ({a}, {b})][0]", f"next(iter([{a}]))"])
+    if way == 27:
+        sources = [
+            f"('%s|%r' % ({a}, {b}))",
+            f"('%.2f' % {a})",
+            f"('%d, %s' % ({a}, 'x'))",
+            f"','.join([str({a}), 'x'])",
+            f"'-'.join(({a}, {b}))",
+            f"'{{}}:{{:>3}}'.format({a}, {b})",
+        ]
+        return "s", random.choice(sources)
+    if way == 28:
+        return _of_a_time(random, a, b)
     if way == 22:
         return k1, f"(v.n if v.n is not None else {b})"
     return "b", f"({a} < {b} <= {c})"
+
+
+def _of_a_time(random: Random, a: str, b: str) -> tuple[str, str]:
+    """The kind and the source of an expression in which times or decimals are made."""
+    moment = random.choice(
+        [f"DateTime.fromtimestamp({a} * 10_000.5, UTC)", "v.t", "EPOCH", f"DateTime({a}, 1, 2)"]
+    )
+    span = random.choice([f"timedelta(hours={a})", "timedelta(1)", f"timedelta({b}, {a})"])
+    money = random.choice([f"Decimal({a})", f"Decimal(str({a}))", "v.m", "v.m"])
+    numbers = [
+        f"{moment}.hour",
+        f"{moment}.date().toordinal()",
+        f"({moment} - {moment}).total_seconds()",
+        f"({moment} + {span}).weekday()",
+        f"{span} // timedelta(minutes=1)",
+        f"int({money} * {b})",
+        f"float({money} + {money})",
+        f"round({money} / 7)",
+    ]
+    texts = [
+        f"{moment}.isoformat()",
+        f"{moment}.strftime('%Y-%m')",
+        f"str({money} * 2)",
+        f"str(abs({span}))",
+        f"str(max({money}, {money}))",
+    ]
+    truths = [
+        f"({moment} < {moment})",
+        f"({money} >= {b})",
+        f"bool({money})",
+        f"({span} == {span})",
+    ]
+    kind = random.choice("nsb")
+    return kind, random.choice({"n": numbers, "s": texts, "b": truths}[kind])
 
 
 class Pair(NamedTuple):
@@ -175,6 +223,11 @@ NAMES: dict[str, Any] = {
     "SCALE": 0.25,
     "MADE": -2,
     "math": math,
+    "UTC": datetime.UTC,
+    "EPOCH": datetime.datetime(1970, 1, 1),
+    "DateTime": datetime.datetime,
+    "timedelta": datetime.timedelta,
+    "Decimal": Decimal,
 }
 
 
@@ -212,6 +265,10 @@ def random_function(random: Random, leaves: Leaves = ROW) -> str:
             f"a = {p}\n    return {{'k': f'{{a}}', 'v': '{{}}+{{}}'.format(a, {r})}}",
             f"a = f'{{{p.replace(chr(39), chr(34))}}}'\n    return len(a) + len('{{}}'.format({r}))",
             f"assert not {q}, {p}\n    return {made.format(p, r)}",
+            f"try:\n        q = {q}\n    except (ValueError, TypeError, ZeroDivisionError):\n"
+            f"        return {made.format(p, r)}\n    return {made.format('q', r)}",
+            f"try:\n        q = {q}\n        if {r}: raise KeyError(q)\n    except KeyError as e:\n"
+            f"        q = str(e)\n    finally:\n        p = {p}\n    return {made.format('p', 'q')}",
         ]
     )
     return f"def function(v):\n    {lines}\n"
@@ -233,6 +290,8 @@ def random_emitter(random: Random, arguments: str) -> str:
         aside = "ctx" in arguments and random.random() < 0.3
         line = ("ctx.output(SIDE, {})" if aside else emits).format(result)
         lines.append(f"if {condition}: {line}" if number % 2 or random.random() < 0.4 else line)
+    if random.random() < 0.2:
+        lines[0] = f"try:\n        {lines[0]}\n    except Exception:\n        pass"
     if random.random() < 0.3:
         lines.append(f"for y in (v.x, {value}):\n        " + emits.format("(v.s, y)"))
     if way == "return":

@@ -7,6 +7,7 @@ import math
 import time
 import uuid
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from random import Random
@@ -126,11 +127,9 @@ def halved(value):
     return left
 
 
-def caught(value):
-    try:
-        return 1 // value.x
-    except ZeroDivisionError:
-        return 0
+def entered(value):
+    with suppress(KeyError):
+        return value.x
 
 
 def outer(value):
@@ -151,7 +150,7 @@ def logged(value):
         (Counting().map, "writes the attribute self.count (line"),
         (looped, "iterates over a value (line"),
         (halved, "has a loop that is not over a tuple or list (line"),
-        (caught, "handles exceptions"),
+        (entered, "enters a context (line"),
         (outer, "reads COUNTS.append"),
         (lambda value: SETTINGS["other"] + value.x, "KeyError: 'other' (line"),
         (lambda value: len(SETTINGS) + value.x, "uses SETTINGS, a dict (line"),
@@ -163,7 +162,14 @@ def logged(value):
         (lambda value: len(f"{value.x}"), "calls len with a formatted text (line"),
         (lambda value: shouted(f"{value.x}"), "calls shouted with a formatted text (line"),
         (lambda value: (lambda text: text.upper())(f"{value.x}"), "converts a value to text (line"),
-        (lambda value: "%d" % value.x, "may format a text with % (line"),  # noqa: UP031
+        (lambda value: b"%d" % value.x, "may format a text with % (line"),
+        (lambda value: "%s" % [value.x], "formats a text with an object (line"),
+        (lambda value: ",".join(value.name), "joins something that is not a tuple or list (line"),
+        (lambda value: ",".join([value.x]), "joins an int (line"),
+        (
+            lambda value: value.at + datetime.timedelta(value.x),
+            "hands on a time or decimal that it makes",
+        ),
         (lambda value: (yield value), "returns a generator, which can change"),
         (lambda value: max(value.x, 1, default=2), "calls max with default= (line"),
         (lambda value: sum(value.name), "calls sum of something that is not a tuple or list (line"),
@@ -171,8 +177,8 @@ def logged(value):
         (lambda value: next(COUNTS for _ in (1, 2)), "uses COUNTS, a list"),
         (lambda value: value.x.__class__, "reads the attribute __class__ (line"),
         (repr, "is not a function of Python"),
-        (lambda value: value.at.hour, "reads the attribute hour of a decimal, a time or another"),
-        (lambda value: value.at > value.x, "compares a decimal, a time or another"),
+        (lambda value: value.at.tzinfo, "reads tzinfo of a datetime (line"),
+        (lambda value: value.at > value.x, "compares a datetime and another value (line"),
         (lambda value: value.name - 1, "uses - on a text and an int (line"),
     ],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from datetime import datetime
+from decimal import Decimal
 from random import Random
 
 import numpy as np
@@ -42,8 +44,10 @@ COLUMNS = {
     "n": (pa.int64(), lambda r: r.choice(WHOLE)),
     "h": (pa.float64(), lambda r: math.nan if r.random() < 0.1 else r.choice(FLOATS)),
     "z": (pa.string(), lambda r: r.choice(TEXTS)),
+    "t": (pa.timestamp("us"), lambda r: datetime(2020, 1, r.randint(1, 31), r.randint(0, 23))),
+    "m": (pa.decimal128(9, 2), lambda r: Decimal(r.randint(-999, 999)) / 100),
 }
-NULLABLE = "enhz"
+NULLABLE = "enhztm"
 
 
 def random_batch(random: Random, count: int) -> RowColumns:

@@ -1,0 +1,293 @@
+"""Times, durations and decimals that a traced function reads or makes.
+
+Python computes with them for each element. Columns hold what becomes of them: numbers, texts and
+bools. Those of the input may be handed on as well.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from flinkish.runtime.columns.tracing.expressions import Expression, Kind
+from flinkish.runtime.columns.tracing.symbols import CannotTell, Symbol
+
+if TYPE_CHECKING:
+    from flinkish.runtime.columns.tracing.trace import Trace
+
+_Result: TypeAlias = "Kind | type[Any]"
+"""The kind of a result, or the class of an object."""
+
+CLASSES = (datetime, date, time, timedelta, Decimal)
+"""The classes whose objects can be followed: those cannot change, and do the same for the same
+arguments."""
+
+_DATE: dict[str, Kind] = dict.fromkeys(("year", "month", "day"), "int")
+_TIME: dict[str, Kind] = dict.fromkeys(("hour", "minute", "second", "microsecond", "fold"), "int")
+
+_ATTRIBUTES: dict[type[Any], dict[str, Kind]] = {
+    datetime: {**_DATE, **_TIME},
+    date: _DATE,
+    time: _TIME,
+    timedelta: dict.fromkeys(("days", "seconds", "microseconds"), "int"),
+    Decimal: {},
+}
+
+_DATE_METHODS: dict[str, _Result] = {
+    **dict.fromkeys(("weekday", "isoweekday", "toordinal"), "int"),
+    **dict.fromkeys(("isoformat", "strftime", "ctime"), "str"),
+}
+
+_METHODS: dict[type[Any], dict[str, _Result]] = {
+    datetime: {
+        **_DATE_METHODS,
+        "timestamp": "float",
+        "date": date,
+        "time": time,
+        "replace": datetime,
+        "astimezone": datetime,
+    },
+    date: {**_DATE_METHODS, "replace": date},
+    time: {"isoformat": "str", "strftime": "str", "replace": time},
+    timedelta: {"total_seconds": "float"},
+    Decimal: {
+        **dict.fromkeys(("quantize", "normalize", "to_integral_value", "copy_abs"), Decimal),
+        **dict.fromkeys(("is_nan", "is_zero", "is_signed", "is_finite"), "bool"),
+    },
+}
+
+_MAKERS: dict[tuple[type[Any], str], type[Any]] = {
+    **{(datetime, name): datetime for name in ("fromtimestamp", "strptime", "utcfromtimestamp")},
+    **{(kind, "fromisoformat"): kind for kind in (datetime, date, time)},
+    **{(kind, "fromordinal"): kind for kind in (datetime, date)},
+    (date, "fromtimestamp"): date,
+    (datetime, "combine"): datetime,
+}
+"""The methods of classes that make an object."""
+
+_NUMBERS = (int, float)
+
+_OPERATIONS: dict[tuple[str, type[Any] | None, type[Any] | None], _Result] = {
+    **{("-", kind, kind): timedelta for kind in (datetime, date)},
+    **{(sign, kind, timedelta): kind for sign in "+-" for kind in (datetime, date, timedelta)},
+    **{("+", timedelta, kind): kind for kind in (datetime, date)},
+    **{(sign, timedelta, number): timedelta for sign in "*/" for number in _NUMBERS},
+    **{("*", number, timedelta): timedelta for number in _NUMBERS},
+    ("/", timedelta, timedelta): "float",
+    ("//", timedelta, timedelta): "int",
+    ("//", timedelta, int): timedelta,
+    ("%", timedelta, timedelta): timedelta,
+    **{
+        (sign, *pair): Decimal
+        for sign in ("+", "-", "*", "/", "//", "%", "**")
+        for pair in ((Decimal, Decimal), (Decimal, int), (int, Decimal))
+    },
+}
+"""What comes out of an operation on two operands of these classes."""
+
+_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def _equal(one: Decimal, other: Any) -> bool:
+    if one.is_nan():
+        raise ArithmeticError("in a tuple, a NaN equals itself")
+    equal: bool = one == other
+    return equal
+
+
+def _unequal(one: Decimal, other: Any) -> bool:
+    return not _equal(one, other)
+
+
+_EQUALITIES: dict[str, Callable[[Any, Any], bool]] = {"==": _equal, "!=": _unequal}
+
+_UNARY: dict[str, Callable[[Any], Any]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "abs": abs,
+}
+
+_PYTHON_CLASSES: dict[Kind, type[Any]] = {"int": int, "bool": int, "float": float}
+
+
+class Made(Symbol):
+    """An object of one of the ``CLASSES``."""
+
+    __slots__ = ("_traced_class",)
+
+    def __init__(self, trace: Trace, expression: Expression, made: type[Any]) -> None:
+        super().__init__(trace, expression)
+        self._traced_class = made
+
+    def _traced_result(self, function: Callable[..., Any], result: _Result, *values: Any) -> Any:
+        """What ``function`` returns for ``values``."""
+        return computed(self._traced_trace, function, result, values)
+
+    def __bool__(self) -> bool:
+        if self._traced_class in (timedelta, Decimal):
+            return bool(self._traced_result(bool, "bool", self))
+        return True
+
+    def _traced_arithmetic(self, name: str, other: Any, reflected: bool) -> Any:
+        pair = (other, self) if reflected else (self, other)
+        first, second = map(self._traced_class_of, pair)
+        result = _OPERATIONS.get((name, first, second))
+        if result is None:
+            self._traced_refuse(f"uses {name} on a {self._traced_class.__name__} and another value")
+        return self._traced_result(_SIGNS[name], result, *pair)
+
+    def _traced_compared(self, name: str, other: Any) -> Any:
+        kind = self._traced_class_of(other)
+        if kind is not self._traced_class and (
+            self._traced_class is not Decimal or kind not in _NUMBERS
+        ):
+            self._traced_refuse(f"compares a {self._traced_class.__name__} and another value")
+        function = _EQUALITIES.get(name) if self._traced_class is Decimal else None
+        return self._traced_result(function or _SIGNS[name], "bool", self, other)
+
+    def _traced_unary(self, name: str) -> Any:
+        if name not in _UNARY or self._traced_class not in (timedelta, Decimal):
+            self._traced_refuse(f"uses {name} on a {self._traced_class.__name__}")
+        return self._traced_result(_UNARY[name], self._traced_class, self)
+
+    def _traced_class_of(self, value: Any) -> type[Any] | None:
+        """The class of an operand; None: it is another one. Raises CannotTell if that depends on
+        the input."""
+        if isinstance(value, Made):
+            return value._traced_class
+        if isinstance(value, Symbol):
+            if value._traced_kind == "unknown" and self._traced_trace.exploring:
+                raise CannotTell
+            return _PYTHON_CLASSES.get(value._traced_kind)
+        return int if type(value) is bool else type(value)
+
+    def _traced_converted(self, kind: Kind) -> Symbol:
+        if kind != "str" and self._traced_class is not Decimal:
+            self._traced_refuse(f"converts a {self._traced_class.__name__} to {kind}")
+        function: Any = {"str": str, "int": int, "float": float}[kind]
+        converted: Symbol = self._traced_result(function, kind, self)
+        return converted
+
+    def _traced_length(self) -> Symbol:
+        self._traced_refuse(f"takes the length of a {self._traced_class.__name__}")
+
+    def __round__(self, digits: Any = None) -> Any:
+        if self._traced_class is not Decimal:
+            self._traced_refuse(f"rounds a {self._traced_class.__name__}")
+        if digits is None:
+            return self._traced_result(round, "int", self)
+        return self._traced_result(round, Decimal, self, digits)
+
+    def __contains__(self, item: Any) -> bool:
+        self._traced_refuse(f"looks into a {self._traced_class.__name__}")
+
+    def __getitem__(self, key: Any) -> Symbol:
+        self._traced_refuse(f"takes an item of a {self._traced_class.__name__}")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        kind = self._traced_class
+        attribute = _ATTRIBUTES[kind].get(name)
+        if attribute is not None:
+            return self._traced_result(_getter(name), attribute, self)
+        result = _METHODS[kind].get(name)
+        if result is None:
+            self._traced_refuse(f"reads {name} of a {kind.__name__}")
+        return _Caller(self._traced_trace, getattr(kind, name), result, (self,))
+
+
+class _Caller:
+    """A method that returns a number, text, bool or object. It is called for each element."""
+
+    def __init__(
+        self, trace: Trace, function: Callable[..., Any], result: _Result, before: tuple[Any, ...]
+    ) -> None:
+        self._trace = trace
+        self._function = function
+        self._result = result
+        self._before = before
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        function = _with_names(self._function, tuple(named)) if named else self._function
+        values = (*self._before, *arguments, *named.values())
+        return computed(self._trace, function, self._result, values)
+
+
+def maker_of(trace: Trace, kind: Any, name: str) -> _Caller | None:
+    """The method ``name`` of the class ``kind``, if it makes an object that can be followed."""
+    made = _MAKERS.get((kind, name)) if kind in CLASSES else None
+    return None if made is None else _Caller(trace, _method(kind, name), made, ())
+
+
+def made_by_class(
+    trace: Trace, kind: type[Any], arguments: tuple[Any, ...], named: Mapping[str, Any]
+) -> Any:
+    """What a call of ``kind``, one of the ``CLASSES``, returns."""
+    return _Caller(trace, kind, kind, ())(*arguments, **named)
+
+
+def computed(
+    trace: Trace, function: Callable[..., Any], result: _Result, values: Iterable[Any]
+) -> Any:
+    """What ``function`` returns for ``values``; if none of them is a symbol, it is called. Raises
+    Refusal for values that are not numbers, texts, or objects that can be followed."""
+    values = list(values)
+    if not any(isinstance(value, Symbol) for value in values):
+        return function(*values)
+    expressions = [trace.expression(value, anything=True) for value in values]
+    if any(
+        expression.kind in ("none", "opaque") and not isinstance(value, Made)
+        for expression, value in zip(expressions, values)
+        if isinstance(value, Symbol)
+    ):
+        raise trace.refusal("computes a time or decimal with another value")
+    if isinstance(result, str):
+        return trace.noted(trace.expressions.call(function, result, *expressions))
+    made = trace.noted(trace.expressions.call(function, "object", *expressions))
+    return Made(trace, made._traced_expression, result)
+
+
+def object_of(trace: Trace, value: Any) -> Made | None:
+    """``value`` with its class known, if it is an object of one of the ``CLASSES``."""
+    if isinstance(value, Made) or type(value) not in CLASSES:
+        return value if isinstance(value, Made) else None
+    return Made(trace, trace.expression(value, anything=True), type(value))
+
+
+@lru_cache(maxsize=256)
+def _getter(name: str) -> Callable[[Any], Any]:
+    return operator.attrgetter(name)
+
+
+@lru_cache(maxsize=256)
+def _method(kind: type[Any], name: str) -> Callable[..., Any]:
+    """The bound method of a class: one object, as equal expressions have one function."""
+    method: Callable[..., Any] = getattr(kind, name)
+    return method
+
+
+@lru_cache(maxsize=256)
+def _with_names(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[..., Any]:
+    """``function``, whose last arguments have these names."""
+    return lambda *values: function(
+        *values[: -len(names)], **dict(zip(names, values[-len(names) :]))
+    )
