@@ -10,7 +10,7 @@ import numpy as np
 
 from flinkish.api.functions.state import State, ValueState
 from flinkish.runtime.columns.path import ColumnPath
-from flinkish.runtime.columns.process_check import KeyCheck
+from flinkish.runtime.columns.process_check import KeyCheck, shown
 from flinkish.runtime.columns.process_columns import LEAST_ELEMENTS, by_first
 from flinkish.runtime.columns.tracing.folding import first_positions
 from flinkish.runtime.columns.tracing.phase_fold import SOMETHING, Keys, Phased, PhaseFold, Writes
@@ -77,8 +77,10 @@ class PhasePath(ColumnPath):
             if hashes is not None:
                 hashes = hashes[first_positions(groups, len(distinct))]
             phased = self.fold.processed(run, watermark, Keys(distinct, hashes))
-        if phased is not None and len(phased.called) and self._operator.output.reusesObjects:
-            return False
+        if phased is not None and len(phased.called):
+            aside = any(e.results is not None for output, e in phased.emitted.items() if output)
+            if aside or self._operator.output.reusesObjects:
+                return False
         if phased is not None and runs.due(values):
             with runs.checking():
                 difference = PhaseCheck(self.fold, run, watermark).difference(
@@ -99,14 +101,19 @@ class PhasePath(ColumnPath):
         effects = _Effects(phased, self._operator, distinct)
         if not len(phased.called):
             effects.until(None)
-            results, emitting = phased.emitted
-            if results is not None:
-                output.emitRecords(Records(results, records.timestamps[emitting]))
+            for sideOutput, (results, emitting) in phased.emitted.items():
+                if results is None:
+                    continue
+                found = Records(results, records.timestamps[emitting])
+                if sideOutput is None:
+                    output.emitRecords(found)
+                else:
+                    output.emitSideRecords(sideOutput, found)
             return
         output.flush()
         positions, called, times = self._called(phased, records, values, effects)
         effects.until(None)
-        columns, emitting = phased.emitted
+        columns, emitting = phased.emitted[None]
         if columns is not None and called:
             order = np.argsort(np.concatenate([emitting, positions]), kind="stable")
             merged = [*columns.rows(), *called]
@@ -215,11 +222,5 @@ class PhaseCheck(KeyCheck[PhaseFold]):
             if None in writes.values and before[number] is not None:
                 return None  # clearing and setting the state again would change the order of keys
             after[number] = writes.values[-1]
-        results, emitting = phased.emitted
-        rows = [] if results is None else results.rows()
-        columns = (
-            after,
-            list(zip(emitting.tolist(), rows)),
-            phased.timers.timestamps.tolist(),
-        )
+        columns = after, shown(phased.emitted), phased.timers.timestamps.tolist()
         return self.differenceOf(columns, backend, key, list(zip(values, before)))

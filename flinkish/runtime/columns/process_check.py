@@ -3,15 +3,17 @@ effects with those computed over columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from flinkish.api.functions.state import ValueState
+from flinkish.api.output_tag import OutputTag
 from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
+from flinkish.runtime.columns.tracing.emissions import Emitted
 from flinkish.runtime.columns.tracing.process_fold import KeyedRun, ProcessFold
 from flinkish.runtime.records.records import NO_TIMESTAMP
 from flinkish.runtime.state.backend import KeyedStateBackend
@@ -82,18 +84,19 @@ class KeyCheck(Generic[F]):
     def _called(self, key: Any, states: Sequence[TableValueState]) -> Any:
         function = self.fold.function
         timers: list[int] = []
-        results: list[tuple[int, Any]] = []
+        results: list[tuple[str, int, Any]] = []
         for number, (element, time) in enumerate(
             zip(self._elements, self.part.timestamps.tolist())
         ):
             out = Collected()
-            context = CalledContext(key, time, self.watermark, timers)
+            context = CalledContext(out, key, time, self.watermark, timers)
             returned = function(element, context, out)
             if returned is not None:
                 out.collectReturned(returned)
-            results += [(number, result) for result in out.results]
+            for sideOutput, found in ((None, out.results), *out.sides.items()):
+                results += [(sideOutput or "", number, result) for result in found]
         after = [state.storedUnder([key])[0] for state in states]
-        return after, results, list(dict.fromkeys(timers))
+        return after, sorted(results, key=_by_output), list(dict.fromkeys(timers))
 
 
 class ProcessCheck(KeyCheck[ProcessFold]):
@@ -117,16 +120,35 @@ class ProcessCheck(KeyCheck[ProcessFold]):
         for new in processed.states:
             if new.groups:
                 after[states.index(new.state)] = new.values[0]  # type: ignore[arg-type]
-        results = [] if processed.results is None else processed.results.rows()
-        emitting = processed.emitting.tolist()
-        columns = after, list(zip(emitting, results)), [time for _, time in processed.timers]
+        emitted: dict[str | None, Emitted] = {None: Emitted(processed.results, processed.emitting)}
+        columns = after, shown(emitted), [time for _, time in processed.timers]
         return self.differenceOf(columns, backend, key, list(zip(states, before)))
+
+
+def shown(emitted: Mapping[str | None, Emitted]) -> list[tuple[str, int, Any]]:
+    """Results, as a check compares them: each with its output and the number of its element."""
+    return sorted(
+        (
+            (sideOutput or "", number, result)
+            for sideOutput, (results, emitting) in emitted.items()
+            if results is not None
+            for number, result in zip(emitting.tolist(), results.rows())
+        ),
+        key=_by_output,
+    )
+
+
+def _by_output(result: tuple[str, int, Any]) -> str:
+    return result[0]
 
 
 class CalledContext:
     """The context, and the timer service, of a function that is called for a check."""
 
-    def __init__(self, key: Any, timestamp: int, watermark: int, timers: list[int]) -> None:
+    def __init__(
+        self, out: Collected, key: Any, timestamp: int, watermark: int, timers: list[int]
+    ) -> None:
+        self._out = out
         self._key = key
         self._timestamp = timestamp
         self._watermark = watermark
@@ -146,3 +168,6 @@ class CalledContext:
 
     def registerEventTimeTimer(self, timestamp: int) -> None:
         self._timers.append(timestamp)
+
+    def output(self, outputTag: OutputTag[Any], value: Any) -> None:
+        self._out.collectSide(outputTag.id, value)

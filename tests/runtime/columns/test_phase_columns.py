@@ -41,6 +41,7 @@ from tests.runtime.windowing.operators import Recorder
 
 NAMES = ("key", "at", "value", "real", "mark", "name")
 SIDE = OutputTag[Any]("side")
+OTHER = OutputTag[Any]("other")
 
 
 class WithStates(KeyedCoProcessFunction[Any, Any, Any, Any]):
@@ -212,7 +213,56 @@ class Profiles(WithStates):
             out.collect({**again, "of": {"at": profile["seen"]}})
 
 
-FOLLOWED = [Profiles, Enriches, Best, Switches, MeetsBoth, Threshold, Divides, Sides, Yields]
+class Alerts(WithStates):
+    """Side outputs that depend on states, of other shapes than the results."""
+
+    def processElement1(self, value, ctx, out):
+        seen = self.count.value() + 1
+        self.count.update(seen)
+        if value.mark:
+            ctx.output(SIDE, f"{value.name} was marked")
+        if seen % 3 == 0:
+            out.collect((value.name, seen))
+            ctx.output(SIDE, f"{ctx.getCurrentKey()} has {seen}")
+        self.one.update(value.value)
+
+    def processElement2(self, value, ctx, out):
+        one = self.one.value()
+        if one is None:
+            ctx.output(SIDE, "unknown")
+        elif one < value.value:
+            ctx.output(OTHER, (one, value.value))
+            self.one.clear()
+        else:
+            out.collect((value.name, one))
+
+
+class Overflows(WithStates):
+    """A side output beside elements for which the function has to be called."""
+
+    def processElement1(self, value, ctx, out):
+        if value.mark:
+            self.waiting.add(value.value)
+
+    def processElement2(self, value, ctx, out):
+        for waiting in self.waiting.get():
+            out.collect((value.name, waiting))
+        if value.value > 7:
+            ctx.output(SIDE, value.name)
+
+
+FOLLOWED = [
+    Alerts,
+    Profiles,
+    Enriches,
+    Best,
+    Switches,
+    MeetsBoth,
+    Threshold,
+    Divides,
+    Sides,
+    Yields,
+]
 
 
 class Driver:
@@ -220,12 +270,15 @@ class Driver:
 
     def __init__(self, function: Any, columns: bool) -> None:
         self.output: list[Any] = []
+        self.aside: list[Any] = []
+        self.others: list[Any] = []
         self.runs = 0
         self.backend = PagedKeyedStateBackend("it")
         self.store = DictPageStore()
         output = Output()
         output.connect(Recorder("main", self.output))
-        output.connect(Recorder("side", self.output), SIDE.id)
+        output.connect(Recorder("side", self.aside), SIDE.id)
+        output.connect(Recorder("other", self.others), OTHER.id)
         context = OperatorContext(
             "it",
             "It",
@@ -274,13 +327,13 @@ class Driver:
                     self.elements(*step)
                     self.runs = sum(path.fold.runs.taken for path in self.operator.paths if path)
                 except UserFunctionError as error:
-                    return f"{self.output} {error}"
+                    return f"{self.output} {self.aside} {self.others} {error}"
         tables = [
             list(self.backend.table(name).entries()) for name in ("one", "two", "count", "waiting")
         ]
         self.restart()
         self.advance(MAX_TIMESTAMP)
-        return f"{self.output} {tables}"
+        return f"{self.output} {self.aside} {self.others} {tables}"
 
 
 def same(function: Callable[[], Any], steps: list[Any]) -> int:
@@ -315,7 +368,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.takes_columns("PhaseFold")
-@pytest.mark.parametrize("function", FOLLOWED)
+@pytest.mark.parametrize("function", [*FOLLOWED, Overflows])
 @given(steps=STEPS)
 @settings(deadline=None, max_examples=40)
 def test_runs_do_what_their_elements_do(function: Callable[[], Any], steps: list[Any]) -> None:

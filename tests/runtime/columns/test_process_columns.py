@@ -207,16 +207,21 @@ FOLLOWED = [
 ]
 
 
+SIDE = OutputTag[Any]("side")
+
+
 class Driver:
     """The operator by itself, with functions over columns or without."""
 
     def __init__(self, function: Any, columns: bool) -> None:
         self.output: list[Any] = []
+        self.aside: list[Any] = []
         self.runs = 0
         self.backend = PagedKeyedStateBackend("it")
         self.store, self.directory = DictPageStore(), None
         output = Output()
         output.connect(Recorder("main", self.output))
+        output.connect(Recorder("side", self.aside), SIDE.id)
         info = TaskInfo("It")
         clock = ProcessingTimeService()
         context = OperatorContext(
@@ -262,11 +267,11 @@ class Driver:
                 try:
                     self.elements(step)
                 except UserFunctionError as error:
-                    return f"{self.output} {error}"
+                    return f"{self.output} {self.aside} {error}"
         self.restart()
         states = [sorted(self.backend.table(name).entries()) for name in ("state", "other")]
         self.operator.processWatermark(MAX_TIMESTAMP)
-        return f"{self.output} {states}"
+        return f"{self.output} {self.aside} {states}"
 
 
 def same(function: Callable[[], Any], steps: list[Any]) -> int:
@@ -497,7 +502,17 @@ class MixedResults(WithState):
 
 class SideOutput(WithState):
     def processElement(self, value, ctx, out):
-        ctx.output(OutputTag("side"), value.value)
+        state = (self.state.value() or 0) + 1
+        self.state.update(state)
+        if value.mark:
+            ctx.output(SIDE, (value.name, state))
+        else:
+            out.collect(state)
+
+
+class MadeTag(WithState):
+    def processElement(self, value, ctx, out):
+        ctx.output(OutputTag("made"), value.value)
 
 
 class Deletes(WithState):
@@ -575,7 +590,8 @@ REFUSED = {
     ChangesType: "changes the type of a field of its state, or may do so",
     Averages: "field 0 of its result is no sum, count, minimum, maximum, first or last",
     MixedResults: "emits values of different shapes",
-    SideOutput: "uses output of its context (line",
+    SideOutput: "emits to a side output",
+    MadeTag: "calls OutputTag (line",
     Deletes: "uses deleteEventTimeTimer of its timer service (line",
     ByClock: "uses registerProcessingTimeTimer of its timer service (line",
     AtFloat: "registers a timer at a time that is not an integer (line",
@@ -589,7 +605,7 @@ REFUSED = {
 }
 
 
-IN_PHASES = [Clears, MayStayEmpty, OnlyLater, ChangesType]
+IN_PHASES = [SideOutput, Clears, MayStayEmpty, OnlyLater, ChangesType]
 """Functions that are no fold of all elements of a key, but of some of them."""
 
 

@@ -3,7 +3,8 @@ run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,10 +12,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.functions.adapt import results_of
+from flinkish.api.output_tag import OutputTag
 from flinkish.runtime.columns.tracing.expressions import Column, Expression
 from flinkish.runtime.columns.tracing.kernels import Mask, Run, plain, to_arrow
+from flinkish.runtime.columns.tracing.reads import in_slot
 from flinkish.runtime.columns.tracing.symbols import Record, Refusal, Symbol, kept, taken_apart
-from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.columns.tracing.trace import Outside, Trace
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
 
@@ -46,6 +49,11 @@ class Emitting:
         self.others: dict[Channel, list[Any]] = {}
         """The results for side outputs, and those of the rounds of a loop."""
 
+    def begin(self) -> None:
+        """Begin another path."""
+        self.results.clear()
+        self.others.clear()
+
     def collect(self, value: Any) -> None:
         self.collectSide(None, value)
 
@@ -57,6 +65,13 @@ class Emitting:
         channel = Channel(sideOutput, None if loop is None else loop.current)
         results = self.results if channel == MAIN else self.others.setdefault(channel, [])
         results.append(kept(self._trace, value))
+
+    def output(self, outputTag: Any, value: Any) -> None:
+        """``output`` of a context. Raises Refusal unless ``outputTag`` stands for an OutputTag."""
+        tag = outputTag._traced_object if isinstance(outputTag, Outside) else None
+        if not isinstance(tag, OutputTag):
+            raise self._trace.refusal("emits to something that is not an OutputTag")
+        self.collectSide(self._trace.reads.note(in_slot, tag, "id"), value)
 
     def collectReturned(self, returned: Any, tuples: bool = False, wrote: bool = True) -> None:
         """Collect the results that a function returns or yields, as ``results_of`` finds them.
@@ -75,6 +90,14 @@ class Emitting:
 
     def __getattr__(self, attribute: str) -> Any:
         raise self._trace.refusal(f"uses {attribute} of its collector")
+
+
+class Emission(NamedTuple):
+    """What a function may emit for an element."""
+
+    shape: Shape | None
+    """The shape of a result; None if nothing is emitted."""
+    slots: tuple[Slot, ...]
 
 
 class Emissions:
@@ -106,10 +129,35 @@ class Emissions:
             yield emits
             yield from parts_of_value(trace, self.shape, results[number] if emits else None)
 
-    def slots(self, columns: Iterator[Expression]) -> tuple[Slot, ...]:
-        """The slots in ``columns``, the trace of ``filled``."""
+    def emission(self, columns: Iterator[Expression]) -> Emission:
+        """What is emitted, of ``columns``, the trace of ``filled``."""
         width = 0 if self.shape is None else self.shape.width
-        return tuple(tuple(next(columns) for _ in range(1 + width)) for _ in range(self.count))
+        slots = (tuple(next(columns) for _ in range(1 + width)) for _ in range(self.count))
+        return Emission(self.shape, tuple(slots))
+
+
+class ChannelEmissions:
+    """The emissions to each channel."""
+
+    def __init__(self) -> None:
+        self._by_channel = {MAIN: Emissions()}
+
+    def note(self, trace: Trace, out: Emitting) -> None:
+        """Note the results of one path through the function. Raises Refusal if they cannot be
+        columns."""
+        self._by_channel[MAIN].note(trace, out.results)
+        for channel, found in out.others.items():
+            self._by_channel.setdefault(channel, Emissions()).note(trace, found)
+
+    def filled(self, trace: Trace, out: Emitting) -> Iterator[Any]:
+        """The results of one path, as those of each channel are filled."""
+        for channel, each in self._by_channel.items():
+            found = out.results if channel == MAIN else out.others.get(channel, ())
+            yield from each.filled(trace, found)
+
+    def emitted(self, columns: Iterator[Expression]) -> dict[Channel, Emission]:
+        """What is emitted to each channel, of ``columns``, the trace of ``filled``."""
+        return {channel: each.emission(columns) for channel, each in self._by_channel.items()}
 
 
 def parts_of_value(trace: Trace, shape: Shape, value: Any) -> list[Any]:
@@ -117,6 +165,14 @@ def parts_of_value(trace: Trace, shape: Shape, value: Any) -> list[Any]:
     if value is None and shape.width != 1:
         return [None] * shape.width
     return [Symbol(trace, expression) for expression in taken_apart(trace, value)[1]]
+
+
+def parts_of_slots(
+    emitted: Mapping[str | None, Emission], timers: Sequence[Slot]
+) -> list[Expression]:
+    """The conditions and values of all that is emitted and registered."""
+    slots = [*chain.from_iterable(each.slots for each in emitted.values()), *timers]
+    return list(chain.from_iterable(slots))
 
 
 class Emitted(NamedTuple):
@@ -135,23 +191,17 @@ class EmittedColumns:
         self._shape: Shape | None = None
 
     def add(
-        self,
-        slots: Iterable[Slot],
-        shape: Shape | None,
-        run: Run,
-        batch: pa.RecordBatch,
-        positions: Positions,
+        self, emission: Emission, run: Run, batch: pa.RecordBatch, positions: Positions
     ) -> None:
-        """Add what the elements at ``positions``, whose rows are ``run`` and ``batch``, emit by
-        ``slots``."""
-        for condition, *columns in slots:
+        """Add what the elements at ``positions``, whose rows are ``run`` and ``batch``, emit."""
+        for condition, *columns in emission.slots:
             part, mask = elements_where(run, condition)
             if not part.count:
                 continue
             chosen = batch if mask is None else batch.filter(pa.array(mask))
             made = [_result(part, chosen, column) for column in columns]
             self._parts.append((positions if mask is None else positions[mask], made))
-            self._shape = shape
+            self._shape = emission.shape
 
     def extend(self, other: EmittedColumns) -> None:
         """Add the results of other elements, which have the same shape."""

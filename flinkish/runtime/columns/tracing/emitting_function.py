@@ -4,7 +4,7 @@ columns."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,19 +25,17 @@ from flinkish.runtime.columns.tracing.column_function import (
 )
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.columns.tracing.emissions import (
-    MAIN,
     Channel,
-    Emissions,
+    ChannelEmissions,
+    Emission,
     Emitted,
     EmittedColumns,
     Emitting,
-    Slot,
 )
 from flinkish.runtime.columns.tracing.expressions import columns_read
 from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run, kind_of
-from flinkish.runtime.columns.tracing.reads import in_slot
 from flinkish.runtime.columns.tracing.symbols import Record, Refusal, Symbol
-from flinkish.runtime.columns.tracing.trace import Outside, Step, Trace, Traced
+from flinkish.runtime.columns.tracing.trace import Step, Trace, Traced
 from flinkish.runtime.columns.tracing.words import ROUNDS, Rounds, Split, check_rounds
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns, python_values
@@ -58,8 +56,7 @@ class _Plan(NamedTuple):
     by its id."""
 
     traced: Traced
-    emissions: Mapping[str | None, Emissions]
-    slots: Mapping[str | None, tuple[Slot, ...]]
+    emitted: Mapping[str | None, Emission]
     loop: Loop | None = None
     """The loop over words in which all of that is emitted, if there is one."""
 
@@ -172,10 +169,9 @@ class EmittingFunction(ABC):
     def _outputs(self, plan: _Plan, run: Run, batch: pa.RecordBatch) -> Outputs:
         run.check(plan.traced.steps)
         outputs: Outputs = {}
-        for output, slots in plan.slots.items():
+        for output, emission in plan.emitted.items():
             emitted = EmittedColumns()
-            shape = plan.emissions[output].shape
-            emitted.add(slots, shape, run, batch, np.arange(batch.num_rows))
+            emitted.add(emission, run, batch, np.arange(batch.num_rows))
             outputs[output] = emitted.joined()
         return outputs
 
@@ -210,64 +206,52 @@ class EmittingFunction(ABC):
         """``width``: how many columns ``arguments`` takes."""
         rounds = trace.rounds = Rounds(width)
         element, extra = arguments(trace)
-        emissions: dict[Channel, Emissions] = {MAIN: Emissions()}
+        emissions = ChannelEmissions()
 
-        def results() -> dict[Channel, list[Any]]:
+        def results() -> Emitting:
             rounds.begin()
             out = Emitting(trace)
             self._call(trace, element, extra, out)
-            return {MAIN: out.results, **out.others}
+            return out
 
         def noted() -> int:
-            for channel, found in results().items():
-                emissions.setdefault(channel, Emissions()).note(trace, found)
+            emissions.note(trace, results())
             return 0
 
-        def filled() -> Iterator[Any]:
-            found = results()
-            yield 0
-            for channel, each in emissions.items():
-                yield from each.filled(trace, found.get(channel, ()))
-
         trace.follow_all(noted)
-        traced = trace.follow_all(lambda: tuple(filled()))
-        columns = iter(traced.columns[1:])
-        slots = {channel: each.slots(columns) for channel, each in emissions.items()}
+        traced = trace.follow_all(lambda: (0, *emissions.filled(trace, results())))
+        emitted = emissions.emitted(iter(traced.columns[1:]))
         if rounds.split is not None:
-            return _of_loop(trace, rounds, traced, emissions, slots)
-        return _Plan(
-            traced,
-            {channel.sideOutput: each for channel, each in emissions.items()},
-            {channel.sideOutput: each for channel, each in slots.items()},
-        )
+            return _of_loop(trace, rounds, traced, emitted)
+        return _Plan(traced, {channel.sideOutput: each for channel, each in emitted.items()})
 
 
 def _of_loop(
     trace: Trace,
     rounds: Rounds,
     traced: Traced,
-    emissions: Mapping[Channel, Emissions],
-    slots: Mapping[Channel, tuple[Slot, ...]],
+    emitted: Mapping[Channel, Emission],
 ) -> _Plan:
     """The plan of a function that emits in a loop over words. Raises Refusal if it emits outside of
     it, or if the loop does not do the same for each word."""
     assert rounds.split is not None
-    if any(each.count and channel.round is None for channel, each in emissions.items()):
+    nothing = Emission(None, ())
+    if any(each.slots and channel.round is None for channel, each in emitted.items()):
         raise Refusal("emits within a loop over words, and outside of it")
-    outputs = [channel.sideOutput for channel in slots if channel.round == 0]
+    outputs = [channel.sideOutput for channel in emitted if channel.round == 0]
     for output in outputs:
-        check_rounds(trace, rounds, [slots.get(Channel(output, n), ()) for n in range(ROUNDS)])
-    if any(c.round is not None and c.sideOutput not in outputs for c in slots):
+        of_rounds = [emitted.get(Channel(output, n), nothing).slots for n in range(ROUNDS)]
+        check_rounds(trace, rounds, of_rounds)
+    if any(c.round is not None and c.sideOutput not in outputs for c in emitted):
         raise Refusal("has a loop over words whose rounds differ")
-    of_first = {output: slots[Channel(output, 0)] for output in outputs}
+    of_first = {output: emitted[Channel(output, 0)] for output in outputs}
     steps = [step for step in traced.steps if not rounds.later(*step.expressions)]
     own = [step for step in steps if not rounds.inLoop(*step.expressions)]
-    asked = [part for slots in of_first.values() for slot in slots for part in slot]
+    asked = [part for each in of_first.values() for slot in each.slots for part in slot]
     asked += [part for step in steps for part in step.expressions]
     return _Plan(
         traced._replace(steps=tuple(steps)),
-        {None: Emissions(), **{output: emissions[Channel(output, 0)] for output in outputs}},
-        {None: (), **of_first},
+        {None: nothing, **of_first},
         Loop(rounds.split, tuple(own), columns_read(*asked)),
     )
 
@@ -362,10 +346,7 @@ class _ElementContext:
         return self._watermark
 
     def output(self, outputTag: Any, value: Any) -> None:
-        tag = outputTag._traced_object if isinstance(outputTag, Outside) else None
-        if not isinstance(tag, OutputTag):
-            raise self._trace.refusal("emits to something that is not an OutputTag")
-        self._out.collectSide(self._trace.reads.note(in_slot, tag, "id"), value)
+        self._out.output(outputTag, value)
 
     def __getattr__(self, attribute: str) -> Any:
         raise self._trace.refusal(f"uses {attribute} of its context")

@@ -121,7 +121,8 @@ class Phased:
 
     writes: list[Writes]
     timers: Timers
-    emitted: Emitted
+    emitted: dict[str | None, Emitted]
+    """The results, and those for each side output by its id."""
     called: Positions
     """The elements for which the function has to be called, after the effects of all elements
     before them."""
@@ -554,17 +555,22 @@ class _Done:
         self._code_of = code_of
         self._effects: Effects | None = None
         self._writes = [_StateWrites(len(column)) for column in codes]
-        self._emitted: Shape | None = None
+        self._emitted: dict[str | None, Shape | None] = {}
+        """The shape of what is emitted to each output."""
         self._variables = False
 
     def emitsOthers(self, plan: _Plan) -> bool:
         """Whether ``plan`` emits results of another shape than the plans before it."""
-        emitted = plan.phase.emitted
-        return None not in (self._emitted, emitted) and self._emitted != emitted
+        return any(
+            None not in (known := self._emitted.get(output), emission.shape)
+            and known != emission.shape
+            for output, emission in plan.phase.emitted.items()
+        )
 
     def add(self, plan: _Plan, effects: Effects, left: Sequence[_Left]) -> None:
         """Add the effects of a phase."""
-        self._emitted = self._emitted or plan.phase.emitted
+        for output, emission in plan.phase.emitted.items():
+            self._emitted[output] = self._emitted.get(output) or emission.shape
         self._variables = self._variables or plan.readsVariables
         self._effects = effects if self._effects is None else self._effects.joined(effects)
         for of_state in left:

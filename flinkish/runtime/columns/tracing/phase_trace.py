@@ -17,8 +17,10 @@ from flinkish.api.functions.runtime_context import RuntimeContext
 from flinkish.api.functions.state import ListState, MapState, State, ValueState
 from flinkish.runtime.columns.tracing.emissions import (
     MOST_EFFECTS,
-    Emissions,
+    ChannelEmissions,
+    Emission,
     Slot,
+    parts_of_slots,
     parts_of_value,
 )
 from flinkish.runtime.columns.tracing.expressions import Constant, Expression, Kind
@@ -106,8 +108,8 @@ class Phase:
     """The indices of the states that are columns, which follow those of the element."""
     folded: tuple[Folded, ...]
     endings: tuple[Ending, ...]
-    emitted: Shape | None
-    results: tuple[Slot, ...]
+    emitted: Mapping[str | None, Emission]
+    """What is emitted, and that to each side output by its id."""
     timers: tuple[Slot, ...]
 
     @property
@@ -118,9 +120,8 @@ class Phase:
     @property
     def effects(self) -> list[Expression]:
         """The expressions that have to be evaluated for each element."""
-        slots = [expression for slot in (*self.results, *self.timers) for expression in slot]
         endings = [e for ending in self.endings for e in (ending.condition, *ending.fields)]
-        return slots + endings
+        return parts_of_slots(self.emitted, self.timers) + endings
 
 
 def follow_phase(
@@ -158,7 +159,7 @@ def follow_phase(
                 endings.append(Ending(number, condition, shape, fields))
         if state in seen.cleared:
             endings.append(Ending(number, next(columns), None))
-    results = seen.emissions.slots(columns)
+    emitted = seen.emissions.emitted(columns)
     timers = tuple(tuple(next(columns) for _ in range(2)) for _ in range(seen.timers))
     return Phase(
         trace=look.trace,
@@ -166,8 +167,7 @@ def follow_phase(
         constant=tuple(number for number, state in enumerate(states) if state in constant),
         folded=tuple(folded),
         endings=tuple(e for e in endings if not _is_false(e.condition)),
-        emitted=seen.emissions.shape,
-        results=results,
+        emitted={channel.sideOutput: each for channel, each in emitted.items()},
         timers=timers,
     )
 
@@ -257,7 +257,7 @@ class _Seen:
         self.set: dict[State, Shape] = {}
         """The shape of each state that is updated."""
         self.cleared: set[State] = set()
-        self.emissions = Emissions()
+        self.emissions = ChannelEmissions()
         self.timers = 0
 
     def note(self, look: _Look) -> int:
@@ -274,7 +274,7 @@ class _Seen:
                     raise Refusal("keeps values of different shapes in its state")
             elif stand_in.done == "cleared":
                 self.cleared.add(state)
-        self.emissions.note(look.trace, look.collector.results)
+        self.emissions.note(look.trace, look.collector)
         self.timers = max(self.timers, len(look.context.timers))
         if self.timers > MOST_EFFECTS:
             raise Refusal(f"registers more than {MOST_EFFECTS} timers")
@@ -291,7 +291,7 @@ class _Seen:
                 done.extend(self._kept(look, state))
             if state in self.cleared:
                 done.append(isinstance(stand_in, _ValueStandIn) and stand_in.done == "cleared")
-        done.extend(self.emissions.filled(look.trace, look.collector.results))
+        done.extend(self.emissions.filled(look.trace, look.collector))
         for number in range(self.timers):
             registers = number < len(look.context.timers)
             done.append(registers)

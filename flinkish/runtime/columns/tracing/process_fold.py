@@ -6,7 +6,7 @@ first element of a key without state creates the state, and the others update it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -30,6 +30,7 @@ from flinkish.runtime.columns.tracing.column_function import (
 )
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
 from flinkish.runtime.columns.tracing.emissions import (
+    Emission,
     Emitted,
     EmittedColumns,
     Slot,
@@ -58,7 +59,6 @@ from flinkish.runtime.columns.tracing.symbols import Refusal, Symbol
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.records.records import NO_TIMESTAMP
 from flinkish.runtime.records.rows import RowColumns, grouped, python_values
-from flinkish.runtime.records.shapes import Shape
 
 Positions: TypeAlias = NDArray[np.intp]
 Timestamps: TypeAlias = NDArray[np.int64]
@@ -181,7 +181,8 @@ class ProcessFold:
         later = follow_process(self._function, arguments, self._default_of, first)
         if later.kinds != first.kinds:
             raise Refusal("changes the type of a field of its state, or may do so")
-        if None not in (first.emitted, later.emitted) and first.emitted != later.emitted:
+        shapes = [case.emitted[None].shape for case in (first, later)]
+        if None not in shapes and shapes[0] != shapes[1]:
             raise Refusal("emits values of different shapes")
         forms = recognised(later.trace, later.fields)
         plan = _Plan(first, later, tuple(forms), width)
@@ -300,12 +301,8 @@ class EmittingCase(Protocol):
     """The trace of what elements emit, and of the timers that they register."""
 
     @property
-    def emitted(self) -> Shape | None:
-        """The shape of a result; None if none is emitted."""
-
-    @property
-    def results(self) -> tuple[Slot, ...]:
-        """The results of an element."""
+    def emitted(self) -> Mapping[str | None, Emission]:
+        """The results of an element, and those for each side output by its id."""
 
     @property
     def timers(self) -> tuple[Slot, ...]:
@@ -318,7 +315,7 @@ class Effects:
     def __init__(self, groups: Positions) -> None:
         self._groups = groups
         self._timers: list[tuple[Positions, Timestamps]] = []
-        self._emitted = EmittedColumns()
+        self._emitted: dict[str | None, EmittedColumns] = {None: EmittedColumns()}
 
     def add(
         self, case: EmittingCase, run: Run, batch: pa.RecordBatch, positions: Positions
@@ -333,23 +330,26 @@ class Effects:
             if part.count:
                 where = positions if mask is None else positions[mask]
                 self._timers.append((where, values.array(part.count)))
-        self._emitted.add(case.results, case.emitted, run, batch, positions)
+        for output, emission in case.emitted.items():
+            emitted = self._emitted.setdefault(output, EmittedColumns())
+            emitted.add(emission, run, batch, positions)
 
     def processed(self, states: list[NewState]) -> Processed:
         """All effects, in the order of the elements, with ``states``."""
         timers = self.timers()
         listed = list(zip(timers.groups.tolist(), timers.timestamps.tolist()))
-        return Processed(states, listed, *self._emitted.joined())
+        return Processed(states, listed, *self._emitted[None].joined())
 
     def joined(self, other: Effects) -> Effects:
         """Add the effects of other elements to these."""
         self._timers += other._timers
-        self._emitted.extend(other._emitted)
+        for output, emitted in other._emitted.items():
+            self._emitted.setdefault(output, EmittedColumns()).extend(emitted)
         return self
 
-    def emitted(self) -> Emitted:
-        """All results, in the order of the elements."""
-        return self._emitted.joined()
+    def emitted(self) -> dict[str | None, Emitted]:
+        """All results, and those for each side output by its id, in the order of the elements."""
+        return {output: emitted.joined() for output, emitted in self._emitted.items()}
 
     def timers(self) -> Timers:
         """All timers, in the order of the elements."""

@@ -4,7 +4,7 @@ collector."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import getattr_static
 from types import MethodType
@@ -16,9 +16,11 @@ from flinkish.api.functions.state import State, ValueState
 from flinkish.runtime.columns.tracing.column_function import column_of
 from flinkish.runtime.columns.tracing.emissions import (
     MOST_EFFECTS,
+    Emission,
     Emissions,
     Emitting,
     Slot,
+    parts_of_slots,
     parts_of_value,
 )
 from flinkish.runtime.columns.tracing.expressions import Expression, Kind
@@ -57,9 +59,8 @@ class Case:
     """The fields of all states after the element."""
     changes: tuple[Expression, ...]
     """For each state whether it is updated."""
-    emitted: Shape | None
-    """The shape of a result; None if none is emitted."""
-    results: tuple[Slot, ...]
+    emitted: Mapping[str | None, Emission]
+    """What is emitted."""
     timers: tuple[Slot, ...]
 
     @property
@@ -70,8 +71,7 @@ class Case:
     @property
     def effects(self) -> list[Expression]:
         """All expressions but the fields."""
-        slots = (*self.results, *self.timers)
-        return [*self.changes, *(expression for slot in slots for expression in slot)]
+        return [*self.changes, *parts_of_slots(self.emitted, self.timers)]
 
     @property
     def makesStates(self) -> bool:
@@ -103,7 +103,7 @@ def follow_process(
         changes.append(next(columns))
         fields.extend(next(columns) for _ in range(shape.width))
         shapes.append(shape)
-    results = seen.emissions.slots(columns)
+    emitted = seen.emissions.emission(columns)
     timers = [tuple(next(columns) for _ in range(2)) for _ in range(seen.timers)]
     return Case(
         trace=situation.trace,
@@ -112,8 +112,7 @@ def follow_process(
         shapes=tuple(shapes),
         fields=tuple(fields),
         changes=tuple(changes),
-        emitted=seen.emissions.shape,
-        results=results,
+        emitted={None: emitted},
         timers=tuple(timers),
     )
 
@@ -141,8 +140,8 @@ class Look(ABC, Generic[S]):
         self._element, extra = arguments(self.trace)
         self._exploring = exploring
         self.states: dict[Any, S] = {}
-        self.context = ContextStandIn(self.trace, *extra)
         self.collector = Emitting(self.trace)
+        self.context = ContextStandIn(self.trace, self.collector, *extra)
 
     @abstractmethod
     def _stand_in(self, value: Any) -> Any:
@@ -160,7 +159,7 @@ class Look(ABC, Generic[S]):
             for state in self.states.values():
                 state.begin()
             self.context.timers.clear()
-            self.collector.results.clear()
+            self.collector.begin()
             self.collector.collectReturned(called(self._element, self.context, self.collector))
             return done(self)
 
@@ -259,6 +258,8 @@ class _Seen:
                 if known not in (None, shape):
                     raise Refusal("keeps values of different shapes in its state")
                 self.shapes[state] = shape
+        if situation.collector.others:
+            raise Refusal("emits to a side output")
         self.emissions.note(situation.trace, situation.collector.results)
         self.timers = max(self.timers, len(situation.context.timers))
         if self.timers > MOST_EFFECTS:
@@ -346,8 +347,11 @@ class _Aggregation:
 class ContextStandIn:
     """Stands for the context of the function."""
 
-    def __init__(self, trace: Trace, timestamp: Symbol, watermark: Symbol, key: Symbol) -> None:
+    def __init__(
+        self, trace: Trace, out: Emitting, timestamp: Symbol, watermark: Symbol, key: Symbol
+    ) -> None:
         self._trace = trace
+        self._out = out
         self._timestamp = timestamp
         self._watermark = watermark
         self._key = key
@@ -361,6 +365,9 @@ class ContextStandIn:
 
     def timerService(self) -> _TimerService:
         return _TimerService(self._trace, self._watermark, self.timers)
+
+    def output(self, outputTag: Any, value: Any) -> None:
+        self._out.output(outputTag, value)
 
     def __getattr__(self, attribute: str) -> Any:
         raise self._trace.refusal(f"uses {attribute} of its context")
