@@ -465,6 +465,9 @@ class _Digest(pickle.Pickler):
         return _token, token, {} if id(value) in self._parts else dict(_of_function(value))
 
     def _by_identity(self, value: object) -> Any:
+        if isinstance(value, types.BuiltinMethodType) and isinstance(value.__self__, type):
+            # Another object each time; a ZoneInfo is pickled as a call of such a method
+            return _token, (id(value.__self__), value.__name__)
         self.pinned.append(value)
         return _token, (id(value),)
 

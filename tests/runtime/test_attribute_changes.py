@@ -10,6 +10,7 @@ import random
 import re
 import socket
 import threading
+from zoneinfo import ZoneInfo
 
 import cloudpickle
 import pytest
@@ -96,6 +97,7 @@ class Careful(Keeper):
         )
         self.pool = concurrent.futures.ThreadPoolExecutor(1)
         self.sockets = socket.socketpair()
+        self.zone = ZoneInfo("Europe/Berlin")
         self.model = list(range(200_000))
 
     @functools.cached_property
