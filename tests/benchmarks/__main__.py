@@ -47,6 +47,8 @@ FILE = 1_000_000
 """Elements in a file; a batch of more is several files."""
 BATCHES = (1_000_000, 4_000_000)
 WARM_UP_ELEMENTS = 1_000
+SIZED = ("table", "nexmark")
+"""The groups that run with batches of each size; the others with the smallest."""
 SMALL = Workload(files=80, elements=100)
 SMALL_WARM_UP = 40
 PYFLINK_ELEMENTS = 500_000
@@ -136,8 +138,7 @@ class Bench:
             self.sessionWarmUp = None
         if job.group == "smallest":
             return [self._smallest(job)]
-        # Only the table is about the size of batches; elsewhere one is enough.
-        sizes = self.batches if job.group == "table" else self.batches[:1]
+        sizes = self.batches if job.group in SIZED else self.batches[:1]
         self._warm_up(job, self.warmUp)
         rows = [Row(job.title, job.group, size) for size in sizes]
         figures = [figure for row in rows for figure in self._of_batches(job, row)]

@@ -93,7 +93,10 @@ def page(measured: Mapping[str, Measured]) -> str:
     if more := _rows(measured, "more"):
         parts.append(f"## What else users ask about\n\n{_MORE}{throughput(more)}")
     if nexmark := _rows(measured, "nexmark"):
-        parts.append(f"## Nexmark\n\n{_NEXMARK}{throughput(nexmark)}")
+        parts.append(f"## Nexmark\n\n{_NEXMARK.rstrip()}")
+        for size in sorted({row.batch for row in nexmark}):
+            chosen = [row for row in nexmark if row.batch == size]
+            parts.append(f"Batches of {size:,} events:\n\n{throughput(chosen)}")
     if smallest := _rows(measured, "smallest"):
         parts.append(f"## The smallest batch\n\n{_SMALLEST}{latencies(smallest)}")
     if pyflink := _rows(measured, "pyflink"):

@@ -298,6 +298,7 @@ def test_a_part_that_is_measured_again_replaces_that_part_of_the_page(
     assert "table job" in text
     assert "nexmark job" not in text
     assert "| again | 7.00 |" in text
+    assert "\n\nBatches of 10 events:\n\n| job |" in text
     assert text.endswith("Batches of both sizes:\n\n- old\n\nNexmark:\n\n- new\n")
 
 
