@@ -26,6 +26,7 @@ from flinkish import (
 from flinkish.api.errors import InvalidProgramError, JobExecutionError, UserFunctionError
 from flinkish.runtime.kafka.exactly_once import ExactlyOnceWriter
 from flinkish.runtime.records.records import untimed
+from flinkish.web.rest import vertex_metrics
 from tests.kafka.broker import KafkaBroker
 from tests.kafka.killed_writer import MOMENTS, RECORDS, exactly_once
 from tests.kafka.topics import Topics
@@ -168,8 +169,12 @@ def test_what_was_sent_is_counted(local, topic, builder, guarantee):
     builder.setDeliveryGuarantee(guarantee).setTransactionalIdPrefix(topic)
     sink = builder.setRecordSerializer(Even(topic)).build()
     local.fromData("1", "2", "3", "4", "5").sinkTo(sink).name("evens")
-    found = local.execute().getMetrics()["evens"]
+    client = local.executeAsync()
+    found = client.getJobExecutionResult().getMetrics()["evens"]
     assert (found.numRecordsIn, found.user["numRecordsSend"]) == (5, 2)
+    # And shown, on the page of the job and by its REST interface
+    _, vertex = client.getJobDetails().vertices
+    assert vertex_metrics(vertex)["0.evens.numRecordsSend"] == 2
 
 
 @pytest.mark.parametrize("guarantee", DeliveryGuarantee)
