@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time as clock
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from flinkish import (
     CountEvictor,
     CountTrigger,
     EventTimeSessionWindows,
+    FileSource,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     ProcessWindowFunction,
@@ -329,3 +331,15 @@ class BothSides(KeyedCoProcessFunction):
 
     def processElement2(self, value, ctx, out):
         out.collect(value)
+
+
+def test_a_parser_that_typical_texts_do_not_suit_runs_over_columns(tmp_path):
+    (tmp_path / "input.csv").write_text("2024-03-01\n")
+    env = StreamExecutionEnvironment()
+    source = FileSource.forCsv(str(tmp_path), "day string")
+    rows = env.fromSource(source, WatermarkStrategy.noWatermarks(), "rows")
+    rows.map(lambda row: datetime.fromisoformat(row.day).weekday()).print()
+    rows.map(lambda row: int(row.day) + 2**63).name("Large").print()
+    lines = [line.strip() for line in env.explain().splitlines()]
+    assert "Map: over columns" in lines
+    assert "Large: over columns" in lines

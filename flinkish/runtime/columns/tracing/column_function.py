@@ -140,6 +140,11 @@ class ColumnFunction:
         self._traces = Traces(self._trace, self.runs)
 
     @property
+    def function(self) -> Callable[..., Any]:
+        """The function that is traced."""
+        return self._function
+
+    @property
     def reason(self) -> str | None:
         """Why the function is not traced; None if it can be, as far as known without input."""
         if isinstance(self._function, (NamedField, PositionedField, itemgetter, attrgetter)):
