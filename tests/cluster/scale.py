@@ -21,7 +21,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -29,8 +29,9 @@ from statistics import median
 
 from tests.benchmarks.results import DifferentResultsError
 from tests.cluster.cpu_share import CpuShare
-from tests.cluster.scale_job import BY_NAME, FILES_PER_BATCH, JobRun
+from tests.cluster.scale_job import FILES_PER_BATCH, KAFKA, TITLES, JobRun
 from tests.cluster.standalone import StandaloneCluster
+from tests.kafka.broker import KafkaBroker
 from tests.reliability.processes import ROOT, kill, tree_of
 from tests.reliability.soak import pss_of
 
@@ -40,7 +41,7 @@ BEGIN, END = "<!-- tests.cluster.scale: {} -->\n", "<!-- end -->\n"
 
 WARM_UP = 2
 
-JOBS = ("tumbling", "many_keys", "keyed_process", "skewed_folded", "skewed", "salted")
+JOBS = ("tumbling", "many_keys", "keyed_process", KAFKA, "skewed_folded", "skewed", "salted")
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def shuffled_bytes(log: Path) -> dict[str, int]:
             # As in "tumbling\nid = ...\nrunId = ...\nbatch = 3"
             name, *more = description.split("\n")
             batch = more[-1].rpartition(" = ")[2] if more else ""
-            if name in BY_NAME and batch.isdecimal() and int(batch) >= WARM_UP:
+            if name in TITLES and batch.isdecimal() and int(batch) >= WARM_UP:
                 stages.update(dict.fromkeys(event["Stage IDs"], name))
         elif event["Event"] == "SparkListenerTaskEnd" and event["Stage ID"] in stages:
             metrics = event.get("Task Metrics") or {}
@@ -157,12 +158,13 @@ def cluster_of(directory: Path, workers: int) -> Iterator[tuple[StandaloneCluste
 @dataclass(frozen=True)
 class Setting:
     """Under what jobs run. ``share``: of a core, for each worker; ``limit``: s for a job, and for the start of the
-    cluster."""
+    cluster; ``broker``: the address of Kafka, if a job needs it."""
 
     share: float
     files: int
     elements: int
     limit: float
+    broker: str = ""
 
 
 class TooSlowError(Exception):
@@ -186,7 +188,7 @@ def measure(
                 *(cluster.master, str(log), str(output), *numbers, *names),
             ],
             cwd=ROOT,
-            env=cluster.environment(JDK_JAVA_OPTIONS="-XX:+UseSerialGC"),
+            env=cluster.environment(JDK_JAVA_OPTIONS="-XX:+UseSerialGC", BROKER=setting.broker),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -259,7 +261,7 @@ HEAD = ("workers", "elements a second", "a batch, s", "driver, s a batch", "byte
 
 def table(job: str, measured: Sequence[Measured], about: str) -> str:
     """The text of the page about a job: a row for each number of workers."""
-    lines = [f"**{BY_NAME[job].title}**: {about}", ""]
+    lines = [f"**{TITLES[job]}**: {about}", ""]
     lines += [f"| {' | '.join(HEAD)} |", "|---" * len(HEAD) + "|"]
     lines += [f"| {' | '.join(each.cells())} |" for each in measured if each.run.job == job]
     return "\n".join(lines) + "\n"
@@ -277,7 +279,7 @@ def write_page(job: str, text: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.scale")
-    parser.add_argument("--jobs", nargs="+", default=JOBS, choices=BY_NAME)
+    parser.add_argument("--jobs", nargs="+", default=JOBS, choices=TITLES)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4, 8])
     parser.add_argument("--share", type=float, default=0.2, help="of a core, for each worker")
     parser.add_argument("--elements", type=int, default=10_000, help="in a file")
@@ -288,11 +290,15 @@ def main() -> None:
     # So that a run that is ended leaves no processes
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     files = (given.batches + WARM_UP) * FILES_PER_BATCH
-    setting = Setting(given.share, files, given.elements, given.limit)
     measured: list[Measured] = []
     slow: list[str] = []
     busy = _others_share()
-    with tempfile.TemporaryDirectory() as directory:
+    with ExitStack() as stack:
+        directory = stack.enter_context(tempfile.TemporaryDirectory())
+        broker = ""
+        if KAFKA in given.jobs:
+            broker = stack.enter_context(closing(KafkaBroker())).bootstrapServers
+        setting = Setting(given.share, files, given.elements, given.limit, broker)
         for workers in given.workers:
             try:
                 for each in measure(Path(directory), workers, given.jobs, setting):

@@ -2,7 +2,7 @@
 
     python -m tests.cluster.scale_job MASTER EVENT_LOG OUTPUT FILES ELEMENTS JOB ...
 
-It says "ready" and waits for a line before each job, and says as JSON how long the batches of the job took.
+The variable ``BROKER`` has the address of one for the job with Kafka. It says "ready" and waits for a line before each job, and says as JSON how long the batches of the job took.
 """
 
 from __future__ import annotations
@@ -10,26 +10,40 @@ from __future__ import annotations
 import json
 import os
 import sys
+import uuid
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from flinkish import (
     Collector,
     DataStream,
+    DeliveryGuarantee,
+    JsonDeserializationSchema,
+    JsonSerializationSchema,
+    KafkaRecordSerializationSchema,
+    KafkaSink,
+    KafkaSource,
+    OffsetsInitializer,
     ProcessWindowFunction,
     Row,
+    StreamExecutionEnvironment,
     Time,
     TimeWindow,
     TumblingEventTimeWindows,
+    WatermarkStrategy,
     WindowContext,
 )
 from tests.benchmarks.inputs import INPUTS
 from tests.benchmarks.jobs import JOBS, Job, StreamReader, SumAndCount
-from tests.benchmarks.micro_batches import run_flinkish
+from tests.benchmarks.micro_batches import Batches, batches_of, run_flinkish, running_query
 from tests.benchmarks.results import digest
 from tests.reliability.processes import ROOT, tree_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SALTS = 16
 
@@ -104,6 +118,13 @@ SKEWED = (
 
 BY_NAME = {job.name: job for job in (*JOBS.values(), *SKEWED)}
 
+KAFKA = "kafka"
+
+TITLES = {
+    **{name: job.title for name, job in BY_NAME.items()},
+    KAFKA: "Kafka to Kafka, sums of windows, at least once",
+}
+
 
 @dataclass(frozen=True)
 class JobRun:
@@ -124,6 +145,90 @@ def processor_seconds(pid: int) -> float:
         fields = Path("/proc", str(process.pid), "stat").read_text().rpartition(")")[2].split()
         ticks += sum(map(int, fields[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+class Prepared(Protocol):
+    """A job whose input is there."""
+
+    def run(self) -> Batches: ...
+
+    def results(self) -> str:
+        """A digest of what it has put out."""
+
+
+class OfFiles:
+    """A job of the benchmark, over files of so many elements."""
+
+    def __init__(
+        self, spark: SparkSession, job: Job, output: Path, files: int, elements: int
+    ) -> None:
+        self._spark = spark
+        self._job = job
+        self._directory = output / job.name
+        kept = output.parent / "inputs"
+        self._inputs = {made: INPUTS[made].write(kept, files, elements) for made in job.inputs}
+
+    def run(self) -> Batches:
+        return run_flinkish(self._spark, self._job, self._inputs, FILES_PER_BATCH, self._directory)
+
+    def results(self) -> str:
+        return str(digest(self._directory / "results", self._job.results))
+
+
+class OfTopic:
+    """Sums by user in windows of ten seconds, from a topic with as many partitions as there are files in a batch to
+    another."""
+
+    def __init__(
+        self, spark: SparkSession, servers: str, output: Path, files: int, elements: int
+    ) -> None:
+        from tests.kafka.topics import Topics
+
+        self._spark = spark
+        self._checkpoint = str(output / KAFKA / "checkpoint")
+        self._servers = servers
+        self._elements = elements * FILES_PER_BATCH
+        self._topics = Topics(servers)
+        self._topic = f"scale-{uuid.uuid4().hex[:8]}"
+        self._sums = f"{self._topic}-sums"
+        self._topics.create(self._topic, FILES_PER_BATCH)
+        self._topics.create(self._sums, FILES_PER_BATCH)
+        for partition in range(FILES_PER_BATCH):
+            numbers = range(partition, files * elements, FILES_PER_BATCH)
+            self._topics.send(self._topic, partition, map(_message, numbers))
+
+    def run(self) -> Batches:
+        from tests.kafka.benchmark import SCHEMA, Total, WithEnd
+
+        env = StreamExecutionEnvironment.getExecutionEnvironment(self._spark)
+        env.enableCheckpointing(self._checkpoint)
+        env.getConfig().setElementsPerBatch(self._elements)
+        source = KafkaSource.builder().setBootstrapServers(self._servers).setTopics(self._topic)
+        source.setBounded(OffsetsInitializer.latest())
+        source.setValueOnlyDeserializer(JsonDeserializationSchema(SCHEMA))
+        schema = KafkaRecordSerializationSchema.builder().setTopic(self._sums)
+        schema.setValueSerializationSchema(JsonSerializationSchema())
+        sink = KafkaSink.builder().setBootstrapServers(self._servers)
+        sink.setRecordSerializer(schema.build())
+        sink.setDeliveryGuarantee(DeliveryGuarantee.AT_LEAST_ONCE)
+        strategy = WatermarkStrategy[Any].forMonotonousTimestamps()
+        rows = env.fromSource(source.build(), strategy, "sales").keyBy("user")
+        window = TumblingEventTimeWindows.of(Time.seconds(10))
+        rows.window(window).aggregate(Total(), WithEnd()).sinkTo(sink.build())
+        client = env.executeAsync(KAFKA)
+        query = running_query(self._spark)
+        client.getJobExecutionResult()
+        return batches_of(query)
+
+    def results(self) -> str:
+        found = sorted(message.value() for message in self._topics.read(self._sums))
+        return f"{len(found):,} results, hash {sha256(b' '.join(found)).hexdigest()[:16]}"
+
+
+def _message(number: int) -> tuple[bytes, int]:
+    """A message, whose timestamp is that many milliseconds after the first."""
+    value = b'{"user":"u%d","amount":%d}' % (number % 1_000, number % 97)
+    return value, 1_700_000_000_000 + number
 
 
 def main(master: str, log: str, output: str, files: str, elements: str, *names: str) -> None:
@@ -149,17 +254,18 @@ def main(master: str, log: str, output: str, files: str, elements: str, *names: 
     )
     spark.range(1 << 16).mapInArrow(lambda batches: batches, "id long").count()
     for name in names:
-        job = BY_NAME[name]
-        kept = Path(output).parent / "inputs"
-        inputs = {made: INPUTS[made].write(kept, int(files), int(elements)) for made in job.inputs}
+        size = int(files), int(elements)
+        job: Prepared = (
+            OfTopic(spark, os.environ["BROKER"], Path(output), *size)
+            if name == KAFKA
+            else OfFiles(spark, BY_NAME[name], Path(output), *size)
+        )
         print("ready", flush=True)
         sys.stdin.readline()
         before = processor_seconds(os.getpid())
-        directory = Path(output) / name
-        batches = run_flinkish(spark, job, inputs, FILES_PER_BATCH, directory)
+        batches = job.run()
         used = processor_seconds(os.getpid()) - before
-        found = digest(directory / "results", job.results)
-        run = JobRun(name, batches.begins, batches.seconds, round(used, 2), str(found))
+        run = JobRun(name, batches.begins, batches.seconds, round(used, 2), job.results())
         print(json.dumps(asdict(run)), flush=True)
 
 
