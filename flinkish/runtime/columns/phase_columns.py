@@ -59,12 +59,13 @@ class PhasePath(ColumnPath):
         values, keys = records.values, records.keys
         operator = self._operator
         columns = isinstance(values, RowColumns) and len(values) >= LEAST_ELEMENTS
-        taken = columns and isinstance(keys, ColumnKeys) and not operator.timers.inputEnded
+        fits = columns and isinstance(keys, ColumnKeys) and not operator.timers.inputEnded
+        taken = fits and self.fold.runs.worthTrying
         if taken:
             assert isinstance(values, RowColumns)
             assert isinstance(keys, ColumnKeys)
             taken = self._processed(records, values, keys)
-        self.fold.runs.note(taken)
+        self.fold.runs.note(taken, fits)
         return taken
 
     def _processed(self, records: Records, values: RowColumns, keys: ColumnKeys) -> bool:

@@ -66,6 +66,9 @@ class ProcessColumns:
         if not columns or not isinstance(keys, ColumnKeys):
             self._fold.runs.note(False)
             return None
+        if not self._fold.runs.worthTrying:
+            self._fold.runs.note(False, ofColumns=True)
+            return None
         assert isinstance(values, RowColumns)
         column, groups, distinct = by_first(values.encoded(keys.column))
         run = KeyedRun(values, records.timestamps, column, groups, len(distinct))
@@ -83,7 +86,7 @@ class ProcessColumns:
         if processed is not None and self._fold.runs.due(values):
             with self._fold.runs.checking():
                 processed = self._checked(processed, run, distinct)
-        self._fold.runs.note(processed is not None)
+        self._fold.runs.note(processed is not None, ofColumns=True)
         if processed is None:
             return None
         backend = self._backend

@@ -33,6 +33,11 @@ _SHARE = 0.01
 check."""
 
 
+_PATIENCE = 8
+"""A function that raises for one line in a thousand, and handles that, would else begin every large
+run in vain."""
+
+
 class RunReport(NamedTuple):
     """A function's runs since the last report."""
 
@@ -96,6 +101,8 @@ class ColumnRuns:
         """How many runs were processed element by element."""
         self.seed = 0
         """How many runs were checked."""
+        self._in_vain = 0
+        """How many runs of columns in a row were processed element by element."""
         self.difference = _differences.get(_identity(kind, function)) if _differences else None
         """The difference that a check has found; the function is not run over columns any more
         then."""
@@ -106,12 +113,20 @@ class ColumnRuns:
         if scope is not None:
             scope.runs.append(self)
 
-    def note(self, taken: bool) -> None:
-        """Count a run."""
+    @property
+    def worthTrying(self) -> bool:
+        """Whether to try the next run of columns: after ``_PATIENCE`` in a row for which the
+        function had to be called, one in as many."""
+        return self._in_vain < _PATIENCE or self._in_vain % _PATIENCE == 0
+
+    def note(self, taken: bool, ofColumns: bool = False) -> None:
+        """Count a run. ``ofColumns``: it could have been taken over columns."""
         if taken:
             self.taken += 1
+            self._in_vain = 0
         else:
             self.elements += 1
+            self._in_vain += ofColumns
         for counts in _counting:
             counts.note(self.kind, taken)
 
@@ -209,7 +224,7 @@ def counting(check: Callable[..., str | None]) -> Callable[[_Method], _Method]:
         def counted(self: Any, *arguments: Any, **named: Any) -> Any:
             runs: ColumnRuns = self.runs
             answer = None
-            if runs.difference is None:
+            if runs.difference is None and runs.worthTrying:
                 began = time.perf_counter()  # ``working`` would cost as much as a small run
                 answer = method(self, *arguments, **named)
                 runs._working += time.perf_counter() - began
@@ -219,7 +234,7 @@ def counting(check: Callable[..., str | None]) -> Callable[[_Method], _Method]:
                 if difference is not None:
                     runs.leave(difference)
                     answer = None
-            runs.note(answer is not None)
+            runs.note(answer is not None, isinstance(arguments[0], RowColumns))
             return answer
 
         return counted  # type: ignore[return-value]

@@ -30,6 +30,24 @@ def test_a_run_that_does_not_fit_is_counted_apart():
     assert (doubled.runs.taken, doubled.runs.elements) == (0, 2)
 
 
+def test_a_function_that_is_called_for_run_after_run_is_tried_seldom():
+    def divided(r):
+        try:
+            return 8 // r.x
+        except ZeroDivisionError:
+            return 0
+
+    function = ColumnFunction(divided)
+    tried = [
+        function.runs.worthTrying for _ in range(32) if function.results(rows(x=[2, 0])) is None
+    ]
+    assert tried == [*[True] * 7, *([True] + [False] * 7) * 3, True]
+    # Elements that are no columns, and small runs, do not count
+    assert function.results([1, 2]) is None
+    assert list(function.results(rows(x=[2, 4]))) == [4, 2]
+    assert list(function.results(rows(x=[8, 4]))) == [1, 2]
+
+
 def test_all_functions_are_counted_by_their_kind_while_a_test_counts():
     fold = ColumnFold(lambda a, b: a if a.x > b.x else b)
     groups = np.zeros(2, dtype=np.intp)
