@@ -58,13 +58,14 @@ class Values:
     Python value for a constant. Integers have bounds, which may be wider than the values.
     """
 
-    __slots__ = ("_high", "_low", "data", "kind")
+    __slots__ = ("_high", "_listed", "_low", "data", "kind")
 
     def __init__(self, kind: Kind, data: Any, low: int | None = None, high: int | None = None):
         self.kind = kind
         self.data = data
         self._low = low
         self._high = high
+        self._listed: list[Any] | None = None
 
     @property
     def constant(self) -> bool:
@@ -134,7 +135,9 @@ class Values:
             return repeat(self.data)
         if isinstance(self.data, np.ndarray):
             return self.data.tolist()
-        return python_values(self.data)
+        if self._listed is None:  # decimals and times take a microsecond each
+            self._listed = python_values(self.data)
+        return self._listed
 
 
 def _long(value: int) -> int:
