@@ -297,7 +297,9 @@ def main() -> None:
         directory = stack.enter_context(tempfile.TemporaryDirectory())
         broker = ""
         if KAFKA in given.jobs:
-            broker = stack.enter_context(closing(KafkaBroker())).bootstrapServers
+            started = stack.enter_context(closing(KafkaBroker()))
+            started.start()
+            broker = started.bootstrapServers
         setting = Setting(given.share, files, given.elements, given.limit, broker)
         for workers in given.workers:
             try:
