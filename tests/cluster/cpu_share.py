@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 _PERIOD = 100_000
@@ -39,5 +40,16 @@ class CpuShare:
             (self._group / "cpu.max").write_text(f"{quota} {_PERIOD}")
 
     def close(self) -> None:
-        """Remove the group. Its processes have ended."""
-        self._group.rmdir()
+        """Remove the group, when its processes, which have been killed, have ended: that takes them long with little of
+        a core. Raises OSError after half a minute."""
+        quota = "cpu.cfs_quota_us" if self._is_first else "cpu.max"
+        (self._group / quota).write_text("-1" if self._is_first else f"max {_PERIOD}")
+        until = time.monotonic() + 30
+        while True:
+            try:
+                self._group.rmdir()
+                return
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
