@@ -147,22 +147,13 @@ def _reason(function: Any, elements: RowColumns | None) -> str | None:
         answer = _folded(function, elements)
     else:
         answer = _emitted(function, elements)
-    if answer is not None or (function.reason is None and _raises(function, elements)):
+    if answer is not None:
+        return None
+    # A parser raises an exception for typical texts, which says nothing of others
+    tells = isinstance(function, (ColumnFunction, ElementFunction))
+    if tells and function.reason is None and function.raisesFor(elements):
         return None
     return function.reason or "computes what columns would not give exactly"
-
-
-def _raises(function: Any, elements: RowColumns) -> bool:
-    """Whether a function that only computes raises an exception for typical elements, as a parser
-    of texts does: this says nothing of others."""
-    if not isinstance(function, ColumnFunction):
-        return False
-    try:
-        for element in elements.rows():
-            function.function(*(element, 0)[: 2 if function.takesTimestamps else 1])
-    except Exception:
-        return True
-    return False
 
 
 def _untold(function: Any) -> Any:

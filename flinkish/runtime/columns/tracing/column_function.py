@@ -140,11 +140,6 @@ class ColumnFunction:
         self._traces = Traces(self._trace, self.runs)
 
     @property
-    def function(self) -> Callable[..., Any]:
-        """The function that is traced."""
-        return self._function
-
-    @property
     def reason(self) -> str | None:
         """Why the function is not traced; None if it can be, as far as known without input."""
         if isinstance(self._function, (NamedField, PositionedField, itemgetter, attrgetter)):
@@ -155,6 +150,15 @@ class ColumnFunction:
     def takesTimestamps(self) -> bool:
         """Whether the function takes the element's timestamp as a second argument."""
         return self._arguments > 1
+
+    def raisesFor(self, values: RowColumns) -> bool:
+        """Whether the function, which is called, raises an exception for some of ``values``."""
+        try:
+            for element in values.rows():
+                self._function(*(element, 0)[: self._arguments])
+        except Exception:
+            return True
+        return False
 
     def reads(self, values: RowColumns) -> set[int] | None:
         """The indices of the columns that the function reads of elements like ``values``; None if

@@ -139,6 +139,15 @@ class EmittingFunction(ABC):
         traced."""
         return False
 
+    def raisesFor(self, elements: RowColumns) -> bool:
+        """Whether the function, which is called, raises an exception for some of ``elements``."""
+        try:
+            for element in elements.rows():
+                self._collect(element, [0] * self._width(), Collected())
+        except Exception:
+            return True
+        return False
+
     @counting(_emissions_differ)
     def _emitted(self, elements: RowColumns, *extra: pa.Array) -> Outputs | None:
         """The results of calls with ``elements`` and ``extra``."""
