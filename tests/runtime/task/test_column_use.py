@@ -292,6 +292,7 @@ DDL = {
     pa.string(): "string",
     pa.dictionary(pa.int32(), pa.string()): "string",
     pa.timestamp("us"): "timestamp_ntz",
+    pa.decimal128(9, 2): "decimal(9, 2)",
 }
 SCHEMA = ", ".join(f"{name} {DDL[kind]}" for name, (kind, _) in COLUMNS.items())
 
