@@ -84,7 +84,7 @@ def shown_by_the_job(
         database.execute("CREATE TABLE texts (text VARCHAR)")
     command = [sys.executable, "-m", "tests.kafka.secret_job", master, broker.bootstrapServers]
     done = subprocess.run(
-        [*command, topic, str(directory)], cwd=ROOT, env=variables, capture_output=True, timeout=240
+        [*command, topic, str(directory)], cwd=ROOT, env=variables, capture_output=True
     )
     assert done.returncode == 0, done.stderr.decode()[-3000:]
     assert [m.value() for m in topics.read(f"{topic}-results")] == [b"a"]
