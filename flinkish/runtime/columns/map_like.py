@@ -75,12 +75,7 @@ class EmittingPath(ColumnPath):
         results = self._columns.process(records, self._operator.currentWatermark)
         if results is None:
             return False
-        output = self._operator.output
-        for sideOutput, found in results.items():
-            if sideOutput is None:
-                output.emitRecords(found)
-            else:
-                output.emitSideRecords(sideOutput, found)
+        self._operator.output.emitOutputs(results)
         return True
 
 

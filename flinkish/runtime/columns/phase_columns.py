@@ -102,14 +102,13 @@ class PhasePath(ColumnPath):
         effects = _Effects(phased, self._operator, distinct)
         if not len(phased.called):
             effects.until(None)
-            for sideOutput, (results, emitting) in phased.emitted.items():
-                if results is None:
-                    continue
-                found = Records(results, records.timestamps[emitting])
-                if sideOutput is None:
-                    output.emitRecords(found)
-                else:
-                    output.emitSideRecords(sideOutput, found)
+            output.emitOutputs(
+                {
+                    sideOutput: Records(results, records.timestamps[emitting])
+                    for sideOutput, (results, emitting) in phased.emitted.items()
+                    if results is not None
+                }
+            )
             return
         output.flush()
         positions, called, times = self._called(phased, records, values, effects)

@@ -63,13 +63,12 @@ class ProcessColumns:
         results. None, with nothing changed, if it has to be called for each element."""
         values, keys = records.values, records.keys
         columns = isinstance(values, RowColumns) and len(values) >= LEAST_ELEMENTS
-        if not columns or not isinstance(keys, ColumnKeys):
-            self._fold.runs.note(False)
-            return None
-        if not self._fold.runs.worthTrying:
-            self._fold.runs.note(False, ofColumns=True)
+        fits = columns and isinstance(keys, ColumnKeys)
+        if not fits or not self._fold.runs.worthTrying:
+            self._fold.runs.note(False, fits)
             return None
         assert isinstance(values, RowColumns)
+        assert isinstance(keys, ColumnKeys)
         column, groups, distinct = by_first(values.encoded(keys.column))
         run = KeyedRun(values, records.timestamps, column, groups, len(distinct))
 
@@ -86,7 +85,7 @@ class ProcessColumns:
         if processed is not None and self._fold.runs.due(values):
             with self._fold.runs.checking():
                 processed = self._checked(processed, run, distinct)
-        self._fold.runs.note(processed is not None, ofColumns=True)
+        self._fold.runs.note(processed is not None, fits)
         if processed is None:
             return None
         backend = self._backend

@@ -4,7 +4,7 @@ statuses."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from flinkish.api.functions.adapt import results_of
@@ -138,6 +138,14 @@ class Output:
         if len(records) and sideOutput in self._side_inputs:
             self.flush()
             hand_on(records, self._side_inputs[sideOutput], self.reusesObjects)
+
+    def emitOutputs(self, found: Mapping[str | None, Records]) -> None:
+        """Emit runs of records to side outputs by their ids, and to the main output."""
+        for sideOutput, records in found.items():
+            if sideOutput is None:
+                self.emitRecords(records)
+            else:
+                self.emitSideRecords(sideOutput, records)
 
     def emitWatermark(self, timestamp: int) -> None:
         """Emit a watermark, to the side outputs too."""

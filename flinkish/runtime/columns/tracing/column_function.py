@@ -153,12 +153,7 @@ class ColumnFunction:
 
     def raisesFor(self, values: RowColumns) -> bool:
         """Whether the function, which is called, raises an exception for some of ``values``."""
-        try:
-            for element in values.rows():
-                self._function(*(element, 0)[: self._arguments])
-        except Exception:
-            return True
-        return False
+        return raises(lambda element: self._function(*(element, 0)[: self._arguments]), values)
 
     def reads(self, values: RowColumns) -> set[int] | None:
         """The indices of the columns that the function reads of elements like ``values``; None if
@@ -377,6 +372,16 @@ def explored(function: Callable[..., Any], arguments: int) -> str | None:
     return refusal_of(lambda: trace.follow(function, *unknown))
 
 
+def raises(call: Callable[[Any], object], values: RowColumns) -> bool:
+    """Whether ``call`` raises an exception for some of ``values``."""
+    try:
+        for element in values.rows():
+            call(element)
+    except Exception:
+        return True
+    return False
+
+
 def refusal_of(follow: Callable[[], object]) -> str | None:
     """Why ``follow``, which traces a function, refuses it; None if it does not."""
     try:
@@ -392,14 +397,16 @@ def refusal_of(follow: Callable[[], object]) -> str | None:
 
 def symbolic_element(trace: Trace, values: RowColumns) -> Any:
     """A symbolic element of ``values``."""
-    symbols = [
-        column_symbol(trace, number, kind) for number, kind in enumerate(values.schema.types)
-    ]
-    return symbolic(trace, values.shape, symbols)
+    return symbolic(trace, values.shape, column_symbols(trace, values.schema.types))
 
 
-def column_symbol(trace: Trace, number: int, kind: pa.DataType) -> Symbol:
-    """A value of the column ``number``, whose Arrow type is ``kind``."""
+def column_symbols(trace: Trace, types: Sequence[pa.DataType], begin: int = 0) -> list[Symbol]:
+    """A value of each column from ``begin`` on, by their Arrow types."""
+    numbers = range(begin, len(types))
+    return [_column_symbol(trace, number, types[number]) for number in numbers]
+
+
+def _column_symbol(trace: Trace, number: int, kind: pa.DataType) -> Symbol:
     column = trace.expressions.column(number, kind_of(kind))
     made = _class_of_column(kind)
     return Symbol(trace, column) if made is None else Made(trace, column, made)

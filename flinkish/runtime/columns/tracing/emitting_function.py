@@ -18,7 +18,9 @@ from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
 from flinkish.runtime.columns.tracing.column_function import (
     Traces,
+    column_symbols,
     has_nulls,
+    raises,
     refusal_of,
     run_of,
     symbolic_element,
@@ -33,7 +35,7 @@ from flinkish.runtime.columns.tracing.emissions import (
     Emitting,
 )
 from flinkish.runtime.columns.tracing.expressions import columns_read
-from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run, kind_of
+from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run
 from flinkish.runtime.columns.tracing.symbols import Record, Refusal, Symbol
 from flinkish.runtime.columns.tracing.trace import Step, Trace, Traced
 from flinkish.runtime.columns.tracing.words import ROUNDS, Rounds, Split, check_rounds
@@ -141,12 +143,8 @@ class EmittingFunction(ABC):
 
     def raisesFor(self, elements: RowColumns) -> bool:
         """Whether the function, which is called, raises an exception for some of ``elements``."""
-        try:
-            for element in elements.rows():
-                self._collect(element, [0] * self._width(), Collected())
-        except Exception:
-            return True
-        return False
+        extra = [0] * self._width()
+        return raises(lambda element: self._collect(element, extra, Collected()), elements)
 
     @counting(_emissions_differ)
     def _emitted(self, elements: RowColumns, *extra: pa.Array) -> Outputs | None:
@@ -192,9 +190,7 @@ class EmittingFunction(ABC):
             element = symbolic_element(
                 trace, RowColumns(elements.batch.select(range(width)), elements.shape)
             )
-            numbers = range(width, len(schema))
-            columns = (trace.expressions.column(n, kind_of(schema.types[n])) for n in numbers)
-            return element, [Symbol(trace, column) for column in columns]
+            return element, column_symbols(trace, schema.types, width)
 
         return self._followed(Trace(), arguments, len(schema))
 

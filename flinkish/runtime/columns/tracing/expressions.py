@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -71,6 +73,19 @@ PYTHON_TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str
 
 
 NUMBERS = ("int", "float", "bool")
+
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+"""What Python does for the names of comparisons."""
+
+MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The comparison of the same operands in the other order."""
 
 
 RAISE = "raise"

@@ -3,12 +3,13 @@ expression."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from flinkish.runtime.columns.tracing.expressions import (
+    COMPARISONS,
+    MIRRORED,
     NUMBERS,
     Accumulated,
     Choice,
@@ -262,14 +263,14 @@ class _Comparison(NamedTuple):
 def _comparison(condition: Expression) -> _Comparison | None:
     """The comparison of an element with the accumulator, the element first and both without a unary
     minus; None if ``condition`` is none."""
-    if not isinstance(condition, Operation) or condition.name not in _MIRRORED:
+    if not isinstance(condition, Operation) or condition.name not in MIRRORED:
         return None
     sign = condition.name
     value, so_far = condition.arguments
     if folds(value):
-        value, so_far, sign = so_far, value, _MIRRORED[sign]
+        value, so_far, sign = so_far, value, MIRRORED[sign]
     while _is_negative(value) and _is_negative(so_far):
-        value, so_far, sign = parts_of(value)[0], parts_of(so_far)[0], _MIRRORED[sign]
+        value, so_far, sign = parts_of(value)[0], parts_of(so_far)[0], MIRRORED[sign]
     if not isinstance(so_far, Accumulated) or folds(value):
         return None
     return _Comparison(value, so_far, sign)
@@ -317,7 +318,7 @@ def _decided(expression: Expression, pair: _Comparison, relation: int) -> Expres
         asked = _comparison(expression.condition)
         if asked is None or asked[:2] != pair[:2]:
             break
-        truth = _COMPARE[asked.sign](relation, 0)
+        truth = COMPARISONS[asked.sign](relation, 0)
         expression = expression.then if truth else expression.otherwise
     return expression
 
@@ -339,15 +340,6 @@ def _set_to(field: Expression, so_far: Accumulated) -> Expression | None:
     return leaves.pop() if len(leaves) == 1 else None
 
 
-_COMPARE: dict[str, Callable[[int, int], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
-_MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 

@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flinkish.runtime.columns.tracing.expressions import Expression, Kind
+from flinkish.runtime.columns.tracing.expressions import COMPARISONS, Expression, Kind
 from flinkish.runtime.columns.tracing.symbols import CannotTell, Symbol
 
 if TYPE_CHECKING:
@@ -97,12 +97,6 @@ _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "//": operator.floordiv,
     "%": operator.mod,
     "**": operator.pow,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
 }
 
 
@@ -161,7 +155,7 @@ class Made(Symbol):
         ):
             self._traced_refuse(f"compares a {self._traced_class.__name__} and another value")
         function = _EQUALITIES.get(name) if self._traced_class is Decimal else None
-        return self._traced_result(function or _SIGNS[name], "bool", self, other)
+        return self._traced_result(function or COMPARISONS[name], "bool", self, other)
 
     def _traced_unary(self, name: str) -> Any:
         if name not in _UNARY or self._traced_class not in (timedelta, Decimal):
@@ -268,8 +262,10 @@ def computed(
 
 def object_of(trace: Trace, value: Any) -> Made | None:
     """``value`` with its class known, if it is an object of one of the ``CLASSES``."""
-    if isinstance(value, Made) or type(value) not in CLASSES:
-        return value if isinstance(value, Made) else None
+    if isinstance(value, Made):
+        return value
+    if type(value) not in CLASSES:
+        return None
     return Made(trace, trace.expression(value, anything=True), type(value))
 
 

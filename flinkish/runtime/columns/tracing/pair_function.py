@@ -21,7 +21,7 @@ from flinkish.runtime.columns.tracing.checks import (
 from flinkish.runtime.columns.tracing.column_function import (
     Traces,
     checked_run,
-    column_symbol,
+    column_symbols,
     explored,
     following_getters,
     refusal_of,
@@ -134,10 +134,7 @@ class PairFunction:
 
     def _trace(self, pairs: RowColumns) -> Traced:
         trace = Trace()
-        symbols = [
-            column_symbol(trace, number, kind)
-            for number, kind in enumerate(pairs.batch.schema.types)
-        ]
+        symbols = column_symbols(trace, pairs.batch.schema.types)
         left, right = pairs.shape.parts
         elements = (
             symbolic(trace, left, symbols[: left.width]),
@@ -193,9 +190,7 @@ class PairMap:
 
     def _trace(self, pairs: RowColumns) -> Traced:
         trace = following_getters()
-        symbols = [
-            column_symbol(trace, number, kind) for number, kind in enumerate(pairs.schema.types)
-        ]
+        symbols = column_symbols(trace, pairs.schema.types)
         return trace.follow(self._function, *symbolic(trace, pairs.shape, symbols))
 
 

@@ -29,6 +29,7 @@ from flinkish.runtime.columns.tracing.column_fold import (
 )
 from flinkish.runtime.columns.tracing.column_function import (
     Traces,
+    column_symbols,
     has_nulls,
     refusal_of,
     run_of,
@@ -51,7 +52,6 @@ from flinkish.runtime.columns.tracing.kernels import (
     Mask,
     Run,
     Values,
-    kind_of,
     to_arrow,
 )
 from flinkish.runtime.columns.tracing.phase_trace import (
@@ -279,11 +279,7 @@ class PhaseFold:
         values = RowColumns(elements.batch.select(range(width)), elements.shape)
 
         def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
-            extra = [
-                Symbol(trace, trace.expressions.column(number, kind_of(schema.types[number])))
-                for number in range(width, len(schema))
-            ]
-            return symbolic_element(trace, values), extra
+            return symbolic_element(trace, values), column_symbols(trace, schema.types, width)
 
         places = len(schema)
         try:

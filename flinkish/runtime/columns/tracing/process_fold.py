@@ -23,6 +23,7 @@ from flinkish.runtime.columns.tracing.column_fold import (
 )
 from flinkish.runtime.columns.tracing.column_function import (
     Traces,
+    column_symbols,
     has_nulls,
     refusal_of,
     run_of,
@@ -50,7 +51,6 @@ from flinkish.runtime.columns.tracing.kernels import (
     Inexact,
     Mask,
     Run,
-    kind_of,
     to_arrow,
 )
 from flinkish.runtime.columns.tracing.process_trace import EXTRA, Case, DefaultOf, follow_process
@@ -165,11 +165,7 @@ class ProcessFold:
         values = RowColumns(elements.batch.select(range(width)), elements.shape)
 
         def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
-            extra = [
-                Symbol(trace, trace.expressions.column(number, kind_of(schema.types[number])))
-                for number in range(width, len(schema))
-            ]
-            return symbolic_element(trace, values), extra
+            return symbolic_element(trace, values), column_symbols(trace, schema.types, width)
 
         first = follow_process(self._function, arguments, self._default_of)
         if not first.states:

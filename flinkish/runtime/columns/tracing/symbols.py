@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 
 from flinkish.api.types.row import Row, row_type
 from flinkish.runtime.columns.tracing.expressions import (
+    MIRRORED,
     NUMBERS,
     Constant,
     Expression,
@@ -159,17 +160,14 @@ class Symbol:
         """``text.join(texts)``."""
         if not isinstance(texts, (tuple, list, Iterator)):
             self._traced_refuse("joins something that is not a tuple or list")
-        made = self._traced_trace.expressions
-        joined = made.constant("", "str")
+        trace = self._traced_trace
+        parts = [trace.expressions.constant("", "str")]
         for number, text in enumerate(texts):
-            for part in (self, text) if number else (text,):
-                added = self._traced_trace.expression(part)
-                if added.kind not in ("str", "unknown"):
-                    self._traced_refuse(f"joins {_shown(added.kind)}")
-                joined = self._traced_trace.noted(
-                    made.operation("concat", "str", joined, added)
-                )._traced_expression
-        return Symbol(self._traced_trace, joined)
+            added = trace.expression(text)
+            if added.kind not in ("str", "unknown"):
+                self._traced_refuse(f"joins {_shown(added.kind)}")
+            parts += [self._traced_expression, added] if number else [added]
+        return Symbol(trace, trace.concatenated(parts))
 
     def _traced_powered(
         self, name: str, kind: Kind, base: Expression, exponent: Expression
@@ -202,7 +200,7 @@ class Symbol:
         """A comparison."""
         made = self._traced_trace.object_of(other)
         if made is not None:
-            return made._traced_compared(_MIRRORED[name], self)
+            return made._traced_compared(MIRRORED[name], self)
         if isinstance(other, (tuple, Record)):
             if self._traced_trace.exploring and self._traced_kind == "unknown":
                 raise CannotTell  # the value may be a tuple
@@ -393,9 +391,6 @@ def _shown(kind: Kind) -> str:
 
 def _formatted(text: str, *values: Any) -> str:
     return text % values
-
-
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
 def _is_position(key: Any) -> bool:

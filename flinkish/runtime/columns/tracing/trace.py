@@ -153,8 +153,6 @@ class Traced(NamedTuple):
 
 _RAISE = dis.opmap["RAISE_VARARGS"]
 
-_NO_CODE = (lambda: None).__code__
-
 
 class Loop(Protocol):
     """The loop of a function that emits results for each word of a text."""
@@ -347,10 +345,15 @@ class Trace:
             self._formatted[part] if isinstance(part, int) else made.constant(part, "str")
             for part in parts_of_text(value)
         ]
-        text = parts[0]
-        for part in parts[1:]:
-            text = self.noted(made.operation("concat", "str", text, part))._traced_expression
-        return text
+        return self.concatenated(parts)
+
+    def concatenated(self, texts: Sequence[Expression]) -> Expression:
+        """The texts, one behind the other."""
+        whole, *others = texts
+        for text in others:
+            made = self.expressions.operation("concat", "str", whole, text)
+            whole = self.noted(made)._traced_expression
+        return whole
 
     def splitter(self, symbol: Symbol, method: str) -> Any:
         """The bound method ``method`` of the text ``symbol``, which splits it."""
@@ -389,8 +392,8 @@ class Trace:
     def formatted(self, symbol: Symbol, spec: str) -> str:
         """The token of ``symbol`` formatted. Raises Refusal unless the function only hands it
         over."""
-        frame, code = self._current()
-        if frame is None or not hands_over(code, frame.f_lasti) or has_tokens(spec):
+        frame = self._current_frame()
+        if frame is None or not self.asks(hands_over, otherwise=False) or has_tokens(spec):
             return self.text_of("a value")
         known = symbol._traced_kind in PYTHON_TYPES or isinstance(symbol, Made) or self.exploring
         if self._traced_outside(frame) or not known:
@@ -402,18 +405,20 @@ class Trace:
         """The code of each function that is followed."""
         return [function.__code__ for function, _ in self._functions.values()]
 
-    def asks(self, question: Callable[[CodeType, int], bool]) -> bool:
+    def asks(self, question: Callable[[CodeType, int], bool], *, otherwise: bool) -> bool:
         """What ``question`` answers of the innermost function that runs, and the position where it
-        is; True: none runs."""
-        frame, code = self._current()
-        return frame is None or question(code, frame.f_lasti)
+        is; ``otherwise``: none runs."""
+        frame = self._current_frame()
+        if frame is None:
+            return otherwise
+        return question(self._codes[id(frame.f_code)], frame.f_lasti)
 
-    def _current(self) -> tuple[FrameType | None, CodeType]:
-        """The innermost frame of the functions, with its code."""
+    def _current_frame(self) -> FrameType | None:
+        """The innermost frame of the functions."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and id(frame.f_code) not in self._codes:
             frame = frame.f_back
-        return frame, self._codes[id(frame.f_code)] if frame is not None else _NO_CODE
+        return frame
 
     def _traced_outside(self, frame: FrameType) -> bool:
         """Whether ``frame`` was called by another one of the function, which may look at what it
@@ -431,8 +436,7 @@ class Trace:
 
     def onlyRaises(self) -> bool:
         """Whether the function, from where it is, does nothing but raise an exception."""
-        frame, code = self._current()
-        return frame is not None and only_raises(code, frame.f_lasti)
+        return self.asks(only_raises, otherwise=False)
 
     # ------------------------------------------------------------------ functions
 

@@ -128,7 +128,7 @@ class Words:
 
     def __iter__(self) -> Iterator[Symbol]:
         trace = self._trace
-        if not trace.asks(is_independent):
+        if not trace.asks(is_independent, otherwise=True):
             raise trace.refusal("has a loop over words that may depend on those before")
         return self._rounds.words(trace, self._split)
 
