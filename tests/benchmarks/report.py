@@ -86,16 +86,13 @@ def page(measured: Mapping[str, Measured]) -> str:
     """The whole page docs/benchmarks.md."""
     rows = [row for found in measured.values() for row in found.rows]
     parts = [_INTRODUCTION, slow_rows(rows)]
-    table = _rows(measured, "table")
-    for size in sorted({row.batch for row in table}):
-        chosen = [row for row in table if row.batch == size]
+    for size, chosen in _by_size(_rows(measured, "table")):
         parts.append(f"## Batches of {size:,} elements\n\n{throughput(chosen)}")
     if more := _rows(measured, "more"):
         parts.append(f"## What else users ask about\n\n{_MORE}{throughput(more)}")
     if nexmark := _rows(measured, "nexmark"):
-        parts.append(f"## Nexmark\n\n{_NEXMARK.rstrip()}")
-        for size in sorted({row.batch for row in nexmark}):
-            chosen = [row for row in nexmark if row.batch == size]
+        parts.append(f"## Nexmark\n\n{_NEXMARK}")
+        for size, chosen in _by_size(nexmark):
             parts.append(f"Batches of {size:,} events:\n\n{throughput(chosen)}")
     if smallest := _rows(measured, "smallest"):
         parts.append(f"## The smallest batch\n\n{_SMALLEST}{latencies(smallest)}")
@@ -108,6 +105,12 @@ def page(measured: Mapping[str, Measured]) -> str:
 
 def _rows(measured: Mapping[str, Measured], group: str) -> Sequence[Row]:
     return measured[group].rows if group in measured else []
+
+
+def _by_size(rows: Sequence[Row]) -> Iterable[tuple[int, list[Row]]]:
+    """The rows of each size of a batch."""
+    for size in sorted({row.batch for row in rows}):
+        yield size, [row for row in rows if row.batch == size]
 
 
 def _runs(measured: Mapping[str, Measured]) -> str:
@@ -233,9 +236,7 @@ long as flinkish the other side takes: above 1 flinkish is quicker.
 _NEXMARK = """\
 [The queries](../examples/nexmark/queries.py) over events of [the generator](../examples/nexmark/generator.py), 10,000 of
 them a second of event time, from a CSV file for each kind of event. A million elements are a million events, of
-which a query reads the kinds that it asks about.
-
-"""
+which a query reads the kinds that it asks about."""
 _SMALLEST = """\
 Seconds a batch, the median, where a file of 100 elements is a batch, and where flinkish's time goes by Spark's account.
 

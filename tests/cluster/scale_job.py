@@ -21,19 +21,12 @@ from flinkish import (
     Collector,
     DataStream,
     DeliveryGuarantee,
-    JsonDeserializationSchema,
-    JsonSerializationSchema,
-    KafkaRecordSerializationSchema,
-    KafkaSink,
-    KafkaSource,
-    OffsetsInitializer,
     ProcessWindowFunction,
     Row,
     StreamExecutionEnvironment,
     Time,
     TimeWindow,
     TumblingEventTimeWindows,
-    WatermarkStrategy,
     WindowContext,
 )
 from tests.benchmarks.inputs import INPUTS
@@ -182,6 +175,7 @@ class OfTopic:
     def __init__(
         self, spark: SparkSession, servers: str, output: Path, files: int, elements: int
     ) -> None:
+        from tests.kafka.benchmark import message
         from tests.kafka.topics import Topics
 
         self._spark = spark
@@ -195,26 +189,16 @@ class OfTopic:
         self._topics.create(self._sums, FILES_PER_BATCH)
         for partition in range(FILES_PER_BATCH):
             numbers = range(partition, files * elements, FILES_PER_BATCH)
-            self._topics.send(self._topic, partition, map(_message, numbers))
+            self._topics.send(self._topic, partition, map(message, numbers))
 
     def run(self) -> Batches:
-        from tests.kafka.benchmark import SCHEMA, Total, WithEnd
+        from tests.kafka.benchmark import sales, sink_of, sums_by_user
 
         env = StreamExecutionEnvironment.getExecutionEnvironment(self._spark)
         env.enableCheckpointing(self._checkpoint)
         env.getConfig().setElementsPerBatch(self._elements)
-        source = KafkaSource.builder().setBootstrapServers(self._servers).setTopics(self._topic)
-        source.setBounded(OffsetsInitializer.latest())
-        source.setValueOnlyDeserializer(JsonDeserializationSchema(SCHEMA))
-        schema = KafkaRecordSerializationSchema.builder().setTopic(self._sums)
-        schema.setValueSerializationSchema(JsonSerializationSchema())
-        sink = KafkaSink.builder().setBootstrapServers(self._servers)
-        sink.setRecordSerializer(schema.build())
-        sink.setDeliveryGuarantee(DeliveryGuarantee.AT_LEAST_ONCE)
-        strategy = WatermarkStrategy[Any].forMonotonousTimestamps()
-        rows = env.fromSource(source.build(), strategy, "sales").keyBy("user")
-        window = TumblingEventTimeWindows.of(Time.seconds(10))
-        rows.window(window).aggregate(Total(), WithEnd()).sinkTo(sink.build())
+        sums = sums_by_user(sales(env, self._servers, self._topic))
+        sums.sinkTo(sink_of(self._servers, self._sums, DeliveryGuarantee.AT_LEAST_ONCE))
         client = env.executeAsync(KAFKA)
         query = running_query(self._spark)
         client.getJobExecutionResult()
@@ -223,12 +207,6 @@ class OfTopic:
     def results(self) -> str:
         found = sorted(message.value() for message in self._topics.read(self._sums))
         return f"{len(found):,} results, hash {sha256(b' '.join(found)).hexdigest()[:16]}"
-
-
-def _message(number: int) -> tuple[bytes, int]:
-    """A message, whose timestamp is that many milliseconds after the first."""
-    value = b'{"user":"u%d","amount":%d}' % (number % 1_000, number % 97)
-    return value, 1_700_000_000_000 + number
 
 
 def main(master: str, log: str, output: str, files: str, elements: str, *names: str) -> None:

@@ -104,8 +104,7 @@ class Bench:
             self._topics.send(self._topic, partition, self._values(partition))
 
     def _values(self, partition: int) -> Iterator[tuple[bytes, int]]:
-        for number in range(partition, self._messages, PARTITIONS):
-            yield b'{"user":"u%d","amount":%d}' % (number % USERS, number % 97), BEGIN + number
+        yield from map(message, range(partition, self._messages, PARTITIONS))
         yield b'{"user":"last","amount":0}', BEGIN + self._messages + 3_600_000
 
     # ------------------------------------------------------------------ read
@@ -136,13 +135,8 @@ class Bench:
     ) -> str:
         """Sums by an aggregate over windows, to the topic that it returns."""
         output = self._output()
-        sums = (
-            self._stream()
-            .keyBy("user")
-            .window(TumblingEventTimeWindows.of(Duration.ofSeconds(WINDOW_SECONDS)))
-            .aggregate(Total(), WithEnd())
-        )
-        sums.sinkTo(self._sink(output, guarantee))
+        sums = sums_by_user(self._stream())
+        sums.sinkTo(sink_of(self._servers, output, guarantee))
         sums.getExecutionEnvironment().execute("windows")
         return output
 
@@ -170,7 +164,7 @@ class Bench:
         """Each message with a higher amount, to the topic that it returns."""
         output = self._output()
         raised = self._stream().map(lambda row: Row(user=row.user, amount=row.amount + 1))
-        raised.sinkTo(self._sink(output, guarantee))
+        raised.sinkTo(sink_of(self._servers, output, guarantee))
         raised.getExecutionEnvironment().execute("pass")
         return output
 
@@ -194,25 +188,10 @@ class Bench:
         read = self._flink.run(job, self._topic, output)
         return read if job == "read" else output
 
-    def _sink(self, topic: str, guarantee: DeliveryGuarantee) -> KafkaSink[Any]:
-        schema = KafkaRecordSerializationSchema.builder().setTopic(topic)
-        schema = schema.setValueSerializationSchema(JsonSerializationSchema())
-        sink = KafkaSink.builder().setBootstrapServers(self._servers)
-        sink = sink.setRecordSerializer(schema.build()).setDeliveryGuarantee(guarantee)
-        return sink.setTransactionalIdPrefix(topic).build()
-
     def _stream(self) -> DataStream[Row]:
         environment = StreamExecutionEnvironment.getExecutionEnvironment(self._spark)
         environment.setParallelism(2).getConfig().setElementsPerBatch(self._messages * 2)
-        source = (
-            KafkaSource.builder()
-            .setBootstrapServers(self._servers)
-            .setTopics(self._topic)
-            .setBounded(OffsetsInitializer.latest())
-            .setValueOnlyDeserializer(JsonDeserializationSchema(SCHEMA))
-            .build()
-        )
-        return environment.fromSource(source, WatermarkStrategy.forMonotonousTimestamps(), "sales")
+        return sales(environment, self._servers, self._topic)
 
     def _rows(self) -> DataFrame:
         messages = (
@@ -247,6 +226,39 @@ class Bench:
             return Counter(message.value() for message in self._topics.read(found))
         values = [json.loads(message.value()) for message in self._topics.read(found)]
         return {(v["user"], v["end"]): v["amount"] for v in values if v["user"] != "last"}
+
+
+def message(number: int) -> tuple[bytes, int]:
+    """A message with its timestamp, which is that many milliseconds after the first one's."""
+    return b'{"user":"u%d","amount":%d}' % (number % USERS, number % 97), BEGIN + number
+
+
+def sales(environment: StreamExecutionEnvironment, servers: str, topic: str) -> DataStream[Row]:
+    """The messages that a topic has now."""
+    source = (
+        KafkaSource.builder()
+        .setBootstrapServers(servers)
+        .setTopics(topic)
+        .setBounded(OffsetsInitializer.latest())
+        .setValueOnlyDeserializer(JsonDeserializationSchema(SCHEMA))
+        .build()
+    )
+    return environment.fromSource(source, WatermarkStrategy.forMonotonousTimestamps(), "sales")
+
+
+def sums_by_user(stream: DataStream[Row]) -> DataStream[Any]:
+    """The amounts of each user in windows."""
+    windows = TumblingEventTimeWindows.of(Duration.ofSeconds(WINDOW_SECONDS))
+    return stream.keyBy("user").window(windows).aggregate(Total(), WithEnd())
+
+
+def sink_of(servers: str, topic: str, guarantee: DeliveryGuarantee) -> KafkaSink[Any]:
+    """Writes JSON to a topic."""
+    schema = KafkaRecordSerializationSchema.builder().setTopic(topic)
+    schema = schema.setValueSerializationSchema(JsonSerializationSchema())
+    sink = KafkaSink.builder().setBootstrapServers(servers)
+    sink = sink.setRecordSerializer(schema.build()).setDeliveryGuarantee(guarantee)
+    return sink.setTransactionalIdPrefix(topic).build()
 
 
 class Total(AggregateFunction[Row, int, int]):

@@ -59,7 +59,9 @@ def test_no_password_is_shown_by_executors(
     cluster = StandaloneCluster(tmp_path / "cluster")
     try:
         variables = cluster.environment()
-        shown = shown_by_the_job(cluster.master, variables, broker, topics, topic, tmp_path)
+        shown = shown_by_the_job(
+            cluster.master, variables, broker, topics, topic, tmp_path, timeout=600
+        )
     finally:
         cluster.close()
     logs = [name for name in shown if re.fullmatch(r"cluster/work-\d/app-.*/stderr", name)]
@@ -76,15 +78,21 @@ def shown_by_the_job(
     topics: Topics,
     topic: str,
     directory: Path,
+    timeout: float = 240,
 ) -> dict[str, bytes]:
-    """What the job prints, and all files that are in ``directory`` when it has ended."""
+    """What the job prints, and all files that are in ``directory`` when it has ended, which it does within ``timeout``
+    seconds."""
     topics.create(f"{topic}-results", 1)
     topics.send(topic, 0, [b"a"])
     with sqlite3.connect(directory / "written.db") as database:
         database.execute("CREATE TABLE texts (text VARCHAR)")
     command = [sys.executable, "-m", "tests.kafka.secret_job", master, broker.bootstrapServers]
     done = subprocess.run(
-        [*command, topic, str(directory)], cwd=ROOT, env=variables, capture_output=True
+        [*command, topic, str(directory)],
+        cwd=ROOT,
+        env=variables,
+        capture_output=True,
+        timeout=timeout,
     )
     assert done.returncode == 0, done.stderr.decode()[-3000:]
     assert [m.value() for m in topics.read(f"{topic}-results")] == [b"a"]
