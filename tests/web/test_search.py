@@ -16,11 +16,12 @@ from tests.web.browser import Browser, installed
 
 pytestmark = [pytest.mark.web, pytest.mark.slow("the site is built, then searched in a browser")]
 
+# What is typed, and the page of the reference that explains it
 FOUND = {
-    "allowedLateness": "allowedLateness",
-    "sideOutputLateData": "sideOutputLateData",
-    "withIdleness": "withIdleness",
-    "ProcessWindowFunction": "ProcessWindowFunction",
+    "allowedLateness": "reference/streams/",
+    "sideOutputLateData": "reference/streams/",
+    "withIdleness": "reference/time/",
+    "ProcessWindowFunction": "reference/functions/",
 }
 
 
@@ -54,15 +55,16 @@ def test_names_are_found(site):
         browser.open(site)
         browser.wait_for("document.querySelector('.md-search__input')", seconds=60)
         browser.evaluate("document.querySelector('.md-search__input').focus()")
-        for typed, shown in FOUND.items():
+        for typed, page in FOUND.items():
             browser.evaluate(
                 f"(() => {{ const i = document.querySelector('.md-search__input'); i.value = {typed!r};"
                 " i.dispatchEvent(new Event('input')); i.dispatchEvent(new Event('keyup')); })()"
             )
-            browser.wait_for(
-                f"[...document.querySelectorAll('.md-search-result__item')].slice(0, 5).some((e) => e.textContent.includes({shown!r}))",
-                seconds=60,
+            found = (
+                "[...document.querySelectorAll('.md-search-result__item')].slice(0, 3)"
+                f".some((e) => e.textContent.includes({typed!r}) && e.querySelector('a').href.includes({page!r}))"
             )
+            browser.wait_for(found, seconds=60)
         browser.screenshot(ROOT / "build" / "web" / "search.png", height=900)
         wide = "[...document.querySelectorAll('.md-content pre code')].filter((e) => e.scrollWidth > e.clientWidth + 1).length"
         browser.open(f"{site}start/")
