@@ -12,6 +12,7 @@ import os
 import sys
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -135,8 +136,10 @@ def processor_seconds(pid: int) -> float:
     """Of a process and all below it, with those that have ended."""
     ticks = 0
     for process in tree_of(pid):
-        fields = Path("/proc", str(process.pid), "stat").read_text().rpartition(")")[2].split()
-        ticks += sum(map(int, fields[11:15]))
+        # It may have ended since
+        with suppress(FileNotFoundError, ProcessLookupError):
+            stat = Path("/proc", str(process.pid), "stat").read_text()
+            ticks += sum(map(int, stat.rpartition(")")[2].split()[11:15]))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
