@@ -50,7 +50,7 @@ CARD_TESTING = (
 
 
 def build(payments: DataStream[Payment]) -> tuple[DataStream[Alert], DataStream[tuple[int, int]]]:
-    """The job, from payments to alerts, and accounts with small payments that no large one followed."""
+    """From payments to alerts, and to accounts with small payments that no large one followed."""
     strategy: WatermarkStrategy[Payment] = WatermarkStrategy.forBoundedOutOfOrderness(
         Duration.ofMinutes(1)
     )

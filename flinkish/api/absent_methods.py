@@ -193,8 +193,9 @@ ABSENT_METHODS: dict[str, dict[str, str]] = {
         ),
         **dict.fromkeys(
             ("sqlQuery", "executeSql", "sql", "createTemporaryView"),
-            "for SQL continue in Spark: stream.toDataFrame(), or stream.forEachBatchDataFrame(function); for"
-            " MATCH_RECOGNIZE write CEP.pattern(stream, pattern) of flinkish.cep",
+            "write StreamTableEnvironment.create(env) of flinkish.table, which has it; for queries with state continue in"
+            " Spark: stream.toDataFrame(), or stream.forEachBatchDataFrame(function); for MATCH_RECOGNIZE write"
+            " CEP.pattern(stream, pattern) of flinkish.cep",
         ),
     },
     "DataStreamSink": {

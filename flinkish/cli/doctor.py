@@ -66,7 +66,7 @@ def _pyspark() -> Finding:
     try:
         found = version("pyspark")
     except PackageNotFoundError:
-        return Finding("pyspark", "is not installed", "Install it: pip install flinkish")
+        return Finding("pyspark", "is not installed", "Install it: pip install 'pyspark>=4.1,<5'")
     numbers = tuple(map(int, found.split(".")[:2]))
     if _OLDEST_PYSPARK <= numbers < _NEWEST_PYSPARK:
         return Finding("pyspark", found)

@@ -11,6 +11,7 @@ from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.savepoint.queries import StateQuery
 from flinkish.api.savepoint.writer import SavepointChanges
 from flinkish.api.streams.data_stream import DataStream
+from flinkish.deployment.brokers import ask_brokers
 from flinkish.deployment.explained_plan import explained_plan
 from flinkish.deployment.runtime_mode import runs_as_batch
 from flinkish.deployment.savepoint.files import SavepointDirectory
@@ -46,6 +47,7 @@ class LocalPipelineExecutor:
         batch = runs_as_batch(stream_graph, config.runtimeMode)
         if savepoint is not None:
             check_streams(batch)
+        ask_brokers(stream_graph)
         graph = JobGraph(stream_graph)
         # One by default: the elements of all keys stay in order
         parallelism = config.parallelism or 1

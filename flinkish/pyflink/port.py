@@ -1,7 +1,7 @@
 """Ports a PyFlink job: ``python -m flinkish.pyflink.port job.py`` rewrites its imports and lists
 what is left to do.
 
-It needs libcst, which leaves the rest of the file unchanged: ``pip install flinkish[port]``.
+It needs libcst, which leaves the rest of the file unchanged: ``pip install 'flinkish[port]'``.
 """
 
 from __future__ import annotations

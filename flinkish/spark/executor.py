@@ -22,6 +22,7 @@ from flinkish.api.savepoint.queries import StateQuery
 from flinkish.api.savepoint.writer import SavepointChanges
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.deployment.alignments import Alignments
+from flinkish.deployment.brokers import ask_brokers
 from flinkish.deployment.explained_plan import explained_plan
 from flinkish.deployment.restarts import restart_backoff
 from flinkish.deployment.runtime_mode import runs_as_batch
@@ -99,12 +100,15 @@ class SparkPipelineExecutor:
     ) -> SparkJobClient:
         """Start the job that ends in ``sinks``."""
         config = environment.getConfig()
-        batch = runs_as_batch(StreamGraph.of(sinks), config.runtimeMode)
+        stream_graph = StreamGraph.of(sinks)
+        batch = runs_as_batch(stream_graph, config.runtimeMode)
         # A batch has no checkpoints, as in Flink
         given = None if batch else environment.getCheckpointConfig().getCheckpointStorage()
         with plain_interrupts(), quiet_py4j():
             session = prepared_session(environment._sparkSession)
             driver = driver_of(session)
+            if driver.reachesWorkers:
+                ask_brokers(stream_graph)
             directory, clean_up = _checkpoint_directory(session, given)
             at_end = ExitStack()
             at_end.callback(clean_up)

@@ -19,6 +19,8 @@ WITH_PYTHON = [
     page for page in PAGES if "```python" in text(page) and page.parent != DOCS / "examples"
 ]
 ON_SPARK = [page for page in WITH_PYTHON if "getExecutionEnvironment" in text(page)]
+WIDTH = 100
+"""As docs/site.css has it."""
 WITHOUT_SPARK = [page for page in WITH_PYTHON if page not in ON_SPARK]
 
 
@@ -30,8 +32,12 @@ def run(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
         if language == "python":
             assert next_language == "text", f"{name(page)} does not say what this prints: {code}"
             exec(compile(code, str(page), "exec", dont_inherit=True), names)
-            # Keys and the results of several sinks come in any order.
-            assert sorted(capsys.readouterr().out.splitlines()) == sorted(printed.splitlines())
+            lines = capsys.readouterr().out.splitlines()
+            # Keys and the results of several sinks come in any order
+            assert sorted(lines) == sorted(printed.splitlines())
+            if page.name == "start.md":
+                # A reader compares it line by line
+                assert lines == printed.splitlines()
 
 
 def test_there_are_pages_of_both_kinds() -> None:
@@ -40,6 +46,12 @@ def test_there_are_pages_of_both_kinds() -> None:
     for page in WITH_PYTHON:
         python = sum(language == "python" for language, _ in blocks(page))
         assert python == text(page).count("```python"), "a fence is indented or not closed"
+
+
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=name)
+def test_python_fits_the_column_of_the_site(page: Path) -> None:
+    code = [code for language, code in blocks(page) if language == "python"]
+    assert [line for each in code for line in each.splitlines() if len(line) > WIDTH] == []
 
 
 @pytest.mark.slow("a page has up to four jobs, which run one after another")

@@ -166,8 +166,12 @@ def test_logs_are_closed_in_any_order():
 def test_the_logs_of_executors_are_linked_where_the_cluster_serves_them(monkeypatch):
     ui, logs = "http://127.0.0.1:4040", {"stderr": "http://worker:8081/log", "x": "javascript:x"}
     found = {
-        **dict.fromkeys(("totalCores", "activeTasks", "failedTasks", "memoryUsed"), 1),
-        **dict.fromkeys(("maxMemory", "totalDuration", "totalGCTime"), 1),
+        **dict.fromkeys(("totalCores", "activeTasks", "failedTasks"), 1),
+        "memoryUsed": 3,
+        "maxMemory": 4,
+        "totalDuration": 50,
+        "totalGCTime": 6,
+        "peakMemoryMetrics": {"JVMHeapMemory": 7},
         "id": "0",
         "hostPort": "worker:1",
         "isActive": True,
@@ -180,6 +184,8 @@ def test_the_logs_of_executors_are_linked_where_the_cluster_serves_them(monkeypa
     first, second = executors.executors(ui)["executors"]
     assert first["logs"] == {"stderr": "http://worker:8081/log"}
     assert second["logs"] == {}
+    told = ("memoryUsed", "maxMemory", "taskMillis", "gcMillis", "peakHeap")
+    assert [first[name] for name in told] == [3, 4, 50, 6, 7]
 
 
 def test_executors_that_spark_does_not_tell_of(monkeypatch):

@@ -3,12 +3,15 @@ phone and either colour scheme get through."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -144,6 +147,49 @@ def test_charts_tell_restarts_gaps_and_a_slow_first_batch(page, server):
       return Math.min(...bars.map((bar) => bar.getBBox().height));
     })()"""
     assert page.evaluate(tall) > 60
+
+
+class Spark(BaseHTTPRequestHandler):
+    """Spark's own page, as far as its executors are asked for."""
+
+    def do_GET(self):
+        executor = {
+            "id": "driver",
+            "hostPort": "worker:1",
+            "isActive": True,
+            "totalCores": 2,
+            "activeTasks": 1,
+            "failedTasks": 0,
+            "memoryUsed": 3 << 20,
+            "maxMemory": 4 << 30,
+            "totalDuration": 90_000,
+            "totalGCTime": 2_500,
+            "peakMemoryMetrics": {"JVMHeapMemory": 700 << 20},
+        }
+        found = [executor] if self.path.endswith("allexecutors") else [{"id": "app-1"}]
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(found).encode())
+
+    def log_message(self, format, *args):  # noqa: A002
+        """Nothing."""
+
+
+def test_executors_and_the_link_to_sparks_page(page, server):
+    with HTTPServer(("127.0.0.1", 0), Spark) as spark:
+        threading.Thread(target=spark.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{spark.server_address[1]}"
+        opened(page, server, Client(replace(details(), engineUI=address)))
+        page.click("a", "clicks by user")
+        page.wait_for("/its own page/.test(document.body.innerText)")
+        links = "[...document.querySelectorAll('a')].map((a) => a.href)"
+        assert f"{address}/StreamingQuery/" in page.evaluate(links)
+        page.click("[role=tab]", "Executors")
+        page.wait_for("/worker:1/.test(document.body.innerText)")
+        text = page.text()
+        for shown in ("3.0 MiB of 4.0 GiB", "700 MiB", "1 min 30 s", "2.5 s"):
+            assert shown in text, shown
+        spark.shutdown()
 
 
 def test_charts_of_one_operator(page, server):

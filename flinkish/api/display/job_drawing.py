@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from flinkish.api.display.drawing import STYLE, Arrow, Box, drawing
@@ -36,6 +37,8 @@ PHASES: Sequence[tuple[str, tuple[str, ...]]] = (
 
 _RATE_MILLIS = 60_000
 _RECENT = 20
+_GAP_MILLIS = 10_000
+_GAP_BATCHES = 10
 
 JOB_STYLE = f"""{STYLE}
 .flinkish-phase-0 {{ --phase: #8593a6; fill: var(--phase); }}
@@ -43,6 +46,9 @@ JOB_STYLE = f"""{STYLE}
 .flinkish-phase-2 {{ --phase: #3f8be0; fill: var(--phase); }}
 .flinkish-phase-3 {{ --phase: #35ab77; fill: var(--phase); }}
 .flinkish-phase-4 {{ --phase: #e09a35; fill: var(--phase); }}
+.flinkish-chart .restart {{ stroke: #d0473f; }}
+.flinkish-chart .gap {{ stroke: currentColor; stroke-dasharray: 2 2; }}
+.flinkish-chart .cut {{ stroke: #fff; stroke-width: 3; }}
 .flinkish-legend {{ display: flex; flex-wrap: wrap; gap: 4px 16px; font-size: 12px; margin: 6px 0 0; padding: 0; list-style: none; }}
 .flinkish-legend li::before {{ content: ""; display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 6px; background: var(--phase); }}
 """
@@ -137,29 +143,64 @@ def span(milliseconds: float) -> str:
 
 
 def batch_chart(batches: Sequence[BatchDetails], width: int = 480, height: int = 90) -> str:
-    """The durations of ``batches`` by phase, as bars."""
-    most = max((batch.duration for batch in batches), default=0) or 1
+    """The durations of ``batches`` by phase, as bars. A batch far above all others, such as the first, is
+    cut off; a red line marks a restart, a dotted one a long time without a batch."""
+    most = _ceiling([batch.duration for batch in batches])
     step = width / max(len(batches), 30)
     bars = []
     for number, batch in enumerate(batches):
         y = float(height)
         parts = []
         for kind, (_, names) in enumerate(PHASES):
-            tall = sum(batch.phases.get(name, 0) for name in names) / most * height
+            tall = min(sum(batch.phases.get(name, 0) for name in names) / most * height, y)
             y -= tall
             parts.append(
                 f'<rect class="flinkish-phase-{kind}" x="{number * step:.1f}" y="{y:.1f}"'
                 f' width="{max(step - 1, 0.8):.1f}" height="{tall:.1f}"/>'
             )
+        if batch.duration > most:
+            parts.append(
+                f'<path class="cut" d="M{number * step:.1f},5 h{max(step - 1, 0.8):.1f}"/>'
+            )
         bars.append(
             f"<g><title>batch {batch.id}: {batch.duration:,} ms, {batch.recordsIn:,} records</title>"
             f"{''.join(parts)}</g>"
         )
+    marks = "".join(
+        f'<line class="{kind}" x1="{number * step:.1f}" x2="{number * step:.1f}" y1="0" y2="{height}">'
+        f"<title>{text}</title></line>"
+        for number, kind, text in _breaks(batches)
+    )
+    longest = max((batch.duration for batch in batches), default=0)
     legend = "".join(
         f'<li class="flinkish-phase-{n}">{label}</li>' for n, (label, _) in enumerate(PHASES)
     )
     return (
-        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img"'
-        f' aria-label="Durations of the last {len(batches)} batches, the longest {most:,} ms">'
-        f'{"".join(bars)}</svg><ul class="flinkish-legend">{legend}</ul>'
+        f'<svg class="flinkish-chart" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img"'
+        f' aria-label="Durations of the last {len(batches)} batches, the longest {longest:,} ms">'
+        f'{"".join(bars)}{marks}</svg><ul class="flinkish-legend">{legend}</ul>'
     )
+
+
+def _ceiling(durations: Sequence[int]) -> float:
+    """The end of a chart's axis."""
+    if not durations:
+        return 1.0
+    ordered = sorted(durations)
+    most = ordered[-1]
+    usual = ordered[int(0.95 * (len(ordered) - 1))]
+    return max(1.25 * usual if usual and most > 2.5 * usual else most, 1.0)
+
+
+def _breaks(batches: Sequence[BatchDetails]) -> Iterator[tuple[int, str, str]]:
+    """Restarts and long times without a batch: the position of the next batch, the kind, and a text."""
+    pauses = [
+        following.startTime - batch.startTime - batch.duration
+        for batch, following in pairwise(batches)
+    ]
+    usual = sorted(pauses)[len(pauses) // 2] if pauses else 0
+    for number, (pause, (batch, following)) in enumerate(zip(pauses, pairwise(batches)), 1):
+        if following.run != batch.run:
+            yield number, "restart", f"restarted before batch {following.id}"
+        elif pause > max(_GAP_MILLIS, _GAP_BATCHES * usual):
+            yield number, "gap", f"{span(pause)} without a batch before batch {following.id}"

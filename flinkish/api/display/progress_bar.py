@@ -115,11 +115,12 @@ def progress_line(details: JobDetails) -> str:
         return f"{details.name}: first batch, {span(ran)}"
     told = facts(details)
     records = told["records in"].replace(" (", " records (", 1)
-    parts = [f"batch {told['batches']}", *([told["read"]] if "read" in told else []), records]
-    if told["watermark"] != "none":
-        parts.append(f"watermark {told['watermark']}")
+    parts = [f"batch {told['batches']}"]
     if "waits for" in told:
         parts.append(f"waits for {told['waits for']}")
+    parts += [*([told["read"]] if "read" in told else []), records]
+    if told["watermark"] != "none":
+        parts.append(f"watermark {told['watermark']}")
     return f"{details.name}: {', '.join(parts)}"
 
 

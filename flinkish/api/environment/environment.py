@@ -7,7 +7,7 @@ import logging
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
@@ -27,7 +27,7 @@ from flinkish.api.connectors.source import (
 from flinkish.api.connectors.table_source import ArrowStream, TableSource, is_table, refuse_table
 from flinkish.api.display.holds import warn_of_silence
 from flinkish.api.display.notebook import graph_html
-from flinkish.api.display.progress_bar import progress_bar
+from flinkish.api.display.progress_bar import ProgressBar, progress_bar
 from flinkish.api.environment.configuration import CheckpointConfig, Configuration
 from flinkish.api.environment.settings import EnvironmentSettings
 from flinkish.api.errors import (
@@ -362,13 +362,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         Raises ``UserFunctionError`` if a function raises, ``JobExecutionError`` if Spark fails, and
         others of ``flinkish.api.errors`` for what they say; a batch that failed is not committed.
         """
-        with (
-            progress_bar(
-                str(jobName or self.getConfiguration().get("pipeline.name", "job"))
-            ) as bar,
-            bar.toldWhenInterrupted(),
-        ):
-            bar.client = client = self.executeAsync(jobName)
+        with self._progress(jobName) as bar, bar.toldWhenInterrupted():
+            bar.client = client = self._start(jobName)
             try:
                 result = client.getJobExecutionResult()
             except Exception as error:
@@ -382,6 +377,14 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
     def executeAsync(self, jobName: str | None = None) -> JobClient:
         """Start the job and return a handle on it. In a notebook a warning names a job that an
         earlier run of the cell left running."""
+        with self._progress(jobName):
+            return self._start(jobName)
+
+    def _progress(self, jobName: object) -> AbstractContextManager[ProgressBar]:
+        """Shows what the job does, from its start, while the block waits for it."""
+        return progress_bar(str(jobName or self.getConfiguration().get("pipeline.name", "job")))
+
+    def _start(self, jobName: str | None) -> JobClient:
         given = jobName
         if jobName is None:
             jobName = self.getConfiguration().get("pipeline.name", "Flink Streaming Job")

@@ -11,6 +11,7 @@ import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from html import escape
 from itertools import islice
@@ -532,14 +533,11 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
             return self.executeAndCollect("DataStream Collect", jobName)
         if limit is not None:
             positive("executeAndCollect: limit", limit)
-        iterator = self.collectAsync()
-        client = self._environment.executeAsync(jobName)
-        # The job lives as long as the iterator; at exit it ends with the program anyway.
-        weakref.finalize(iterator, client.cancelSoon).atexit = False
-        if limit is None:
-            return iterator
-        with iterator:
-            return list(islice(iterator, limit))
+        with self._running(jobName) as (iterator, _):
+            if limit is None:
+                return iterator
+            with iterator:
+                return list(islice(iterator, limit))
 
     def collectAsync(self) -> CloseableIterator[T_co]:
         """An iterator over the elements of this stream, for a job that may have other sinks, too:
@@ -548,6 +546,21 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
         self._sink("Collect", ForEachBatchSink(results.collect))
         self._environment.registerCollectIterator(results)
         return results
+
+    @contextmanager
+    def _running(
+        self, jobName: str, *, alone: bool = False
+    ) -> Iterator[tuple[CloseableIterator[T_co], JobClient]]:
+        """The elements of this stream in a job, whose progress is shown until the block ends. ``alone``: without the
+        other sinks and the checkpoint of the environment."""
+        environment = self._environment
+        with environment._progress(jobName) as bar:
+            with environment._alone() if alone else nullcontext():
+                iterator = self.collectAsync()
+                bar.client = client = environment._start(jobName)
+            # The job lives as long as the iterator; at exit it ends with the program anyway.
+            weakref.finalize(iterator, client.cancelSoon).atexit = False
+            yield iterator, client
 
     # ------------------------------------------------------------------ inspecting
 
@@ -559,12 +572,9 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
         positive("preview: n", n)
         if number("preview: seconds", seconds) <= 0:
             raise IllegalArgumentError(f"preview: seconds is {seconds}, but must be above 0.")
-        with self._environment._alone():
-            iterator = self.collectAsync()
-            client = self._environment.executeAsync("preview")
-        stop = _StopAfter(client, seconds)
-        threading.Thread(target=stop.run, daemon=True).start()
-        with iterator:
+        with self._running("preview", alone=True) as (iterator, client), iterator:
+            stop = _StopAfter(client, seconds)
+            threading.Thread(target=stop.run, daemon=True).start()
             elements = list(islice(iterator, n))
             complete = len(elements) < n and not stop.timedOut.is_set()
         waitsFor = None if elements or complete else stop.waitsFor
@@ -590,12 +600,10 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
         return self._collected(limit).toArrow()
 
     def _collected(self, limit: int | None) -> Elements[T_co]:
-        with self._environment._alone():
-            if limit is not None:
-                return Elements(self.executeAndCollect(limit), self._columns())
-            iterator = self.executeAndCollect()
-        with iterator:
-            return Elements(iterator, self._columns())
+        if limit is not None:
+            positive("limit", limit)
+        with self._running("DataStream Collect", alone=True) as (iterator, _), iterator:
+            return Elements(islice(iterator, limit), self._columns())
 
     def _columns(self) -> list[str] | None:
         """The field names of the elements' type, None if it has no fields."""

@@ -17,6 +17,7 @@ from flinkish.api.display.notebook import facts
 from flinkish.api.display.progress_bar import phase, progress_bar, progress_line
 from flinkish.api.execution.details import SourceDetails
 from flinkish.api.execution.read_progress import ReadProgress, SourceBacklog
+from flinkish.local.executor import LocalPipelineExecutor
 from tests.spark.waiting import wait_for
 from tests.web.jobs import Client, details
 
@@ -46,11 +47,44 @@ def test_a_terminal_shows_the_phases_from_the_beginning(terminal):
         bar.client = client
         wait_for(lambda: "clicks by user: first batch, " in terminal(), seconds=20)
         client.told = details()
-        wait_for(
-            lambda: "clicks by user: batch 40, files 12/40, files 12/40, about " in terminal(),
-            seconds=20,
-        )
+        # What it waits for comes first, as a line ends where the terminal does
+        waits = "clicks by user: batch 40, waits for Source: slow, whose watermark ("
+        wait_for(lambda: waits in terminal(), seconds=20)
+    assert ", files 12/40, files 12/40, about " in terminal()
     assert terminal().endswith("\r\x1b[K")
+
+
+class SlowExecutor(LocalPipelineExecutor):
+    def executeAsync(self, environment, sinks, jobName):
+        time.sleep(0.3)
+        return super().executeAsync(environment, sinks, jobName)
+
+
+def started(stream):
+    stream.forEachBatch(lambda values, batch: None)
+    stream.getExecutionEnvironment().executeAsync("DataStream Collect").getJobExecutionResult()
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        started,
+        fl.DataStream.preview,
+        fl.DataStream.display,
+        fl.DataStream.collectAsPandas,
+        fl.DataStream.collectAsArrow,
+        lambda stream: stream.executeAndCollect(1),
+        lambda stream: list(stream.executeAndCollect()),
+    ],
+    ids=("executeAsync", "preview", "display", "pandas", "arrow", "limit", "collect"),
+)
+def test_whatever_starts_a_job_shows_its_phases(run, terminal, monkeypatch):
+    monkeypatch.setattr(fl.StreamExecutionEnvironment, "localExecutorLoader", SlowExecutor)
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    run(env.fromData(1, 2))
+    shown = terminal()
+    assert "DataStream Collect: planning, " in shown or "preview: planning, " in shown
+    assert shown.endswith("\r\x1b[K")
 
 
 def test_nothing_is_shown_where_nobody_looks(monkeypatch, capsys):
@@ -88,9 +122,7 @@ def with_progress(*read):
 
 
 def test_the_line_says_how_much_is_read_and_is_left():
-    assert "batch 40, files 25/100, about 58 s left, 900" in with_progress(
-        ReadProgress(25, 100, "files")
-    )
+    assert ", files 25/100, about 58 s left, 900" in with_progress(ReadProgress(25, 100, "files"))
     assert "files 50/100, files 1/5, about 1 min 16 s left" in with_progress(
         ReadProgress(50, 100, "files"), ReadProgress(1, 5, "files")
     )

@@ -44,6 +44,7 @@ _REASONS = {
     "STORE_SLICE": "writes into a container",
     "DELETE_SUBSCR": "deletes from a container",
     "IMPORT_NAME": "imports {}",
+    "LOAD_SUPER_ATTR": "calls super",
     "GET_YIELD_FROM_ITER": "yields from",
     "SEND": "yields from",
     "BEFORE_WITH": "enters a context",
@@ -204,7 +205,7 @@ def _steps_of(code: CodeType) -> Iterator[dis.Instruction]:
 
 
 def _is_text(step: dis.Instruction) -> bool:
-    if step.opname != "LOAD_CONST":
+    if step.opname not in ("LOAD_CONST", "RETURN_CONST"):
         return False
     parts = step.argval if isinstance(step.argval, tuple) else (step.argval,)
     return any(isinstance(part, (str, bytes)) for part in parts)
