@@ -349,8 +349,8 @@ def check_jobs(directory, seed, count):
             outcome(traced, path, list(map(compiled, sources)), windows) for traced in (True, False)
         )
         if windows and isinstance(expected, str):
-            # Which of two elements is the first to raise depends on the way, with or without the columns
-            found, expected = (str(text).partition("element")[0] for text in (found, expected))
+            # Which of two elements is the first to raise, and so what, depends on the way, with or without the columns
+            found, expected = (str(text).partition(":")[0] for text in (found, expected))
         assert found == expected, sources
         outcomes["error" if isinstance(found, str) else "results"] += 1
     return outcomes
