@@ -106,6 +106,8 @@ def impurity(code: CodeType, writes: bool = False) -> str | None:
             return f"may format a text with % (line {line})"
         if step.opname != "CACHE":
             before = step
+    if formats and before is not None and _may_be_formatted(code, before, None):
+        return f"may format a text with % (line {line})"
     inner = (impurity(each) for each in code.co_consts if isinstance(each, CodeType))
     return next(filter(None, inner), None)
 
@@ -211,14 +213,21 @@ def _is_text(step: dis.Instruction) -> bool:
     return any(isinstance(part, (str, bytes)) for part in parts)
 
 
-def _may_be_formatted(code: CodeType, step: dis.Instruction, following: dis.Instruction) -> bool:
+def _may_be_formatted(
+    code: CodeType, step: dis.Instruction, following: dis.Instruction | None
+) -> bool:
     """Whether ``step`` makes a text that may come to the left of a %. What is loaded as a text of
     its own is a symbol then, of which that is known."""
     if step.opname.startswith("FORMAT_"):
         return not hands_over(code, step.offset, calls=False)
     if not _is_text(step) or type(step.argval) is str:
         return False
-    return following.opname not in ("CONTAINS_OP", "CALL_KW", "BUILD_CONST_KEY_MAP")
+    # The last step returns it, from Python 3.12 on
+    return following is None or following.opname not in (
+        "CONTAINS_OP",
+        "CALL_KW",
+        "BUILD_CONST_KEY_MAP",
+    )
 
 
 def _reason(step: dis.Instruction, owner: str) -> str:

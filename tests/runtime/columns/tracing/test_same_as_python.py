@@ -188,6 +188,12 @@ class OfBytes(Formatting):
         return str(value.t) if self.raw % value.x else ""
 
 
+def texts_of(value):
+    if value.x % 2 > 5:
+        return (value.x, 1)
+    return ("no place", 1)
+
+
 TEXT = "no place"
 FORMATS = {
     "attribute": Formatting(),
@@ -195,6 +201,7 @@ FORMATS = {
     "item": OfTuple(),
     "method": OfMethod(),
     "bytes": OfBytes(),
+    "returned": lambda r: texts_of(r)[0] % r.x,
     "constant": lambda r: "no place" % r.x,  # noqa: F507, UP031
     "global": lambda r: TEXT % r.x,
     "default": lambda r, text="no place": text % r.x,
