@@ -12,7 +12,9 @@ checkpoints.
 from __future__ import annotations
 
 import json
+import os
 import sys
+import sysconfig
 import tempfile
 import time
 from pathlib import Path
@@ -84,6 +86,8 @@ def run(directory, mode):
 
 
 def main():
+    # In thread mode Python runs in the JVM, which does not know the virtual environment
+    os.environ["PYTHONPATH"] = sysconfig.get_path("purelib")
     source, output, mode = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     run(source, mode)
     with tempfile.TemporaryDirectory() as directory:
