@@ -19,9 +19,10 @@ WITH_PYTHON = [
     page for page in PAGES if "```python" in text(page) and page.parent != DOCS / "examples"
 ]
 ON_SPARK = [page for page in WITH_PYTHON if "getExecutionEnvironment" in text(page)]
+WITHOUT_SPARK = [page for page in WITH_PYTHON if page not in ON_SPARK]
+
 WIDTH = 100
 """As docs/site.css has it."""
-WITHOUT_SPARK = [page for page in WITH_PYTHON if page not in ON_SPARK]
 
 
 def run(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
