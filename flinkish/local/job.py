@@ -37,6 +37,7 @@ from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStat
 from flinkish.api.execution.details import JobDetails, SourceDetails
 from flinkish.api.time.elements import Watermark
 from flinkish.deployment.alignments import Alignments
+from flinkish.deployment.interrupts import interrupts_held
 from flinkish.deployment.restarts import is_recoverable, restart_backoff
 from flinkish.deployment.status.batch_history import BatchHistory
 from flinkish.deployment.status.job_details import JobDetailsView
@@ -480,8 +481,9 @@ class LocalJobClient(JobClient):
         self._startTime = clock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"flinkish {name}", daemon=True)
-        self._thread.start()
-        _running.add(self)
+        with self.cancelledOnInterrupt(), interrupts_held():
+            self._thread.start()
+            _running.add(self)
 
     def getJobID(self) -> str:
         return self._id

@@ -24,6 +24,7 @@ from flinkish.api.streams.data_stream import DataStream
 from flinkish.deployment.alignments import Alignments
 from flinkish.deployment.brokers import ask_brokers
 from flinkish.deployment.explained_plan import explained_plan
+from flinkish.deployment.interrupts import plain_interrupts
 from flinkish.deployment.restarts import restart_backoff
 from flinkish.deployment.runtime_mode import runs_as_batch
 from flinkish.deployment.savepoint.metadata import check_streams
@@ -55,7 +56,6 @@ from flinkish.spark.query_run import JobSources, QueryRun, query_writer
 from flinkish.spark.savepoint import JobSavepoints, SparkSavepoint
 from flinkish.spark.savepoint_state import read_savepoint, write_savepoint
 from flinkish.spark.session.drivers import driver_of
-from flinkish.spark.session.interrupts import plain_interrupts
 from flinkish.spark.session.quiet_logs import quiet_py4j
 from flinkish.spark.session.session import (
     SETTINGS_LOCK,

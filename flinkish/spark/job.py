@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from flinkish.api.errors import ElementsNeededError, IllegalStateError, NotSupportedError
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
 from flinkish.api.execution.details import JobDetails
+from flinkish.deployment.interrupts import interrupts_held, plain_interrupts
 from flinkish.deployment.restarts import RestartBackoff, is_recoverable
 from flinkish.deployment.status.job_details import JobDetailsView
 from flinkish.deployment.status.job_monitor import clock
@@ -23,7 +24,6 @@ from flinkish.spark.failures import session_error, translated
 from flinkish.spark.query_run import QueryRun
 from flinkish.spark.savepoint import JobSavepoints
 from flinkish.spark.session.drivers import driver_of
-from flinkish.spark.session.interrupts import interrupts_held, plain_interrupts
 from flinkish.spark.session.quiet_logs import quiet_py4j
 from flinkish.spark.status.query_monitor import QueryMonitor
 

@@ -418,15 +418,17 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
                 # The message says what to fix; the frames of flinkish would not help
                 error.with_traceback(None)
             raise
-        for results in collecting:
-            results.setJobClient(client)
-        for web in (self._webUI, self.contextWebUI):
-            if web is not None:
-                web.addJob(client)
-        warn_of_silence(client)
-        warn_of_copies(client, given)
-        for listener in self._listeners:
-            listener.onJobSubmitted(client, None)
+        # Nobody else can cancel the job before the program has its client
+        with client.cancelledOnInterrupt():
+            for results in collecting:
+                results.setJobClient(client)
+            for web in (self._webUI, self.contextWebUI):
+                if web is not None:
+                    web.addJob(client)
+            warn_of_silence(client)
+            warn_of_copies(client, given)
+            for listener in self._listeners:
+                listener.onJobSubmitted(client, None)
         return client
 
     def enableWebUI(

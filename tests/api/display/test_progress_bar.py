@@ -203,7 +203,7 @@ def test_an_interrupted_program_says_so_in_one_line(tmp_path, hook, lines):
 
 
 INTERRUPTED = """
-import os, signal, sys, threading, time
+import os, signal, sys, threading
 import flinkish as fl
 
 def mine(kind, error, trace):
@@ -214,7 +214,6 @@ wrote = threading.Event()
 
 def interrupt():
     wrote.wait(60)
-    time.sleep(1)  # until execute() waits for the job
     os.kill(os.getpid(), signal.SIGINT)
 
 env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()

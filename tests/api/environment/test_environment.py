@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 
 import pytest
 
@@ -171,9 +172,33 @@ class Listener(fl.JobListener):
         self.seen.append(("executed", jobExecutionResult, throwable))
 
 
+@pytest.mark.parametrize("start", ["execute", "executeAsync"])
+def test_a_job_whose_start_is_interrupted_is_cancelled(start):
+    class Interrupted(fl.JobListener):
+        def onJobSubmitted(self, jobClient, throwable):
+            clients.append(jobClient)
+            raise KeyboardInterrupt
+
+        def onJobExecuted(self, jobExecutionResult, throwable):
+            raise AssertionError("the job has not ended")
+
+    clients: list[fl.JobClient] = []
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    env.registerJobListener(Interrupted())
+    numbers = fl.DataGeneratorSource(lambda n: n, elementsPerSecond=50)
+    env.fromSource(numbers, None, "numbers").forEachBatch(lambda values, batch: None)
+    with pytest.raises(KeyboardInterrupt):
+        getattr(env, start)()
+    clients[0].getJobExecutionResult(20)
+    assert clients[0].getJobStatus() is fl.JobStatus.CANCELED
+
+
 class Client:
     def getJobExecutionResult(self, timeout=None):
         return "result"
+
+    def cancelledOnInterrupt(self):
+        return nullcontext()
 
 
 @pytest.mark.parametrize("error", [None, RuntimeError("no cluster")])

@@ -1,4 +1,4 @@
-"""What SIGINT does while the program waits for a job. The jobs themselves: ``test_job_life.py``."""
+"""What SIGINT does while the program waits for a job. The jobs themselves: ``tests/spark/test_job_life.py``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from flinkish.api.execution.client import JobClient
-from flinkish.spark.session.interrupts import interrupts_held, plain_interrupts
+from flinkish.deployment.interrupts import interrupts_held, plain_interrupts
 
 
 @pytest.fixture
