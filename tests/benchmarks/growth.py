@@ -52,13 +52,15 @@ class Point:
 
 @dataclass(frozen=True)
 class Axis:
-    """What is changed. ``measured`` runs the job at one of ``values``, and gives the seconds of a batch."""
+    """What is changed. ``measured`` runs the job at one of ``values``, and gives the seconds of a batch. ``note``: why it
+    grows as it does."""
 
     name: str
     title: str
     unit: str
     values: Sequence[int]
     measured: Callable[[SparkSession, int], float]
+    note: str = ""
 
 
 def seconds_of_windows(
@@ -192,8 +194,12 @@ AXES = (
         "bytes",
         f"{TOUCHED:,} documents of a kilobyte revised in a batch, of so many MB of them that are on disk",
         "MB stored",
-        [10, 100, 1_000, 10_000],
+        [10, 100, 1_000],
         seconds_of_documents,
+        "A batch reads every page that has a key of it, and a page of values of a kilobyte has 64 of them. So 10,000 keys"
+        " drawn at random touch all pages of 100 MB, and nearly half of those of 1,000 MB; Spark hands them to Python one by"
+        " one, at a millisecond each ([decision 35](decisions/0035-pages-in-blocks.md)). Of ten times as much, most keys"
+        " would have a page to themselves; that is not measured.",
     ),
 )
 
@@ -217,6 +223,7 @@ def chosen(given: Iterable[str]) -> list[Axis]:
                 axis.unit,
                 list(map(int, values)) or axis.values,
                 axis.measured,
+                axis.note,
             )
         )
     return found or list(AXES)
@@ -259,6 +266,7 @@ def written(axes: Sequence[Axis], found: dict[str, list[Point]], options: str) -
         parts.append(
             f"## {title}\n\n![Seconds a batch by {axis.unit}](images/growth-{axis.name}.svg)\n\n"
             f"| {axis.unit} | seconds a batch |\n|---|---|\n{rows}"
+            + (f"\n\n{axis.note}" if axis.note else "")
         )
     return "\n\n".join(parts) + "\n"
 
