@@ -1,15 +1,16 @@
 """How cost grows: with the keys of a batch, its elements, the files that it is read from, and the state on disk.
 
-    python -m tests.benchmarks --growth [keys=1000,10000 batch=10000 files=1,10 stored=50000]
+    python -m tests.benchmarks --growth [keys=1000,10000 batch=10000 files=1,10 stored=50000 bytes=100]
 
-Each *axis* is a row of runs of one job in which one number changes, on one session, after a run of it that does not count. The
-figures go to docs/growth.md with a plot for each axis, or below ``build`` if only some were asked for. The page is to be
-listed in .mkdocs.yml, beside scaling.md, when it is first there.
+Each *axis* is a row of runs of one job in which one number changes, on one session, after a run of it that does not count, and
+after hundreds of small batches that warm the session up. The figures go to docs/growth.md with a plot for each axis, or
+below ``build`` if only some were asked for.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -23,6 +24,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 import flinkish as fl
+from flinkish import Row
 from tests.benchmarks import micro_batches
 from tests.benchmarks.files import BUILD, ROOT
 from tests.benchmarks.stored_keys import cost
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 BATCHES = 4
 """Of each run; the first does not count."""
+WARM_UP = 400
+"""Batches that warm the session up."""
 SPAN = 120_000
 """Milliseconds of event time in a batch."""
 TOUCHED = 10_000
@@ -48,25 +52,29 @@ class Point:
 
 @dataclass(frozen=True)
 class Axis:
-    """What is changed. ``measured`` runs the job at one of ``values``, and gives the seconds of a batch."""
+    """What is changed. ``measured`` runs the job at one of ``values``, and gives the seconds of a batch. ``note``: why it
+    grows as it does."""
 
     name: str
     title: str
     unit: str
     values: Sequence[int]
     measured: Callable[[SparkSession, int], float]
+    note: str = ""
 
 
-def seconds_of_windows(spark: SparkSession, elements: int, keys: int, files: int) -> float:
+def seconds_of_windows(
+    spark: SparkSession, elements: int, keys: int, files: int, batches: int = BATCHES
+) -> float:
     """The median of a batch of so many elements with so many keys, from so many files: a sum for each key and minute."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         written = 0
-        for batch in range(BATCHES):
-            random = np.random.default_rng([batch, elements, keys])
+        for batch in range(batches):
+            generator = np.random.default_rng([batch, elements, keys])
             table = pa.table(
                 {
-                    "key": random.integers(0, keys, elements),
+                    "key": generator.integers(0, keys, elements),
                     "at": batch * SPAN + np.arange(elements) * SPAN // elements,
                 }
             )
@@ -96,7 +104,56 @@ def seconds_of_windows(spark: SparkSession, elements: int, keys: int, files: int
         client = env.executeAsync("growth")
         query = micro_batches.running_query(spark)
         client.getJobExecutionResult()
-        return median(micro_batches.batches_of(query).seconds[1:BATCHES])
+        return median(micro_batches.batches_of(query).seconds[1:batches])
+
+
+DOCUMENT = fl.ValueStateDescriptor("document", fl.Types.PRIMITIVE_ARRAY(fl.Types.BYTE()))
+DOCUMENT_BYTES = 1_000
+
+
+class MakeDocuments(fl.KeyedStateBootstrapFunction[int, Row]):
+    """A document for each key, which cannot be compressed."""
+
+    def open(self, openContext: fl.OpenContext) -> None:
+        self.document = self.getRuntimeContext().getState(DOCUMENT)
+
+    def processElement(self, value: Row, ctx: object) -> None:
+        self.document.update(random.Random(value.id).randbytes(DOCUMENT_BYTES))
+
+
+class Revise(fl.KeyedProcessFunction[int, int, int]):
+    """Changes the document of each key."""
+
+    def open(self, openContext: fl.OpenContext) -> None:
+        self.document = self.getRuntimeContext().getState(DOCUMENT)
+
+    def processElement(self, value: int, ctx: object, out: fl.Collector[int]) -> None:
+        document = self.document.value()
+        assert document is not None, "every key has one from the start"
+        self.document.update(document[1:] + document[:1])
+
+
+def seconds_of_documents(spark: SparkSession, megabytes: int) -> float:
+    """The median of a batch that revises TOUCHED documents, of so many megabytes of them on disk."""
+    keys, batches = megabytes * 1_000_000 // DOCUMENT_BYTES, 8
+    with tempfile.TemporaryDirectory() as directory:
+        env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+        made = fl.OperatorTransformation.bootstrapWith(spark.range(keys))
+        documents = made.keyBy(lambda row: row.id).transform(MakeDocuments())
+        savepoint = f"{directory}/savepoint"
+        writer = fl.SavepointWriter.newSavepoint(env, 16).withOperator("documents", documents)
+        writer.write(savepoint)
+        env.enableCheckpointing(f"{directory}/checkpoint").setSavepoint(savepoint)
+        env.getConfig().setElementsPerBatch(TOUCHED)
+        numbers = env.fromSequence(0, batches * TOUCHED - 1).uid("numbers")
+        revised = numbers.keyBy(lambda number: random.Random(number).randrange(keys))
+        revised.process(Revise()).uid("documents").sinkTo(
+            fl.FileSink.forCsv(f"{directory}/results", "count LONG")
+        )
+        client = env.executeAsync("documents")
+        query = micro_batches.running_query(spark)
+        client.getJobExecutionResult()
+        return median(micro_batches.batches_of(query).seconds[4:batches])
 
 
 def seconds_of_stored(spark: SparkSession, keys: int) -> float:
@@ -133,6 +190,17 @@ AXES = (
         [10**n for n in range(4, 8)],
         seconds_of_stored,
     ),
+    Axis(
+        "bytes",
+        f"{TOUCHED:,} documents of a kilobyte revised in a batch, of so many MB of them that are on disk",
+        "MB stored",
+        [10, 100, 1_000],
+        seconds_of_documents,
+        "A batch reads every page that has a key of it, and a page of values of a kilobyte has 64 of them. So 10,000 keys"
+        " drawn at random touch all pages of 100 MB, and nearly half of those of 1,000 MB; Spark hands them to Python one by"
+        " one, at a millisecond each ([decision 35](decisions/0035-pages-in-blocks.md)). Of ten times as much, most keys"
+        " would have a page to themselves; that is not measured.",
+    ),
 )
 
 
@@ -155,6 +223,7 @@ def chosen(given: Iterable[str]) -> list[Axis]:
                 axis.unit,
                 list(map(int, values)) or axis.values,
                 axis.measured,
+                axis.note,
             )
         )
     return found or list(AXES)
@@ -165,6 +234,7 @@ def run(given: Sequence[str]) -> int:
     spark = micro_batches.session()
     found: dict[str, list[Point]] = {}
     axes = chosen(given)
+    seconds_of_windows(spark, 1_000, 100, 1, batches=WARM_UP)
     for axis in axes:
         axis.measured(spark, axis.values[0])  # what the session compiles and loads once
         points = found.setdefault(axis.name, [])
@@ -186,8 +256,8 @@ def written(axes: Sequence[Axis], found: dict[str, list[Point]], options: str) -
     parts = [
         "# How cost grows\n\n"
         f"`python -m tests.benchmarks {options}` made this page, on {date.today().isoformat()}: sums of tumbling windows"
-        " from CSV files into CSV files, with a checkpoint on disk each batch, and counts of stored keys. A figure is"
-        " the median of the batches of a run. Both axes of the plots are logarithmic: what grows in proportion"
+        " from CSV files into CSV files, with a checkpoint on disk each batch, and functions that change what is stored"
+        " of some keys. A figure is the median of the batches of a run. Both axes of the plots are logarithmic: what grows in proportion"
         " goes up as the dotted line does."
     ]
     for axis in axes:
@@ -196,6 +266,7 @@ def written(axes: Sequence[Axis], found: dict[str, list[Point]], options: str) -
         parts.append(
             f"## {title}\n\n![Seconds a batch by {axis.unit}](images/growth-{axis.name}.svg)\n\n"
             f"| {axis.unit} | seconds a batch |\n|---|---|\n{rows}"
+            + (f"\n\n{axis.note}" if axis.note else "")
         )
     return "\n\n".join(parts) + "\n"
 

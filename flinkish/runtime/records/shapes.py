@@ -1,5 +1,5 @@
 """``Shape``: how a row of columns becomes an element: a Row, a tuple, a dict, an object of a class,
-or a value."""
+or a value; or an accumulator or state, which may be a list."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from flinkish.api.types.row import Row, row_type
 class Shape:
     """An element of class ``kind`` with ``parts``, whose columns follow one another.
 
-    ``kind`` is Row, tuple, dict, or the class of a NamedTuple or dataclass. None stands for the
-    value of one column.
+    ``kind`` is Row, tuple, dict, list, or the class of a NamedTuple or dataclass. None stands for
+    the value of one column.
     """
 
     kind: type[Any] | None = None
@@ -47,7 +47,7 @@ class Shape:
     @cached_property
     def ofClasses(self) -> bool:
         """Whether an element contains objects of a user's class, whose methods are user code."""
-        own = self.kind not in (None, Row, tuple, dict)
+        own = self.kind not in (None, Row, tuple, dict, list)
         return own or any(part.ofClasses for part in self.parts)
 
     @cached_property
@@ -57,7 +57,7 @@ class Shape:
 
     def _is_mutable(self) -> bool:
         parameters = getattr(self.kind, "__dataclass_params__", None)
-        return self.kind is dict or (parameters is not None and not parameters.frozen)
+        return self.kind in (dict, list) or (parameters is not None and not parameters.frozen)
 
     @cached_property
     def columnNames(self) -> tuple[str, ...]:
@@ -83,6 +83,8 @@ class Shape:
             return map(tuple.__new__, repeat(row_type(self.names)), zip(*parts))
         if kind is dict:
             return map(dict, map(zip, repeat(self.names), zip(*parts)))
+        if kind is list:
+            return map(list, zip(*parts))
         if issubclass(kind, tuple):
             return map(tuple.__new__, repeat(kind), zip(*parts))
         if any(field.kw_only for field in dataclasses.fields(kind)):
@@ -135,7 +137,12 @@ def row_shape(names: Sequence[str]) -> Shape:
 
 def tuple_shape(parts: Sequence[Shape]) -> Shape:
     """The shape of tuples with ``parts``."""
-    return Shape(tuple, tuple(f"f{number}" for number in range(len(parts))), tuple(parts))
+    return positional_shape(tuple, parts)
+
+
+def positional_shape(kind: type[Any], parts: Sequence[Shape]) -> Shape:
+    """The shape of tuples or lists with ``parts``."""
+    return Shape(kind, tuple(f"f{number}" for number in range(len(parts))), tuple(parts))
 
 
 _SHAPE = b"flinkish.shape"

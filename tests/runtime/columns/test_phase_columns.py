@@ -213,6 +213,30 @@ class Profiles(WithStates):
             out.collect({**again, "of": {"at": profile["seen"]}})
 
 
+class Baskets(WithStates):
+    """Lists as states, of two lengths; what is not written back does not last."""
+
+    def processElement1(self, value, ctx, out):
+        basket = self.one.value()
+        if basket is None:
+            self.one.update([value.name, 1])
+            return
+        basket[1] += 1
+        if value.mark:
+            basket = [max(basket[0], value.name), *basket[1:]]
+        self.one.update(basket)
+        basket[0] = "changed later"
+        out.collect((len(basket), basket[1]))
+
+    def processElement2(self, value, ctx, out):
+        basket = self.one.value()
+        if basket is not None:
+            if value.mark and len(basket) == 2:
+                self.one.update([*basket, value.at])
+            elif not value.mark:
+                out.collect(tuple(basket[:2]))
+
+
 class Alerts(WithStates):
     """Side outputs that depend on states, of other shapes than the results."""
 
@@ -254,6 +278,7 @@ class Overflows(WithStates):
 FOLLOWED = [
     Alerts,
     Profiles,
+    Baskets,
     Enriches,
     Best,
     Switches,
@@ -447,11 +472,6 @@ class Expires(OneSide):
         self.expires.update(value.value)
 
 
-class HoldsList(OneSide):
-    def processElement1(self, value, ctx, out):
-        self.one.update([value.value])
-
-
 class AsksForAny(OneSide):
     def processElement1(self, value, ctx, out):
         out.collect(self.known.contains((value, value.name)) or self.waiting.addAll([]))
@@ -463,7 +483,6 @@ REFUSED = {
     Again: "clears a state and updates it again (line",
     Undone: "updates a state and clears it again (line",
     Expires: "uses a state whose values expire, or which reduces",
-    HoldsList: "returns a list, which can change",
     AsksForAny: "uses addAll of its list (line",
 }
 

@@ -168,6 +168,20 @@ class Tallies(WithState):
         out.collect(tally)
 
 
+class Extremes(WithState):
+    """A list as state, which is changed in place, also in parts."""
+
+    def processElement(self, value, ctx, out):
+        found = self.state.value() or [0, value.real, [value.name, False]]
+        found[0] += 1
+        found[1] = max(found[1], value.real)
+        found[-1][1] = found[2][1] or value.mark
+        self.state.update(found)
+        count, highest, last = found
+        out.collect((count, highest, len(found), *last))
+        found[0] = found[2][0] = 99
+
+
 class Rises(WithState):
     """The element before, and the highest text so far."""
 
@@ -202,7 +216,7 @@ class Yields(WithState):
 
 
 FOLLOWED = [
-    *(Totals, Folds, Distinct, Counts, Alerts, Two, Late, Divides, Sums, Tallies, Rises),
+    *(Totals, Folds, Distinct, Counts, Alerts, Two, Late, Divides, Sums, Tallies, Extremes, Rises),
     *(Returns, Yields),
 ]
 

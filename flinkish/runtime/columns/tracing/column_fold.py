@@ -54,6 +54,7 @@ from flinkish.runtime.columns.tracing.kernels import (
     to_arrow,
 )
 from flinkish.runtime.columns.tracing.symbols import (
+    MOST_ITEMS,
     Refusal,
     Symbol,
     dict_names,
@@ -64,6 +65,7 @@ from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import (
     VALUE,
     Shape,
+    positional_shape,
     shape_of,
     tuple_shape,
     with_shape,
@@ -395,7 +397,7 @@ class ColumnFold:
 
     def _created(self) -> Traced:
         """The trace of ``createAccumulator``. Raises Refusal if its results may differ."""
-        created = Trace().follow(self._function.createAccumulator)
+        created = Trace(lists=True).follow(self._function.createAccumulator)
         if not all(isinstance(column, Constant) for column in created.columns):
             raise Refusal("creates accumulators that differ")
         return created
@@ -417,7 +419,7 @@ class ColumnFold:
     def _traced_plan(
         self, values: RowColumns, shape: Shape, kinds: list[Kind], start: tuple[Any, ...] | None
     ) -> FoldPlan:
-        trace = Trace()
+        trace = Trace(lists=True)
         traced = self._follow(trace, symbolic_element(trace, values), shape, kinds)
         if traced.shape != shape:
             raise Refusal("returns an accumulator of another shape than it is given")
@@ -458,7 +460,7 @@ class ColumnFold:
         """Raises Refusal if the function cannot be traced, whatever its input."""
         if isinstance(self._function, FieldAggregator):
             return
-        trace = Trace(exploring=True)
+        trace = Trace(exploring=True, lists=True)
         element = Symbol(trace, trace.expressions.column(0, "unknown"))
         if self._reduces:
             so_far = Symbol(trace, trace.expressions.column(1, "unknown"))
@@ -580,6 +582,8 @@ def structure(value: Any, parts: list[Any]) -> Shape:
         if keys is None:
             raise Refusal("has a dict that is empty or has other keys than plain names")
         return Shape(dict, keys, tuple(structure(part, parts) for part in value.values()))
+    if kind is list and 0 < len(value) <= MOST_ITEMS:
+        return positional_shape(list, [structure(part, parts) for part in value])
     if isinstance(value, (list, dict, set, bytearray)):
         raise Refusal(f"has a {kind.__name__} as accumulator, which can change")
     parts.append(value)
@@ -602,6 +606,8 @@ def take_apart(shape: Shape, value: Any, parts: list[Any]) -> bool:
         members = list(value.values())
     elif isinstance(value, tuple):
         members = list(tuple.__iter__(value))
+    elif isinstance(value, list):
+        members = value
     else:
         members = [getattr(value, name) for name in shape.names]
     return len(members) == len(shape.parts) and all(

@@ -164,7 +164,7 @@ def parts_of_value(trace: Trace, shape: Shape, value: Any) -> list[Any]:
     """The parts of a value of ``shape``; for None, as many times None."""
     if value is None and shape.width != 1:
         return [None] * shape.width
-    return [Symbol(trace, expression) for expression in taken_apart(trace, value)[1]]
+    return [Symbol(trace, expression) for expression in taken_apart(trace, value, lists=True)[1]]
 
 
 def parts_of_slots(

@@ -246,7 +246,7 @@ def computed(
     Refusal for values that are not numbers, texts, or objects that can be followed."""
     values = list(values)
     if not any(isinstance(value, Symbol) for value in values):
-        return function(*values)
+        return trace.constant(function(*values))
     expressions = [trace.expression(value, anything=True) for value in values]
     if any(
         expression.kind in ("none", "opaque") and not isinstance(value, Made)

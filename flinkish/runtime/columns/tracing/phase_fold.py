@@ -71,7 +71,7 @@ from flinkish.runtime.columns.tracing.process_fold import (
 )
 from flinkish.runtime.columns.tracing.process_trace import EXTRA
 from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
-from flinkish.runtime.columns.tracing.symbols import Refusal, Symbol, kind_of_constant
+from flinkish.runtime.columns.tracing.symbols import MOST_ITEMS, Refusal, Symbol, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes
 from flinkish.runtime.records.rows import RowColumns, python_values
@@ -235,7 +235,11 @@ class PhaseFold:
         if value is None:
             return 0
         kind = type(value)
-        key: Any = tuple(map(type, value)) if kind is tuple else kind
+        key: Any = kind
+        if kind is tuple:
+            key = tuple(map(type, value))
+        elif kind is list:
+            key = (list, tuple(map(type, value[: MOST_ITEMS + 1])))
         known = self._codes.get(key)
         if known is None:
             if value is SOMETHING:
@@ -246,7 +250,7 @@ class PhaseFold:
             except Refusal:
                 return 1
             known = self._code_of(shape, tuple(map(kind_of_constant, parts)))
-            if known > 1 and shape.flat and shape.kind in (None, tuple):
+            if known > 1 and shape.flat and shape.kind in (None, tuple, list):
                 self._codes[key] = known
         return known
 
@@ -395,7 +399,7 @@ class _Plan:
             lists: Sequence[Any]
             if held.shape.kind is None:
                 lists = [own]
-            elif held.shape.kind is tuple and held.shape.flat:
+            elif held.shape.kind in (tuple, list) and held.shape.flat:
                 lists = list(map(list, zip(*own)))
             else:
                 parts: list[Any] = []

@@ -267,7 +267,7 @@ class _Seen:
             if isinstance(stand_in, _EmptyStandIn):
                 continue
             if stand_in.done == "set":
-                shape, _ = taken_apart(look.trace, stand_in.current)
+                shape, _ = taken_apart(look.trace, stand_in.current, lists=True)
                 content = self._known[state]
                 held = content.shape if isinstance(content, Held) else shape
                 if self.set.setdefault(state, held) != shape:
@@ -324,7 +324,7 @@ class _ValueStandIn:
     def value(self) -> Any:
         if self.current is None and not is_constant(self._default):
             raise self._trace.refusal("uses a state whose default value can change")
-        return self._default if self.current is None else own(self.current)
+        return self._trace.constant(self._default) if self.current is None else own(self.current)
 
     def update(self, value: Any) -> None:
         if value is None:

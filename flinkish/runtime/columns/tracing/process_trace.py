@@ -26,7 +26,6 @@ from flinkish.runtime.columns.tracing.emissions import (
 from flinkish.runtime.columns.tracing.expressions import Expression, Kind
 from flinkish.runtime.columns.tracing.symbols import (
     CannotTell,
-    Record,
     Refusal,
     Symbol,
     is_constant,
@@ -250,11 +249,11 @@ class _Seen:
 
     def note(self, situation: _Situation) -> int:
         """Note what the function did on the path just followed."""
-        kept: list[Record] = []
+        kept: list[Any] = []
         for state, stand_in in situation.states.items():
             known = self.shapes.setdefault(state, None)
             if stand_in.updated:
-                shape, _ = taken_apart(situation.trace, stand_in.current, kept)
+                shape, _ = taken_apart(situation.trace, stand_in.current, kept, lists=True)
                 if known not in (None, shape):
                     raise Refusal("keeps values of different shapes in its state")
                 self.shapes[state] = shape

@@ -53,6 +53,8 @@ _REASONS = {
 }
 
 _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
+_MAKES_TEXT = {"hex", "to_bytes", "tzname", "key"}
+"""Attributes of numbers and time zones that are texts, or return them."""
 _HIDDEN = ("__", "_traced_")
 """Prefixes of attributes that belong to a symbol rather than to the value that it stands for."""
 
@@ -81,11 +83,12 @@ def impurity(code: CodeType, writes: bool = False) -> str | None:
     """
     if code.co_flags & _AWAITS:
         return f"awaits (line {code.co_firstlineno})"
-    line, before = code.co_firstlineno, None
+    line = code.co_firstlineno
     formats = takes_remainders(code)
     owner = ""
     steps = {step.offset: step for step in dis.get_instructions(code)}
-    for step in _without_exceptions(steps):
+    reached = [step for step in _without_exceptions(steps) if step.opname != "CACHE"]
+    for before, step, following in zip([None, *reached], reached, [*reached[1:], None]):
         line = (step.positions.lineno if step.positions else None) or line
         if step.opname == "LOAD_FAST" and step.argval == "self":
             owner = "self."
@@ -102,12 +105,8 @@ def impurity(code: CodeType, writes: bool = False) -> str | None:
         if (step.opname in _ATTRIBUTES or written) and str(step.argval).startswith(_HIDDEN):
             uses = "writes" if written else "reads"
             return f"{uses} the attribute {step.argval} (line {line})"
-        if formats and before is not None and _may_be_formatted(code, before, step):
+        if formats and _may_be_formatted(code, step, following):
             return f"may format a text with % (line {line})"
-        if step.opname != "CACHE":
-            before = step
-    if formats and before is not None and _may_be_formatted(code, before, None):
-        return f"may format a text with % (line {line})"
     inner = (impurity(each) for each in code.co_consts if isinstance(each, CodeType))
     return next(filter(None, inner), None)
 
@@ -218,6 +217,8 @@ def _may_be_formatted(
 ) -> bool:
     """Whether ``step`` makes a text that may come to the left of a %. What is loaded as a text of
     its own is a symbol then, of which that is known."""
+    if step.opname in _ATTRIBUTES and step.argval in _MAKES_TEXT:
+        return True
     if step.opname.startswith("FORMAT_"):
         return not hands_over(code, step.offset, calls=False)
     if not _is_text(step) or type(step.argval) is str:

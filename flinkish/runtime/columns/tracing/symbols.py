@@ -11,7 +11,7 @@ import datetime
 import keyword
 import operator
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from inspect import getattr_static
 from types import FunctionType, MemberDescriptorType
@@ -29,7 +29,7 @@ from flinkish.runtime.columns.tracing.expressions import (
 )
 from flinkish.runtime.columns.tracing.reads import is_data_descriptor
 from flinkish.runtime.columns.tracing.texts import has_tokens
-from flinkish.runtime.records.shapes import VALUE, ConstantShape, Shape, tuple_shape
+from flinkish.runtime.records.shapes import VALUE, ConstantShape, Shape, positional_shape
 
 if TYPE_CHECKING:
     from flinkish.runtime.columns.tracing.trace import Trace
@@ -572,22 +572,45 @@ class TracedDict(dict[str, Any]):
         return self._traced_trace.text_of("a dict")
 
 
+class TracedList(list[Any]):
+    """A list with symbols that may be read and copied, and not changed."""
+
+    __slots__ = ("_traced_trace",)
+
+    def __init__(self, trace: Trace, items: Iterable[Any]) -> None:
+        self._traced_trace = trace
+        super().__init__(items)
+
+    def _traced_refuse(self, *arguments: Any, **named: Any) -> NoReturn:
+        raise self._traced_trace.refusal("writes into a list that it did not make")
+
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _traced_refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _traced_refuse
+
+
 def kept(trace: Trace, value: Any) -> Any:
     """``value``, which a function hands over, as it is now: the function may go on to change a
-    dict."""
+    dict or list."""
     if isinstance(value, dict):
         return TracedDict(trace, {name: kept(trace, part) for name, part in value.items()})
+    if isinstance(value, list):
+        return TracedList(trace, [kept(trace, part) for part in value])
     if has_tokens(value):
         return Symbol(trace, trace.expression(value))
     return tuple(kept(trace, part) for part in value) if type(value) is tuple else value
 
 
 def own(value: Any) -> Any:
-    """``value`` with dicts of its own, which a function may change."""
+    """``value`` with dicts and lists of its own, which a function may change."""
     if isinstance(value, dict):
         return {name: own(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return list(map(own, value))
     return tuple(map(own, value)) if type(value) is tuple else value
 
+
+MOST_ITEMS = 8
+"""Longer lists are not followed: such a list rather grows than has a place for each thing."""
 
 _TUPLE_FIELD = type(namedtuple("_Tuple", "field").field)  # type: ignore[attr-defined]
 """The class of the descriptors of a NamedTuple's fields."""
@@ -608,14 +631,17 @@ def symbolic(trace: Trace, shape: Shape, parts: list[Symbol]) -> Any:
         return tuple(made)
     if shape.kind is dict:
         return TracedDict(trace, dict(zip(shape.names, made)))
+    if shape.kind is list:
+        return TracedList(trace, made)
     return Record(trace, shape.kind, shape.names, tuple(made))
 
 
 def taken_apart(
-    trace: Trace, value: Any, taken: list[Record] | None = None
+    trace: Trace, value: Any, taken: list[Any] | None = None, *, lists: bool = False
 ) -> tuple[Shape, list[Expression]]:
     """The shape of a returned value, and an expression for each of its columns. ``taken``: the
-    mutable objects returned so far, of which none may be returned twice."""
+    mutable objects returned so far, of which none may be returned twice. ``lists``: it may be
+    a list, or have lists in it."""
     taken = [] if taken is None else taken
     if isinstance(value, Record):
         kind, names, parts = value._traced_unpacked()
@@ -630,6 +656,11 @@ def taken_apart(
         if keys is None:
             raise trace.refusal("returns a dict that is empty or has other keys than plain names")
         kind, names, parts = dict, keys, tuple(value.values())
+    elif lists and isinstance(value, list) and len(value) <= MOST_ITEMS:
+        if any(value is other for other in taken):
+            raise trace.refusal("returns a list twice, which can change")
+        taken.append(value)
+        kind, names, parts = list, (), tuple(value)
     elif isinstance(value, (list, Iterator)):
         raise trace.refusal(f"returns a {type(value).__name__}, which can change")
     else:
@@ -638,11 +669,11 @@ def taken_apart(
         raise trace.refusal("returns an empty tuple")
     shapes, expressions = [], []
     for part in parts:
-        shape, inner = taken_apart(trace, part, taken)
+        shape, inner = taken_apart(trace, part, taken, lists=lists)
         shapes.append(shape)
         expressions.extend(inner)
-    if kind is tuple:
-        return tuple_shape(shapes), expressions
+    if kind in (tuple, list):
+        return positional_shape(kind, shapes), expressions
     return Shape(kind, names, tuple(shapes)), expressions
 
 

@@ -172,17 +172,19 @@ class _Undecided(Exception):
 class Trace:
     """One trace of a function. ``exploring``: the types of its arguments are not known. ``standIn``
     returns the stand-in for an object that the function reads from its surroundings; None: the
-    default one."""
+    default one. ``lists``: what the function returns may be a list, as accumulators may."""
 
     def __init__(
         self,
         exploring: bool = False,
         expressions: Expressions | None = None,
         standIn: Callable[[Any], Any] | None = None,
+        lists: bool = False,
     ) -> None:
         self.expressions = expressions or Expressions()
         self.exploring = exploring
         self._stand_in = standIn
+        self._lists = lists
         self._codes: dict[int, CodeType] = {}
         """The code of the functions followed, by the id of what runs in place of it: with the same
         steps at the same positions."""
@@ -204,8 +206,8 @@ class Trace:
         self._paths = 0
 
     def follow(self, function: Callable[..., Any], *arguments: Any, changing: Any = None) -> Traced:
-        """Trace ``function`` for ``arguments``, which are symbols, and ``changing``, whose dicts it
-        may change. Raises Refusal if it cannot be traced."""
+        """Trace ``function`` for ``arguments``, which are symbols, and ``changing``, whose dicts
+        and lists it may change. Raises Refusal if it cannot be traced."""
         called = self.callable_of(function)
         if changing is None:
             return self._traced(called, arguments)
@@ -282,7 +284,7 @@ class Trace:
             line = self._line_of(error)
             raise Refusal(f"{type(error).__name__}: {error}{line}") from None
         else:
-            return taken_apart(self, result)
+            return taken_apart(self, result, lists=self._lists)
         self._paths += 1
         if self._paths >= MOST_PATHS:
             raise Refusal(f"has more than {MOST_PATHS} ways through its branches")
@@ -486,7 +488,7 @@ class Trace:
         if impure is not None:
             raise Refusal(impure)
         try:
-            replaced = patched_code(code, lambda text: Symbol(self, self.expression(text)))
+            replaced = patched_code(code, self._replaced)
         except TooManyConstants:
             raise Refusal("has too many constants") from None
         originals = zip(with_inner(replaced), with_inner(code))
@@ -500,7 +502,7 @@ class Trace:
         if defaults:
             if not all(map(is_constant, defaults.values())):
                 raise Refusal(f"has a default value that can change (line {code.co_firstlineno})")
-            patched.__kwdefaults__ = {name: self._constant(defaults[name]) for name in defaults}
+            patched.__kwdefaults__ = {name: self.constant(defaults[name]) for name in defaults}
         self._functions[id(function)] = (function, patched)
         for cell, original, name in zip(cells, function.__closure__ or (), code.co_freevars):
             if original != types.CellType():
@@ -515,14 +517,21 @@ class Trace:
                 namespace[name] = self.known(value, name)
         return patched
 
-    def _constant(self, value: Any) -> Any:
-        """``value``; texts in it become symbols if a traced function uses %, which could format
-        them."""
+    def _replaced(self, constant: str | frozenset[Any]) -> Any:
+        """What a function loads in place of a constant of its code."""
+        if isinstance(constant, str):
+            return Symbol(self, self.expression(constant))
+        return self.known(constant, "a set")
+
+    def constant(self, value: Any) -> Any:
+        """``value``; texts in it, and what has methods that return texts, become symbols if a traced
+        function uses %, which could format them."""
         if type(value) is tuple:
-            return tuple(map(self._constant, value))
-        if type(value) in (str, bytes):
-            if type(value) is str and any(map(takes_remainders, self._followed())):
-                return Symbol(self, self.expression(value))
+            return tuple(map(self.constant, value))
+        if type(value) in (str, bytes, *CLASSES):
+            if type(value) is not bytes and any(map(takes_remainders, self._followed())):
+                made = self.object_of(value)
+                return Symbol(self, self.expression(value)) if made is None else made
             self._knows_texts = True
         return value
 
@@ -531,12 +540,12 @@ class Trace:
         if defaults and not is_constant(tuple(defaults)):
             line = function.__code__.co_firstlineno
             raise Refusal(f"has a default value that can change (line {line})")
-        return None if defaults is None else self._constant(defaults)
+        return None if defaults is None else self.constant(defaults)
 
     def known(self, value: Any, name: str) -> Any:
         """The stand-in for ``value``, which the function reads as ``name``."""
         if is_constant(value):
-            return self._constant(value)
+            return self.constant(value)
         if isinstance(value, (Symbol, Record)):
             return value
         special = None if self._stand_in is None else self._stand_in(value)
@@ -707,7 +716,7 @@ class _Container(Outside):
     def __getitem__(self, key: Any) -> Any:
         self._traced_needs_dict("takes an item of")
         if is_constant(key):
-            return self._traced_trace._constant(self._traced_item(key))
+            return self._traced_trace.constant(self._traced_item(key))
         return self._traced_call(self._traced_item, self._traced_kind(), key)
 
     def __getattr__(self, attribute: str) -> Any:
@@ -719,9 +728,9 @@ class _Container(Outside):
         self._traced_needs_dict("looks into")
         trace = self._traced_trace
         if is_constant(key) and is_constant(default):
-            return trace._constant(self._traced_get(key, default))
+            return trace.constant(self._traced_get(key, default))
         if default is None:
-            raise trace.refusal(f"gets None of {self._traced_name} for what is not there")
+            return self[key]  # what is not there is not exact, and then the function is called
         kind = self._traced_kind(trace.expression(default).kind)
         return self._traced_call(self._traced_get, kind, key, default)
 
@@ -1003,7 +1012,7 @@ def _converter(kind: Kind, convert: Callable[..., Any]) -> Callable[..., Any]:
 def _native(trace: Trace, function: Callable[..., Any], values: Sequence[Any]) -> Any:
     if not all(map(is_constant, values)):
         raise trace.refusal(f"calls {function.__name__}")
-    return function(*values)
+    return trace.constant(function(*values))
 
 
 def _truth(trace: Trace, value: Any = False) -> bool:

@@ -123,7 +123,8 @@ def _combined(
     if way == 20:
         return "n", f"({a} ** {random.randrange(4)})"
     if way == 21:
-        return "b", random.choice([f"({a} in (1, 2.5, {b}))", f"(({a}, {b}) < ({c}, 1))"])
+        sources = [f"({a} in (1, 2.5, {b}))", f"(({a}, {b}) < ({c}, 1))"]
+        return "b", random.choice([*sources, f"({a} in {{1, 2.5, 'a', -7}})"])
     if way == 23:
         sources = [
             f"sum([{a}, {b}, 1])",
@@ -381,12 +382,18 @@ def _fields_of_the_better(random: Random, names: list[str]) -> list[tuple[str, s
 
 
 _DICT = "{{'a0': {}, 'a1': {}, 'a2': {}}}"
+_LIST = "[{}, {}, {}]"
 
 
 def random_aggregate(random: Random) -> str:
     """The source of an AggregateFunction of rows."""
     form, kind = random.choice(
-        [("a.a{}", "Totals({}, {}, {})"), ("a[{}]", "({}, {}, {})"), ("a['a{}']", _DICT)]
+        [
+            ("a.a{}", "Totals({}, {}, {})"),
+            ("a[{}]", "({}, {}, {})"),
+            ("a['a{}']", _DICT),
+            ("a[{}]", _LIST),
+        ]
     )
     names = [form.format(number) for number in range(3)]
     fields = [_field(random, name) for name in names]
@@ -400,7 +407,7 @@ def random_aggregate(random: Random) -> str:
     if random.random() < 0.15:
         fields = _fields_of_the_better(random, names)
     starts, nexts = (kind.format(*parts) for parts in zip(*fields))
-    if kind == _DICT and random.random() < 0.5:
+    if kind in (_DICT, _LIST) and random.random() < 0.5:
         writes = "".join(f"        {name} = {f[1]}\n" for name, f in zip(names, fields))
         added = f"{writes}        return a\n"
     else:

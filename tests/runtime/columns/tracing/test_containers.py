@@ -1,4 +1,4 @@
-"""Look-ups in sets, lists and dicts from outside, and what else Python is asked for each element of a column."""
+"""Look-ups in sets, lists and dicts from outside, and in sets that a function writes; and what else Python is asked for each element of a column."""
 
 from __future__ import annotations
 
@@ -25,6 +25,14 @@ FOLLOWED: list[Callable[[Any], Any]] = [
     lambda row: row.name in NEAR,
     lambda row: (row.number in LISTED, row.real in LISTED, row.name not in LISTED),
     lambda row: row.number if row.number in NAMES else -row.number,
+    lambda row: (
+        row.name in {"OR", "a"},
+        row.name not in {"b", 7, None},
+        row.number in {(1, 2), 3},
+    ),
+    lambda row: (
+        row.number if row.real in {1, 2, 3} else len([1 for n in (7, row.number) if n in {7}])
+    ),
     lambda row: PRICES.get(row.name, 7) * 2,
     lambda row: NAMES.get(row.number, row.name),
     lambda row: row.number > LIMITS["most"] or LIMITS.get("word", "y") == row.name,
@@ -93,6 +101,26 @@ def test_what_raises_is_called(number: int, elements: list[tuple[Any, ...]]) -> 
         assert same(results.rows(), expected)
 
 
+def _known(row: Any) -> Any:
+    name = NAMES.get(row.number)
+    return (row.number, "unknown" if name is None else name)
+
+
+@pytest.mark.takes_columns("ColumnFunction")
+@pytest.mark.parametrize("function", [_known, lambda row: NAMES.get(row.number) or row.name])
+@given(elements=ELEMENTS)
+@example(elements=[(1, 1.0, "a", True), (2, 1.0, "a", True)])
+@settings(deadline=None, max_examples=30)
+def test_a_dict_may_have_nothing_for_a_key(
+    function: Callable[[Any], Any], elements: list[tuple[Any, ...]]
+) -> None:
+    values = columns(elements)
+    results = ColumnFunction(function).results(values)
+    assert (results is not None) == all(number in NAMES for number, *_ in elements)
+    if results is not None:
+        assert same(results.rows(), list(map(function, values.rows())))
+
+
 def test_nulls_are_called() -> None:
     values = columns([(1, 1.0, None, True), (2, 2.0, "OR", False)])
     assert ColumnFunction(lambda row: isinstance(row.name, str)).results(values) is None
@@ -131,7 +159,6 @@ NESTED = {1: [2]}
         (lambda row: row.number in OWN, "uses OWN, a Same (line"),
         (lambda row: row.number in LARGE, "looks into LARGE, which has more than 1000 (line"),
         (lambda row: row.number in NESTED, "looks into NESTED, which has more than numbers and"),
-        (lambda row: NAMES.get(row.number), "gets None of NAMES for what is not there (line"),
         (lambda row: NAMES.get(row.number, 0), "finds values of several types in NAMES (line"),
         (lambda row: [n for n in NAMES], "uses NAMES, a dict (line"),  # noqa: C416
         (lambda row: sum(row.number for _ in range(99)), "has a loop of more than 32 rounds (line"),

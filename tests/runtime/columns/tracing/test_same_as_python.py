@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from operator import itemgetter
 
 import pyarrow as pa
@@ -195,6 +196,8 @@ def texts_of(value):
 
 
 TEXT = "no place"
+EPOCH = datetime(1970, 1, 1)
+SCALE = 2.5
 FORMATS = {
     "attribute": Formatting(),
     "class attribute": OfClass(),
@@ -208,6 +211,10 @@ FORMATS = {
     "variable": lambda r: (lambda text: text % r.x)("no place"),
     "whole": lambda r: TEXT % r,
     "augmented": lambda r: [TEXT][0] % r.t,
+    "a time": lambda r: EPOCH.isoformat() % r.x,
+    "a time as text": lambda r: str(EPOCH - timedelta(1)) % r.x,
+    "a number as text": lambda r: str(5) % r.x,
+    "a number's method": lambda r: SCALE.hex() % r.x,
 }
 
 
