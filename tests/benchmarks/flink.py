@@ -185,8 +185,12 @@ def seconds_of(command: list[str], output: Path, patience: float) -> float | Non
 def _lines(command: list[str], log: Path, patience: float) -> list[str]:
     """What a command prints; it is ended, with all that it started, when it takes too long."""
     printed = log.with_suffix(".out")
+    # Spark's session has put its own packages there, another cloudpickle among them
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     with log.open("w") as errors, printed.open("w") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=errors, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdout=out, stderr=errors, start_new_session=True, env=environment
+        )
         try:
             began = time.monotonic()
             if process.wait(patience):
