@@ -53,11 +53,7 @@ class Shape:
     @cached_property
     def mutable(self) -> bool:
         """Whether an element of this shape, or a part of it, is a mutable object."""
-        return self._is_mutable() or any(part.mutable for part in self.parts)
-
-    def _is_mutable(self) -> bool:
-        parameters = getattr(self.kind, "__dataclass_params__", None)
-        return self.kind in (dict, list) or (parameters is not None and not parameters.frozen)
+        return is_mutable(self.kind) or any(part.mutable for part in self.parts)
 
     @cached_property
     def columnNames(self) -> tuple[str, ...]:
@@ -97,6 +93,12 @@ class Shape:
             parts.append(part.made(columns[start : start + part.width]))
             start += part.width
         return parts
+
+
+def is_mutable(kind: type[Any] | None) -> bool:
+    """Whether objects of ``kind``, the kind of a shape, can be changed."""
+    parameters = getattr(kind, "__dataclass_params__", None)
+    return kind in (dict, list) or (parameters is not None and not parameters.frozen)
 
 
 @stored_as("ConstantShape")

@@ -474,6 +474,19 @@ def test_thousands_of_random_functions() -> None:
 # ---------------------------------------------------------------------- what is not followed
 
 
+class Shares(WithState):
+    """What changes one part changes the other, also of the state when it is read again."""
+
+    def processElement(self, value, ctx, out):
+        both = self.state.value()
+        if both is None:
+            part = [0]
+            both = (part, part)
+        both[0][0] += 1
+        self.state.update(both)
+        out.collect(both[1][0])
+
+
 class Clears(WithState):
     def processElement(self, value, ctx, out):
         if value.mark:
@@ -598,6 +611,7 @@ class Emits(WithState):
 
 
 REFUSED = {
+    Shares: "hands over a list twice, which can change (line",
     Clears: "clears its state (line",
     MayStayEmpty: "may leave its state without a value",
     OnlyLater: "uses a state only where another one has a value (line",

@@ -65,6 +65,7 @@ from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import (
     VALUE,
     Shape,
+    is_mutable,
     positional_shape,
     shape_of,
     tuple_shape,
@@ -560,41 +561,50 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
 # ---------------------------------------------------------------------- values and columns
 
 
-def structure(value: Any, parts: list[Any]) -> Shape:
+def structure(value: Any, parts: list[Any], taken: list[Any] | None = None) -> Shape:
     """The shape of a Python value; adds the value's parts to ``parts``. Raises Refusal if it has
-    none."""
+    none, or if something that can change is in it twice. ``taken``: what can change, so far."""
     kind = type(value)
+    taken = [] if taken is None else taken
+    if is_mutable(kind) and not _took(value, taken):
+        raise Refusal(f"has a {kind.__name__} twice, which can change")
     if kind is tuple and value:
-        return tuple_shape([structure(part, parts) for part in value])
+        return tuple_shape([structure(part, parts, taken) for part in value])
     if isinstance(value, Row) and len(value):
         names = value.getFieldNames()
-        return Shape(Row, names, tuple(structure(part, parts) for part in tuple.__iter__(value)))
+        return Shape(
+            Row, names, tuple(structure(part, parts, taken) for part in tuple.__iter__(value))
+        )
     if isinstance(value, tuple) or is_dataclass(kind):
         if not is_record_class(kind):
             raise Refusal(
                 f"has an accumulator of the class {kind.__name__}, which cannot be followed"
             )
         names = tuple(kind._fields if isinstance(value, tuple) else (f.name for f in fields(kind)))
-        inner = tuple(structure(getattr(value, name), parts) for name in names)
+        inner = tuple(structure(getattr(value, name), parts, taken) for name in names)
         return Shape(kind, names, inner)
     if kind is dict:
         keys = dict_names(value)
         if keys is None:
             raise Refusal("has a dict that is empty or has other keys than plain names")
-        return Shape(dict, keys, tuple(structure(part, parts) for part in value.values()))
+        return Shape(dict, keys, tuple(structure(part, parts, taken) for part in value.values()))
     if kind is list and 0 < len(value) <= MOST_ITEMS:
-        return positional_shape(list, [structure(part, parts) for part in value])
+        return positional_shape(list, [structure(part, parts, taken) for part in value])
     if isinstance(value, (list, dict, set, bytearray)):
         raise Refusal(f"has a {kind.__name__} as accumulator, which can change")
     parts.append(value)
     return VALUE
 
 
-def take_apart(shape: Shape, value: Any, parts: list[Any]) -> bool:
-    """Add the parts of ``value`` to ``parts``. False if it is not of ``shape``."""
+def take_apart(shape: Shape, value: Any, parts: list[Any], taken: list[Any] | None = None) -> bool:
+    """Add the parts of ``value`` to ``parts``. False if it is not of ``shape``, or if something that
+    can change is in it twice. ``taken``: what can change, so far."""
     if shape.kind is None:
         parts.append(value)
         return True
+    taken = [] if taken is None else taken
+    if is_mutable(shape.kind) and not _took(value, taken):
+        return False
     if shape.kind is Row:
         if not isinstance(value, Row) or value.getFieldNames() != shape.names:
             return False
@@ -611,8 +621,16 @@ def take_apart(shape: Shape, value: Any, parts: list[Any]) -> bool:
     else:
         members = [getattr(value, name) for name in shape.names]
     return len(members) == len(shape.parts) and all(
-        take_apart(part, member, parts) for part, member in zip(shape.parts, members)
+        take_apart(part, member, parts, taken) for part, member in zip(shape.parts, members)
     )
+
+
+def _took(value: Any, taken: list[Any]) -> bool:
+    """Add ``value`` to those ``taken``. False if it is there."""
+    if any(value is other for other in taken):
+        return False
+    taken.append(value)
+    return True
 
 
 def column_of_values(values: list[Any], kind: pa.DataType) -> pa.Array:

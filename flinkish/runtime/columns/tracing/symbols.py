@@ -588,16 +588,32 @@ class TracedList(list[Any]):
     append = clear = extend = insert = pop = remove = reverse = sort = _traced_refuse
 
 
-def kept(trace: Trace, value: Any) -> Any:
+def kept(trace: Trace, value: Any, taken: list[Any] | None = None) -> Any:
     """``value``, which a function hands over, as it is now: the function may go on to change a
-    dict or list."""
+    dict or list. ``taken``: those in the value so far."""
+    taken = [] if taken is None else taken
+    if isinstance(value, (dict, list)):
+        take(trace, value, taken)
     if isinstance(value, dict):
-        return TracedDict(trace, {name: kept(trace, part) for name, part in value.items()})
+        return TracedDict(trace, {name: kept(trace, part, taken) for name, part in value.items()})
     if isinstance(value, list):
-        return TracedList(trace, [kept(trace, part) for part in value])
+        return TracedList(trace, [kept(trace, part, taken) for part in value])
     if has_tokens(value):
         return Symbol(trace, trace.expression(value))
-    return tuple(kept(trace, part) for part in value) if type(value) is tuple else value
+    return tuple(kept(trace, part, taken) for part in value) if type(value) is tuple else value
+
+
+def take(trace: Trace, value: Any, taken: list[Any]) -> None:
+    """Add a mutable object to those that are ``taken``. Raises Refusal if it is there: what
+    changes one would change the other."""
+    if any(value is other for other in taken):
+        raise trace.refusal(f"hands over a {_class_name(value)} twice, which can change")
+    taken.append(value)
+
+
+def _class_name(value: Any) -> str:
+    kind = value._traced_kind if isinstance(value, Record) else type(value)
+    return str({TracedDict: "dict", TracedList: "list"}.get(kind, kind.__name__))
 
 
 def own(value: Any) -> Any:
@@ -645,21 +661,18 @@ def taken_apart(
     taken = [] if taken is None else taken
     if isinstance(value, Record):
         kind, names, parts = value._traced_unpacked()
-        if any(value is other for other in taken):
-            raise trace.refusal(f"returns a {kind.__name__} twice, which can change")
         if not issubclass(kind, tuple) and not kind.__dataclass_params__.frozen:
-            taken.append(value)
+            take(trace, value, taken)
     elif type(value) is tuple:
         kind, names, parts = tuple, (), value
     elif isinstance(value, dict):
         keys = dict_names(value)
         if keys is None:
             raise trace.refusal("returns a dict that is empty or has other keys than plain names")
+        take(trace, value, taken)
         kind, names, parts = dict, keys, tuple(value.values())
     elif lists and isinstance(value, list) and len(value) <= MOST_ITEMS:
-        if any(value is other for other in taken):
-            raise trace.refusal("returns a list twice, which can change")
-        taken.append(value)
+        take(trace, value, taken)
         kind, names, parts = list, (), tuple(value)
     elif isinstance(value, (list, Iterator)):
         raise trace.refusal(f"returns a {type(value).__name__}, which can change")

@@ -402,7 +402,7 @@ def test_a_static_method_of_an_element_has_no_self():
 def test_an_object_that_can_change_is_not_doubled():
     function = ColumnFunction(lambda v: (lambda made: (made, made))(Changing(v.x)))
     assert function.results(ROWS) is None
-    assert function.reason == "returns a Changing twice, which can change"
+    assert function.reason == "hands over a Changing twice, which can change"
     assert ColumnFunction(lambda v: (Changing(v.x), Changing(v.x))).results(ROWS) is not None
 
 
