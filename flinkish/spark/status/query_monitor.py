@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 _PROGRESS_SECONDS = 0.1
 """The time after a batch until its progress is read; Spark commits the batch meanwhile."""
 
+_LONGEST_READ_SECONDS = 10.0
+"""The end of a job waits so long for what is being read of its last batch."""
+
 _TOTAL = "triggerExecution"
 
 
@@ -53,6 +56,7 @@ class QueryMonitor(JobMonitor):
         self._before: dict[str, int] = {}
         """How much of each source earlier runs have read, by the uid of its vertex."""
         self._query: StreamingQuery | None = None
+        self._following: threading.Thread | None = None
         self._pending: dict[int, BatchDetails] = {}
         self._batch_ended = threading.Event()
         self._job_ended = threading.Event()
@@ -71,11 +75,16 @@ class QueryMonitor(JobMonitor):
             return
         first, self._query = self._query is None, query
         if first:
-            threading.Thread(target=self._follow, name="flinkish progress", daemon=True).start()
+            self._following = threading.Thread(
+                target=self._follow, name="flinkish progress", daemon=True
+            )
+            self._following.start()
 
     def end(self, exception: ExceptionDetails | None) -> None:
         self._job_ended.set()
         self._batch_ended.set()
+        if self._following is not None:
+            self._following.join(_LONGEST_READ_SECONDS)
         if self._pending:
             with quiet_py4j(), suppress(Exception):
                 self._read()

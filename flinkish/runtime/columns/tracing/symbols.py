@@ -671,7 +671,7 @@ def taken_apart(
             raise trace.refusal("returns a dict that is empty or has other keys than plain names")
         take(trace, value, taken)
         kind, names, parts = dict, keys, tuple(value.values())
-    elif lists and isinstance(value, list) and len(value) <= MOST_ITEMS:
+    elif lists and isinstance(value, list) and 0 < len(value) <= MOST_ITEMS:
         take(trace, value, taken)
         kind, names, parts = list, (), tuple(value)
     elif isinstance(value, (list, Iterator)):
