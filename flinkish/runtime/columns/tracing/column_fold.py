@@ -59,6 +59,7 @@ from flinkish.runtime.columns.tracing.symbols import (
     Symbol,
     dict_names,
     symbolic,
+    took,
 )
 from flinkish.runtime.columns.tracing.trace import Trace, Traced, is_record_class
 from flinkish.runtime.records.rows import RowColumns
@@ -566,7 +567,7 @@ def structure(value: Any, parts: list[Any], taken: list[Any] | None = None) -> S
     none, or if something that can change is in it twice. ``taken``: what can change, so far."""
     kind = type(value)
     taken = [] if taken is None else taken
-    if is_mutable(kind) and not _took(value, taken):
+    if is_mutable(kind) and not took(value, taken):
         raise Refusal(f"has a {kind.__name__} twice, which can change")
     if kind is tuple and value:
         return tuple_shape([structure(part, parts, taken) for part in value])
@@ -603,7 +604,7 @@ def take_apart(shape: Shape, value: Any, parts: list[Any], taken: list[Any] | No
         parts.append(value)
         return True
     taken = [] if taken is None else taken
-    if is_mutable(shape.kind) and not _took(value, taken):
+    if is_mutable(shape.kind) and not took(value, taken):
         return False
     if shape.kind is Row:
         if not isinstance(value, Row) or value.getFieldNames() != shape.names:
@@ -623,14 +624,6 @@ def take_apart(shape: Shape, value: Any, parts: list[Any], taken: list[Any] | No
     return len(members) == len(shape.parts) and all(
         take_apart(part, member, parts, taken) for part, member in zip(shape.parts, members)
     )
-
-
-def _took(value: Any, taken: list[Any]) -> bool:
-    """Add ``value`` to those ``taken``. False if it is there."""
-    if any(value is other for other in taken):
-        return False
-    taken.append(value)
-    return True
 
 
 def column_of_values(values: list[Any], kind: pa.DataType) -> pa.Array:

@@ -29,7 +29,13 @@ from flinkish.runtime.columns.tracing.expressions import (
 )
 from flinkish.runtime.columns.tracing.reads import is_data_descriptor
 from flinkish.runtime.columns.tracing.texts import has_tokens
-from flinkish.runtime.records.shapes import VALUE, ConstantShape, Shape, positional_shape
+from flinkish.runtime.records.shapes import (
+    VALUE,
+    ConstantShape,
+    Shape,
+    is_mutable,
+    positional_shape,
+)
 
 if TYPE_CHECKING:
     from flinkish.runtime.columns.tracing.trace import Trace
@@ -592,8 +598,9 @@ def kept(trace: Trace, value: Any, taken: list[Any] | None = None) -> Any:
     """``value``, which a function hands over, as it is now: the function may go on to change a
     dict or list. ``taken``: those in the value so far."""
     taken = [] if taken is None else taken
-    if isinstance(value, (dict, list)):
-        take(trace, value, taken)
+    if isinstance(value, (dict, list)) and not took(value, taken):
+        name = "dict" if isinstance(value, dict) else "list"
+        raise trace.refusal(f"hands over a {name} twice, which can change")
     if isinstance(value, dict):
         return TracedDict(trace, {name: kept(trace, part, taken) for name, part in value.items()})
     if isinstance(value, list):
@@ -603,17 +610,13 @@ def kept(trace: Trace, value: Any, taken: list[Any] | None = None) -> Any:
     return tuple(kept(trace, part, taken) for part in value) if type(value) is tuple else value
 
 
-def take(trace: Trace, value: Any, taken: list[Any]) -> None:
-    """Add a mutable object to those that are ``taken``. Raises Refusal if it is there: what
-    changes one would change the other."""
+def took(value: Any, taken: list[Any]) -> bool:
+    """Add a mutable object to those that are ``taken``. False if it is there: what changes one
+    would change the other."""
     if any(value is other for other in taken):
-        raise trace.refusal(f"hands over a {_class_name(value)} twice, which can change")
+        return False
     taken.append(value)
-
-
-def _class_name(value: Any) -> str:
-    kind = value._traced_kind if isinstance(value, Record) else type(value)
-    return str({TracedDict: "dict", TracedList: "list"}.get(kind, kind.__name__))
+    return True
 
 
 def own(value: Any) -> Any:
@@ -661,23 +664,21 @@ def taken_apart(
     taken = [] if taken is None else taken
     if isinstance(value, Record):
         kind, names, parts = value._traced_unpacked()
-        if not issubclass(kind, tuple) and not kind.__dataclass_params__.frozen:
-            take(trace, value, taken)
     elif type(value) is tuple:
         kind, names, parts = tuple, (), value
     elif isinstance(value, dict):
         keys = dict_names(value)
         if keys is None:
             raise trace.refusal("returns a dict that is empty or has other keys than plain names")
-        take(trace, value, taken)
         kind, names, parts = dict, keys, tuple(value.values())
     elif lists and isinstance(value, list) and 0 < len(value) <= MOST_ITEMS:
-        take(trace, value, taken)
         kind, names, parts = list, (), tuple(value)
     elif isinstance(value, (list, Iterator)):
         raise trace.refusal(f"returns a {type(value).__name__}, which can change")
     else:
         return VALUE, [trace.expression(value)]
+    if is_mutable(kind) and not took(value, taken):
+        raise trace.refusal(f"returns a {kind.__name__} twice, which can change")
     if not parts:
         raise trace.refusal("returns an empty tuple")
     shapes, expressions = [], []

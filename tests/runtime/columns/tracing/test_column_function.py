@@ -302,23 +302,13 @@ def test_frames_carry_what_functions_made():
     assert list(joined((pairs, received))) == [*pairs, *pairs]
 
 
-def test_tracing_takes_no_longer_than_a_short_loop():
-    """About a third as long."""
-
-    def taken_by(call):
+def test_tracing_takes_less_than_a_millisecond():
+    def taken_by():
         start = time.process_time()
-        call()
+        ColumnFunction(lambda v: (v.name, max(v.x, 0) + 1, v.x > 3)).results(ROWS)
         return time.process_time() - start
 
-    def trace():
-        ColumnFunction(lambda v: (v.name, max(v.x, 0) + 1, v.x > 3)).results(ROWS)
-
-    def loop():
-        for _ in range(100_000):
-            pass
-
-    tracing, looping = zip(*[(taken_by(trace), taken_by(loop)) for _ in range(20)])
-    assert min(tracing) < min(looping)
+    assert min(taken_by() for _ in range(200)) < 0.001
 
 
 @pytest.mark.parametrize(
@@ -412,7 +402,7 @@ def test_a_static_method_of_an_element_has_no_self():
 def test_an_object_that_can_change_is_not_doubled():
     function = ColumnFunction(lambda v: (lambda made: (made, made))(Changing(v.x)))
     assert function.results(ROWS) is None
-    assert function.reason == "hands over a Changing twice, which can change"
+    assert function.reason == "returns a Changing twice, which can change"
     assert ColumnFunction(lambda v: (Changing(v.x), Changing(v.x))).results(ROWS) is not None
 
 
