@@ -48,7 +48,6 @@ from flinkish.runtime.columns.tracing.emitting_function import (
 from flinkish.runtime.columns.tracing.event_fold import EventFold
 from flinkish.runtime.columns.tracing.pair_function import PairFunction, PairMap
 from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
-from flinkish.runtime.columns.tracing.process_fold import ProcessFold
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.time.clock import ProcessingTimeService
@@ -214,13 +213,7 @@ def _(description: ProcessDescription, elements: RowColumns | None) -> Iterator[
 @_functions_of.register
 def _(description: KeyedProcessDescription, elements: RowColumns | None) -> Iterator[_Explained]:
     call = description.call
-    yield _Explained("", lambda: _against_process(call), call, condition=STATES)
-
-
-def _against_process(call: Callable[..., Any]) -> str | None:
-    """Why a keyed process function is called for each element. None: it is not, as far as its
-    states are known."""
-    return None if ProcessFold(call).reason is None else PhaseFold(call).reason
+    yield _Explained("", partial(_against_phases, call), call, condition=STATES)
 
 
 @_functions_of.register
@@ -235,8 +228,8 @@ def _(description: CoProcessDescription, elements: RowColumns | None) -> Iterato
 
 
 def _against_phases(call: Callable[..., Any]) -> str | None:
-    """Why one of two inputs is processed element by element. None: it is not, as far as its states
-    are known."""
+    """Why a function with keyed states is called for each element. None: it is not, as far as its
+    states are known."""
     return PhaseFold(call).reason
 
 

@@ -83,7 +83,7 @@ PATHS = {
     "elements": "FlatMapColumns",
     "aggregate": "ColumnFold",
     "reduce": "ColumnFold",
-    "rolling": "ProcessFold",
+    "rolling": "PhaseFold",
     "sessions": "ColumnFold",
 }
 """What each job runs over columns behind the map that makes the dicts."""

@@ -1,5 +1,6 @@
-"""``PhasePath`` runs a keyed process function over a run at once, in phases. For elements whose
-keys columns cannot represent it calls the function, each in its place among the others."""
+"""``PhasePath`` runs a function with keyed states over a run at once, in phases. For elements whose
+keys columns cannot represent, ``ProcessPath`` calls the function, each in its place among the
+others."""
 
 from __future__ import annotations
 
@@ -7,20 +8,25 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from flinkish.api.functions.process import TimerService
 from flinkish.api.functions.state import State, ValueState
 from flinkish.runtime.columns.path import ColumnPath
-from flinkish.runtime.columns.process_check import KeyCheck, shown
-from flinkish.runtime.columns.process_columns import LEAST_ELEMENTS, by_first
+from flinkish.runtime.columns.phase_check import PhaseCheck
+from flinkish.runtime.columns.tracing.effects import KeyedRun, Positions
 from flinkish.runtime.columns.tracing.folding import first_positions
 from flinkish.runtime.columns.tracing.phase_fold import SOMETHING, Keys, Phased, PhaseFold, Writes
-from flinkish.runtime.columns.tracing.process_fold import KeyedRun
 from flinkish.runtime.columns.tracing.symbols import Refusal
+from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.one_input import OnTimerOperator
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import Records, timestamps_of
-from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.state.table_states import TableListState, TableMapState, TableValueState
+
+LEAST_ELEMENTS = 1 << 10
+"""Smaller runs are processed element by element, which is faster."""
 
 
 class TableStates:
@@ -49,17 +55,27 @@ class TableStates:
 
 
 class PhasePath(ColumnPath):
-    """The path of one input of an operator; ``function`` processes the elements of that input."""
+    """The path of one input of an operator; ``function`` processes the elements of that input.
 
-    def __init__(self, operator: OnTimerOperator, function: Callable[..., Any]) -> None:
-        self.fold = PhaseFold(function, TableStates())
+    A run is left to the operator if the function has to be called for any element of it.
+    """
+
+    def __init__(
+        self,
+        operator: KeyedOperator,
+        function: Callable[..., Any],
+        timers: TimerService,
+        named: object = None,
+    ) -> None:
+        """``named``: the user's function, if ``function`` is a wrapper."""
+        self.fold = PhaseFold(function, TableStates(), named)
         self._operator = operator
+        self._timers = timers
 
     def process(self, records: Records) -> bool:
         values, keys = records.values, records.keys
-        operator = self._operator
         columns = isinstance(values, RowColumns) and len(values) >= LEAST_ELEMENTS
-        fits = columns and isinstance(keys, ColumnKeys) and not operator.timers.inputEnded
+        fits = columns and isinstance(keys, ColumnKeys)
         taken = fits and self.fold.runs.worthTrying
         if taken:
             assert isinstance(values, RowColumns)
@@ -69,47 +85,70 @@ class PhasePath(ColumnPath):
         return taken
 
     def _processed(self, records: Records, values: RowColumns, keys: ColumnKeys) -> bool:
-        column, groups, distinct = by_first(values.encoded(keys.column))
-        run = KeyedRun(values, records.timestamps, column, groups, len(distinct))
-        watermark = self._operator.timerService.currentWatermark()
+        column, groups, distinct = _by_first(values.encoded(keys.column))
+        run = KeyedRun(values, records.timestamps, column, groups)
+        watermark = self._timers.currentWatermark()
         runs = self.fold.runs
         with runs.working():
             hashes = records.hashes
             if hashes is not None:
                 hashes = hashes[first_positions(groups, len(distinct))]
             phased = self.fold.processed(run, watermark, Keys(distinct, hashes))
-        if phased is not None and len(phased.called):
-            aside = any(e.results is not None for output, e in phased.emitted.items() if output)
-            if aside or self._operator.output.reusesObjects:
-                return False
-        if phased is not None and runs.due(values):
+        if phased is None or not self._fits(phased):
+            return False
+        if runs.due(values):
             with runs.checking():
-                difference = PhaseCheck(self.fold, run, watermark).difference(
-                    self._operator, distinct
-                )
+                check = PhaseCheck(self.fold, run, watermark)
+                difference = check.difference(self._operator.backend, distinct)
             if difference is not None:
                 runs.leave(difference)
                 return False
-        if phased is None:
-            return False
-        self._apply(phased, records, values, distinct)
+        effects = _Effects(phased, self._operator, self._timers, distinct)
+        self._emit(phased, records, values, effects)
         return True
 
-    def _apply(
-        self, phased: Phased, records: Records, values: RowColumns, distinct: Sequence[Any]
+    def _fits(self, phased: Phased) -> bool:
+        """Whether the path can take the run."""
+        return not len(phased.called)
+
+    def _emit(
+        self, phased: Phased, records: Records, values: RowColumns, effects: _Effects
     ) -> None:
-        output = self._operator.output
-        effects = _Effects(phased, self._operator, distinct)
+        """Apply the effects, and emit the results."""
+        effects.until(None)
+        self._operator.output.emitOutputs(
+            {
+                sideOutput: Records(results, records.timestamps[emitting])
+                for sideOutput, (results, emitting) in phased.emitted.items()
+                if results is not None
+            }
+        )
+
+
+class ProcessPath(PhasePath):
+    """The path of a process function until its input ends; timers registered after that do not
+    fire."""
+
+    def __init__(self, operator: OnTimerOperator, function: Callable[..., Any]) -> None:
+        super().__init__(operator, function, operator.timerService)
+        self._process_operator = operator
+
+    def process(self, records: Records) -> bool:
+        return not self._process_operator.timers.inputEnded and super().process(records)
+
+    def _fits(self, phased: Phased) -> bool:
         if not len(phased.called):
-            effects.until(None)
-            output.emitOutputs(
-                {
-                    sideOutput: Records(results, records.timestamps[emitting])
-                    for sideOutput, (results, emitting) in phased.emitted.items()
-                    if results is not None
-                }
-            )
+            return True
+        aside = any(e.results is not None for output, e in phased.emitted.items() if output)
+        return not aside and not self._operator.output.reusesObjects
+
+    def _emit(
+        self, phased: Phased, records: Records, values: RowColumns, effects: _Effects
+    ) -> None:
+        if not len(phased.called):
+            super()._emit(phased, records, values, effects)
             return
+        output = self._operator.output
         output.flush()
         positions, called, times = self._called(phased, records, values, effects)
         effects.until(None)
@@ -132,7 +171,7 @@ class PhasePath(ColumnPath):
     ) -> tuple[list[int], list[Any], list[int]]:
         """Call the function for the elements that cannot be vectorised. Returns, for each result,
         the position of its element, the result, and its timestamp."""
-        operator, function = self._operator, self.fold.function
+        operator, function = self._process_operator, self.fold.function
         backend, context, collector = operator.backend, operator.context, operator.collector
         keys = records.keys
         assert keys is not None
@@ -165,23 +204,29 @@ class _Effects:
     """The writes to states and the timers of the vectorised elements of a run, applied step by
     step."""
 
-    def __init__(self, phased: Phased, operator: OnTimerOperator, distinct: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        phased: Phased,
+        operator: KeyedOperator,
+        timers: TimerService,
+        distinct: Sequence[Any],
+    ) -> None:
         self._writes = [_StateWrites(writes, distinct) for writes in phased.writes]
-        self._timers = zip(*(column.tolist() for column in phased.timers))
-        self._timer = next(self._timers, None)
-        self._operator = operator
+        self._registered = zip(*(column.tolist() for column in phased.timers))
+        self._timer = next(self._registered, None)
+        self._backend = operator.backend
+        self._timers = timers
         self._distinct = distinct
 
     def until(self, place: int | None) -> None:
         """Apply the effects of the vectorised elements before ``place``; None: of all."""
         for writes in self._writes:
             writes.until(place)
-        backend, register = self._operator.backend, self._operator.timers.registerEventTimeTimer
-        timer = self._timer
+        backend, register, timer = self._backend, self._timers.registerEventTimeTimer, self._timer
         while timer is not None and (place is None or timer[0] < place):
             backend.currentKey = self._distinct[timer[1]]
-            register(None, timer[2])
-            timer = next(self._timers, None)
+            register(timer[2])
+            timer = next(self._registered, None)
         self._timer = timer
 
 
@@ -200,27 +245,21 @@ class _StateWrites:
             return
         end = len(values) if place is None else int(self._writes.positions.searchsorted(place))
         if begin < end:
-            assert isinstance(self._writes.state, TableValueState)
-            self._writes.state.store(zip(self._keys[begin:end], values[begin:end]))
+            state = self._writes.state
+            assert isinstance(state, (TableValueState, TableListState, TableMapState))
+            state.store(zip(self._keys[begin:end], values[begin:end]))
             self._done = end
 
 
-class PhaseCheck(KeyCheck[PhaseFold]):
-    """Checks a function that is run in phases."""
-
-    def difference(self, operator: OnTimerOperator, distinct: Sequence[Any]) -> str | None:
-        """What differs; None if nothing does, or if columns cannot represent the key."""
-        key, backend = distinct[self.group], operator.backend
-        phased = self.fold.processed(self.part, self.watermark, Keys([key], None))
-        if phased is None or len(phased.called):
-            return None
-        values = [s for s in self.fold.states if isinstance(s, TableValueState)]
-        before = [state.storedUnder([key])[0] for state in values]
-        after = list(before)
-        for writes in phased.writes:
-            number = values.index(writes.state)  # type: ignore[arg-type]
-            if None in writes.values and before[number] is not None:
-                return None  # clearing and setting the state again would change the order of keys
-            after[number] = writes.values[-1]
-        columns = after, shown(phased.emitted), phased.timers.timestamps.tolist()
-        return self.differenceOf(columns, backend, key, list(zip(values, before)))
+def _by_first(
+    encoded: pa.DictionaryArray,
+) -> tuple[pa.Array, Positions, Sequence[Any]]:
+    """``encoded``, the number of each element's key, and the distinct keys, numbered in the order
+    of their first occurrence."""
+    codes = encoded.indices.to_numpy()
+    first = first_positions(codes, len(encoded.dictionary))
+    known = np.flatnonzero(first >= 0)
+    order = known[np.argsort(first[known])]
+    numbers = np.empty(len(first), dtype=np.intp)
+    numbers[order] = np.arange(len(order))
+    return encoded, numbers[codes], python_values(encoded.dictionary.take(pa.array(order)))

@@ -10,15 +10,13 @@ from flinkish.api.functions.aggregations import FieldAggregator
 from flinkish.api.functions.functions import Collector
 from flinkish.api.functions.state import ValueState, ValueStateDescriptor
 from flinkish.api.plan.operators import KeyedReduceDescription
-from flinkish.runtime.columns.path import ColumnPath, WithColumns
-from flinkish.runtime.columns.process_columns import ProcessColumns
+from flinkish.runtime.columns.path import WithColumns
+from flinkish.runtime.columns.phase_columns import PhasePath
 from flinkish.runtime.columns.tracing.column_function import may_be_traced
-from flinkish.runtime.columns.tracing.process_fold import ProcessFold
+from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.contexts import ClockService
 from flinkish.runtime.operators.one_input import REDUCED, StreamGroupedReduceOperator
-from flinkish.runtime.operators.output import Output
-from flinkish.runtime.records.records import Records
 from flinkish.runtime.state.table_states import TableValueState
 
 
@@ -44,21 +42,7 @@ def rolling_refusal(description: KeyedReduceDescription) -> str | None:
     function = description.function
     if isinstance(function, FieldAggregator) and function.method not in ("sum", "min", "max"):
         return "gives the best element so far of each key"
-    return ProcessFold(RollingReduction(description.call).processElement).reason
-
-
-class RollingPath(ColumnPath):
-    """Emits the running results of a run, and keeps the last of each key in state."""
-
-    def __init__(self, columns: ProcessColumns, output: Output) -> None:
-        self.columns = columns
-        self._output = output
-
-    def process(self, records: Records) -> bool:
-        results = self.columns.process(records)
-        if results is not None:
-            self._output.emitRecords(results)
-        return results is not None
+    return PhaseFold(RollingReduction(description.call).processElement).reason
 
 
 class ColumnGroupedReduce(WithColumns, StreamGroupedReduceOperator):
@@ -70,10 +54,9 @@ class ColumnGroupedReduce(WithColumns, StreamGroupedReduceOperator):
         if self.tracesFunctions and not context.batch and may_be_traced(description.call):
             function = RollingReduction(description.call)
             function.state = TableValueState(self.states, ValueStateDescriptor(REDUCED))
-            columns = ProcessColumns(
+            self.path = PhasePath(
+                self,
                 function.processElement,
-                self.backend,
                 ClockService(self, "Call process, with a KeyedProcessFunction."),
                 description.function or description.call,
             )
-            self.path = RollingPath(columns, self.output)

@@ -163,6 +163,23 @@ class TableListState(TableState, ListState[Any]):
             block[key] = [value]
         block.touched[key] = None
 
+    def store(self, entries: Iterable[tuple[Any, Any]]) -> None:
+        """Add an element to the list of each key; None: remove the list. No other references to the
+        elements may exist."""
+        table, blocks, namespace = self._table, self._blocks, self._owner.namespace
+        for key, value in entries:
+            if value is None:
+                table.remove(key, namespace)
+            elif blocks is None or namespace is not None:
+                table.put(key, namespace, [*table.get(key, namespace, ()), value])
+            else:
+                block = blocks[key]
+                if key in block:
+                    block[key].append(value)
+                else:
+                    block[key] = [value]
+                block.touched[key] = None
+
     def addAll(self, values: Iterable[Any]) -> None:
         added = without_none(self.name, values)
         if added:
@@ -281,6 +298,16 @@ class TableMapState(MapState[Any, Any]):
     def keysIn(self, namespace: Any) -> list[Any]:
         """The keys that have a map in ``namespace``."""
         return [key for key, other in self._table.maps() if other == namespace]
+
+    def store(self, entries: Iterable[tuple[Any, tuple[Any, Any] | None]]) -> None:
+        """Put a key and a value into the map of each key; None: remove the map. No other references
+        to the values may exist."""
+        table, namespace = self._table, self._owner.namespace
+        for key, entry in entries:
+            if entry is None:
+                table.clear(key, namespace)
+            else:
+                table.put(key, namespace, *entry)
 
     def _items(self) -> Iterator[tuple[Any, Any]]:
         return self._table.items(self._backend.currentKey, self._owner.namespace)

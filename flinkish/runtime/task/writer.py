@@ -15,6 +15,7 @@ from flinkish.api.errors import UnstableKeyError
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.runtime.columns.panes import PaneFold
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
+from flinkish.runtime.columns.uniform_elements import uniform_columns
 from flinkish.runtime.operators.output import Input
 from flinkish.runtime.records.columns import ElementColumns
 from flinkish.runtime.records.frames import (
@@ -131,13 +132,17 @@ class RecordWriter(Input):
         self._cut()
 
     def _cut(self) -> None:
-        values = _joined(self._values)
+        values = self._uniform(_joined(self._values))
         timestamps = np.concatenate(self._timestamps) if self._timestamps else NO_TIMESTAMPS
         marks = self._marks.build()
         self._values, self._timestamps, self._count = [], [], 0
         self._marks = MarksBuilder()
         if len(values) or len(marks):
             self._partition(Records(values, timestamps), marks)
+
+    def _uniform(self, values: Sequence[Any]) -> Sequence[Any]:
+        """``values`` as columns, if the reader of this edge could use them."""
+        return values
 
     @abstractmethod
     def _partition(self, records: Records, marks: Marks) -> None:
@@ -182,6 +187,7 @@ class KeyedRecordWriter(RecordWriter):
     ) -> None:
         super().__init__(gate, operator)
         self._keyGroups = keyGroups
+        self._traces = columns is not None
         self._fold = fold
         self._folded: list[Records] = []
         """Folded runs, which are combined and written at the end of the slice."""
@@ -190,6 +196,12 @@ class KeyedRecordWriter(RecordWriter):
 
     def trim(self) -> None:
         self._keys.trim()
+
+    def _uniform(self, values: Sequence[Any]) -> Sequence[Any]:
+        if isinstance(values, RowColumns) or not self._traces:
+            return values
+        columns = uniform_columns(values)
+        return values if columns is None else columns
 
     def _write(self) -> None:
         super()._write()

@@ -22,7 +22,7 @@ from flinkish import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
-from flinkish.api.errors import UserFunctionError
+from flinkish.api.errors import IllegalArgumentError, UserFunctionError
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.plan.two_input import CoProcessDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP
@@ -261,6 +261,37 @@ class Alerts(WithStates):
             out.collect((value.name, one))
 
 
+class Buffers(WithStates):
+    """What waits in a list until a timer, or until the other side takes it."""
+
+    def processElement1(self, value, ctx, out):
+        self.waiting.add((value.name, value.real) if value.mark else ("", 0.0))
+        self.waiting.add((value.name, -value.real))
+        ctx.timerService().registerEventTimeTimer(value.at + 21)
+
+    def processElement2(self, value, ctx, out):
+        if value.value == 3:
+            self.waiting.clear()
+        elif value.mark:
+            self.count.update(self.count.value() + 1)
+
+
+class Visits(WithStates):
+    """What is in a map, of which one element asks only while it is empty."""
+
+    def processElement1(self, value, ctx, out):
+        self.known.put(value.name, (value.at, value.name))
+        if value.mark:
+            self.known.put(str(ctx.getCurrentKey()), (value.value, ""))
+            self.waiting.add(value)
+
+    def processElement2(self, value, ctx, out):
+        if value.mark:
+            self.known.clear()
+        elif self.known.contains(value.name):
+            out.collect((value.name, self.known.get(value.name)))
+
+
 class Overflows(WithStates):
     """A side output beside elements for which the function has to be called."""
 
@@ -287,6 +318,8 @@ FOLLOWED = [
     Divides,
     Sides,
     Yields,
+    Buffers,
+    Visits,
 ]
 
 
@@ -356,9 +389,11 @@ class Driver:
         tables = [
             list(self.backend.table(name).entries()) for name in ("one", "two", "count", "waiting")
         ]
+        known = self.backend.mapTable("known")
+        maps = [(*place, list(known.items(*place))) for place in known.maps()]
         self.restart()
         self.advance(MAX_TIMESTAMP)
-        return f"{self.output} {self.aside} {self.others} {tables}"
+        return f"{self.output} {self.aside} {self.others} {tables} {maps}"
 
 
 def same(function: Callable[[], Any], steps: list[Any]) -> int:
@@ -426,6 +461,23 @@ def test_functions_are_followed(function: Callable[[], Any]) -> None:
     assert None in reasons
 
 
+def test_what_is_added_to_lists_and_maps_stays_in_columns() -> None:
+    steps: list[Any] = [(0, some(60)), (0, some(90)), 35, (0, some(80)), "restart", (0, some(70))]
+    for function in (Buffers, Visits):
+        assert same(function, steps) == 4
+
+
+def test_none_is_not_added_to_a_list() -> None:
+    class AddsAny(OneSide):
+        def processElement1(self, value, ctx, out):
+            self.waiting.add(value.value)
+
+    elements = [*some(9), ("a", 1, None, 0.5, True, "x"), *some(5)]
+    for columns in (True, False):
+        with pytest.raises(IllegalArgumentError, match="cannot hold None"):
+            Driver(AddsAny(), columns).run([(0, elements)])
+
+
 @pytest.mark.parametrize("function", [LocalItems, WinningBids])
 def test_the_functions_of_nexmark_are_followed(function: Callable[[], Any]) -> None:
     made = function()
@@ -438,14 +490,21 @@ class OneSide(WithStates):
         out.collect(value.value)
 
 
-class Buffers(OneSide):
+class ReadsWhatItAdds(OneSide):
     def processElement1(self, value, ctx, out):
         self.waiting.add(value.value)
+        out.collect(len(list(self.waiting.get())))
 
 
-class Puts(OneSide):
+class AddsAndClears(OneSide):
     def processElement1(self, value, ctx, out):
         self.known.put(value.name, value.value)
+        self.known.clear()
+
+
+class UnderFloats(OneSide):
+    def processElement1(self, value, ctx, out):
+        self.known.put(value.real, value.value)
 
 
 class Again(OneSide):
@@ -478,8 +537,9 @@ class AsksForAny(OneSide):
 
 
 REFUSED = {
-    Buffers: "uses add of its list (line",
-    Puts: "uses put of its map (line",
+    ReadsWhatItAdds: "reads a list or map state that is not empty (line",
+    AddsAndClears: "adds to a state and clears it again (line",
+    UnderFloats: "puts something into a map under a float, which may be NaN (line",
     Again: "clears a state and updates it again (line",
     Undone: "updates a state and clears it again (line",
     Expires: "uses a state whose values expire, or which reduces",
@@ -522,6 +582,17 @@ def test_a_function_whose_calls_could_write_what_columns_read_is_called() -> Non
 # ---------------------------------------------------------------------- functions drawn at random
 
 NUMBERS = ["value.value", "value.at", "3", "-1"]
+COLLECTED = [
+    "self.waiting.add(value.value)",
+    "self.waiting.add(value.at)",
+    "self.waiting.add((value.name, value.real))",
+    "self.waiting.clear()",
+    "self.known.put(value.name, value.value)",
+    "self.known.put(value.at, value)",
+    "self.known.clear()",
+    "out.collect(len(list(self.waiting.get())))",
+    "out.collect(self.known.contains(value.name))",
+]
 HELD = {"one": ["one[0]"], "two": ["two"], "count": ["count"]}
 """The numbers in a state that has a value."""
 
@@ -576,7 +647,7 @@ class Drawing:
         if what < 0.45:
             return f"self.{self.random.choice([*HELD])}.clear()"
         if what < 0.5:
-            return "self.waiting.add(value.value)"
+            return self.random.choice(COLLECTED)
         if what < 0.65:
             name = "max(one[1], value.name)" if "one" in present else "value.name"
             return f"self.one.update(({number}, {name}))"

@@ -16,7 +16,7 @@ from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.aggregations import ComparableAggregator, SumAggregator
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.plan.operators import KeyedReduceDescription
-from flinkish.runtime.columns import process_columns
+from flinkish.runtime.columns import phase_columns
 from flinkish.runtime.columns.rolling_reduce import ColumnGroupedReduce
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.columns.tracing.column_runs import counted_runs
@@ -159,12 +159,12 @@ def same(reduction: tuple[Any, Any], steps: list[Any]) -> int:
     with counted_runs() as runs:
         over = Driver(*reduction, columns=True).run(steps)
     assert over == Driver(*reduction, columns=False).run(steps)
-    return runs.taken["ProcessFold"]
+    return runs.taken["PhaseFold"]
 
 
 @pytest.fixture(autouse=True)
 def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_columns, "LEAST_ELEMENTS", 1)
+    monkeypatch.setattr(phase_columns, "LEAST_ELEMENTS", 1)
 
 
 SMALL = st.integers(-20, 20)
@@ -188,7 +188,7 @@ STEPS = st.lists(
 )
 
 
-@pytest.mark.takes_columns("ProcessFold")
+@pytest.mark.takes_columns("PhaseFold")
 @pytest.mark.parametrize("name", REDUCTIONS)
 @given(steps=STEPS)
 @settings(deadline=None, max_examples=15)

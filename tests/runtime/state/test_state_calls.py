@@ -45,10 +45,20 @@ def calls_of(build, batches):
 @pytest.mark.parametrize("elements", [100, 10_000])
 def test_elements_cost_no_calls(elements):
     """The same keys a hundred times as often are the same calls: directory and one page a group."""
-    batch = [(f"k{i % 100}", i % 500) for i in range(elements)]
+    # The bytes let the elements stay objects
+    batch = [(f"k{i % 100}", i % 500, b"") for i in range(elements)]
     first, second = calls_of(windowed, [sorted(batch, key=lambda e: e[1])] * 2)
     assert first == (GROUPS, 2 * GROUPS, 0)
     assert second == (2 * GROUPS, 2 * GROUPS, 0)
+
+
+@pytest.mark.parametrize("elements", [10_000, 50_000])
+def test_elements_of_columns_cost_no_calls(elements):
+    """The page that a window had gives way to the next one."""
+    batch = [(f"k{i % 100}", i % 500) for i in range(elements)]
+    first, second = calls_of(windowed, [sorted(batch, key=lambda e: e[1])] * 2)
+    assert first == (GROUPS, 2 * GROUPS, 0)
+    assert second == (2 * GROUPS, 2 * GROUPS, GROUPS)
 
 
 def test_a_fired_window_is_read_once_and_removed():

@@ -3,7 +3,7 @@ run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
@@ -167,11 +167,9 @@ def parts_of_value(trace: Trace, shape: Shape, value: Any) -> list[Any]:
     return [Symbol(trace, expression) for expression in taken_apart(trace, value, lists=True)[1]]
 
 
-def parts_of_slots(
-    emitted: Mapping[str | None, Emission], timers: Sequence[Slot]
-) -> list[Expression]:
+def parts_of_slots(emitted: Iterable[Emission], timers: Sequence[Slot]) -> list[Expression]:
     """The conditions and values of all that is emitted and registered."""
-    slots = [*chain.from_iterable(each.slots for each in emitted.values()), *timers]
+    slots = [*chain.from_iterable(each.slots for each in emitted), *timers]
     return list(chain.from_iterable(slots))
 
 

@@ -10,7 +10,7 @@ place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
@@ -36,7 +36,8 @@ from flinkish.runtime.columns.tracing.column_function import (
     symbolic_element,
 )
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
-from flinkish.runtime.columns.tracing.emissions import Emitted
+from flinkish.runtime.columns.tracing.effects import Effects, KeyedRun, Positions, Timers
+from flinkish.runtime.columns.tracing.emissions import Emission, Emitted
 from flinkish.runtime.columns.tracing.expressions import Accumulated, Kind, folds, leaves
 from flinkish.runtime.columns.tracing.folding import (
     ARROW_TYPES,
@@ -55,6 +56,7 @@ from flinkish.runtime.columns.tracing.kernels import (
     to_arrow,
 )
 from flinkish.runtime.columns.tracing.phase_trace import (
+    EXTRA,
     Content,
     Held,
     NotListed,
@@ -63,19 +65,12 @@ from flinkish.runtime.columns.tracing.phase_trace import (
     StateKinds,
     follow_phase,
 )
-from flinkish.runtime.columns.tracing.process_fold import (
-    Effects,
-    KeyedRun,
-    Positions,
-    Timers,
-)
-from flinkish.runtime.columns.tracing.process_trace import EXTRA
 from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
 from flinkish.runtime.columns.tracing.symbols import MOST_ITEMS, Refusal, Symbol, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes
 from flinkish.runtime.records.rows import RowColumns, python_values
-from flinkish.runtime.records.shapes import Shape
+from flinkish.runtime.records.shapes import VALUE, Shape
 
 _MOST_PHASES = 6
 """The most phases of a run. The function is called for the elements that are left after them."""
@@ -112,7 +107,8 @@ class Writes(NamedTuple):
     """The positions of the elements that update the state."""
     groups: Positions
     values: list[Any]
-    """The new values; None where the state is cleared."""
+    """The new values, the elements that are added to a list, or the entries that are put into a
+    map; None where the state is cleared."""
 
 
 @dataclass
@@ -131,16 +127,22 @@ class Phased:
 class PhaseFold:
     """``processElement`` of a function with keyed states, over columns.
 
-    The function may read, update and clear ValueStates, read ListStates and MapStates that are
-    empty for the key, register event-time timers, and emit. Wherever the effects of a run could
+    The function may read, update and clear ValueStates, add to ListStates and MapStates, read them
+    while they are empty for the key, register event-time timers, and emit. Wherever the effects of a run could
     differ from those of the function's own calls, ``processed`` returns None, and the caller calls
     the function for each element. Without ``states``, only ``reason`` can be used.
     """
 
-    def __init__(self, function: Callable[..., Any], states: KeyedStates | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        states: KeyedStates | None = None,
+        named: object = None,
+    ) -> None:
+        """``named``: the user's function, if ``function`` is a wrapper."""
         self.function = function
         self._states = states
-        self.runs = ColumnRuns("PhaseFold", function)
+        self.runs = ColumnRuns("PhaseFold", named or function)
         self._used: list[State] = []
         self._traces: dict[Situation, Traces] = {}
         self._contents: list[Content] = ["empty", "other"]
@@ -334,6 +336,11 @@ class _Plan:
         )
 
     @property
+    def emissions(self) -> Iterable[tuple[str | int | None, Emission]]:
+        """What is emitted to each output, and added to each state."""
+        return [*self.phase.emitted.items(), *self.phase.added.items()]
+
+    @property
     def readsVariables(self) -> bool:
         """Whether the function reads variables that a call of it could write."""
         return self.phase.traced.readsVariables
@@ -467,7 +474,9 @@ class _Plan:
             if not len(where):
                 continue
             places, groups = part.places[where], part.members[part.groups[where]]
-            if ending.shape is None:
+            if ending.fills:
+                yield _Left(ending.state, places, groups, [SOMETHING] * len(where), None)
+            elif ending.shape is None:
                 yield _Left(ending.state, places, groups, [None] * len(where), None)
             else:
                 run = met.where(mask)
@@ -555,34 +564,38 @@ class _Done:
         self._code_of = code_of
         self._effects: Effects | None = None
         self._writes = [_StateWrites(len(column)) for column in codes]
-        self._emitted: dict[str | None, Shape | None] = {}
-        """The shape of what is emitted to each output."""
+        self._shapes: dict[str | int | None, Shape | None] = {}
+        """The shape of what is emitted to each output, or added to each state."""
         self._variables = False
 
     def emitsOthers(self, plan: _Plan) -> bool:
-        """Whether ``plan`` emits results of another shape than the plans before it."""
+        """Whether ``plan`` emits results, or adds something to a state, of another shape than the
+        plans before it."""
         return any(
-            None not in (known := self._emitted.get(output), emission.shape)
+            None not in (known := self._shapes.get(output), emission.shape)
             and known != emission.shape
-            for output, emission in plan.phase.emitted.items()
+            for output, emission in plan.emissions
         )
 
     def add(self, plan: _Plan, effects: Effects, left: Sequence[_Left]) -> None:
         """Add the effects of a phase."""
-        for output, emission in plan.phase.emitted.items():
-            self._emitted[output] = self._emitted.get(output) or emission.shape
+        for output, emission in plan.emissions:
+            self._shapes[output] = self._shapes.get(output) or emission.shape
         self._variables = self._variables or plan.readsVariables
         self._effects = effects if self._effects is None else self._effects.joined(effects)
         for of_state in left:
             own = self.values[of_state.state]
             for group, value in zip(of_state.groups.tolist(), of_state.values):
                 own[group] = value
+            codes = self._codes[of_state.state]
+            if of_state.values[:1] == [SOMETHING]:
+                codes[of_state.groups] = 1
+                continue
             self._writes[of_state.state].add(of_state)
             if of_state.held is not None:
-                code = self._code_of(of_state.held.shape, of_state.held.kinds)
-                self._codes[of_state.state][of_state.groups] = code
+                codes[of_state.groups] = self._code_of(of_state.held.shape, of_state.held.kinds)
             elif of_state.values[:1] == [None]:
-                self._codes[of_state.state][of_state.groups] = 0
+                codes[of_state.groups] = 0
 
     @property
     def tooMany(self) -> bool:
@@ -598,6 +611,9 @@ class _Done:
         effects = Effects(self.groups) if self._effects is None else self._effects
         try:
             emitted, timers = effects.emitted(), effects.timers()
+            for state, (values, positions) in effects.added().items():
+                if values is not None:
+                    self._writes[state].extend(positions, self.groups[positions], values)
         except NOT_EXACT:
             return None
         writes = [w.inOrder(state) for w, state in zip(self._writes, self._states) if w.values]
@@ -630,6 +646,13 @@ class _StateWrites:
         else:
             self._latest[groups] = np.arange(len(self.values), len(self.values) + len(values))
         self.values += values
+        self._parts.append((positions, groups))
+
+    def extend(self, positions: Positions, groups: Positions, added: RowColumns) -> None:
+        """Add what all phases add to a list or map. Raises Inexact if None is added to a list."""
+        if added.shape == VALUE and added.batch.column(0).null_count:
+            raise Inexact
+        self.values += added.rows()
         self._parts.append((positions, groups))
 
     def inOrder(self, state: State) -> Writes:

@@ -11,25 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import getattr_static
+from types import MethodType
 from typing import Any, Literal, Protocol, TypeAlias
 
+from flinkish.api.functions.aggregations import FieldAggregator
 from flinkish.api.functions.runtime_context import RuntimeContext
 from flinkish.api.functions.state import ListState, MapState, State, ValueState
 from flinkish.runtime.columns.tracing.emissions import (
     MOST_EFFECTS,
     ChannelEmissions,
     Emission,
+    Emissions,
+    Emitting,
     Slot,
     parts_of_slots,
     parts_of_value,
 )
 from flinkish.runtime.columns.tracing.expressions import Constant, Expression, Kind
-from flinkish.runtime.columns.tracing.process_trace import (
-    Arguments,
-    Look,
-    NotYet,
-    not_yet,
-)
+from flinkish.runtime.columns.tracing.process_context import AggregationStandIn, ContextStandIn
 from flinkish.runtime.columns.tracing.symbols import (
     CannotTell,
     Refusal,
@@ -42,6 +41,11 @@ from flinkish.runtime.columns.tracing.symbols import (
 )
 from flinkish.runtime.columns.tracing.trace import Outside, Trace, Traced
 from flinkish.runtime.records.shapes import Shape
+
+EXTRA = ("timestamp", "watermark", "key")
+"""The columns that follow those of an element."""
+
+Arguments: TypeAlias = Callable[[Trace], tuple[Any, Sequence[Symbol]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +92,16 @@ class Folded:
 
 @dataclass(frozen=True)
 class Ending:
-    """The end of a key's phase: if ``condition`` is true, an empty state gets a value, or a state
-    is cleared."""
+    """The end of a key's phase: if ``condition`` is true, an empty state gets a value or an element,
+    or a state is cleared."""
 
     state: int
     condition: Expression
     shape: Shape | None
-    """The shape of the value; None if the state is cleared."""
+    """The shape of the value; None if there is none."""
     fields: tuple[Expression, ...] = ()
+    fills: bool = False
+    """Whether a list or map gets its first element."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,9 @@ class Phase:
     emitted: Mapping[str | None, Emission]
     """What is emitted, and that to each side output by its id."""
     timers: tuple[Slot, ...]
+    added: Mapping[int, Emission]
+    """What is added to lists, and the keys and values that are put into maps, by the index of the
+    state."""
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -121,7 +130,7 @@ class Phase:
     def effects(self) -> list[Expression]:
         """The expressions that have to be evaluated for each element."""
         endings = [e for ending in self.endings for e in (ending.condition, *ending.fields)]
-        return parts_of_slots(self.emitted, self.timers) + endings
+        return parts_of_slots([*self.emitted.values(), *self.added.values()], self.timers) + endings
 
 
 def follow_phase(
@@ -146,7 +155,7 @@ def follow_phase(
     look = _Look(arguments, width, kinds, known, constant)
     traced = look.follow(function, seen.all)
     columns = iter(traced.columns[1:])
-    folded, endings = [], []
+    folded, endings, added = [], [], {}
     for number, state in enumerate(states):
         content = known[state]
         shape = seen.set.get(state)
@@ -159,6 +168,10 @@ def follow_phase(
                 endings.append(Ending(number, condition, shape, fields))
         if state in seen.cleared:
             endings.append(Ending(number, next(columns), None))
+        if state in seen.added:
+            if content == "empty":
+                endings.append(Ending(number, next(columns), None, fills=True))
+            added[number] = seen.added[state].emission(columns)
     emitted = seen.emissions.emitted(columns)
     timers = tuple(tuple(next(columns) for _ in range(2)) for _ in range(seen.timers))
     return Phase(
@@ -169,6 +182,7 @@ def follow_phase(
         endings=tuple(e for e in endings if not _is_false(e.condition)),
         emitted={channel.sideOutput: each for channel, each in emitted.items()},
         timers=timers,
+        added=added,
     )
 
 
@@ -183,15 +197,13 @@ class _Unopened(Outside):
 
     def __getattr__(self, attribute: str) -> Any:
         if getattr_static(self._traced_object, attribute, None) is None:
-            trace = self._traced_trace
-            return _NotYet(trace, not_yet(trace)._traced_expression)
+            return _not_yet(self._traced_trace)
         return super().__getattr__(attribute)
 
 
-class _Look(Look["_ValueStandIn | _EmptyStandIn"]):
-    """A look in which the states hold what the situation ``known`` says."""
-
-    unopened = _Unopened
+class _Look:
+    """One trace of a process function, in which the states hold what the situation ``known``
+    says."""
 
     def __init__(
         self,
@@ -201,10 +213,32 @@ class _Look(Look["_ValueStandIn | _EmptyStandIn"]):
         known: Mapping[State, Content],
         constant: frozenset[State],
     ) -> None:
-        super().__init__(arguments, exploring=kinds is None)
+        self.trace = Trace(exploring=kinds is None, standIn=self._stand_in)
+        self._element, extra = arguments(self.trace)
+        self.states: dict[State, _ValueStandIn | _CollectionStandIn] = {}
+        self.collector = Emitting(self.trace)
+        self.context = ContextStandIn(self.trace, self.collector, *extra)
         self._kinds = kinds
         self._known = known
         self._values = self._symbols(constant, width)
+
+    def follow(self, function: Callable[..., Any], done: Callable[[_Look], Any]) -> Traced:
+        """The trace of what ``done`` returns after each path through the function."""
+        if self._kinds is None and isinstance(function, MethodType):
+            owner = _Unopened(self.trace, function.__self__, "self")
+            called = self.trace.bound(function.__func__, owner)
+        else:
+            called = self.trace.callable_of(function)
+
+        def call() -> Any:
+            for state in self.states.values():
+                state.begin()
+            self.context.timers.clear()
+            self.collector.begin()
+            self.collector.collectReturned(called(self._element, self.context, self.collector))
+            return done(self)
+
+        return self.trace.follow_all(call)
 
     def _symbols(self, constant: frozenset[State], width: int) -> dict[State, Any]:
         """The symbolic value of each state that has one."""
@@ -227,24 +261,26 @@ class _Look(Look["_ValueStandIn | _EmptyStandIn"]):
     def _stand_in(self, value: Any) -> Any:
         if isinstance(value, RuntimeContext):
             raise self.trace.refusal("uses its runtime context")
+        if isinstance(value, MethodType) and isinstance(value.__self__, FieldAggregator):
+            return AggregationStandIn(self.trace, value.__self__).reduce
         if not isinstance(value, State):
             return None
         if self._kinds is None:
-            return _NotYet(self.trace, not_yet(self.trace)._traced_expression)
+            return _not_yet(self.trace)
         known = self.states.get(value)
         if known is None:
             known = self.states[value] = self._made(value, self._kinds)
         return known
 
-    def _made(self, state: State, kinds: StateKinds) -> _ValueStandIn | _EmptyStandIn:
+    def _made(self, state: State, kinds: StateKinds) -> _ValueStandIn | _CollectionStandIn:
         kinds.check(state)
         content = self._known.get(state)
         if content is None:
             raise NotListed(state)
-        if content == "other":
+        if content == "other" and isinstance(state, ValueState):
             raise self.trace.refusal("uses a state that holds more than numbers, texts and bools")
         if not isinstance(state, ValueState):
-            return _EmptyStandIn(self.trace, state)
+            return _CollectionStandIn(self.trace, state, content == "empty")
         return _ValueStandIn(self.trace, self._values.get(state), kinds.default(state))
 
 
@@ -257,6 +293,8 @@ class _Seen:
         self.set: dict[State, Shape] = {}
         """The shape of each state that is updated."""
         self.cleared: set[State] = set()
+        self.added: dict[State, Emissions] = {}
+        """What is added to each list or map."""
         self.emissions = ChannelEmissions()
         self.timers = 0
 
@@ -264,15 +302,16 @@ class _Seen:
         """Note what the function did on the path just followed."""
         for state, stand_in in look.states.items():
             self.used.add(state)
-            if isinstance(stand_in, _EmptyStandIn):
-                continue
-            if stand_in.done == "set":
+            if isinstance(stand_in, _CollectionStandIn):
+                if stand_in.added:
+                    self.added.setdefault(state, Emissions()).note(look.trace, stand_in.added)
+            elif stand_in.done == "set":
                 shape, _ = taken_apart(look.trace, stand_in.current, lists=True)
                 content = self._known[state]
                 held = content.shape if isinstance(content, Held) else shape
                 if self.set.setdefault(state, held) != shape:
                     raise Refusal("keeps values of different shapes in its state")
-            elif stand_in.done == "cleared":
+            if stand_in.done == "cleared":
                 self.cleared.add(state)
         self.emissions.note(look.trace, look.collector)
         self.timers = max(self.timers, len(look.context.timers))
@@ -286,11 +325,16 @@ class _Seen:
         done: list[Any] = [0]
         for state in self._known:
             stand_in = look.states.get(state)
-            assert not isinstance(stand_in, _EmptyStandIn) or state not in self.set
+            assert not isinstance(stand_in, _CollectionStandIn) or state not in self.set
             if state in self.set:
                 done.extend(self._kept(look, state))
             if state in self.cleared:
-                done.append(isinstance(stand_in, _ValueStandIn) and stand_in.done == "cleared")
+                done.append(stand_in is not None and stand_in.done == "cleared")
+            if state in self.added:
+                added = stand_in.added if isinstance(stand_in, _CollectionStandIn) else ()
+                if self._known[state] == "empty":
+                    done.append(len(added) > 0)
+                done.extend(self.added[state].filled(look.trace, added))
         done.extend(self.emissions.filled(look.trace, look.collector))
         for number in range(self.timers):
             registers = number < len(look.context.timers)
@@ -346,42 +390,78 @@ class _ValueStandIn:
         raise self._trace.refusal(f"uses {attribute} of its state")
 
 
-class _EmptyStandIn:
-    """Stands for a ``ListState`` or ``MapState`` that is empty for the key, and stays so."""
+class _CollectionStandIn:
+    """Stands for a ``ListState`` or ``MapState``. It can be added to, and read while it is empty."""
 
-    def __init__(self, trace: Trace, state: State) -> None:
+    def __init__(self, trace: Trace, state: State, empty: bool) -> None:
         if not isinstance(state, (ListState, MapState)):
             raise trace.refusal("uses a state that is no ValueState, ListState or MapState")
         self._trace = trace
         self._is_map = isinstance(state, MapState)
+        self._empty = empty
+        self.begin()
 
     def begin(self) -> None:
         """Begin another path."""
+        self.added: list[Any] = []
+        """The elements added to the list, or the keys and values put into the map."""
+        self.done: Literal["", "added", "cleared"] = ""
 
     def get(self, *keys: Any) -> Any:
-        return None if self._found_in_map(*keys) else []
-
-    def clear(self) -> None:
-        pass
+        self._check_empty()
+        return None if self._is_key(*keys) else []
 
     def contains(self, *keys: Any) -> bool:
-        if not self._found_in_map(*keys):
+        self._check_empty()
+        if not self._is_key(*keys):
             raise self._trace.refusal("uses contains of a ListState")
         return False
 
-    def _found_in_map(self, *keys: Any) -> bool:
-        """Whether the state is a map, looked up by a key. Raises Refusal if ``keys`` are no key."""
+    def add(self, *values: Any) -> None:
+        if self._is_map or len(values) != 1 or values[0] is None:
+            raise self._trace.refusal("adds something to its state that a list does not take")
+        self._add(values[0])
+
+    def put(self, *entry: Any) -> None:
+        if len(entry) != 2 or not self._is_key(entry[0]):
+            raise self._trace.refusal("calls a method of its state with other arguments")
+        if "float" in {part.kind for part in taken_apart(self._trace, entry[0])[1]}:
+            raise self._trace.refusal("puts something into a map under a float, which may be NaN")
+        self._add(entry)
+
+    def _add(self, value: Any) -> None:
+        if self.done == "cleared":
+            raise self._trace.refusal("clears a state and adds to it again")
+        self.added.append(kept(self._trace, value))
+        self.done = "added"
+
+    def clear(self) -> None:
+        if self.done == "added":
+            raise self._trace.refusal("adds to a state and clears it again")
+        if not self._empty:
+            self.done = "cleared"
+
+    def _check_empty(self) -> None:
+        if not self._empty or self.done:
+            raise self._trace.refusal("reads a list or map state that is not empty")
+
+    def _is_key(self, *keys: Any) -> bool:
+        """Whether the state is a map, and ``keys`` a key. Raises Refusal if the arguments are
+        others."""
         if len(keys) != self._is_map:
             raise self._trace.refusal("calls a method of its state with other arguments")
         for key in keys:
-            if {e.kind for e in taken_apart(self._trace, key)[1]} - _KEYS:
+            shape, parts = taken_apart(self._trace, key)
+            if shape.mutable or {part.kind for part in parts} - _KEYS:
                 raise self._trace.refusal("asks a map for something that may not be its key")
         return self._is_map
 
     def __getattr__(self, attribute: str) -> Any:
         if self._is_map and attribute == "isEmpty":
+            self._check_empty()
             return lambda: True
         if self._is_map and attribute in ("keys", "values", "entries"):
+            self._check_empty()
             return lambda: iter(())
         raise self._trace.refusal(f"uses {attribute} of its {'map' if self._is_map else 'list'}")
 
@@ -390,11 +470,17 @@ _KEYS = {"int", "float", "bool", "str", "none"}
 """The kinds of values that can be a key of a map."""
 
 
-class _NotYet(NotYet):
+class _NotYet(Symbol):
     """Stands for an attribute that ``open`` sets, such as a state whose contents are not known
     yet."""
 
     __slots__ = ()
+
+    def value(self) -> Symbol:
+        return Symbol(self._traced_trace, self._traced_expression)
+
+    def update(self, value: Any) -> None:
+        pass
 
     def clear(self) -> None:
         pass
@@ -403,3 +489,7 @@ class _NotYet(NotYet):
         raise CannotTell
 
     add = addAll = put = putAll = contains = remove = isEmpty = keys = values = entries = get
+
+
+def _not_yet(trace: Trace) -> _NotYet:
+    return _NotYet(trace, trace.expressions.column(len(EXTRA) + 1, "unknown"))

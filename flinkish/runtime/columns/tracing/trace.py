@@ -89,6 +89,9 @@ from flinkish.runtime.columns.tracing.texts import (
 from flinkish.runtime.records.shapes import Shape
 
 MOST_PATHS = 32
+
+_MOST_ROUNDS = 8
+"""The most rounds of a loop whose number of rounds depends on the element."""
 """A function with more paths through its branches is not traced."""
 
 
@@ -277,7 +280,7 @@ class Trace:
         except (Refusal, CannotTell, RecursionError):
             raise
         except Exception as error:
-            if self._is_raised(error):
+            if isinstance(error, _ManyRounds) or self._is_raised(error):
                 every = self.expressions.constant(True, "bool")
                 self.noted(self.expressions.operation(RAISE, "bool", every))
                 return None
@@ -974,7 +977,7 @@ def _extreme(
 
 
 def _iterable(trace: Trace, name: str, values: Any) -> Any:
-    if not isinstance(values, (tuple, list, range, Record, Iterator, dict, *_VIEWS)):
+    if not isinstance(values, (tuple, list, range, _Numbers, Record, Iterator, dict, *_VIEWS)):
         raise trace.refusal(f"calls {name} of something that is not a tuple or list")
     return values
 
@@ -1097,7 +1100,44 @@ def _is_instance(trace: Trace, value: Any, kinds: Any) -> bool:
     return issubclass(own, classes)
 
 
-def _range(trace: Trace, *bounds: Any) -> range:
+class _Numbers:
+    """Stands for a ``range`` whose bounds depend on the element. Each way through the branches has
+    another number of rounds."""
+
+    def __init__(self, start: Any, stop: Any, step: int) -> None:
+        self._start = start
+        self._stop = stop
+        self._step = step
+
+    def __iter__(self) -> Iterator[Any]:
+        number = self._start
+        for _ in range(_MOST_ROUNDS):
+            if not self._has(number):
+                return
+            yield number
+            number = number + self._step
+        if self._has(number):
+            raise _ManyRounds
+
+    def _has(self, number: Any) -> bool:
+        return bool(number < self._stop if self._step > 0 else number > self._stop)
+
+
+class _ManyRounds(Exception):
+    """An element has more than ``_MOST_ROUNDS`` rounds, and the function has to be called."""
+
+
+def _range(trace: Trace, *bounds: Any) -> range | _Numbers:
+    if any(isinstance(bound, Symbol) for bound in bounds) and len(bounds) <= 3:
+        start, stop, step = {1: (0, *bounds, 1), 2: (*bounds, 1)}.get(len(bounds), bounds)
+        if type(step) is not int or not step:
+            raise trace.refusal("calls range with a step that depends on the element")
+        kinds = {trace.expression(bound).kind for bound in (start, stop)}
+        if trace.exploring and "unknown" in kinds:
+            raise CannotTell
+        if kinds != {"int"}:
+            raise trace.refusal("calls range with bounds that may not be integers")
+        return _Numbers(start, stop, step)
     made: range = _native(trace, range, bounds)
     if len(made) > MOST_PATHS:
         raise trace.refusal(f"has a loop of more than {MOST_PATHS} rounds")

@@ -27,7 +27,7 @@ from flinkish.runtime.columns.tracing import (
     column_runs,
     emitting_function,
     kernels,
-    process_trace,
+    process_context,
     trace,
 )
 from flinkish.runtime.columns.tracing.checks import chosen, same
@@ -135,7 +135,7 @@ def equal_is_never_the_same(monkeypatch):
 
 def timestamps_are_not_read(monkeypatch):
     """Undoes that asking whether there is a timestamp reads it."""
-    for context in (emitting_function._ElementContext, process_trace.ContextStandIn):
+    for context in (emitting_function._ElementContext, process_context.ContextStandIn):
         monkeypatch.setattr(context, "timestamp", lambda self: self._timestamp)
 
 
@@ -383,7 +383,7 @@ def test_a_keyed_process_that_agrees_keeps_its_state(caplog):
     build = lambda s: s.keyBy("k").process(Differences())  # noqa: E731
     with counted_runs() as runs:
         traced = emitted(build, [rows, rows, rows])
-    assert runs.taken["ProcessFold"] == 3
+    assert runs.taken["PhaseFold"] == 3
     assert sorted(traced) == sorted(emitted(build, [rows, rows, rows], traces=False))
     assert not caplog.records
 

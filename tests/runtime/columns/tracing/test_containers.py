@@ -44,6 +44,10 @@ FOLLOWED: list[Callable[[Any], Any]] = [
     ),
     lambda row: isinstance(row.flag, int) and not isinstance(row.name, float),
     lambda row: sum(row.number * i for i in range(1, 4)),
+    lambda row: sum(row.number + i for i in range(row.number)),
+    lambda row: sum(range(row.number, 4)),
+    lambda row: sum(i * i for i in range(4, row.number, -2)),
+    lambda row: max([row.real, *(i / 2 for i in range(row.number // 2))]),
     lambda row: divmod(row.number, 3) + divmod(row.real, -0.5),
 ]
 RAISING: list[Callable[[Any], Any]] = [
@@ -143,6 +147,21 @@ def test_a_changed_container_is_seen() -> None:
     assert results.rows() == [(False, 5), (True, 0)]
 
 
+def _both(row: Any) -> Any:
+    numbers = range(row.number)
+    return sum(numbers), sum(number * 2 for number in numbers)
+
+
+def test_loops_of_many_rounds_are_called() -> None:
+    function = ColumnFunction(_both)
+    few, many = columns([(8, 1.0, "", True), (3, 1.0, "", True)]), columns([(9, 1.0, "", True)])
+    results = function.results(few)
+    assert results is not None
+    assert results.rows() == [(28, 56), (3, 6)]
+    assert function.results(many) is None
+    assert function.results(few) is not None
+
+
 class Same(set[Any]):
     def __contains__(self, item: object) -> bool:
         return True
@@ -162,7 +181,8 @@ NESTED = {1: [2]}
         (lambda row: NAMES.get(row.number, 0), "finds values of several types in NAMES (line"),
         (lambda row: [n for n in NAMES], "uses NAMES, a dict (line"),  # noqa: C416
         (lambda row: sum(row.number for _ in range(99)), "has a loop of more than 32 rounds (line"),
-        (lambda row: sum(1 for _ in range(row.number)), "calls range (line"),
+        (lambda row: sum(1 for _ in range(row.real)), "calls range with bounds that may not be"),
+        (lambda row: sum(range(0, 9, row.number)), "calls range with a step that depends on"),
     ],
 )
 def test_others_have_a_reason(function: Callable[[Any], Any], reason: str) -> None:

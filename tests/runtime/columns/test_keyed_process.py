@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from flinkish import (
     Duration,
     KeyedProcessFunction,
-    MapStateDescriptor,
     OutputTag,
     Row,
     StateTtlConfig,
@@ -24,9 +23,9 @@ from flinkish.api.errors import UserFunctionError
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.plan.operators import KeyedProcessDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP
-from flinkish.runtime.columns import phase_columns, process_columns
+from flinkish.runtime.columns import phase_columns
 from flinkish.runtime.columns.keyed_process import KeyedColumnProcess
-from flinkish.runtime.columns.tracing.process_fold import ProcessFold
+from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Output
 from flinkish.runtime.records.keys import ColumnKeys, KeyHashes
@@ -40,6 +39,7 @@ from tests.runtime.windowing.operators import Recorder
 
 NAMES = ("key", "at", "value", "real", "mark", "name")
 LIMIT = 3
+SIDE = OutputTag[Any]("side")
 
 
 class WithState(KeyedProcessFunction[Any, Any, Any]):
@@ -215,13 +215,50 @@ class Yields(WithState):
             yield value.name, number
 
 
+class Clears(WithState):
+    def processElement(self, value, ctx, out):
+        if value.mark:
+            self.state.clear()
+        else:
+            self.state.update(value.value)
+
+
+class MayStayEmpty(WithState):
+    def processElement(self, value, ctx, out):
+        if self.state.value() is None and value.mark:
+            self.state.update(value.value)
+
+
+class OnlyLater(WithState):
+    def processElement(self, value, ctx, out):
+        if self.state.value() is not None:
+            self.other.update(1)
+        self.state.update(1)
+
+
+class ChangesType(WithState):
+    def processElement(self, value, ctx, out):
+        state = self.state.value()
+        self.state.update(value.value if state is None else state + value.real)
+
+
+class SideOutput(WithState):
+    def processElement(self, value, ctx, out):
+        state = (self.state.value() or 0) + 1
+        self.state.update(state)
+        if value.mark:
+            ctx.output(SIDE, (value.name, state))
+        else:
+            out.collect(state)
+
+
 FOLLOWED = [
     *(Totals, Folds, Distinct, Counts, Alerts, Two, Late, Divides, Sums, Tallies, Extremes, Rises),
     *(Returns, Yields),
 ]
 
-
-SIDE = OutputTag[Any]("side")
+SWITCHING = [SideOutput, Clears, MayStayEmpty, OnlyLater, ChangesType]
+"""Their keys change the situation often, so that some runs are left to the function."""
 
 
 class Driver:
@@ -230,7 +267,6 @@ class Driver:
     def __init__(self, function: Any, columns: bool) -> None:
         self.output: list[Any] = []
         self.aside: list[Any] = []
-        self.runs = 0
         self.backend = PagedKeyedStateBackend("it")
         self.store, self.directory = DictPageStore(), None
         output = Output()
@@ -247,13 +283,11 @@ class Driver:
         self.operator.open()
         self.backend.load(self.store, None)
         self.operator.restore(None)
-        if self.operator.path is not None:
-            process = self.operator.path.columns.process
-            self.operator.path.columns.process = lambda records: self.counted(process(records))
 
-    def counted(self, processed: Any) -> Any:
-        self.runs += processed is not None
-        return processed
+    @property
+    def runs(self) -> int:
+        """How many runs were processed as columns."""
+        return 0 if self.operator.path is None else self.operator.path.fold.runs.taken
 
     def restart(self) -> None:
         snapshot = self.operator.snapshot()
@@ -297,7 +331,6 @@ def same(function: Callable[[], Any], steps: list[Any]) -> int:
 
 @pytest.fixture(autouse=True)
 def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_columns, "LEAST_ELEMENTS", 1)
     monkeypatch.setattr(phase_columns, "LEAST_ELEMENTS", 1)
 
 
@@ -320,8 +353,8 @@ STEPS = st.lists(
 )
 
 
-@pytest.mark.takes_columns("ProcessFold")
-@pytest.mark.parametrize("function", FOLLOWED)
+@pytest.mark.takes_columns("PhaseFold")
+@pytest.mark.parametrize("function", [*FOLLOWED, *SWITCHING])
 @given(steps=STEPS)
 @settings(deadline=None, max_examples=60)
 def test_runs_do_what_their_elements_do(function: Callable[[], Any], steps: list[Any]) -> None:
@@ -346,7 +379,13 @@ def some(count: int, keys: str = "abcdef") -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("function", FOLLOWED)
 def test_functions_are_followed(function: Callable[[], Any]) -> None:
     assert same(function, [some(100), 30, some(101), "restart", some(102), 60]) == 3
-    assert ProcessFold(function().processElement).reason is None
+    assert PhaseFold(function().processElement).reason is None
+
+
+@pytest.mark.parametrize("function", SWITCHING)
+def test_functions_whose_states_come_and_go_are_followed(function: Callable[[], Any]) -> None:
+    assert same(function, [some(40), 30, some(41)]) > 0
+    assert PhaseFold(function().processElement).reason is None
 
 
 # ---------------------------------------------------------------------- functions drawn at random
@@ -487,33 +526,6 @@ class Shares(WithState):
         out.collect(both[1][0])
 
 
-class Clears(WithState):
-    def processElement(self, value, ctx, out):
-        if value.mark:
-            self.state.clear()
-        else:
-            self.state.update(value.value)
-
-
-class MayStayEmpty(WithState):
-    def processElement(self, value, ctx, out):
-        if self.state.value() is None and value.mark:
-            self.state.update(value.value)
-
-
-class OnlyLater(WithState):
-    def processElement(self, value, ctx, out):
-        if self.state.value() is not None:
-            self.other.update(1)
-        self.state.update(1)
-
-
-class ChangesType(WithState):
-    def processElement(self, value, ctx, out):
-        state = self.state.value()
-        self.state.update(value.value if state is None else state + value.real)
-
-
 class Averages(WithState):
     def processElement(self, value, ctx, out):
         state = self.state.value()
@@ -525,16 +537,6 @@ class MixedResults(WithState):
         out.collect(value.value)
         if value.mark:
             out.collect((value.name, value.value))
-
-
-class SideOutput(WithState):
-    def processElement(self, value, ctx, out):
-        state = (self.state.value() or 0) + 1
-        self.state.update(state)
-        if value.mark:
-            ctx.output(SIDE, (value.name, state))
-        else:
-            out.collect(state)
 
 
 class MadeTag(WithState):
@@ -578,14 +580,6 @@ class KeepsRuntime(WithState):
         out.collect(self.context.getIndexOfThisSubtask())
 
 
-class UsesMap(KeyedProcessFunction[Any, Any, Any]):
-    def open(self, openContext):
-        self.counts = self.getRuntimeContext().getMapState(MapStateDescriptor("counts"))
-
-    def processElement(self, value, ctx, out):
-        self.counts.put(value.name, value.value)
-
-
 class Expires(WithState):
     def open(self, openContext):
         super().open(openContext)
@@ -612,13 +606,8 @@ class Emits(WithState):
 
 REFUSED = {
     Shares: "hands over a list twice, which can change (line",
-    Clears: "clears its state (line",
-    MayStayEmpty: "may leave its state without a value",
-    OnlyLater: "uses a state only where another one has a value (line",
-    ChangesType: "changes the type of a field of its state, or may do so",
     Averages: "field 0 of its result is no sum, count, minimum, maximum, first or last",
     MixedResults: "emits values of different shapes",
-    SideOutput: "emits to a side output",
     MadeTag: "calls OutputTag (line",
     Deletes: "uses deleteEventTimeTimer of its timer service (line",
     ByClock: "uses registerProcessingTimeTimer of its timer service (line",
@@ -626,23 +615,10 @@ REFUSED = {
     ReturnsNoList: "returns a value that is not a list of results",
     AsksForRuntime: "calls self.getRuntimeContext (line",
     KeepsRuntime: "uses its runtime context (line",
-    UsesMap: "uses a state that is not a ValueState (line",
-    Expires: "uses a state whose values expire",
+    Expires: "uses a state whose values expire, or which reduces",
     MutableDefault: "uses a state whose default value can change (line",
     Emits: "emits None (line",
 }
-
-
-IN_PHASES = [SideOutput, Clears, MayStayEmpty, OnlyLater, ChangesType]
-"""Functions that are no fold of all elements of a key, but of some of them."""
-
-
-@pytest.mark.takes_columns("PhaseFold")
-@pytest.mark.parametrize("function", IN_PHASES)
-@given(steps=STEPS)
-@settings(deadline=None, max_examples=30)
-def test_phases_do_what_their_elements_do(function: Any, steps: list[Any]) -> None:
-    same(function, steps)
 
 
 @pytest.mark.parametrize("function", REFUSED)
@@ -653,8 +629,8 @@ def test_others_are_called_for_each_element(function: Any) -> None:
     assert quick.runs == 0
     path = quick.operator.path
     assert path is not None
-    assert path.columns._fold.reason.startswith(REFUSED[function])
-    assert (path.phases.fold.runs.taken > 0) == (function in IN_PHASES)
+    reasons = [path.fold.reason, *(traces.reason for traces in path.fold._traces.values())]
+    assert next(filter(None, reasons)).startswith(REFUSED[function])
 
 
 def test_states_of_another_kind_are_left_to_the_function() -> None:
@@ -705,5 +681,5 @@ def test_plain_functions_too() -> None:
 
 
 def test_few_elements_are_processed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_columns, "LEAST_ELEMENTS", 21)
+    monkeypatch.setattr(phase_columns, "LEAST_ELEMENTS", 21)
     assert same(Counts, [some(20), some(21)]) == 1

@@ -1,0 +1,193 @@
+"""``PhaseCheck``: calls a function with keyed states for some elements of a key, and compares the
+effects with those computed over columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from flinkish.api.functions.state import State
+from flinkish.api.output_tag import OutputTag
+from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
+from flinkish.runtime.columns.tracing.effects import KeyedRun
+from flinkish.runtime.columns.tracing.emissions import Emitted
+from flinkish.runtime.columns.tracing.phase_fold import Keys, PhaseFold, Writes
+from flinkish.runtime.records.records import NO_TIMESTAMP
+from flinkish.runtime.state.backend import KeyedStateBackend
+from flinkish.runtime.state.table_states import TableListState, TableMapState, TableValueState
+
+MOST_ELEMENTS = 16
+"""How many elements of a key the function is called for, besides those picked by ``chosen``."""
+
+
+Before: TypeAlias = Sequence[tuple[State, Any]]
+"""States, each with its contents before the check."""
+
+
+class PhaseCheck:
+    """A check for one key of a run: its elements, or a few of them if it has many, are processed
+    apart from the run, over columns and one by one. Afterwards the states of the key are as
+    before."""
+
+    def __init__(self, fold: PhaseFold, run: KeyedRun, watermark: int) -> None:
+        self._fold = fold
+        self._watermark = watermark
+        seed = fold.runs.seed
+        special = chosen(run.values, fold.runs.checks, seed)
+        self._group = int(run.groups[special[seed % len(special)]])
+        places = np.flatnonzero(run.groups == self._group)
+        odd = special[run.groups[special] == self._group]
+        if len(places) > MOST_ELEMENTS:
+            places = np.union1d(places[:MOST_ELEMENTS], odd)
+        groups = np.zeros(len(places), dtype=np.intp)
+        keys = run.keys.take(pa.array(places))
+        self._part = KeyedRun(run.values.take(places), run.timestamps[places], keys, groups)
+        self._elements = elements_at(run.values, places)
+
+    def difference(self, backend: KeyedStateBackend, distinct: Sequence[Any]) -> str | None:
+        """What differs; None if nothing does, or if columns cannot represent the key."""
+        key = distinct[self._group]
+        phased = self._fold.processed(self._part, self._watermark, Keys([key], None))
+        if phased is None or len(phased.called):
+            return None
+        backend.currentKey = key
+        states = self._fold.states
+        before = [_contents(state, key) for state in states]
+        after = list(before)
+        for writes in phased.writes:
+            number = states.index(writes.state)
+            if None in writes.values and before[number] is not None:
+                return None  # clearing and setting the state again would change the order of keys
+            after[number] = _written(writes, before[number])
+        columns = after, _shown(phased.emitted), phased.timers.timestamps.tolist()
+        return self._difference_of(columns, backend, key, list(zip(states, before)))
+
+    def _difference_of(
+        self, columns: Any, backend: KeyedStateBackend, key: Any, before: Before
+    ) -> str | None:
+        """How the called function differs from ``columns``: the states after the elements, the
+        results with the elements' numbers, and the timers. ``before``: the states and their
+        values."""
+
+        def called(_: int) -> Any:
+            backend.currentKey = key
+            try:
+                return self._called(key, [state for state, _ in before])
+            finally:
+                backend.currentKey = key
+                for state, contents in before:
+                    _restore(state, contents)
+
+        def elements(_: int) -> Any:
+            return key, self._elements
+
+        return difference_of(np.zeros(1, np.intp), elements, lambda _: columns, called)
+
+    def _called(self, key: Any, states: Sequence[State]) -> Any:
+        function = self._fold.function
+        timers: list[int] = []
+        results: list[tuple[str, int, Any]] = []
+        for number, (element, time) in enumerate(
+            zip(self._elements, self._part.timestamps.tolist())
+        ):
+            out = Collected()
+            context = CalledContext(out, key, time, self._watermark, timers)
+            returned = function(element, context, out)
+            if returned is not None:
+                out.collectReturned(returned)
+            for sideOutput, found in ((None, out.results), *out.sides.items()):
+                results += [(sideOutput or "", number, result) for result in found]
+        after = [_contents(state, key) for state in states]
+        return after, sorted(results, key=_by_output), list(dict.fromkeys(timers))
+
+
+def _contents(state: State, key: Any) -> Any:
+    """What a state holds for ``key``, the current key; None if nothing. Of a map the entries."""
+    if isinstance(state, TableMapState):
+        return [tuple(entry) for entry in state.entries()] or None
+    if isinstance(state, TableListState):
+        return state.get() or None
+    assert isinstance(state, TableValueState)
+    return state.storedUnder([key])[0]
+
+
+def _written(writes: Writes, before: Any) -> Any:
+    """What a state that held ``before`` holds after ``writes``."""
+    if isinstance(writes.state, TableValueState):
+        return writes.values[-1]
+    if isinstance(writes.state, TableListState):
+        return _since_clear(before or [], writes.values) or None
+    return list(dict(_since_clear(before or [], writes.values)).items()) or None
+
+
+def _since_clear(before: list[Any], values: list[Any]) -> list[Any]:
+    held = before
+    for value in values:
+        held = [] if value is None else [*held, value]
+    return held
+
+
+def _restore(state: State, contents: Any) -> None:
+    """Let a state hold ``contents`` for the current key again."""
+    if contents is None:
+        state.clear()
+    elif isinstance(state, TableMapState):
+        kept = dict(contents)
+        for entry in list(state.entries()):
+            if entry.getKey() not in kept:
+                state.remove(entry.getKey())
+        state.putAll(kept)
+    else:
+        assert isinstance(state, (TableValueState, TableListState))
+        state.update(contents)
+
+
+def _shown(emitted: Mapping[str | None, Emitted]) -> list[tuple[str, int, Any]]:
+    """Results, as a check compares them: each with its output and the number of its element."""
+    return sorted(
+        (
+            (sideOutput or "", number, result)
+            for sideOutput, (results, emitting) in emitted.items()
+            if results is not None
+            for number, result in zip(emitting.tolist(), results.rows())
+        ),
+        key=_by_output,
+    )
+
+
+def _by_output(result: tuple[str, int, Any]) -> str:
+    return result[0]
+
+
+class CalledContext:
+    """The context, and the timer service, of a function that is called for a check."""
+
+    def __init__(
+        self, out: Collected, key: Any, timestamp: int, watermark: int, timers: list[int]
+    ) -> None:
+        self._out = out
+        self._key = key
+        self._timestamp = timestamp
+        self._watermark = watermark
+        self._timers = timers
+
+    def timestamp(self) -> int | None:
+        return None if self._timestamp == NO_TIMESTAMP else self._timestamp
+
+    def getCurrentKey(self) -> Any:
+        return self._key
+
+    def timerService(self) -> CalledContext:
+        return self
+
+    def currentWatermark(self) -> int:
+        return self._watermark
+
+    def registerEventTimeTimer(self, timestamp: int) -> None:
+        self._timers.append(timestamp)
+
+    def output(self, outputTag: OutputTag[Any], value: Any) -> None:
+        self._out.collectSide(outputTag.id, value)
