@@ -48,8 +48,8 @@ def install() -> Path:
     return installed("apache-flink", FLINK_VERSION, ENVIRONMENT)
 
 
-def installed(package: str, number: str, environment: Path) -> Path:
-    """The Python of ``environment``, with that version of a package, installed if it is not there.
+def installed(package: str, number: str, environment: Path, *others: str) -> Path:
+    """The Python of ``environment``, with that version of a package and ``others``, installed if it is not there.
 
     Raises MissingError if it cannot be.
     """
@@ -60,7 +60,7 @@ def installed(package: str, number: str, environment: Path) -> Path:
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         for command in (
             [sys.executable, "-m", "venv", str(environment)],
-            [*pip, f"{package}=={number}"],
+            [*pip, f"{package}=={number}", *others],
         ):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:

@@ -19,16 +19,19 @@ WORKERS = 2
 
 @dataclass(frozen=True)
 class Peer:
-    """A package, and the script that runs the jobs on it. ``halved``: each of its two workers reads half of each file."""
+    """A package, and the script that runs the jobs on it. ``halved``: each of its two workers reads half of each file.
+    ``others``: what the package imports and does not name."""
 
     side: str
     package: str
     version: str
     halved: bool
+    others: tuple[str, ...] = ()
 
     def install(self) -> Path:
         """The Python that has it, installed if it is not there. Raises MissingError if it cannot be."""
-        return installed(self.package, self.version, ROOT / "build" / f"{self.package}-venv")
+        environment = ROOT / "build" / f"{self.package}-venv"
+        return installed(self.package, self.version, environment, *self.others)
 
     def run(
         self, python: Path, job: Job, inputs: Mapping[str, Path], output: Path, patience: float
@@ -42,6 +45,6 @@ class Peer:
 
 
 PEERS = (
-    Peer("Bytewax", "bytewax", "0.21.1", halved=True),
+    Peer("Bytewax", "bytewax", "0.21.1", halved=True, others=("typing-extensions",)),
     Peer("Pathway", "pathway", "0.33.0", halved=False),
 )

@@ -78,8 +78,10 @@ class KeyedStates(KeyedStateStore):
 
     def of(self, descriptor: StateDescriptor[Any]) -> Any:
         """The state of any descriptor; the same object for the same name."""
-        kind = _kind_of(descriptor)
         known = self._states.get(descriptor.name)
+        if known is not None and known[0] is type(descriptor):
+            return known[1]  # triggers ask for each element
+        kind = _kind_of(descriptor)
         if known is None:
             self.backend.note(_noted(kind, descriptor))
             known = self._states[descriptor.name] = kind, self._new(kind, descriptor)

@@ -21,7 +21,7 @@ from flinkish.api.errors import (
 from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.durations import to_long
 from flinkish.api.time.elements import MAX_TIMESTAMP
-from flinkish.api.windowing.assigners import TumblingWindows
+from flinkish.api.windowing.assigners import TumblingEventTimeWindows, TumblingWindows
 from flinkish.api.windowing.evictors import EvictableElements
 from flinkish.api.windowing.triggers import TriggerResult
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
@@ -89,6 +89,9 @@ class WindowOperator(TimerOperator, OneInputOperator):
         self._late_tag = description.lateDataOutputTag
         self._event_time = self._assigner.isEventTime()
         self._merges = description.merges
+        self._is_tumbling = type(self._assigner) is TumblingEventTimeWindows
+        self._latest: Sequence[Any] = ()
+        """The windows of the last element, which are often those of the next one too."""
 
     def open(self) -> None:
         backend = self.backend
@@ -103,6 +106,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
         super().restore(snapshot)
         if isinstance(self._assigner, TumblingWindows):
             self._assigner.staggerOffset = None if snapshot is None else snapshot["stagger"]
+        self._latest = ()
         known = (self._lateness,) if snapshot is None else snapshot.get("latenesses", ())
         self._latenesses = {*known, self._lateness}
 
@@ -125,7 +129,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
     def _process_element(self, value: Any, timestamp: int) -> None:
         if timestamp == NO_TIMESTAMP and self._event_time:
             raise MissingTimestampError(self.name, value)
-        windows = self._assigner.assignWindows(value, timestamp, self._assigner_context)
+        windows = self._windows_of(value, timestamp)
         skipped = True
         if self._merges:
             merging_windows = self._merging_windows()
@@ -135,15 +139,27 @@ class WindowOperator(TimerOperator, OneInputOperator):
                     merging_windows.retireWindow(actual)
                     continue
                 skipped = False
-                self._add(value, timestamp, actual, merging_windows.getStateWindow(actual))
+                state_window = merging_windows.getStateWindow(actual)
+                self._add(value, timestamp, actual, state_window, self._cleanup_time(actual))
             merging_windows.persist()
         else:
+            event_time, watermark = self._event_time, self.currentWatermark
             for window in windows:
-                if not self._is_late(window):
+                cleanup = self._cleanup_time(window)
+                if not event_time or cleanup > watermark:
                     skipped = False
-                    self._add(value, timestamp, window, window)
+                    self._add(value, timestamp, window, window, cleanup)
         if skipped:
             self._drop_if_late(value, timestamp)
+
+    def _windows_of(self, value: Any, timestamp: int) -> Sequence[Any]:
+        windows = self._latest
+        if windows and windows[0].start <= timestamp < windows[0].end:
+            return windows
+        windows = self._assigner.assignWindows(value, timestamp, self._assigner_context)
+        if self._is_tumbling:
+            self._latest = windows
+        return windows
 
     def _drop_if_late(self, value: Any, timestamp: int) -> None:
         if not self._is_element_late(timestamp):
@@ -153,13 +169,15 @@ class WindowOperator(TimerOperator, OneInputOperator):
         else:
             self.metrics.numLateRecordsDropped += 1
 
-    def _add(self, value: Any, timestamp: int, window: Any, state_window: Any) -> None:
+    def _add(
+        self, value: Any, timestamp: int, window: Any, state_window: Any, cleanup: int
+    ) -> None:
         self._contents.add(state_window, value, timestamp)
         self._set_window(window)
         result = self._trigger.onElement(value, timestamp, window, self._trigger_context)
         if result is not TriggerResult.CONTINUE:
             self._obey(result, window, state_window)
-        self._register_cleanup_timer(window)
+        self._register_cleanup_timer(window, cleanup)
 
     def _merge(
         self,
@@ -235,7 +253,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
                 if timer.timestamp > cleanup:
                     self._clear_all(window, state_window, merging_windows)
                 else:
-                    self._register_cleanup_timer(window)
+                    self._register_cleanup_timer(window, cleanup)
         if merging_windows is not None:
             merging_windows.persist()
 
@@ -292,8 +310,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
         lateness."""
         return time - window.maxTimestamp() in self._latenesses
 
-    def _register_cleanup_timer(self, window: Any) -> None:
-        time = self._cleanup_time(window)
+    def _register_cleanup_timer(self, window: Any, time: int) -> None:
         if time == MAX_TIMESTAMP:
             return  # the end of the input comes first
         if self._event_time:
