@@ -1033,7 +1033,7 @@ def _rounded(trace: Trace, value: Any, digits: Any = None) -> Any:
 
 
 def _length(trace: Trace, value: Any) -> Any:
-    return value._traced_length() if isinstance(value, Symbol) else len(value)
+    return value._traced_length() if isinstance(value, (Symbol, _Numbers)) else len(value)
 
 
 def _tuple(trace: Trace, values: Any = ()) -> tuple[Any, ...]:
@@ -1094,17 +1094,18 @@ def _is_instance(trace: Trace, value: Any, kinds: Any) -> bool:
     elif isinstance(value, Record):
         own = value._traced_kind
     else:
-        own = None if isinstance(value, Outside) else type(value)
+        own = None if isinstance(value, (Outside, _Numbers)) else type(value)
     if own is None or len(classes) != (len(kinds) if type(kinds) is tuple else 1):
         raise trace.refusal("calls isinstance")
     return issubclass(own, classes)
 
 
 class _Numbers:
-    """Stands for a ``range`` whose bounds depend on the element. Each way through the branches has
-    another number of rounds."""
+    """Stands for a ``range`` whose bounds depend on the element, in a loop. Each way through the
+    branches has another number of rounds."""
 
-    def __init__(self, start: Any, stop: Any, step: int) -> None:
+    def __init__(self, trace: Trace, start: Any, stop: Any, step: int) -> None:
+        self._trace = trace
         self._start = start
         self._stop = stop
         self._step = step
@@ -1118,6 +1119,12 @@ class _Numbers:
             number = number + self._step
         if self._has(number):
             raise _ManyRounds
+
+    def _refuse(self, *others: Any) -> Any:
+        raise self._trace.refusal("does more with a range of the element than loop over it")
+
+    __bool__ = __eq__ = __hash__ = __repr__ = __format__ = _refuse
+    __getitem__ = _traced_length = _refuse
 
     def _has(self, number: Any) -> bool:
         return bool(number < self._stop if self._step > 0 else number > self._stop)
@@ -1137,7 +1144,7 @@ def _range(trace: Trace, *bounds: Any) -> range | _Numbers:
             raise CannotTell
         if kinds != {"int"}:
             raise trace.refusal("calls range with bounds that may not be integers")
-        return _Numbers(start, stop, step)
+        return _Numbers(trace, start, stop, step)
     made: range = _native(trace, range, bounds)
     if len(made) > MOST_PATHS:
         raise trace.refusal(f"has a loop of more than {MOST_PATHS} rounds")

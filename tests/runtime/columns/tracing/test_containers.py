@@ -183,6 +183,13 @@ NESTED = {1: [2]}
         (lambda row: sum(row.number for _ in range(99)), "has a loop of more than 32 rounds (line"),
         (lambda row: sum(1 for _ in range(row.real)), "calls range with bounds that may not be"),
         (lambda row: sum(range(0, 9, row.number)), "calls range with a step that depends on"),
+        (lambda row: 1 if range(row.number) else 2, "does more with a range of the element than"),
+        (lambda row: range(row.number) == range(2), "does more with a range of the element than"),
+        (lambda row: f"{range(row.number)}", "does more with a range of the element than"),
+        (lambda row: isinstance(range(row.number), range), "calls isinstance (line"),
+        (lambda row: len(range(row.number)), "does more with a range of the element than"),
+        (lambda row: range(row.number)[0], "does more with a range of the element than"),
+        (lambda row: range(row.number), "uses"),
     ],
 )
 def test_others_have_a_reason(function: Callable[[Any], Any], reason: str) -> None:
