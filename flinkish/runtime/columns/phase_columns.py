@@ -73,15 +73,16 @@ class PhasePath(ColumnPath):
         self._timers = timers
 
     def process(self, records: Records) -> bool:
-        values, keys = records.values, records.keys
-        columns = isinstance(values, RowColumns) and len(values) >= LEAST_ELEMENTS
-        fits = columns and isinstance(keys, ColumnKeys)
-        taken = fits and self.fold.runs.worthTrying
-        if taken:
-            assert isinstance(values, RowColumns)
-            assert isinstance(keys, ColumnKeys)
-            taken = self._processed(records, values, keys)
-        self.fold.runs.note(taken, fits)
+        values, keys, runs = records.values, records.keys, self.fold.runs
+        if (
+            not isinstance(values, RowColumns)
+            or not isinstance(keys, ColumnKeys)
+            or len(values) < LEAST_ELEMENTS
+        ):
+            runs.note(False)
+            return False
+        taken = runs.worthTrying and self._processed(records, values, keys)
+        runs.note(taken, ofColumns=True)
         return taken
 
     def _processed(self, records: Records, values: RowColumns, keys: ColumnKeys) -> bool:
@@ -211,7 +212,7 @@ class _Effects:
         timers: TimerService,
         distinct: Sequence[Any],
     ) -> None:
-        self._writes = [_StateWrites(writes, distinct) for writes in phased.writes]
+        self._writes = [_PendingWrites(writes, distinct) for writes in phased.writes]
         self._registered = zip(*(column.tolist() for column in phased.timers))
         self._timer = next(self._registered, None)
         self._backend = operator.backend
@@ -230,7 +231,7 @@ class _Effects:
         self._timer = timer
 
 
-class _StateWrites:
+class _PendingWrites:
     """The pending writes to a state."""
 
     def __init__(self, writes: Writes, distinct: Sequence[Any]) -> None:

@@ -7,6 +7,8 @@ Arrow's format, and what follows can run over columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import combinations
+from operator import is_
 from types import NoneType
 from typing import Any
 
@@ -16,12 +18,14 @@ from flinkish.api.types.row import Row, row_type
 from flinkish.runtime.columns.tracing.column_fold import structure
 from flinkish.runtime.columns.tracing.symbols import Refusal
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.records.shapes import Shape
+from flinkish.runtime.records.shapes import Shape, is_mutable
 
 LEAST_ELEMENTS = 1 << 10
 """Fewer elements stay objects."""
 
 _TYPES = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string()}
+
+_PICKLING = ("__reduce__", "__reduce_ex__", "__getstate__", "__setstate__")
 
 
 def uniform_columns(values: Sequence[Any]) -> RowColumns | None:
@@ -37,46 +41,65 @@ def uniform_columns(values: Sequence[Any]) -> RowColumns | None:
     names = shape.columnNames
     if len(set(names)) < len(names) or not {NoneType, *_TYPES}.issuperset(map(type, parts)):
         return None
-    columns: list[pa.Array] = []
-    if not _add_columns(shape, values, columns):
+    columns = _Columns()
+    if not columns.add(shape, values) or columns.shared:
         return None
-    return RowColumns(pa.RecordBatch.from_arrays(columns, list(names)), shape)
+    return RowColumns(pa.RecordBatch.from_arrays(columns.arrays, list(names)), shape)
 
 
-def _add_columns(shape: Shape, values: Sequence[Any], columns: list[pa.Array]) -> bool:
-    """Add the columns of ``values``. False if they are not all of ``shape``."""
-    kinds = set(map(type, values))
-    if shape.kind is None:
-        kinds.discard(NoneType)
-        kind = _TYPES.get(kinds.pop()) if len(kinds) == 1 else None
-        if kind is None:
+class _Columns:
+    """The columns of elements, and the parts of elements that can change."""
+
+    def __init__(self) -> None:
+        self.arrays: list[pa.Array] = []
+        self._mutable: list[Sequence[Any]] = []
+
+    @property
+    def shared(self) -> bool:
+        """Whether an element has an object twice that can change."""
+        return any(any(map(is_, one, other)) for one, other in combinations(self._mutable, 2))
+
+    def add(self, shape: Shape, values: Sequence[Any]) -> bool:
+        """Add the columns of ``values``. False if they are not all of ``shape``."""
+        kinds = set(map(type, values))
+        if shape.kind is None:
+            kinds.discard(NoneType)
+            return len(kinds) == 1 and self._add_array(kinds.pop(), values)
+        if kinds != {row_type(shape.names) if shape.kind is Row else shape.kind}:
+            return False
+        if is_mutable(shape.kind):
+            self._mutable.append(values)
+        parts = _parts(shape, values)
+        return parts is not None and all(map(self.add, shape.parts, parts))
+
+    def _add_array(self, kind: type[Any], values: Sequence[Any]) -> bool:
+        if kind not in _TYPES:
             return False
         try:
-            columns.append(pa.array(values, kind))
+            made = pa.array(values, _TYPES[kind])
         except (pa.ArrowException, OverflowError, UnicodeError):
             return False
-        return True
-    if kinds != {row_type(shape.names) if shape.kind is Row else shape.kind}:
-        return False
-    parts = _parts(shape, values)
-    return parts is not None and all(
-        _add_columns(part, column, columns) for part, column in zip(shape.parts, parts)
-    )
+        self.arrays.append(made)
+        return isinstance(made, pa.Array)  # texts of more than 2 GB are in chunks
 
 
 def _parts(shape: Shape, values: Sequence[Any]) -> Iterable[Sequence[Any]] | None:
-    """The parts of ``values``, which are of the class of ``shape``. None if one has others."""
+    """The parts of ``values``, which are of the class of ``shape``. None if one has others, or if
+    the class says how it is pickled."""
     kind = shape.kind
     assert kind is not None
     if kind is dict:
         return zip(*map(dict.values, values)) if set(map(tuple, values)) == {shape.names} else None
+    if kind is not Row and any(
+        name in vars(base) for base in kind.__mro__[:-1] for name in _PICKLING
+    ):
+        return None
     if issubclass(kind, tuple):
         lengths = set(map(tuple.__len__, values))
         return zip(*map(tuple.__iter__, values)) if lengths == {len(shape.parts)} else None
+    names = set(shape.names)
     try:
-        if hasattr(values[0], "__dict__") and set(map(len, map(vars, values))) != {
-            len(shape.names)
-        }:
+        if hasattr(values[0], "__dict__") and any(vars(value).keys() != names for value in values):
             return None
         return [[getattr(value, name) for value in values] for name in shape.names]
     except AttributeError:

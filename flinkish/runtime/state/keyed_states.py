@@ -78,10 +78,8 @@ class KeyedStates(KeyedStateStore):
 
     def of(self, descriptor: StateDescriptor[Any]) -> Any:
         """The state of any descriptor; the same object for the same name."""
-        known = self._states.get(descriptor.name)
-        if known is not None and known[0] is type(descriptor):
-            return known[1]  # triggers ask for each element
         kind = _kind_of(descriptor)
+        known = self._states.get(descriptor.name)
         if known is None:
             self.backend.note(_noted(kind, descriptor))
             known = self._states[descriptor.name] = kind, self._new(kind, descriptor)
@@ -124,6 +122,9 @@ class KeyedStates(KeyedStateStore):
 
 
 def _kind_of(descriptor: StateDescriptor[Any]) -> type[StateDescriptor[Any]]:
+    own = type(descriptor)
+    if own in _STATES:
+        return own  # triggers ask for each element
     for kind in _STATES:
         if isinstance(descriptor, kind):
             return kind

@@ -147,7 +147,19 @@ class TableListState(TableState, ListState[Any]):
         if value is None:
             refuse_none(self.name)
         value = value if type(value) in ATOMS else copied(value)
-        key, blocks, namespace = self._backend.currentKey, self._blocks, self._owner.namespace
+        self._append(self._backend.currentKey, value)
+
+    def store(self, entries: Iterable[tuple[Any, Any]]) -> None:
+        """Add an element to the list of each key; None: remove the list. No other references to the
+        elements may exist."""
+        for key, value in entries:
+            if value is None:
+                self._table.remove(key, self._owner.namespace)
+            else:
+                self._append(key, value)
+
+    def _append(self, key: Any, value: Any) -> None:
+        blocks, namespace = self._blocks, self._owner.namespace
         if blocks is None or namespace is not None:
             kept = self._table.get(key, namespace)
             if kept is None:
@@ -162,23 +174,6 @@ class TableListState(TableState, ListState[Any]):
         else:
             block[key] = [value]
         block.touched[key] = None
-
-    def store(self, entries: Iterable[tuple[Any, Any]]) -> None:
-        """Add an element to the list of each key; None: remove the list. No other references to the
-        elements may exist."""
-        table, blocks, namespace = self._table, self._blocks, self._owner.namespace
-        for key, value in entries:
-            if value is None:
-                table.remove(key, namespace)
-            elif blocks is None or namespace is not None:
-                table.put(key, namespace, [*table.get(key, namespace, ()), value])
-            else:
-                block = blocks[key]
-                if key in block:
-                    block[key].append(value)
-                else:
-                    block[key] = [value]
-                block.touched[key] = None
 
     def addAll(self, values: Iterable[Any]) -> None:
         added = without_none(self.name, values)

@@ -141,7 +141,7 @@ class RecordWriter(Input):
             self._partition(Records(values, timestamps), marks)
 
     def _uniform(self, values: Sequence[Any]) -> Sequence[Any]:
-        """``values`` as columns, if the reader of this edge could use them."""
+        """``values`` as columns, if functions are traced and all elements are of one shape."""
         return values
 
     @abstractmethod

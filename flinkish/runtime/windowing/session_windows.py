@@ -77,10 +77,10 @@ class SessionWindowOperator(WindowOperator):
         else:
             if sessions.isNew:
                 self._timer_count += self._lifetime.timers(session, self.currentWatermark)
-            self._add(value, timestamp, session, sessions.getStateWindow(session))
+            self._add_to_session(value, timestamp, session, sessions.getStateWindow(session))
         sessions.persist()
 
-    def _add(self, value: Any, timestamp: int, window: Any, state_window: Any) -> None:
+    def _add_to_session(self, value: Any, timestamp: int, window: Any, state_window: Any) -> None:
         self._contents.add(state_window, value, timestamp)
         if window.maxTimestamp() <= self.currentWatermark:
             self._fire_window(window, state_window)

@@ -8,7 +8,7 @@ faster operators with the same results: ``SessionWindowOperator``, and ``Aligned
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from flinkish.api.errors import (
@@ -24,6 +24,7 @@ from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing.assigners import TumblingEventTimeWindows, TumblingWindows
 from flinkish.api.windowing.evictors import EvictableElements
 from flinkish.api.windowing.triggers import TriggerResult
+from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
@@ -90,8 +91,8 @@ class WindowOperator(TimerOperator, OneInputOperator):
         self._event_time = self._assigner.isEventTime()
         self._merges = description.merges
         self._is_tumbling = type(self._assigner) is TumblingEventTimeWindows
-        self._latest: Sequence[Any] = ()
-        """The windows of the last element, which are often those of the next one too."""
+        self._latest: TimeWindow | None = None
+        """The window of the last element, if windows are tumbling: often that of the next one."""
 
     def open(self) -> None:
         backend = self.backend
@@ -106,7 +107,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
         super().restore(snapshot)
         if isinstance(self._assigner, TumblingWindows):
             self._assigner.staggerOffset = None if snapshot is None else snapshot["stagger"]
-        self._latest = ()
+        self._latest = None
         known = (self._lateness,) if snapshot is None else snapshot.get("latenesses", ())
         self._latenesses = {*known, self._lateness}
 
@@ -152,13 +153,13 @@ class WindowOperator(TimerOperator, OneInputOperator):
         if skipped:
             self._drop_if_late(value, timestamp)
 
-    def _windows_of(self, value: Any, timestamp: int) -> Sequence[Any]:
-        windows = self._latest
-        if windows and windows[0].start <= timestamp < windows[0].end:
-            return windows
+    def _windows_of(self, value: Any, timestamp: int) -> Collection[Any]:
+        latest = self._latest
+        if latest is not None and latest.start <= timestamp < latest.end:
+            return (latest,)
         windows = self._assigner.assignWindows(value, timestamp, self._assigner_context)
         if self._is_tumbling:
-            self._latest = windows
+            (self._latest,) = windows
         return windows
 
     def _drop_if_late(self, value: Any, timestamp: int) -> None:

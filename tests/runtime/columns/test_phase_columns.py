@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -502,6 +503,21 @@ class AddsAndClears(OneSide):
         self.known.clear()
 
 
+@dataclass(frozen=True, eq=False)
+class OnlyItself:
+    number: int
+
+
+class UnderObjects(OneSide):
+    def processElement1(self, value, ctx, out):
+        key = OnlyItself(value.value)
+        self.known.put(key, 1)
+        self.known.put(key, 2)
+
+    def onTimer(self, timestamp, ctx, out):
+        pass
+
+
 class UnderFloats(OneSide):
     def processElement1(self, value, ctx, out):
         self.known.put(value.real, value.value)
@@ -539,6 +555,7 @@ class AsksForAny(OneSide):
 REFUSED = {
     ReadsWhatItAdds: "reads a list or map state that is not empty (line",
     AddsAndClears: "adds to a state and clears it again (line",
+    UnderObjects: "asks a map for something that may not be its key (line",
     UnderFloats: "puts something into a map under a float, which may be NaN (line",
     Again: "clears a state and updates it again (line",
     Undone: "updates a state and clears it again (line",

@@ -219,6 +219,42 @@ def test_a_part_that_goes_by_element_goes_on_in_columns() -> None:
     assert same(reduction, [some(60), over, "restart", some(60, "bc"), some(60, "bc")]) == 3
 
 
+SHAPES: dict[str, tuple[Any, Any, Any]] = {
+    "another order of keys": (
+        lambda row: {"key": row.key, "number": row.number, "more": 1_000},
+        lambda row: {"key": row.key, "more": 1_000, "number": row.number},
+        SumAggregator("number"),
+    ),
+    "another order of fields": (
+        lambda row: Row(key=row.key, number=row.number, more=1_000),
+        lambda row: Row(key=row.key, more=1_000, number=row.number),
+        SumAggregator("number"),
+    ),
+    "wider": (
+        lambda row: (row.key, row.number),
+        lambda row: ((row.key, 7), row.number),
+        SumAggregator(1),
+    ),
+    "another class": (
+        lambda row: Named(row.key, row.number),
+        lambda row: (row.key, row.number),
+        SumAggregator("number"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_elements_of_another_shape_than_the_state_are_left_to_the_function(name: str) -> None:
+    made, then, reduction = SHAPES[name]
+    shown = []
+    for columns in (True, False):
+        driver = Driver(made, reduction, columns)
+        first = driver.run([some(60)])
+        driver.made = then
+        shown.append((first, driver.run([some(70)])))
+    assert shown[0] == shown[1]
+
+
 def test_a_batch_emits_the_last_of_each_key_only() -> None:
     driver = Driver(*REDUCTIONS["sum"], columns=True)
     context = OperatorContext(

@@ -111,6 +111,44 @@ def test_what_an_object_has_beside_its_parts_is_kept() -> None:
     assert uniform_columns([sale]) is None
 
 
+class Nothing(NamedTuple):
+    """Has no fields."""
+
+
+@dataclass
+class Tick:
+    """Has no fields either."""
+
+
+@dataclass
+class Pickled:
+    number: int
+
+    def __setstate__(self, state: Any) -> None:
+        self.number = -1
+
+
+@dataclass
+class Lacking:
+    number: int = 7
+
+
+def test_what_columns_could_not_give_back_stays_objects() -> None:
+    shared, lacking = {"a": 1}, Lacking()
+    del lacking.number
+    lacking.other = 5  # type: ignore[attr-defined]
+    for elements in (
+        [Nothing()],
+        [Tick()],
+        [(1, Nothing())],
+        [(1, Tick())],
+        [(0, {"a": 1}, {"a": 1}), (1, shared, shared)],
+        [Lacking(), lacking],
+        [Pickled(1)],
+    ):
+        assert uniform_columns(elements) is None
+
+
 def test_few_elements_stay_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uniform_elements, "LEAST_ELEMENTS", 3)
     assert uniform_columns([1, 2]) is None

@@ -582,6 +582,8 @@ def structure(value: Any, parts: list[Any], taken: list[Any] | None = None) -> S
                 f"has an accumulator of the class {kind.__name__}, which cannot be followed"
             )
         names = tuple(kind._fields if isinstance(value, tuple) else (f.name for f in fields(kind)))
+        if not names:
+            raise Refusal(f"has a {kind.__name__}, which has no fields")
         inner = tuple(structure(getattr(value, name), parts, taken) for name in names)
         return Shape(kind, names, inner)
     if kind is dict:

@@ -128,9 +128,9 @@ class PhaseFold:
     """``processElement`` of a function with keyed states, over columns.
 
     The function may read, update and clear ValueStates, add to ListStates and MapStates, read them
-    while they are empty for the key, register event-time timers, and emit. Wherever the effects of a run could
-    differ from those of the function's own calls, ``processed`` returns None, and the caller calls
-    the function for each element. Without ``states``, only ``reason`` can be used.
+    while they are empty for the key, register event-time timers, and emit. Wherever the effects of
+    a run could differ from those of the function's own calls, ``processed`` returns None, and the
+    caller calls the function for each element. Without ``states``, only ``reason`` can be used.
     """
 
     def __init__(

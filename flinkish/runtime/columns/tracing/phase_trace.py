@@ -213,7 +213,7 @@ class _Look:
         known: Mapping[State, Content],
         constant: frozenset[State],
     ) -> None:
-        self.trace = Trace(exploring=kinds is None, standIn=self._stand_in)
+        self.trace = Trace(exploring=kinds is None, standIn=self.standInOf)
         self._element, extra = arguments(self.trace)
         self.states: dict[State, _ValueStandIn | _CollectionStandIn] = {}
         self.collector = Emitting(self.trace)
@@ -258,7 +258,8 @@ class _Look:
                 values[state] = symbolic(self.trace, content.shape, parts)
         return values
 
-    def _stand_in(self, value: Any) -> Any:
+    def standInOf(self, value: Any) -> Any:
+        """What stands for a state or an aggregation; None for other values."""
         if isinstance(value, RuntimeContext):
             raise self.trace.refusal("uses its runtime context")
         if isinstance(value, MethodType) and isinstance(value.__self__, FieldAggregator):
@@ -344,7 +345,7 @@ class _Seen:
 
     def _kept(self, look: _Look, state: State) -> Iterator[Any]:
         """Whether the state is updated, and its fields after the element."""
-        stand_in = look._stand_in(state)
+        stand_in = look.standInOf(state)
         updated = stand_in.done == "set"
         yield updated
         current = stand_in.current if updated else stand_in.start
@@ -452,7 +453,7 @@ class _CollectionStandIn:
             raise self._trace.refusal("calls a method of its state with other arguments")
         for key in keys:
             shape, parts = taken_apart(self._trace, key)
-            if shape.mutable or {part.kind for part in parts} - _KEYS:
+            if shape.mutable or shape.ofClasses or {part.kind for part in parts} - _KEYS:
                 raise self._trace.refusal("asks a map for something that may not be its key")
         return self._is_map
 

@@ -32,7 +32,10 @@ class AggregationStandIn:
         shape, fields = taken_apart(trace, so_far)
         number = column_of(shape, aggregator.field)
         parts = [Symbol(trace, field) for field in fields]
-        field = taken_apart(trace, element)[1][number]
+        of_element, added_fields = taken_apart(trace, element)
+        if of_element != shape:
+            raise Refusal("aggregates elements of different shapes")
+        field = added_fields[number]
         before: Any = parts[number]
         added: Any = Symbol(trace, field)
         numbers = {fields[number].kind, field.kind} <= {"int", "float"}

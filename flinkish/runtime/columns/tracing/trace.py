@@ -89,10 +89,10 @@ from flinkish.runtime.columns.tracing.texts import (
 from flinkish.runtime.records.shapes import Shape
 
 MOST_PATHS = 32
+"""A function with more paths through its branches is not traced."""
 
 _MOST_ROUNDS = 8
 """The most rounds of a loop whose number of rounds depends on the element."""
-"""A function with more paths through its branches is not traced."""
 
 
 class Step(NamedTuple):
@@ -1105,29 +1105,31 @@ class _Numbers:
     branches has another number of rounds."""
 
     def __init__(self, trace: Trace, start: Any, stop: Any, step: int) -> None:
-        self._trace = trace
-        self._start = start
-        self._stop = stop
-        self._step = step
+        self._traced_trace = trace
+        self._traced_start = start
+        self._traced_stop = stop
+        self._traced_step = step
 
     def __iter__(self) -> Iterator[Any]:
-        number = self._start
+        number = self._traced_start
         for _ in range(_MOST_ROUNDS):
-            if not self._has(number):
+            if not self._traced_has(number):
                 return
             yield number
-            number = number + self._step
-        if self._has(number):
+            number = number + self._traced_step
+        if self._traced_has(number):
             raise _ManyRounds
 
-    def _refuse(self, *others: Any) -> Any:
-        raise self._trace.refusal("does more with a range of the element than loop over it")
+    def _traced_refuse(self, *others: Any) -> Any:
+        raise self._traced_trace.refusal("does more with a range of the element than loop over it")
 
-    __bool__ = __eq__ = __hash__ = __repr__ = __format__ = _refuse
-    __getitem__ = _traced_length = _refuse
+    __bool__ = __eq__ = __hash__ = __repr__ = __format__ = _traced_refuse
+    __getitem__ = _traced_length = _traced_refuse
 
-    def _has(self, number: Any) -> bool:
-        return bool(number < self._stop if self._step > 0 else number > self._stop)
+    def _traced_has(self, number: Any) -> bool:
+        return bool(
+            number < self._traced_stop if self._traced_step > 0 else number > self._traced_stop
+        )
 
 
 class _ManyRounds(Exception):
@@ -1144,6 +1146,9 @@ def _range(trace: Trace, *bounds: Any) -> range | _Numbers:
             raise CannotTell
         if kinds != {"int"}:
             raise trace.refusal("calls range with bounds that may not be integers")
+        for bound in bounds:
+            if isinstance(bound, Symbol):
+                trace.noted(bound._traced_expression)  # None would raise an error
         return _Numbers(trace, start, stop, step)
     made: range = _native(trace, range, bounds)
     if len(made) > MOST_PATHS:

@@ -131,6 +131,8 @@ def _combined(
             f"sum(y * 2 for y in ({a}, {b}))",
             f"len([y for y in ({a}, {b}, 3) if y])",
             f"list(map(abs, [{a}]))[0]",
+            f"sum(y - {b} for y in range({a} & 7))",
+            f"len([y for y in range(-2, {a}, 2) if y < {b}])",
         ]
         return "n", random.choice(sources)
     if way == 24:
@@ -295,6 +297,8 @@ def random_emitter(random: Random, arguments: str) -> str:
         lines[0] = f"try:\n        {lines[0]}\n    except Exception:\n        pass"
     if random.random() < 0.3:
         lines.append(f"for y in (v.x, {value}):\n        " + emits.format("(v.s, y)"))
+    if random.random() < 0.2:
+        lines.append("for y in range(v.i & 3):\n        " + emits.format("(v.s, y)"))
     if way == "return":
         lines = ["results = []", *lines, "return results"]
     body = "\n    ".join(lines)

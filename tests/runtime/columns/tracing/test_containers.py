@@ -162,6 +162,15 @@ def test_loops_of_many_rounds_are_called() -> None:
     assert function.results(few) is not None
 
 
+def test_a_range_of_nothing_is_left_to_python() -> None:
+    def unused(row: Any) -> Any:
+        range(row.number)
+        return row.real
+
+    assert ColumnFunction(unused).results(columns([(1, 1.0, "", True)])) is not None
+    assert ColumnFunction(unused).results(columns([(None, 1.0, "", True)])) is None
+
+
 class Same(set[Any]):
     def __contains__(self, item: object) -> bool:
         return True
