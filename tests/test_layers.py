@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from textwrap import dedent
 
@@ -15,6 +16,8 @@ PACKAGE = Path(__file__).parents[1] / "flinkish"
 ROOMS_OF_MUTUAL_RECURSION = {"flinkish.api.streams"}
 """The folders whose classes make one another, as those of Flink do: a stream keyed is a
 ``KeyedStream``, and one of that processed is a ``DataStream``."""
+
+pytestmark = pytest.mark.xdist_group("layers")
 
 MAY_IMPORT = {
     "api": {"api"},
@@ -122,6 +125,12 @@ KNOWS_SPARK = {"spark"}
 """The layers that may import pyspark; ``api`` may for type checkers only."""
 
 
+@cache
+def parsed(file: Path) -> ast.Module:
+    """A module of the package; most tests here read them all."""
+    return ast.parse(file.read_text("utf-8"))
+
+
 def violations(layer: str, source: str, path: str) -> list[str]:
     """The lines of ``source``, a module of ``layer``, that import what the layer may not."""
     lines = source.splitlines()
@@ -186,7 +195,7 @@ def test_spark_is_used_by_its_public_means_only() -> None:
         f"{name}:{node.lineno}: {node.attr}"
         for file in sorted(PACKAGE.rglob("*.py"))
         for name in [f"flinkish/{file.relative_to(PACKAGE)}"]
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for node in ast.walk(parsed(file))
         if isinstance(node, ast.Attribute)
         and node.attr in private
         and (name, node.attr) != excepted
@@ -203,7 +212,7 @@ def test_what_operators_mean_is_said_without_columns() -> None:
         f"{file.relative_to(PACKAGE)}: {name}"
         for room in ("operators", "windowing")
         for file in sorted((PACKAGE / "runtime" / room).glob("*.py"))
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for node in ast.walk(parsed(file))
         for name in _imported(node)
         if name.startswith(ARRAYS)
     ]
@@ -234,14 +243,17 @@ def import_graph(package: Path, type_checkers: bool = False) -> dict[str, set[st
     }
 
 
-def _modules_imported(file: Path, type_checkers: bool) -> Iterator[str]:
-    module = ast.parse(file.read_text("utf-8"))
+@cache
+def _modules_imported(file: Path, type_checkers: bool) -> list[str]:
+    module = parsed(file)
     for_type_checkers = set() if type_checkers else set(_lines_for_type_checkers(module))
+    found = []
     for node in ast.walk(module):
         if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno not in for_type_checkers:
-            yield from _imported(node)
+            found += _imported(node)
             if isinstance(node, ast.ImportFrom):
-                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+                found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return found
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -375,7 +387,7 @@ def test_rooms_of_the_runtime_import_those_before_them(room: str) -> None:
     found = [
         f"{file.relative_to(PACKAGE)}: {name}"
         for file in files
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        for node in ast.walk(parsed(file))
         for name in _imported(node)
         if name.startswith(tuple(f"flinkish.runtime.{other}" for other in above))
     ]
