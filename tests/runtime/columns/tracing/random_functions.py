@@ -132,7 +132,7 @@ def _combined(
             f"len([y for y in ({a}, {b}, 3) if y])",
             f"list(map(abs, [{a}]))[0]",
             f"sum(y - {b} for y in range({a} & 7))",
-            f"len([y for y in range(-2, {a}, 2) if y < {b}])",
+            f"len([y for y in range(-2, {a} & 7, 2) if y < {b}])",
         ]
         return "n", random.choice(sources)
     if way == 24:
