@@ -124,9 +124,12 @@ def _written(writes: Writes, before: Any) -> Any:
 
 
 def _since_clear(before: list[Any], values: list[Any]) -> list[Any]:
-    held = before
+    held = list(before)
     for value in values:
-        held = [] if value is None else [*held, value]
+        if value is None:
+            held.clear()
+        else:
+            held.append(value)
     return held
 
 

@@ -130,12 +130,13 @@ class ProcessPath(PhasePath):
     """The path of a process function until its input ends; timers registered after that do not
     fire."""
 
+    _operator: OnTimerOperator
+
     def __init__(self, operator: OnTimerOperator, function: Callable[..., Any]) -> None:
         super().__init__(operator, function, operator.timerService)
-        self._process_operator = operator
 
     def process(self, records: Records) -> bool:
-        return not self._process_operator.timers.inputEnded and super().process(records)
+        return not self._operator.timers.inputEnded and super().process(records)
 
     def _fits(self, phased: Phased) -> bool:
         if not len(phased.called):
@@ -172,7 +173,7 @@ class ProcessPath(PhasePath):
     ) -> tuple[list[int], list[Any], list[int]]:
         """Call the function for the elements that cannot be vectorised. Returns, for each result,
         the position of its element, the result, and its timestamp."""
-        operator, function = self._process_operator, self.fold.function
+        operator, function = self._operator, self.fold.function
         backend, context, collector = operator.backend, operator.context, operator.collector
         keys = records.keys
         assert keys is not None

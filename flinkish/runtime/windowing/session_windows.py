@@ -71,7 +71,7 @@ class SessionWindowOperator(WindowOperator):
         (window,) = self._assigner.assignWindows(value, timestamp, self._assigner_context)
         sessions = self._merging_windows()
         session = sessions.addWindow(window, self._merge)
-        if self._is_late(session):
+        if self._is_late(self._cleanup_time(session)):
             sessions.retireWindow(session)
             self._drop_if_late(value, timestamp)
         else:

@@ -136,18 +136,18 @@ class WindowOperator(TimerOperator, OneInputOperator):
             merging_windows = self._merging_windows()
             for window in windows:
                 actual = merging_windows.addWindow(window, self._merge)
-                if self._is_late(actual):
+                cleanup = self._cleanup_time(actual)
+                if self._is_late(cleanup):
                     merging_windows.retireWindow(actual)
                     continue
                 skipped = False
                 state_window = merging_windows.getStateWindow(actual)
-                self._add(value, timestamp, actual, state_window, self._cleanup_time(actual))
+                self._add(value, timestamp, actual, state_window, cleanup)
             merging_windows.persist()
         else:
-            event_time, watermark = self._event_time, self.currentWatermark
             for window in windows:
                 cleanup = self._cleanup_time(window)
-                if not event_time or cleanup > watermark:
+                if not self._is_late(cleanup):
                     skipped = False
                     self._add(value, timestamp, window, window, cleanup)
         if skipped:
@@ -296,8 +296,8 @@ class WindowOperator(TimerOperator, OneInputOperator):
 
     # ------------------------------------------------------------------ lateness
 
-    def _is_late(self, window: Any) -> bool:
-        return self._event_time and self._cleanup_time(window) <= self.currentWatermark
+    def _is_late(self, cleanup: int) -> bool:
+        return self._event_time and cleanup <= self.currentWatermark
 
     def _is_element_late(self, timestamp: int) -> bool:
         return self._event_time and to_long(timestamp + self._lateness) <= self.currentWatermark

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,16 +27,14 @@ from flinkish.runtime.columns.keyed_process import KeyedColumnProcess
 from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Output
-from flinkish.runtime.records.keys import ColumnKeys, KeyHashes
-from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
-from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.records import NO_TIMESTAMP
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
 from tests.benchmarks.jobs import Totals
+from tests.runtime.columns.keyed_elements import any_elements, keyed_records, random_elements
 from tests.runtime.windowing.operators import Recorder
 
-NAMES = ("key", "at", "value", "real", "mark", "name")
 LIMIT = 3
 SIDE = OutputTag[Any]("side")
 
@@ -296,12 +293,7 @@ class Driver:
         self.operator.restore(snapshot)
 
     def elements(self, elements: list[tuple[Any, ...]], times: list[int] | None = None) -> None:
-        kinds = (pa.string(), *[pa.int64()] * 2, pa.float64(), pa.bool_(), pa.string())
-        columns = [pa.array(list(c), kind) for c, kind in zip(zip(*elements), kinds)]
-        values = RowColumns(pa.RecordBatch.from_arrays(columns, names=NAMES))
-        hashes = KeyHashes().column([element[0] for element in elements])
-        timestamps = timestamps_of([e[1] for e in elements] if times is None else times)
-        self.operator.processRecords(Records(values, timestamps, ColumnKeys(values, 0), hashes))
+        self.operator.processRecords(keyed_records(elements, times))
 
     def run(self, steps: list[Any]) -> str:
         """What came out, and what is in the states then; as text, which tells 1 from True, and 0.0 from -0.0."""
@@ -335,17 +327,7 @@ def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def elements(most: int) -> st.SearchStrategy[list[tuple[Any, ...]]]:
-    number = st.one_of(st.integers(-20, 20), st.sampled_from([2**62, -(2**63), 2**63 - 1]))
-    real = st.one_of(st.integers(-9, 9).map(lambda n: n / 3), st.sampled_from([-0.0, 1e300]))
-    element = st.tuples(
-        st.sampled_from("abcd"),
-        st.integers(0, 100),
-        st.one_of(st.integers(-20, 20), number),
-        st.one_of(real, st.just(float("nan"))),
-        st.booleans(),
-        st.sampled_from(["", "a", "b", "ab"]),
-    )
-    return st.lists(element, min_size=1, max_size=most)
+    return any_elements("abcd", most)
 
 
 STEPS = st.lists(
@@ -362,18 +344,7 @@ def test_runs_do_what_their_elements_do(function: Callable[[], Any], steps: list
 
 
 def some(count: int, keys: str = "abcdef") -> list[tuple[Any, ...]]:
-    random = Random(count)
-    return [
-        (
-            random.choice(keys),
-            random.randrange(100),
-            random.randrange(1, 20),
-            random.random(),
-            random.random() < 0.5,
-            random.choice("xyz"),
-        )
-        for _ in range(count)
-    ]
+    return random_elements(Random(count), count, keys)
 
 
 @pytest.mark.parametrize("function", FOLLOWED)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,15 +31,12 @@ from flinkish.runtime.columns.keyed_process import KeyedColumnCoProcess
 from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Output
-from flinkish.runtime.records.keys import ColumnKeys, KeyHashes
-from flinkish.runtime.records.records import Records, timestamps_of
-from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
+from tests.runtime.columns.keyed_elements import any_elements, keyed_records, random_elements
 from tests.runtime.windowing.operators import Recorder
 
-NAMES = ("key", "at", "value", "real", "mark", "name")
 SIDE = OutputTag[Any]("side")
 OTHER = OutputTag[Any]("other")
 
@@ -360,13 +356,7 @@ class Driver:
         self.operator.restore(snapshot)
 
     def elements(self, side: int, elements: list[tuple[Any, ...]]) -> None:
-        kinds = (pa.string(), *[pa.int64()] * 2, pa.float64(), pa.bool_(), pa.string())
-        columns = [pa.array(list(c), kind) for c, kind in zip(zip(*elements), kinds)]
-        values = RowColumns(pa.RecordBatch.from_arrays(columns, names=NAMES))
-        hashes = KeyHashes().column([element[0] for element in elements])
-        timestamps = timestamps_of([e[1] for e in elements])
-        records = Records(values, timestamps, ColumnKeys(values, 0), hashes)
-        self.operator.inputs[side].processRecords(records)
+        self.operator.inputs[side].processRecords(keyed_records(elements))
 
     def advance(self, watermark: int) -> None:
         if watermark > self.watermark:
@@ -410,17 +400,7 @@ def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def elements(most: int) -> st.SearchStrategy[tuple[int, list[tuple[Any, ...]]]]:
-    number = st.one_of(st.integers(-20, 20), st.sampled_from([2**62, -(2**63), 2**63 - 1]))
-    real = st.one_of(st.integers(-9, 9).map(lambda n: n / 3), st.sampled_from([-0.0, 1e300]))
-    element = st.tuples(
-        st.sampled_from("abcdefgh"),
-        st.integers(0, 100),
-        st.one_of(st.integers(-20, 20), number),
-        st.one_of(real, st.just(float("nan"))),
-        st.booleans(),
-        st.sampled_from(["", "a", "b", "ab"]),
-    )
-    return st.tuples(st.integers(0, 1), st.lists(element, min_size=1, max_size=most))
+    return st.tuples(st.integers(0, 1), any_elements("abcdefgh", most))
 
 
 STEPS = st.lists(
@@ -437,18 +417,7 @@ def test_runs_do_what_their_elements_do(function: Callable[[], Any], steps: list
 
 
 def some(count: int, keys: str = "abcdefgh", seed: int = 0) -> list[tuple[Any, ...]]:
-    random = Random(count * 1000 + seed)
-    return [
-        (
-            random.choice(keys),
-            random.randrange(100),
-            random.randrange(1, 20),
-            random.random(),
-            random.random() < 0.5,
-            random.choice("xyz"),
-        )
-        for _ in range(count)
-    ]
+    return random_elements(Random(count * 1000 + seed), count, keys)
 
 
 @pytest.mark.parametrize("function", FOLLOWED)
