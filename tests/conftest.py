@@ -1,13 +1,12 @@
-"""What all tests share: one Spark session for the whole run, and a limit on how long a test takes."""
+"""What all tests share: one Spark session for the whole run, and which tests a target runs."""
 
 from __future__ import annotations
 
 import os
 import signal
-import time
 import zlib
-from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -33,10 +32,10 @@ os.environ.setdefault(
     " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
 )
 
-# The limit below is on a whole test: one example may be slow, as the first is that imports a library.
-hypothesis.settings.register_profile("whole-test", deadline=None)
-hypothesis.settings.load_profile("whole-test")
-hypothesis.settings.register_profile("fast", deadline=None, max_examples=10)
+# How many examples a property draws. No deadline for one of them: the first may import a library.
+for profile, examples in {"fast": 10, "test": 25, "thorough": 200}.items():
+    hypothesis.settings.register_profile(profile, deadline=None, max_examples=examples)
+hypothesis.settings.load_profile("test")
 
 pytest_plugins = ["tests.engines"]
 
@@ -49,14 +48,6 @@ collect_ignore = [
     "table/record_flink.py",
 ]
 """Scripts that run their jobs as they are read, or need PyFlink."""
-
-LONGEST_SECONDS = 10.0
-"""A test that takes longer is marked ``slow`` with a reason. One that is not fails after twice the
-time, for a machine is at times half as fast as at others; on one that is busy with other things, the
-limit is longer by as much as it is overloaded."""
-
-LOOP_SECONDS = 0.1
-"""What two million steps of a loop take of a core that has nothing else to do."""
 
 
 @pytest.fixture(autouse=True)
@@ -120,7 +111,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--share",
         metavar="K/N",
-        help="run only share K of N of the tests, 0/4 to 3/4 for quarters, each test in one of them",
+        help="of the tests that rotate, run share K of N, each test in one of them; 0/4 to 3/4 for quarters",
     )
 
 
@@ -142,15 +133,18 @@ def _marks(item: pytest.Item) -> set[str]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what uses the session as ``spark``, refuse a ``slow`` mark that gives no reason, and leave out
-    what a target of its own runs, unless ``-m`` names it. The long tests, those on Spark, come first, so that
-    no process is left with them at the end.
+    """Mark what uses the session as ``spark``, refuse a mark without its reason, and leave out what a target of
+    its own runs, unless ``-m`` names it, and what rotates and is not in the share. The long
+    tests, those on Spark, come first, so that no process is left with them at the end.
     """
-    left_out = {name for name in OWN_TARGETS if name not in config.option.markexpr}
+    expression = config.option.markexpr
+    left_out = {name for name in OWN_TARGETS if name not in expression}
     share: str | None = config.option.share
     wanted, unwanted = [], []
     for item in items:
-        chosen = not left_out.intersection(_marks(item)) and (not share or _in_share(item, share))
+        marks = _marks(item)
+        rotates = "thorough" in expression or "rotating" in marks
+        chosen = not left_out & marks and (not share or not rotates or _in_share(item, share))
         (wanted if chosen else unwanted).append(item)
     items[:] = wanted
     config.hook.pytest_deselected(items=unwanted)
@@ -160,38 +154,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         on_spark = any(isinstance(value, str) and value == "spark" for value in parameters)
         if on_spark or "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
-        marker = item.get_closest_marker("slow")
-        if marker is not None and not (marker.args or marker.kwargs.get("reason")):
-            raise pytest.UsageError(
-                f'{item.nodeid}: say why it is slow, as in slow("starts Flink")'
-            )
+        for name in ("slow", "rotating", "thorough"):
+            marker = item.get_closest_marker(name)
+            if marker is not None and not (marker.args or marker.kwargs.get("reason")):
+                raise pytest.UsageError(f'{item.nodeid}: say why, as in {name}("starts Flink")')
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
-
-
-def _slowness() -> float:
-    """How much longer a loop takes now than on a core that has nothing else to do: another program, or another
-    machine on the same host, may have it."""
-    began, total = time.perf_counter(), 0
-    for number in range(2_000_000):
-        total += number
-    return (time.perf_counter() - began) / LOOP_SECONDS
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[Any]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Fail a passed test that took too long. What its fixtures took does not count."""
-    report = yield
-    may_be_slow = not report.passed or item.get_closest_marker("slow") is not None
-    limit = 2 * LONGEST_SECONDS
-    if report.when != "call" or may_be_slow or report.duration <= limit:
-        return report
-    overload = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1), _slowness())
-    if report.duration > limit * overload:
-        report.outcome = "failed"
-        report.longrepr = (
-            f"{item.nodeid} took {report.duration:.1f} s, and the limit is {LONGEST_SECONDS:.0f} s."
-            ' Make it faster, or mark it @pytest.mark.slow("why").'
-        )
-    return report

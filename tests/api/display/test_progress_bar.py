@@ -148,7 +148,6 @@ def test_a_job_of_files_says_how_many_it_has_read(tmp_path):
         lines.append(progress_line(client.getJobDetails()))
 
     env.fromSource(source).forEachBatch(written)
-    started = time.monotonic()
     client = env.executeAsync("lines")
     go_on.set()
     client.getJobExecutionResult()
@@ -159,7 +158,6 @@ def test_a_job_of_files_says_how_many_it_has_read(tmp_path):
     assert all("left" in line for line in lines[1:])
     assert "files 4/4" in progress_line(client.getJobDetails())
     assert facts(client.getJobDetails())["read"] == "files 4/4"
-    assert time.monotonic() - started < 60
 
 
 def test_what_a_job_prints_is_on_a_line_of_its_own(terminal, capsys):

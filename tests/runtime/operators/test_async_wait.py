@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 
 import pytest
 
@@ -150,7 +149,7 @@ def test_errors_name_operator_and_element_and_end_what_is_under_way():
         if value == 3:
             raise ValueError("no three")
         try:
-            await asyncio.sleep(10)
+            await asyncio.Event().wait()
         except asyncio.CancelledError:
             ended.append(value)
             raise
@@ -160,10 +159,8 @@ def test_errors_name_operator_and_element_and_end_what_is_under_way():
             resultFuture.completeExceptionally(KeyError("gone"))
 
     jobs = MicroBatches(waiting(fails), 1)
-    began = time.monotonic()
     with pytest.raises(fl.UserFunctionError, match=r"no three on the element 3"):
         jobs.process([[(n, None) for n in range(5)]])
-    assert time.monotonic() - began < 5
     harness = StreamTestHarness(waiting(Failing()))
     with pytest.raises(fl.UserFunctionError, match="gone"):
         harness.processElement(1)
@@ -269,23 +266,6 @@ def test_wrong_arguments_are_named(arguments, said):
     given = {"func": doubled, "timeout": 5, **arguments}
     with pytest.raises(fl.FlinkishError, match=said):
         StreamTestHarness(lambda stream: AsyncDataStream.unorderedWait(stream, **given))
-
-
-def seconds_for(count, capacity):
-    async def lookup(value):
-        await asyncio.sleep(0.01)
-        return [value]
-
-    jobs = MicroBatches(waiting(lookup, capacity=capacity), 1)
-    began = time.monotonic()
-    [results] = jobs.run([[[(n, None) for n in range(count)]]])
-    assert len(results) == count
-    return (time.monotonic() - began) / count
-
-
-def test_lookups_of_10_ms_are_at_least_50_times_faster_than_one_after_the_other():
-    one = seconds_for(40, 1)
-    assert min(seconds_for(3_000, 100) for _ in range(3)) * 50 <= one
 
 
 @pytest.mark.parametrize("order", ["Java", "Python"])

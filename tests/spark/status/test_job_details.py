@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import suppress
 
 import pytest
@@ -138,10 +137,6 @@ def test_it_says_which_input_holds_the_watermark_back_and_since_when(env):
             assert hold is not None
             assert (hold.operator, hold.split) == ("Source: stuck", None)
             assert (hold.currentWatermark, hold.since) == (4, held.since)
-        began = time.perf_counter()
-        for _ in range(20):
-            client.getJobDetails()
-        assert (time.perf_counter() - began) / 20 < 0.05
     finally:
         client.cancel()
 
