@@ -1,7 +1,8 @@
 """Installs the wheel into a fresh environment and runs the README's first job there, with and without Java.
 
-``python -m tests.distribution.fresh_install DIST ENVIRONMENT LOCK``: the wheel is the one in DIST; ENVIRONMENT
-is made anew; of the lock only the versions are taken, so that a run of today and one of next year agree.
+``python -m tests.distribution.fresh_install DIST ENVIRONMENT [LOCK]``: the wheel is the one in DIST; ENVIRONMENT
+is made anew; of the lock only the versions are taken, so that a run of today and one of next year agree. Without
+a lock it gets what users do, the newest versions.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ PIN = re.compile(r"^([\w.-]+==[^\s;\\]+)", re.MULTILINE)
 NO_JAVA = re.compile(r"JavaNotFoundError: Spark needs Java \d+ or newer, and there is none")
 
 
-def main(dist: Path, environment: Path, lock: Path) -> None:
+def main(dist: Path, environment: Path, lock: Path | None = None) -> None:
     (wheel,) = dist.glob("*.whl")
     venv.create(environment, clear=True, with_pip=True)
     python = environment.absolute() / "bin" / "python"
     with tempfile.TemporaryDirectory() as folder:
         constraints = Path(folder, "constraints.txt")
-        constraints.write_text("\n".join(PIN.findall(lock.read_text("utf-8"))))
+        pins = PIN.findall(lock.read_text("utf-8")) if lock else []
+        constraints.write_text("\n".join(pins))
         quietly = ("--quiet", "--disable-pip-version-check")
         subprocess.run(
             [python, "-m", "pip", "install", *quietly, "--constraint", constraints, wheel],
