@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import logging
 import shutil
 import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -30,6 +35,7 @@ from flinkish.pyflink.datastream import (
     BroadcastProcessFunction,
     CoFlatMapFunction,
     CoMapFunction,
+    DataStream,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeySelector,
@@ -86,12 +92,6 @@ def local():
     return environment.set_local_execution(True)
 
 
-@pytest.fixture
-def environment(engine):
-    environment = StreamExecutionEnvironment.get_execution_environment().set_parallelism(1)
-    return environment.set_local_execution(engine == "local")
-
-
 class Second(TimestampAssigner):
     def extract_timestamp(self, value, record_timestamp):
         return value[1]
@@ -141,16 +141,161 @@ class Timers(KeyedProcessFunction):
         )
 
 
-def test_timers_state_and_windows(environment):
-    stream = environment.from_collection([("a", 1), ("b", 2), ("a", 30)], PAIR)
+ROW = Types.ROW([Types.STRING(), Types.INT()])
+LINE = Types.ROW_NAMED(["item"], [Types.STRING()])
+ORDER = Types.ROW_NAMED(
+    ["user", "amount", "lines"], [Types.STRING(), Types.INT(), Types.LIST(LINE)]
+)
+
+
+@dataclass
+class Ran:
+    """A run of a job of many branches: where its files are, what came out, and what it printed."""
+
+    directory: Path
+    env: StreamExecutionEnvironment
+    seen: dict[str, list[Any]] = field(default_factory=dict)
+    printed: str = ""
+
+    def see(self, name: str, stream: DataStream) -> None:
+        into = self.seen.setdefault(name, [])
+        stream.for_each_batch(lambda values, batch: into.extend(values))
+
+
+def timers_state_and_windows(ran):
+    stream = ran.env.from_collection([("a", 1), ("b", 2), ("a", 30)], PAIR)
     timed = stream.assign_timestamps_and_watermarks(ASCENDING)
     windows = timed.key_by(lambda v: v[0]).window(
         TumblingEventTimeWindows.of(Time.milliseconds(20))
     )
     fired = timed.key_by(lambda v: v[0], Types.STRING()).process(Timers())
-    results = collected(fired.union(windows.process(Bounds())))
+    ran.see("timers", fired.union(windows.process(Bounds())))
+
+
+def printed_rows(ran):
+    rows = ran.env.from_collection([("a", 2**31)], ROW)
+    rows.map(lambda r: (r[0], r.f1 - 1), output_type=ROW).print("seen")
+    rows.map(lambda r: r[0]).print()
+
+
+def text_files(ran):
+    (ran.directory / "in").mkdir()
+    (ran.directory / "in" / "a.txt").write_text("to be\nor not\n")
+    source = FileSource.for_record_stream_format(
+        StreamFormat.text_line_format(), str(ran.directory / "in")
+    ).process_static_file_set()
+    lines = ran.env.from_source(source.build(), WatermarkStrategy.no_watermarks(), "lines")
+    words = lines.flat_map(lambda line: ((word, 1) for word in line.split()), output_type=PAIR)
+    sink = (
+        FileSink.for_row_format(str(ran.directory / "out"), Encoder.simple_string_encoder())
+        .with_output_file_config(OutputFileConfig.builder().with_part_prefix("p").build())
+        .with_rolling_policy(RollingPolicy.default_rolling_policy())
+        .build()
+    )
+    words.sink_to(sink)
+
+
+def files_in_buckets(ran):
+    sink = (
+        FileSink.for_row_format(str(ran.directory / "days"), Encoder.simple_string_encoder())
+        .with_bucket_assigner(BucketAssigner.date_time_bucket_assigner("'day='yyyy", "UTC"))
+        .build()
+    )
+    ran.env.from_collection(["a", "b"], Types.STRING()).sink_to(sink)
+
+
+def files_of_columns(ran):
+    orders = [Row("a", 1, [Row("tea")]), Row("b", None, [])]
+    sink = (
+        FileSink.for_bulk_format(
+            str(ran.directory / "columns"), ParquetBulkWriters.for_row_type(ORDER)
+        )
+        .with_bucket_assigner(BucketAssigner.date_time_bucket_assigner("'all'"))
+        .with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy())
+        .build()
+    )
+    ran.env.from_collection(orders, ORDER).sink_to(sink)
+
+
+class Computed(MapFunction):
+    """Takes a parameter, a Python file and an archive of the job."""
+
+    def open(self, runtime_context):
+        self.factor = int(runtime_context.get_job_parameter("factor", "1"))
+        self.other = runtime_context.get_job_parameter("none", "default")
+
+    def map(self, value):
+        from a_module_of_the_job import plus  # type: ignore[import-not-found]
+
+        with open("data/n.txt") as file:
+            return plus(value) * self.factor + int(file.read()), self.other
+
+
+def python_files_archives_and_parameters(ran):
+    module = ran.directory / "a_module_of_the_job.py"
+    module.write_text("def plus(n): return n + 1\n")
+    (ran.directory / "data").mkdir()
+    (ran.directory / "data" / "n.txt").write_text("10")
+    archive = shutil.make_archive(str(ran.directory / "packed"), "zip", ran.directory / "data")
+    ran.env.add_python_file(str(module))
+    ran.env.add_python_archive(archive, "data")
+    ran.env.get_config().set_global_job_parameters({"factor": "2"})
+    ran.see("computed", ran.env.from_collection([1, 2]).map(Computed()))
+
+
+class Lookup(AsyncFunction):
+    """Fails once for each value."""
+
+    def open(self, runtime_context):
+        self.tried = set()
+
+    async def async_invoke(self, value):
+        await asyncio.sleep(0)
+        if value not in self.tried:
+            self.tried.add(value)
+            raise OSError("once")
+        return [value * value]
+
+
+def asynchronous_lookups(ran):
+    strategy = AsyncRetryStrategy.fixed_delay(3, 1, None, lambda error: isinstance(error, OSError))
+    numbers = ran.env.from_source(
+        NumberSequenceSource(1, 5), WatermarkStrategy.no_watermarks(), "numbers"
+    )
+    squares = AsyncDataStream.ordered_wait_with_retry(
+        numbers, Lookup(), Time.seconds(30), strategy, 2, Types.INT()
+    )
+    ran.see("squares", squares)
+
+
+@pytest.fixture(scope="module", params=["local", "spark"])
+def ran(request, tmp_path_factory):
+    """One job with all that both engines must do: Spark takes seconds to start each."""
+    if request.param == "spark":
+        request.getfixturevalue("spark")
+    env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(1)
+    env.set_local_execution(request.param == "local")
+    ran = Ran(tmp_path_factory.mktemp("ran"), env)
+    for build in (
+        timers_state_and_windows,
+        printed_rows,
+        text_files,
+        files_in_buckets,
+        files_of_columns,
+        python_files_archives_and_parameters,
+        asynchronous_lookups,
+    ):
+        build(ran)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        env.execute("all")
+    ran.printed = out.getvalue()
+    return ran
+
+
+def test_timers_state_and_windows(ran):
     # The watermark follows the elements of the batch, whose timers fire at its end
-    assert sorted(results, key=str) == [
+    assert sorted(ran.seen["timers"], key=str) == [
         ("a", 0, 20, 1),
         ("a", 11, [1, 30], [1, 30], 31),
         ("a", 20, 40, 1),
@@ -160,34 +305,12 @@ def test_timers_state_and_windows(environment):
     ]
 
 
-def test_results_are_converted_and_printed_in_flinks_text(environment, capsys):
-    row = Types.ROW([Types.STRING(), Types.INT()])
-    rows = environment.from_collection([("a", 2**31)], row)
-    rows.map(lambda r: (r[0], r.f1 - 1), output_type=row).print("seen")
-    rows.map(lambda r: r[0]).print()
-    environment.execute("texts")
-    out = capsys.readouterr().out
-    assert "seen> +I[a, 2147483647]\n" in out
-    assert "\na\n" in f"\n{out}"
+def test_results_are_converted_and_printed_in_flinks_text(ran):
+    assert sorted(ran.printed.splitlines()) == ["a", "seen> +I[a, 2147483647]"]
 
 
-def test_files_are_read_and_written(environment, tmp_path):
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.txt").write_text("to be\nor not\n")
-    source = FileSource.for_record_stream_format(
-        StreamFormat.text_line_format(), str(tmp_path / "in")
-    ).process_static_file_set()
-    lines = environment.from_source(source.build(), WatermarkStrategy.no_watermarks(), "lines")
-    words = lines.flat_map(lambda line: ((word, 1) for word in line.split()), output_type=PAIR)
-    sink = (
-        FileSink.for_row_format(str(tmp_path / "out"), Encoder.simple_string_encoder())
-        .with_output_file_config(OutputFileConfig.builder().with_part_prefix("p").build())
-        .with_rolling_policy(RollingPolicy.default_rolling_policy())
-        .build()
-    )
-    words.sink_to(sink)
-    environment.execute()
-    written = sorted((tmp_path / "out").glob("batch=*/part-*.txt"))
+def test_files_are_read_and_written(ran):
+    written = sorted((ran.directory / "out").glob("batch=*/part-*.txt"))
     assert "".join(file.read_text() for file in written).split() == [
         "(to,1)",
         "(be,1)",
@@ -196,32 +319,13 @@ def test_files_are_read_and_written(environment, tmp_path):
     ]
 
 
-def test_files_in_buckets(environment, tmp_path):
-    sink = (
-        FileSink.for_row_format(str(tmp_path), Encoder.simple_string_encoder())
-        .with_bucket_assigner(BucketAssigner.date_time_bucket_assigner("'day='yyyy", "UTC"))
-        .build()
-    )
-    environment.from_collection(["a", "b"], Types.STRING()).sink_to(sink)
-    environment.execute()
-    written = list(tmp_path.glob("batch=*/bucket=day%3D2*/part-*.txt"))
+def test_files_in_buckets(ran):
+    written = list((ran.directory / "days").glob("batch=*/bucket=day%3D2*/part-*.txt"))
     assert sorted("".join(file.read_text() for file in written).split()) == ["a", "b"]
 
 
-def test_files_of_columns(environment, tmp_path):
-    line = Types.ROW_NAMED(["item"], [Types.STRING()])
-    lines = Types.LIST(line)
-    kind = Types.ROW_NAMED(["user", "amount", "lines"], [Types.STRING(), Types.INT(), lines])
-    rows = environment.from_collection([Row("a", 1, [Row("tea")]), Row("b", None, [])], kind)
-    sink = (
-        FileSink.for_bulk_format(str(tmp_path), ParquetBulkWriters.for_row_type(kind))
-        .with_bucket_assigner(BucketAssigner.date_time_bucket_assigner("'all'"))
-        .with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy())
-        .build()
-    )
-    rows.sink_to(sink)
-    environment.execute()
-    files = tmp_path.glob("batch=*/bucket=all/*.parquet")
+def test_files_of_columns(ran):
+    files = (ran.directory / "columns").glob("batch=*/bucket=all/*.parquet")
     tables = [pq.ParquetFile(file).read() for file in files]
     assert {(table.column_names[0], str(table.schema.types[1])) for table in tables} == {
         ("user", "int32")
@@ -233,34 +337,21 @@ def test_files_of_columns(environment, tmp_path):
     ]
 
 
-def test_batch_mode_gives_the_last_results(environment):
-    environment.set_runtime_mode(RuntimeExecutionMode.BATCH)
-    pairs = environment.from_collection([("a", 1), ("b", 2), ("a", 3)], PAIR)
+def test_python_files_archives_and_parameters(ran):
+    assert ran.seen["computed"] == [(14, "default"), (16, "default")]
+
+
+def test_asynchronous_lookups(ran):
+    assert ran.seen["squares"] == [1, 4, 9, 16, 25]
+
+
+# ---------------------------------------------------------------------- in this process alone
+
+
+def test_batch_mode_gives_the_last_results(local):
+    local.set_runtime_mode(RuntimeExecutionMode.BATCH)
+    pairs = local.from_collection([("a", 1), ("b", 2), ("a", 3)], PAIR)
     assert sorted(collected(pairs.key_by(lambda v: v[0]).sum(1))) == [("a", 4), ("b", 2)]
-
-
-def test_python_files_archives_and_parameters(environment, tmp_path):
-    (tmp_path / "a_module_of_the_job.py").write_text("def plus(n): return n + 1\n")
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "n.txt").write_text("10")
-    archive = shutil.make_archive(str(tmp_path / "packed"), "zip", tmp_path / "data")
-    environment.add_python_file(str(tmp_path / "a_module_of_the_job.py"))
-    environment.add_python_archive(archive, "data")
-    environment.get_config().set_global_job_parameters({"factor": "2"})
-
-    class Computed(MapFunction):
-        def open(self, runtime_context):
-            self.factor = int(runtime_context.get_job_parameter("factor", "1"))
-            self.other = runtime_context.get_job_parameter("none", "default")
-
-        def map(self, value):
-            from a_module_of_the_job import plus  # type: ignore[import-not-found]
-
-            with open("data/n.txt") as file:
-                return plus(value) * self.factor + int(file.read()), self.other
-
-    stream = environment.from_collection([1, 2]).map(Computed())
-    assert collected(stream) == [(14, "default"), (16, "default")]
 
 
 def wheel(directory, name, code):
@@ -305,31 +396,6 @@ def test_metrics_are_in_the_result(local):
     result = local.execute("counting")
     assert result.get_accumulator_result("mine.seen") == 6
     assert result.get_accumulator_result("none") is None
-
-
-def test_asynchronous_lookups(environment):
-    class Lookup(AsyncFunction):
-        def open(self, runtime_context):
-            self.tried = set()
-
-        async def async_invoke(self, value):
-            await asyncio.sleep(0.001)
-            if value not in self.tried:
-                self.tried.add(value)
-                raise OSError("once")
-            return [value * value]
-
-    strategy = AsyncRetryStrategy.fixed_delay(3, 1, None, lambda error: isinstance(error, OSError))
-    numbers = environment.from_source(
-        NumberSequenceSource(1, 5), WatermarkStrategy.no_watermarks(), "numbers"
-    )
-    squares = AsyncDataStream.ordered_wait_with_retry(
-        numbers, Lookup(), Time.seconds(30), strategy, 2, Types.INT()
-    )
-    assert collected(squares) == [1, 4, 9, 16, 25]
-
-
-# ---------------------------------------------------------------------- in this process alone
 
 
 def test_side_outputs_of_any_results(local):

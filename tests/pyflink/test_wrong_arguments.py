@@ -200,10 +200,14 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize(("call", "said"), CALLS, ids=[said for _, said in CALLS])
-def test_the_call_is_refused(numbers, call, said):
-    with pytest.raises(flinkish.FlinkishError, match=re.escape(said)):
-        call(numbers)
+def test_the_call_is_refused():
+    for call, said in CALLS:
+        message = "nothing is refused"
+        try:
+            call(environment().from_collection([1, 2]))
+        except flinkish.FlinkishError as error:
+            message = str(error)
+        assert said in message
 
 
 @pytest.mark.parametrize(
