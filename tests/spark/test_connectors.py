@@ -6,7 +6,6 @@ import datetime
 import json
 import socket
 import threading
-import time
 from dataclasses import dataclass
 
 import pytest
@@ -23,55 +22,36 @@ def lines_of(directory):
     return [line for file in files for line in file.read_text().splitlines()]
 
 
-def collected(stream):
-    return sorted(stream.executeAndCollect())
+def environment(spark):
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    return env.setParallelism(2).setMaxParallelism(4)
 
 
-def test_lines_of_text(env, tmp_path):
-    (tmp_path / "a.txt").write_text("one\ntwo\n")
-    (tmp_path / "b.txt").write_text("three\n")
-    assert collected(env.readTextFile(str(tmp_path))) == ["one", "three", "two"]
-    assert collected(env.readTextFile(str(tmp_path / "a.txt"))) == ["one", "two"]
+AT = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
 
 
-def test_csv_as_rows(env, tmp_path):
-    (tmp_path / "a.csv").write_text("origin,delay\nJFK,7\nLGA,\n")
-    source = fl.FileSource.forCsv(str(tmp_path), "origin string, delay int", header="true")
-    rows = list(env.fromSource(source, None, "CSV").executeAndCollect())
-    assert rows == [Row(origin="JFK", delay=7), Row(origin="LGA", delay=None)]
-    assert rows[0].origin == "JFK"
-
-
-def test_json_and_parquet_as_rows(env, spark, tmp_path):
-    (tmp_path / "a.json").write_text('{"origin": "JFK", "delay": 7}\n')
-    source = fl.FileSource.forJson(str(tmp_path / "a.json"), "origin string, delay int")
-    assert collected(env.fromSource(source)) == [("JFK", 7)]
-    at = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
-    spark.createDataFrame([("JFK", at)], "origin string, at timestamp").write.parquet(
-        str(tmp_path / "p")
+@pytest.fixture(scope="module")
+def read(spark, tmp_path_factory):
+    """What comes of sources that end, in one job: each way of reading is a branch of it."""
+    env = environment(spark)
+    made = tmp_path_factory.mktemp("sources")
+    texts, csv, ages = made / "texts", made / "csv", made / "ages"
+    for directory in (texts, csv, ages):
+        directory.mkdir()
+    (texts / "a.txt").write_text("one\ntwo\n")
+    (texts / "b.txt").write_text("three\n")
+    (csv / "a.csv").write_text("origin,delay\nJFK,7\nLGA,\n")
+    (made / "a.json").write_text('{"origin": "JFK", "delay": 7}\n')
+    spark.createDataFrame([("JFK", AT)], "origin string, at timestamp").write.parquet(
+        str(made / "parquet")
     )
-    source = fl.FileSource.forParquet(str(tmp_path / "p"), "origin string, at timestamp")
-    [row] = env.fromSource(source).executeAndCollect()
-    assert row.at == at
-
-
-def test_files_come_oldest_first(env, tmp_path):
-    for number in (2, 1, 3):
-        (tmp_path / f"{number}.txt").write_text(f"{number}\n")
-        time.sleep(0.02)
-    batches = []
-    source = fl.FileSource.forLines(str(tmp_path)).withFilesPerBatch(1)
-    env.fromSource(source).forEachBatch(lambda values, batch: batches.append(values))
-    env.execute()
-    assert batches == [["2"], ["1"], ["3"]]
-
-
-def test_a_static_dataframe_keeps_its_order_and_takes_timestamps(env, spark):
+    for age, number in enumerate((2, 1, 3)):
+        drop(ages, f"{number}.txt", f"{number}\n", changed=1_000_000 + age)
     rows = [(i, datetime.datetime.fromtimestamp(i, datetime.UTC)) for i in range(5000)]
     frame = spark.createDataFrame(rows, "n long, at timestamp").repartition(1)
-    stream = env.fromDataFrame(frame, timestamp="at")
-    counts = (
-        stream.assignTimestampsAndWatermarks(fl.WatermarkStrategy.forMonotonousTimestamps())
+    thousands = (
+        env.fromDataFrame(frame, timestamp="at")
+        .assignTimestampsAndWatermarks(fl.WatermarkStrategy.forMonotonousTimestamps())
         .keyBy(lambda row: 0)
         .window(fl.TumblingEventTimeWindows.of(fl.Time.seconds(1000)))
         .process(
@@ -80,19 +60,133 @@ def test_a_static_dataframe_keeps_its_order_and_takes_timestamps(env, spark):
             )
         )
     )
-    assert collected(counts) == [(start * 1_000_000, 1000) for start in range(5)]
+    sources = {
+        "CSV": fl.FileSource.forCsv(str(csv), "origin string, delay int", header="true"),
+        "JSON": fl.FileSource.forJson(str(made / "a.json"), "origin string, delay int"),
+        "Parquet": fl.FileSource.forParquet(str(made / "parquet"), "origin string, at timestamp"),
+        "oldest first": fl.FileSource.forLines(str(ages)).withFilesPerBatch(1),
+    }
+    streams = {
+        "directory": env.readTextFile(str(texts)),
+        "file": env.readTextFile(str(texts / "a.txt")),
+        "DataFrame": thousands,
+        **{name: env.fromSource(source, None, name) for name, source in sources.items()},
+    }
+    batches = {name: [] for name in streams}
+    for name, stream in streams.items():
+        stream.forEachBatch(lambda values, batch, into=batches[name]: into.append(values))
+    env.execute()
+    return batches
 
 
-def test_a_streaming_dataframe(env, spark, tmp_path):
-    (tmp_path / "a.json").write_text('{"n": 1}\n{"n": 2}\n')
-    frame = spark.readStream.schema("n long").json(str(tmp_path))
-    seen = []
-    env.fromDataFrame(frame).keyBy("n").sum("n").forEachBatch(lambda values, _: seen.extend(values))
-    client = env.executeAsync()
-    wait_for(lambda: len(seen) == 2)
-    client.cancel()
-    assert client.getJobStatus() is fl.JobStatus.CANCELED
-    assert sorted(row.n for row in seen) == [1, 2]
+def values_of(batches):
+    return [value for batch in batches for value in batch]
+
+
+def test_lines_of_text(read):
+    assert sorted(values_of(read["directory"])) == ["one", "three", "two"]
+    assert sorted(values_of(read["file"])) == ["one", "two"]
+
+
+def test_csv_as_rows(read):
+    rows = values_of(read["CSV"])
+    assert rows == [Row(origin="JFK", delay=7), Row(origin="LGA", delay=None)]
+    assert rows[0].origin == "JFK"
+
+
+def test_json_and_parquet_as_rows(read):
+    assert values_of(read["JSON"]) == [("JFK", 7)]
+    [row] = values_of(read["Parquet"])
+    assert row.at == AT
+
+
+def test_files_come_oldest_first(read):
+    assert read["oldest first"] == [["2"], ["1"], ["3"]]
+
+
+def test_a_static_dataframe_keeps_its_order_and_takes_timestamps(read):
+    assert sorted(values_of(read["DataFrame"])) == [(start * 1_000_000, 1000) for start in range(5)]
+
+
+class Endless:
+    """A job of sources that do not end: what they gave until now, each in a branch of it."""
+
+    def __init__(self, spark, directory):
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.done = threading.Event()
+        threading.Thread(target=self.serve, daemon=True).start()
+        env = environment(spark)
+        self.seen = {}
+        self.note("numbers", env.fromSource(self.generated(lambda n: n * 2, 1000)))
+        self.note("words", self.words(env))
+        self.note("windows", self.windows(env))
+        (directory / "a.json").write_text('{"n": 1}\n{"n": 2}\n')
+        frame = spark.readStream.schema("n long").json(str(directory))
+        self.note("sums", env.fromDataFrame(frame).keyBy("n").sum("n"))
+        self.client = env.executeAsync("endless")
+
+    def note(self, name, stream):
+        into = self.seen[name] = []
+        stream.forEachBatch(lambda values, _: into.extend(values))
+
+    @staticmethod
+    def generated(function, perSecond):
+        return fl.DataGeneratorSource(function, elementsPerSecond=perSecond)
+
+    def words(self, env):
+        return env.socketTextStream("127.0.0.1", self.server.getsockname()[1]).flatMap(str.split)
+
+    def windows(self, env):
+        strategy = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
+            lambda e, t: e[1]
+        )
+        bounded = env.fromElements(("bounded", 5)).assignTimestampsAndWatermarks(strategy)
+        endless = env.fromSource(self.generated(lambda n: ("endless", n), 100), strategy)
+        return (
+            bounded.union(endless)
+            .keyBy(lambda e: e[0])
+            .window(fl.TumblingEventTimeWindows.of(10))
+            .reduce(lambda a, b: (a[0], max(a[1], b[1])))
+        )
+
+    def serve(self):
+        connection, _ = self.server.accept()
+        connection.sendall(b"to be\nor not\n")
+        self.done.wait()
+        connection.close()
+
+    def close(self):
+        self.done.set()
+        self.client.cancel()
+        self.server.close()
+
+
+@pytest.fixture(scope="module")
+def endless(spark, tmp_path_factory):
+    job = Endless(spark, tmp_path_factory.mktemp("streamed"))
+    yield job
+    job.close()
+    assert job.client.getJobStatus() is fl.JobStatus.CANCELED
+
+
+def test_a_streaming_dataframe(endless):
+    wait_for(lambda: len(endless.seen["sums"]) == 2)
+    assert sorted(row.n for row in endless.seen["sums"]) == [1, 2]
+
+
+def test_a_socket(endless):
+    wait_for(lambda: len(endless.seen["words"]) == 4)
+    assert endless.seen["words"] == ["to", "be", "or", "not"]
+
+
+def test_an_endless_generator(endless):
+    wait_for(lambda: len(endless.seen["numbers"]) > 100)
+    assert sorted(endless.seen["numbers"])[:5] == [0, 2, 4, 6, 8]
+
+
+def test_a_bounded_source_beside_an_endless_one_ends_and_lets_the_watermark_go(endless):
+    seen = endless.seen["windows"]
+    wait_for(lambda: ("bounded", 5) in seen and ("endless", 9) in seen)
 
 
 def test_a_watched_directory(env, tmp_path):
@@ -106,65 +200,14 @@ def test_a_watched_directory(env, tmp_path):
     drop(tmp_path / "in", "2.txt", "two\n")
     wait_for(lambda: seen == ["one", "two"])
     with (tmp_path / "in" / "3.txt").open("w") as file:
-        # The directory is listed meanwhile
-        time.sleep(0.2)
+        drop(tmp_path / "in", "4.txt", "four\n")
+        # The directory was listed meanwhile
+        wait_for(lambda: seen == ["one", "two", "four"])
         file.write("three\n")
-    wait_for(lambda: seen == ["one", "two", "three"])
+    wait_for(lambda: seen == ["one", "two", "four", "three"])
     assert client.getJobStatus() is fl.JobStatus.RUNNING
     with pytest.raises(TimeoutError, match="'watching' still runs"):
         client.getJobExecutionResult(timeout=0.1)
-    client.cancel()
-
-
-def test_a_socket(env):
-    server = socket.create_server(("127.0.0.1", 0))
-
-    def serve():
-        connection, _ = server.accept()
-        connection.sendall(b"to be\nor not\n")
-        done.wait(30)
-        connection.close()
-
-    done = threading.Event()
-    threading.Thread(target=serve, daemon=True).start()
-    seen = []
-    stream = env.socketTextStream("127.0.0.1", server.getsockname()[1])
-    stream.flatMap(str.split).forEachBatch(lambda values, _: seen.extend(values))
-    client = env.executeAsync()
-    wait_for(lambda: len(seen) == 4)
-    done.set()
-    client.cancel()
-    server.close()
-    assert seen == ["to", "be", "or", "not"]
-
-
-def test_an_endless_generator(env):
-    seen = []
-    source = fl.DataGeneratorSource(lambda n: n * 2, elementsPerSecond=1000)
-    env.fromSource(source).forEachBatch(lambda values, _: seen.extend(values))
-    client = env.executeAsync()
-    wait_for(lambda: len(seen) > 100)
-    client.cancel()
-    assert sorted(seen)[:5] == [0, 2, 4, 6, 8]
-
-
-def test_a_bounded_source_beside_an_endless_one_ends_and_lets_the_watermark_go(env):
-    strategy = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
-        lambda e, t: e[1]
-    )
-    bounded = env.fromElements(("bounded", 5)).assignTimestampsAndWatermarks(strategy)
-    generated = fl.DataGeneratorSource(lambda n: ("endless", n), elementsPerSecond=100)
-    endless = env.fromSource(generated, strategy)
-    seen = []
-    (
-        bounded.union(endless)
-        .keyBy(lambda e: e[0])
-        .window(fl.TumblingEventTimeWindows.of(10))
-        .reduce(lambda a, b: (a[0], max(a[1], b[1])))
-        .forEachBatch(lambda values, _: seen.extend(values))
-    )
-    client = env.executeAsync()
-    wait_for(lambda: ("bounded", 5) in seen and ("endless", 9) in seen)
     client.cancel()
 
 
@@ -177,62 +220,68 @@ class Flight:
 ELEMENTS = [("JFK", 7), ("LGA, NY", -1)]
 
 
-def test_a_text_sink(env, tmp_path):
-    env.fromCollection(ELEMENTS).map(str).sinkTo(fl.FileSink.forText(str(tmp_path)))
-    env.execute()
-    assert lines_of(tmp_path) == ["('JFK', 7)", "('LGA, NY', -1)"]
-
-
-@pytest.mark.parametrize(
-    "make", [tuple, lambda e: Flight(*e), lambda e: Row(origin=e[0], delay=e[1])]
-)
-def test_a_csv_sink(env, tmp_path, make):
-    env.fromCollection(ELEMENTS).map(make).sinkTo(fl.FileSink.forCsv(str(tmp_path)))
-    env.execute()
-    assert lines_of(tmp_path) == ["JFK,7", '"LGA, NY",-1']
-
-
-def test_a_csv_sink_with_a_schema(env, tmp_path):
-    sink = fl.FileSink.forCsv(str(tmp_path), "origin string, delay int", header="true")
-    env.fromCollection(ELEMENTS).sinkTo(sink)
-    env.execute()
-    assert lines_of(tmp_path) == ["origin,delay", "JFK,7", '"LGA, NY",-1']
-
-
-def test_a_json_sink(env, tmp_path):
-    env.fromCollection(ELEMENTS).map(lambda e: Flight(*e)).sinkTo(
-        fl.FileSink.forJson(str(tmp_path))
-    )
-    env.execute()
-    first, _ = map(json.loads, lines_of(tmp_path))
-    assert first == {"origin": "JFK", "delay": 7}
-
-
-def test_a_parquet_sink(env, spark, tmp_path):
-    sink = fl.FileSink.forParquet(str(tmp_path), "origin string, delay int")
-    env.fromCollection(ELEMENTS).map(lambda e: Flight(*e)).sinkTo(sink)
-    env.execute()
-    read = spark.read.parquet(str(tmp_path)).select("origin", "delay")
-    assert sorted(map(tuple, read.collect())) == ELEMENTS
-
-
 class ByOrigin(fl.BucketAssigner):
     def getBucketId(self, element, context):
         return f"from {element[0]}/{element[1]}"
 
 
-def test_files_in_buckets(env, spark, tmp_path):
-    columns = fl.FileSink.forBulkFormat(
-        f"{tmp_path}/columns", fl.ParquetBulkWriters.forRowType("origin string, delay int")
-    )
-    lines = fl.FileSink.forRowFormat(f"{tmp_path}/lines", fl.SimpleStringEncoder())
+CSV_OF = {
+    "tuples": tuple,
+    "dataclasses": lambda e: Flight(*e),
+    "rows": lambda e: Row(origin=e[0], delay=e[1]),
+}
+
+
+@pytest.fixture(scope="module")
+def written(spark, tmp_path_factory):
+    """The directory of the directories into which one job wrote with all sinks."""
+    out = tmp_path_factory.mktemp("sinks")
+    env = environment(spark)
+    pairs = env.fromCollection(ELEMENTS)
+    flights = pairs.map(lambda e: Flight(*e))
+    schema = "origin string, delay int"
+    pairs.map(str).sinkTo(fl.FileSink.forText(f"{out}/text"))
+    for name, make in CSV_OF.items():
+        pairs.map(make).sinkTo(fl.FileSink.forCsv(f"{out}/csv of {name}"))
+    pairs.sinkTo(fl.FileSink.forCsv(f"{out}/csv with a schema", schema, header="true"))
+    flights.sinkTo(fl.FileSink.forJson(f"{out}/json"))
+    flights.sinkTo(fl.FileSink.forParquet(f"{out}/parquet", schema))
+    columns = fl.FileSink.forBulkFormat(f"{out}/columns", fl.ParquetBulkWriters.forRowType(schema))
+    lines = fl.FileSink.forRowFormat(f"{out}/lines", fl.SimpleStringEncoder())
     for sink in (columns, lines):
-        env.fromCollection(ELEMENTS).sinkTo(sink.withBucketAssigner(ByOrigin()).build())
+        pairs.sinkTo(sink.withBucketAssigner(ByOrigin()).build())
     env.execute()
+    return out
+
+
+def test_a_text_sink(written):
+    assert lines_of(written / "text") == ["('JFK', 7)", "('LGA, NY', -1)"]
+
+
+@pytest.mark.parametrize("make", CSV_OF)
+def test_a_csv_sink(written, make):
+    assert lines_of(written / f"csv of {make}") == ["JFK,7", '"LGA, NY",-1']
+
+
+def test_a_csv_sink_with_a_schema(written):
+    assert lines_of(written / "csv with a schema") == ["origin,delay", "JFK,7", '"LGA, NY",-1']
+
+
+def test_a_json_sink(written):
+    first, _ = map(json.loads, lines_of(written / "json"))
+    assert first == {"origin": "JFK", "delay": 7}
+
+
+def test_a_parquet_sink(written, spark):
+    read = spark.read.parquet(f"{written}/parquet").select("origin", "delay")
+    assert sorted(map(tuple, read.collect())) == ELEMENTS
+
+
+def test_files_in_buckets(written, spark):
     buckets = sorted((f"from {origin}/{delay}", origin, delay) for origin, delay in ELEMENTS)
-    read = spark.read.parquet(f"{tmp_path}/columns").select("bucket", "origin", "delay")
+    read = spark.read.parquet(f"{written}/columns").select("bucket", "origin", "delay")
     assert sorted(map(tuple, read.collect())) == buckets
-    read = spark.read.text(f"{tmp_path}/lines").select("bucket", "value")
+    read = spark.read.text(f"{written}/lines").select("bucket", "value")
     expected = sorted((bucket, str(tuple(element))) for bucket, *element in buckets)
     assert sorted(map(tuple, read.collect())) == expected
 

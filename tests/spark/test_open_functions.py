@@ -10,6 +10,7 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.errors import ChangedAttributeWarning, UserFunctionError
+from tests.branches import results_of
 
 BATCHES = 5
 KEYS = 4
@@ -64,29 +65,11 @@ def itself(value):
     return value
 
 
-def changed(caught):
-    found = [w.message for w in caught if isinstance(w.message, ChangedAttributeWarning)]
-    return sorted((w.operator, w.owner, w.attribute) for w in found)
-
-
 @pytest.fixture
 def caught():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield caught
-
-
-def test_functions_are_opened_less_often_than_batches_and_closed_at_the_end(env, tmp_path, caught):
-    source, stage = tmp_path / "source", tmp_path / "stage"
-    stream = numbers(env).map(LoggedMap(source)).keyBy(itself).process(Numbered(stage))
-    results = stream.executeAndCollect()
-    assert sorted(results) == sorted((k, n) for k in range(KEYS) for n in range(1, BATCHES + 1))
-    # Once a batch, and twice, if they were opened for each; now once and twice a worker, and at the end
-    assert counts(source)["open"] < 0.7 * BATCHES
-    assert counts(stage)["open"] < 0.7 * 2 * BATCHES
-    assert counts(source)["close"] == counts(source)["open"]
-    assert counts(stage)["close"] == counts(stage)["open"]
-    assert changed(caught) == []
 
 
 class Remembers(LoggedMap):
@@ -107,20 +90,27 @@ class Remembers(LoggedMap):
         return value, self.number, len(self.seen)
 
 
+def changed(caught):
+    found = [w.message for w in caught if isinstance(w.message, ChangedAttributeWarning)]
+    return sorted((w.operator, w.owner.rpartition(".")[2], w.attribute) for w in found)
+
+
+def test_functions_are_opened_less_often_than_batches_and_closed_at_the_end(env, tmp_path, caught):
+    source, stage = tmp_path / "source", tmp_path / "stage"
+    stream = numbers(env).map(LoggedMap(source)).keyBy(itself).process(Numbered(stage))
+    results = stream.executeAndCollect()
+    assert sorted(results) == sorted((k, n) for k in range(KEYS) for n in range(1, BATCHES + 1))
+    # Once a batch, and twice, if they were opened for each; now once and twice a worker, and at the end
+    assert counts(source)["open"] < 0.7 * BATCHES
+    assert counts(stage)["open"] < 0.7 * 2 * BATCHES
+    assert counts(source)["close"] == counts(source)["open"]
+    assert counts(stage)["close"] == counts(stage)["open"]
+    assert changed(caught) == []
+
+
 def test_changed_attributes_are_set_back_and_warned_of_once(env, tmp_path, caught):
+    """Of a function of a class, and of a plain one."""
     log = tmp_path / "log"
-    stream = numbers(env).map(Remembers(log)).name("Remember")
-    results = list(stream.executeAndCollect())
-    # Every batch begins with what open() left
-    assert sorted(results) == sorted([(k, k + 1, k + 1) for k in range(KEYS)] * BATCHES)
-    assert changed(caught) == [
-        ("Remember", "Remembers", "number"),
-        ("Remember", "Remembers", "seen"),
-    ]
-    assert counts(log)["open"] == counts(log)["close"] >= BATCHES
-
-
-def test_what_a_plain_function_keeps_is_set_back_too(env, caught):
     seen = []
 
     def number(value, kept=[]):  # noqa: B006
@@ -128,11 +118,24 @@ def test_what_a_plain_function_keeps_is_set_back_too(env, caught):
         kept.append(value)
         return len(seen), len(kept)
 
-    assert set(numbers(env).map(number).executeAndCollect()) == {(n, n) for n in range(1, KEYS + 1)}
-    assert [(owner.rpartition(".")[2], attribute) for _, owner, attribute in changed(caught)] == [
-        ("number", "kept"),
-        ("number", "seen"),
+    source = numbers(env)
+    found = results_of(
+        env,
+        {
+            "class": lambda env: source.map(Remembers(log)).name("Remember"),
+            "plain": lambda env: source.map(number).name("Plain"),
+        },
+    )
+    # Every batch begins with what open() left
+    assert sorted(found["class"]) == sorted([(k, k + 1, k + 1) for k in range(KEYS)] * BATCHES)
+    assert set(found["plain"]) == {(n, n) for n in range(1, KEYS + 1)}
+    assert changed(caught) == [
+        ("Plain", "number", "kept"),
+        ("Plain", "number", "seen"),
+        ("Remember", "Remembers", "number"),
+        ("Remember", "Remembers", "seen"),
     ]
+    assert counts(log)["open"] == counts(log)["close"] >= BATCHES
 
 
 class FailsOnce(Logged, fl.RichMapFunction):

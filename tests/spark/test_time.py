@@ -14,9 +14,11 @@ import flinkish as fl
 from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.compat.stream_analytics import StreamAnalyticsMetrics, timestampBy
 from flinkish.testing import StreamTestHarness
+from tests.branches import results_of
 from tests.runtime.time.test_processing_time import Heartbeat
 from tests.runtime.time.test_time_seen import SeesTime
 from tests.spark.waiting import wait_for
+from tests.streams import values
 from tests.watched import drop
 
 
@@ -142,18 +144,55 @@ def test_an_input_that_falls_idle_does_not_hold_windows_back(env, tmp_path):
     assert sorted(seen) == [("busy", 1), ("idle", 1)]
 
 
-@pytest.mark.slow("runs two jobs of four batches")
-def test_a_bounded_job_with_processing_time_windows_ends_by_itself(env):
-    """As in Flink: what the clock has not made due by then is not fired."""
-    env.getConfig().setElementsPerBatch(2)
+ELEMENTS = list(range(25))
+SEES_TIME = fl.WatermarkStrategy.forBoundedOutOfOrderness(4).withTimestampAssigner(lambda e, t: e)
+
+
+def sees_time(stream):
+    return stream.assignTimestampsAndWatermarks(SEES_TIME).process(SeesTime())
+
+
+@pytest.fixture(scope="module")
+def bounded(spark):
+    """What comes out of a bounded job of three batches, and between which times of the clock it ran."""
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    env.setParallelism(2).setMaxParallelism(4).getConfig().setElementsPerBatch(10)
+    numbers = env.fromCollection(ELEMENTS)
+    keyed = numbers.map(lambda n: ("a", n, 0)).keyBy(lambda e: e[0])
     hours = fl.TumblingProcessingTimeWindows.of(fl.Time.days(1000))
-    stream = env.fromElements(*[("a", n, 0) for n in range(5)])
-    windows = stream.keyBy(lambda e: e[0]).window(hours).process(Collected())
-    beats = stream.keyBy(lambda e: e[0]).process(Heartbeat())
-    assert list(windows.executeAndCollect()) == []
-    elements = [r for r in beats.executeAndCollect() if r[1] == "element"]
-    assert [r[2] for r in elements] == list(range(5))
-    assert all(abs(r[3] - time.time() * 1000) < 60_000 for r in elements)
+    began = time.time_ns() // 1_000_000
+    found = results_of(
+        env,
+        {
+            "windows": lambda env: keyed.window(hours).process(Collected()),
+            "beats": lambda env: keyed.process(Heartbeat()),
+            "sees time": lambda env: sees_time(numbers),
+        },
+    )
+    return found, began, time.time_ns() // 1_000_000
+
+
+def test_a_bounded_job_with_processing_time_windows_ends_by_itself(bounded):
+    """As in Flink: what the clock has not made due by then is not fired."""
+    found, began, ended = bounded
+    assert found["windows"] == []
+    elements = [r for r in found["beats"] if r[1] == "element"]
+    assert [r[2] for r in elements] == ELEMENTS
+    assert all(began <= r[3] <= ended for r in elements)
+
+
+def test_a_process_function_behind_a_source_sees_watermark_and_clock(bounded):
+    found, began, ended = bounded
+    seen = found["sees time"]
+    harness = StreamTestHarness(sees_time)
+    for number in range(3):
+        for element in ELEMENTS[10 * number : 10 * number + 10]:
+            harness.processElement(element)
+        harness.setProcessingTime((number + 1) * 200)
+    expected = values(harness)
+    assert [r[:3] for r in seen] == [r[:3] for r in expected]
+    assert {r[2] for r in seen} == {MIN_TIMESTAMP, 4, 14}
+    assert all(began <= r[3] <= ended for r in seen)
 
 
 def test_a_job_that_needs_no_clock_runs_no_empty_batches(env, tmp_path):
@@ -167,7 +206,7 @@ def test_a_job_that_needs_no_clock_runs_no_empty_batches(env, tmp_path):
     wait_for(lambda: seen)
     batches = len(list((tmp_path / "checkpoint" / "query" / "commits").glob("[0-9]*")))
     with pytest.raises(TimeoutError):
-        client.getJobExecutionResult(timeout=2)
+        client.getJobExecutionResult(timeout=1)
     assert len(list((tmp_path / "checkpoint" / "query" / "commits").glob("[0-9]*"))) <= batches + 1
     client.cancel()
     assert all(
@@ -176,27 +215,6 @@ def test_a_job_that_needs_no_clock_runs_no_empty_batches(env, tmp_path):
         for line in (tmp_path / "checkpoint" / "control" / name).read_text().splitlines()
         if line.startswith("tick")
     )
-
-
-@pytest.mark.slow("runs five batches")
-def test_a_process_function_behind_a_source_sees_watermark_and_clock(env):
-    env.getConfig().setElementsPerBatch(10)
-    data = list(range(40))
-    timed = fl.WatermarkStrategy.forBoundedOutOfOrderness(4).withTimestampAssigner(lambda e, t: e)
-
-    def build(stream):
-        return stream.assignTimestampsAndWatermarks(timed).process(SeesTime())
-
-    seen = list(build(env.fromCollection(data)).executeAndCollect())
-    harness = StreamTestHarness(build)
-    for number in range(4):
-        for element in data[10 * number : 10 * number + 10]:
-            harness.processElement(element)
-        harness.setProcessingTime((number + 1) * 200)
-    expected = [r.value for r in harness.getOutput() if isinstance(r, fl.StreamRecord)]
-    assert [r[:3] for r in seen] == [r[:3] for r in expected]
-    assert {r[2] for r in seen} == {MIN_TIMESTAMP, 4, 14, 24}
-    assert all(abs(r[3] - time.time() * 1000) < 60_000 for r in seen)
 
 
 ROWS = "partition int, key string, at long"
@@ -209,7 +227,15 @@ class Sizes(fl.ProcessWindowFunction):
 
 @pytest.mark.recovery
 @pytest.mark.slow("starts a query twice, one of them after an error")
-@pytest.mark.parametrize("oneKeyGroup", [False, True])
+@pytest.mark.parametrize(
+    "oneKeyGroup",
+    [
+        False,
+        pytest.param(
+            True, marks=pytest.mark.rotating("a checkpoint that was begun in one key group")
+        ),
+    ],
+)
 def test_each_split_of_a_source_has_a_watermark_and_keeps_it_after_a_restart(
     env, tmp_path, oneKeyGroup
 ):
@@ -225,8 +251,7 @@ def test_each_split_of_a_source_has_a_watermark_and_keeps_it_after_a_restart(
     for number, rows in enumerate(batches):
         fields = ("partition", "key", "at")
         lines = "\n".join(json.dumps(dict(zip(fields, row))) for row in rows)
-        (tmp_path / "in" / f"{number}.json").write_text(lines + "\n")
-        time.sleep(0.02)
+        drop(tmp_path / "in", f"{number}.json", lines + "\n", changed=1_000_000 + number)
     broken = tmp_path / "broken"
     broken.touch()
     path = str(broken)
@@ -275,40 +300,54 @@ def test_each_split_of_a_source_has_a_watermark_and_keeps_it_after_a_restart(
     assert sum(m.numLateRecordsDropped for m in metrics.values()) == 0
 
 
-def test_the_splits_of_a_dataframe(env, spark):
-    rows = [(n % 2, "a", 1000 * n if n % 2 else 1_000_000 + 1000 * n) for n in range(40)]
-    frame = spark.createDataFrame(rows, ROWS)
+SPLIT_ROWS = [(n % 2, "a", 1000 * n if n % 2 else 1_000_000 + 1000 * n) for n in range(40)]
+
+
+@pytest.fixture(scope="module")
+def splits(spark):
+    """What comes out of a job on the splits of a DataFrame, and its metrics."""
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    env.setParallelism(2).setMaxParallelism(4)
+    frame = spark.createDataFrame(SPLIT_ROWS, ROWS)
     timed = fl.WatermarkStrategy.forMonotonousTimestamps()
-    stream = env.fromDataFrame(frame, "at", timed, split="partition")
-    counts = stream.keyBy("key").window(fl.TumblingEventTimeWindows.of(100_000)).process(Sizes())
-    assert list(counts.executeAndCollect()) == [("a", 0, 20), ("a", 1_000_000, 20)]
-    with pytest.raises(fl.IllegalArgumentError, match="no column 'shard' to tell the splits by"):
-        env.fromDataFrame(frame, "at", timed, split="shard")
-
-
-def test_the_splits_of_a_dataframe_are_input_partitions_of_an_arrival_time_strategy(env, spark):
-    """Given at the source, and later on. Nothing is adjusted to the watermark of the other partition."""
-    rows = [(n % 2, "a", 1000 * n if n % 2 else 1_000_000 + 1000 * n) for n in range(40)]
-    frame = spark.createDataFrame(rows, ROWS)
     strategy = fl.ArrivalTimeStrategy[fl.Row](
         timestampAssigner="at", arrivalTime="at", lateArrivalTolerance=5000
     )
     none = fl.WatermarkStrategy.noWatermarks()
     unordered = env.fromDataFrame(frame, "at", none, split="partition")
-    streams = {
+    by_key = env.fromDataFrame(frame, "at", timed, split="partition").keyBy("key")
+    stamped = {
         "source": env.fromDataFrame(frame, "at", strategy, split="partition"),
         "later": timestampBy(unordered.filter(lambda row: row.key), "at", arrivalTime="at"),
         "as one": timestampBy(unordered.map(lambda row: row), "at", arrivalTime="at"),
     }
+    streams = {
+        name: stream.process(lambda row, ctx, out: out.collect((row.at, ctx.timestamp())))
+        for name, stream in stamped.items()
+    }
+    streams["windows"] = by_key.window(fl.TumblingEventTimeWindows.of(100_000)).process(Sizes())
     seen = {name: [] for name in streams}
-
-    def note(name):
-        return lambda values, batch: seen[name].extend(values)
-
     for name, stream in streams.items():
-        stamped = stream.process(lambda row, ctx, out: out.collect((row.at, ctx.timestamp())))
-        stamped.forEachBatch(note(name))
-    metrics = StreamAnalyticsMetrics.of(env.execute().getMetrics())
+        stream.forEachBatch(lambda values, batch, into=seen[name]: into.extend(values))
+    return seen, env.execute().getMetrics()
+
+
+def test_the_splits_of_a_dataframe(splits):
+    seen, _ = splits
+    assert seen["windows"] == [("a", 0, 20), ("a", 1_000_000, 20)]
+
+
+def test_a_column_of_splits_that_is_not_there_is_refused(env, spark):
+    frame = spark.createDataFrame(SPLIT_ROWS, ROWS)
+    timed = fl.WatermarkStrategy.forMonotonousTimestamps()
+    with pytest.raises(fl.IllegalArgumentError, match="no column 'shard' to tell the splits by"):
+        env.fromDataFrame(frame, "at", timed, split="shard")
+
+
+def test_the_splits_of_a_dataframe_are_input_partitions_of_an_arrival_time_strategy(splits):
+    """Given at the source, and later on. Nothing is adjusted to the watermark of the other partition."""
+    seen, found = splits
+    metrics = StreamAnalyticsMetrics.of(found)
     for name in ("source", "later"):
-        assert sorted(seen[name]) == sorted((at, at) for _, _, at in rows)
+        assert sorted(seen[name]) == sorted((at, at) for _, _, at in SPLIT_ROWS)
     assert metrics.OutOfOrderEvents == sum(at != stamp for at, stamp in seen["as one"]) > 0
