@@ -68,44 +68,72 @@ def test_a_dataclass_has_the_columns_of_its_annotations(env, tmp_path):
     assert (second.tags, second.carrier, second.price) == ({"wind": 1.5}, "AA", Decimal("12.5"))
 
 
-@pytest.mark.parametrize(
-    ("values", "columns", "rows"),
-    [
-        ([("a", 1), ("b", None)], "struct<f0:string,f1:bigint>", [("a", 1), ("b", None)]),
-        ([1.5, 2], "struct<value:double>", [(1.5,), (2.0,)]),
-        ([[1], []], "struct<value:array<bigint>>", [([1],), ([],)]),
-        ([2**70], "struct<value:decimal(38,0)>", [(Decimal(2**70),)]),
-        (
-            [(NOON.date(), datetime.timedelta(hours=1))],
-            "struct<f0:date,f1:interval day to second>",
-            [(NOON.date(), datetime.timedelta(hours=1))],
-        ),
-    ],
-)
-def test_the_type_of_samples_makes_columns(env, tmp_path, values, columns, rows):
-    table = rows_of(env.fromCollection(values).toDataFrame(), tmp_path, "samples")
-    assert table.schema.simpleString() == columns
-    assert sorted(map(tuple, table.collect()), key=str) == sorted(rows, key=str)
+SAMPLES = [
+    ([("a", 1), ("b", None)], "struct<f0:string,f1:bigint>", [("a", 1), ("b", None)]),
+    ([1.5, 2], "struct<value:double>", [(1.5,), (2.0,)]),
+    ([[1], []], "struct<value:array<bigint>>", [([1],), ([],)]),
+    ([2**70], "struct<value:decimal(38,0)>", [(Decimal(2**70),)]),
+    (
+        [(NOON.date(), datetime.timedelta(hours=1))],
+        "struct<f0:date,f1:interval day to second>",
+        [(NOON.date(), datetime.timedelta(hours=1))],
+    ),
+]
+NESTED = "origin struct<code string, runways array<int>>, tags map<string, double>, at timestamp"
+NESTED_ROWS = [(("JFK", [4, 22]), {"wind": 1.5}, NOON), (None, {}, None)]
 
 
-def test_a_table_comes_back_as_typed_rows(env, spark):
-    nested = spark.createDataFrame(
-        [(("JFK", [4]), {"wind": 1.5}, NOON)],
-        "origin struct<code string, runways array<int>>, tags map<string, double>, at timestamp",
-    )
-    stream = env.fromDataFrame(nested)
+@pytest.fixture(scope="module")
+def written(spark, tmp_path_factory):
+    """What one job has given that reads collections and tables, and writes files and DataFrames."""
+    directory = tmp_path_factory.mktemp("written")
+    found = {"directory": directory, "samples": [[] for _ in SAMPLES], "nested": [], "range": []}
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    env.setParallelism(2).setMaxParallelism(4)
+
+    def sink(name, make, **options):
+        return make(str(directory / name), **options)
+
+    def into(frames):
+        return lambda frame, batch: frames.append((frame.schema, frame.collect()))
+
+    for (values, _, _), frames in zip(SAMPLES, found["samples"]):
+        env.fromCollection(values).forEachBatchDataFrame(into(frames))
+    flights = env.fromCollection(FLIGHTS)
+    flights.sinkTo(sink("parquet", fl.FileSink.forParquet))
+    flights.sinkTo(sink("json", fl.FileSink.forJson))
+    pairs = env.fromElements(("JFK", 7), ("LGA, NY", None))
+    pairs.sinkTo(sink("csv", fl.FileSink.forCsv, header="true"))
+    table = spark.createDataFrame(NESTED_ROWS, NESTED)
+    env.fromDataFrame(table).sinkTo(sink("table", fl.FileSink.forParquet))
+    rows = env.fromDataFrame(table).filter(lambda row: row.origin and row.origin.runways == [4, 22])
+    rows.forEachBatch(lambda values, batch: found["nested"].extend(values))
+    numbers = env.fromDataFrame(spark.range(100, numPartitions=3))
+    numbers.forEachBatch(lambda values, batch: found["range"].extend(values))
+    env.execute()
+    return found
+
+
+def test_the_type_of_samples_makes_columns(written):
+    for (_, columns, rows), frames in zip(SAMPLES, written["samples"], strict=True):
+        assert {schema.simpleString() for schema, _ in frames} == {columns}
+        found = [tuple(row) for _, batch in frames for row in batch]
+        assert sorted(found, key=str) == sorted(rows, key=str)
+
+
+def test_a_table_comes_back_as_typed_rows(env, spark, written):
+    stream = env.fromDataFrame(spark.createDataFrame(NESTED_ROWS, NESTED))
     assert str(stream.getType()) == (
         "Row<origin: Row<code: String, runways: List<Integer>>, tags: Map<String, Double>,"
         " at: Instant>"
     )
     assert stream.keyBy("origin.code").getKeyType() == fl.Types.STRING()
-    [row] = stream.filter(lambda row: row.origin.runways == [4]).executeAndCollect()
-    assert row == fl.Row(origin=fl.Row(code="JFK", runways=[4]), tags={"wind": 1.5}, at=NOON)
+    [row] = written["nested"]
+    assert row == fl.Row(origin=fl.Row(code="JFK", runways=[4, 22]), tags={"wind": 1.5}, at=NOON)
 
 
-def test_a_static_table_of_several_partitions(env, spark):
-    numbers = spark.range(100, numPartitions=3)
-    assert sorted(row.id for row in env.fromDataFrame(numbers).executeAndCollect()) == [*range(100)]
+def test_a_static_table_of_several_partitions(written):
+    assert sorted(row.id for row in written["range"]) == [*range(100)]
 
 
 def test_a_stream_without_a_type_wants_a_schema(env):
@@ -113,25 +141,17 @@ def test_a_stream_without_a_type_wants_a_schema(env):
         env.fromElements(1).map(lambda n: n).toDataFrame()
 
 
-def test_parquet_by_the_type(env, spark, tmp_path):
-    env.fromCollection(FLIGHTS).sinkTo(fl.FileSink.forParquet(str(tmp_path)))
-    env.execute()
-    read = spark.read.parquet(str(tmp_path))
+def test_parquet_by_the_type(spark, written):
+    read = spark.read.parquet(str(written["directory"] / "parquet"))
     assert read.filter("delay = 7").select("origin.code").first()[0] == "JFK"
 
 
-def test_a_table_goes_through_to_parquet(env, spark, tmp_path):
+def test_a_table_goes_through_to_parquet(spark, written):
     """Rows that no function looks at stay columns from the table to the file."""
-    rows = [(("JFK", [4, 22]), {"wind": 1.5}, NOON), (None, {}, None)]
-    columns = (
-        "origin struct<code string, runways array<int>>, tags map<string, double>, t timestamp"
-    )
-    table = spark.createDataFrame(rows, columns)
-    env.fromDataFrame(table).sinkTo(fl.FileSink.forParquet(str(tmp_path)))
-    env.execute()
-    written = spark.read.parquet(str(tmp_path)).drop("batch")
-    assert written.schema.simpleString() == table.schema.simpleString()
-    assert sorted(map(str, written.collect())) == sorted(map(str, table.collect()))
+    table = spark.createDataFrame(NESTED_ROWS, NESTED)
+    read = spark.read.parquet(str(written["directory"] / "table")).drop("batch")
+    assert read.schema.simpleString() == table.schema.simpleString()
+    assert sorted(map(str, read.collect())) == sorted(map(str, table.collect()))
 
 
 def test_parquet_without_a_type_is_refused_before_the_job_starts(env, tmp_path):
@@ -141,17 +161,12 @@ def test_parquet_without_a_type_is_refused_before_the_job_starts(env, tmp_path):
         env.execute()
 
 
-def test_csv_with_a_header_by_the_type(env, tmp_path):
-    pairs = env.fromElements(("JFK", 7), ("LGA, NY", None))
-    pairs.sinkTo(fl.FileSink.forCsv(str(tmp_path), header="true"))
-    env.execute()
-    assert lines_of(tmp_path) == ["f0,f1", "JFK,7", '"LGA, NY",']
+def test_csv_with_a_header_by_the_type(written):
+    assert lines_of(written["directory"] / "csv") == ["f0,f1", "JFK,7", '"LGA, NY",']
 
 
-def test_json_by_the_type_keeps_nothing_out(env, tmp_path):
-    env.fromCollection(FLIGHTS).sinkTo(fl.FileSink.forJson(str(tmp_path)))
-    env.execute()
-    _, second = map(json.loads, lines_of(tmp_path))
+def test_json_by_the_type_keeps_nothing_out(written):
+    _, second = map(json.loads, lines_of(written["directory"] / "json"))
     assert second["delay"] is None
     assert second["at"] == "2024-01-01T12:00:00.000Z"
 

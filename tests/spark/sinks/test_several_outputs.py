@@ -85,21 +85,14 @@ def test_a_batch_that_one_sink_fails_comes_again_to_all(env, tmp_path):
     assert sorted(map(int, lines_of(tmp_path / "files"))) == [0, 1, 3, 6, 10, 15, 21, 28, 36, 45]
 
 
-def test_results_while_a_job_with_other_sinks_runs(env):
+def test_results_of_two_streams_of_a_job_with_other_sinks(env):
     seen = []
     numbers = env.fromCollection(range(5))
     squares = numbers.map(lambda n: n * n).collectAsync()
     numbers.forEachBatch(lambda values, batch: seen.extend(values))
-    env.executeAsync()
+    assert list(numbers.executeAndCollect()) == [0, 1, 2, 3, 4]
     assert list(squares) == [0, 1, 4, 9, 16]
     assert seen == [0, 1, 2, 3, 4]
-
-
-def test_results_of_two_streams_of_one_job(env):
-    numbers = env.fromCollection(range(3))
-    squares = numbers.map(lambda n: n * n).collectAsync()
-    assert list(numbers.executeAndCollect()) == [0, 1, 2]
-    assert list(squares) == [0, 1, 4]
 
 
 def test_results_of_a_job_that_fails_end_in_its_error(env):
