@@ -1,4 +1,4 @@
-"""The Python on the pages runs and prints what the pages say.
+"""The Python on the pages runs and prints what the pages say: in local execution, and three pages on Spark.
 
 The pages in docs/examples show files of examples; tests/examples/test_pages.py has them.
 """
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.docs.pages import DOCS, PAGES, blocks, name, text
+from tests.docs.pages import DOCS, PAGES, ROOT, blocks, name, text
+from tests.local_programs import local_execution
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
 WITH_PYTHON = [
     page for page in PAGES if "```python" in text(page) and page.parent != DOCS / "examples"
 ]
-ON_SPARK = [page for page in WITH_PYTHON if "getExecutionEnvironment" in text(page)]
-WITHOUT_SPARK = [page for page in WITH_PYTHON if page not in ON_SPARK]
+WITH_JOBS = [page for page in WITH_PYTHON if "getExecutionEnvironment" in text(page)]
+ON_SPARK = [ROOT / "README.md", DOCS / "start.md", DOCS / "sources.md"]
+"""What a reader tries first, and a page with DataFrames."""
 
 WIDTH = 100
 """As docs/site.css has it."""
@@ -42,29 +44,43 @@ def run(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_there_are_pages_of_both_kinds() -> None:
-    assert ON_SPARK
-    assert WITHOUT_SPARK
+    assert set(ON_SPARK) < set(WITH_JOBS) < set(WITH_PYTHON)
     for page in WITH_PYTHON:
         python = sum(language == "python" for language, _ in blocks(page))
         assert python == text(page).count("```python"), "a fence is indented or not closed"
 
 
-@pytest.mark.parametrize("page", WITH_PYTHON, ids=name)
-def test_python_fits_the_column_of_the_site(page: Path) -> None:
-    code = [code for language, code in blocks(page) if language == "python"]
-    assert [line for each in code for line in each.splitlines() if len(line) > WIDTH] == []
+def test_python_fits_the_column_of_the_site() -> None:
+    too_long = [
+        f"{name(page)}: {line}"
+        for page in WITH_PYTHON
+        for language, code in blocks(page)
+        for line in code.splitlines()
+        if language == "python" and len(line) > WIDTH
+    ]
+    assert too_long == []
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in WITH_PYTHON if page != DOCS / "sources.md"], ids=name
+)
+def test_a_page_prints_what_it_says(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with local_execution():
+        run(page, capsys)
 
 
 @pytest.mark.slow("a page has up to four jobs, which run one after another")
 @pytest.mark.parametrize("page", ON_SPARK, ids=name)
-def test_the_jobs_of_a_page_print_what_it_says(
+def test_the_jobs_of_a_page_print_the_same_on_spark(
     page: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(page, capsys)
 
 
-@pytest.mark.parametrize("page", WITHOUT_SPARK, ids=name)
-def test_the_examples_of_a_page_print_what_it_says(
-    page: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.rotating("the same programs run in local execution")
+@pytest.mark.slow("a page has up to four jobs, which run one after another")
+@pytest.mark.parametrize("page", [page for page in WITH_JOBS if page not in ON_SPARK], ids=name)
+def test_the_jobs_of_each_page_print_the_same_on_spark(
+    page: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(page, capsys)

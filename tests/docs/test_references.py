@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from types import ModuleType
-
-import pytest
 
 import flinkish
 from tests.docs.pages import DOCS, PAGES, ROOT, anchors, links, name, rows, text
@@ -15,28 +12,28 @@ FILE = re.compile(r"`([\w./]*/[\w./]+\.(?:py|md|txt|jsonl|yml))`")
 COMMAND = re.compile(r"(?:^    |`)make ([\w-]+)", re.MULTILINE)
 MODULE = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
 
-# A changelog tells of what was there; it names no files.
-each_page = pytest.mark.parametrize("page", PAGES, ids=name)
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for path, anchor in links(page):
+            target = (page.parent / path).resolve() if path else page
+            assert target.exists(), f"{name(page)}: {path} is not there"
+            if anchor:
+                assert anchor in anchors(target), f"{name(page)}: {target.name} has no {anchor}"
 
 
-@each_page
-def test_links_lead_somewhere(page: Path) -> None:
-    for path, anchor in links(page):
-        target = (page.parent / path).resolve() if path else page
-        assert target.exists(), f"{path} is not there"
-        assert not anchor or anchor in anchors(target), f"{target.name} has no heading {anchor}"
+def test_files_that_are_named_are_there() -> None:
+    for page in PAGES:
+        for path in FILE.findall(text(page)):
+            is_there = (ROOT / path).exists() or (ROOT / "flinkish" / path).exists()
+            assert is_there, f"{name(page)}: {path}"
 
 
-@each_page
-def test_files_that_are_named_are_there(page: Path) -> None:
-    for path in FILE.findall(text(page)):
-        assert (ROOT / path).exists() or (ROOT / "flinkish" / path).exists(), path
-
-
-@each_page
-def test_commands_are_there(page: Path) -> None:
-    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-    assert set(COMMAND.findall(text(page))) <= set(targets)
+def test_commands_are_there() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([\w-]+):", makefile, re.MULTILINE))
+    for page in PAGES:
+        assert set(COMMAND.findall(text(page))) <= targets, name(page)
 
 
 def test_every_page_leads_on_from_the_site() -> None:
@@ -71,25 +68,22 @@ def test_the_reference_has_every_public_name() -> None:
         ), f"no page in docs/reference shows {public} of {module}"
 
 
-@pytest.mark.parametrize("row", rows(DOCS / "glossary.md", "Glossary"), ids=lambda row: row[0])
-def test_a_term_of_the_glossary_names_modules_that_teach(row: list[str]) -> None:
-    term, meaning, modules = row
-    assert term
-    assert meaning
-    paths = re.findall(r"`([\w/]+\.py)`", modules)
-    assert paths
-    for path in paths:
-        source = (ROOT / "flinkish" / path).read_text("utf-8")
-        assert source.startswith('"""'), f"{path} has no docstring"
+def test_a_term_of_the_glossary_names_modules_that_teach() -> None:
+    for term, meaning, modules in rows(DOCS / "glossary.md", "Glossary"):
+        assert term
+        assert meaning, term
+        paths = re.findall(r"`([\w/]+\.py)`", modules)
+        assert paths, term
+        for path in paths:
+            source = (ROOT / "flinkish" / path).read_text("utf-8")
+            assert source.startswith('"""'), f"{path} has no docstring"
 
 
-@pytest.mark.parametrize(
-    "row", rows(DOCS / "architecture.md", "Layers and rooms"), ids=lambda row: row[0]
-)
-def test_the_architecture_lists_every_room(row: list[str]) -> None:
-    layer = ROOT / row[0].strip("`")
-    rooms = {room.parent.name for room in layer.glob("*/__init__.py")}
-    assert set(re.findall(r"`([\w]+)`", row[1])) == rooms
+def test_the_architecture_lists_every_room() -> None:
+    for row in rows(DOCS / "architecture.md", "Layers and rooms"):
+        layer = ROOT / row[0].strip("`")
+        rooms = {room.parent.name for room in layer.glob("*/__init__.py")}
+        assert set(re.findall(r"`([\w]+)`", row[1])) == rooms, layer
 
 
 def test_the_architecture_lists_every_layer() -> None:
