@@ -17,6 +17,7 @@ from examples.nexmark.generator import KINDS, Auction, Bid, NexmarkGenerator, Pe
 from examples.nexmark.queries import QUERIES
 from flinkish import DataStream, RuntimeExecutionMode, StreamExecutionEnvironment
 from flinkish.testing import StreamTestHarness
+from tests.local_programs import local_execution
 from tests.streams import feed, values
 
 EVENTS = 6_000
@@ -246,26 +247,25 @@ def test_a_bid_waits_for_its_auction() -> None:
 # ---------------------------------------------------------------- on Spark
 
 
-@pytest.mark.slow("two jobs on Spark, one of two keyed operators in a row")
-def test_generated_events_on_spark(env: StreamExecutionEnvironment) -> None:
-    q5_answers, q9_answers = [
-        Counter(map(tuple, QUERIES[query](generated(env, SLOW, EVENTS)).executeAndCollect()))
-        for query in (5, 9)
-    ]
-    expected = tables(SLOW, EVENTS)
-    assert q5_answers == Counter(q5(expected))
-    assert q9_answers == Counter(q9(expected))
-
-
-@pytest.mark.slow("a job on Spark of three files in three batches")
+@pytest.mark.slow("a job on Spark of three queries in three batches")
 def test_events_from_files_on_spark(env: StreamExecutionEnvironment, tmp_path: Path) -> None:
     write_files(SLOW, tmp_path, EVENTS, 2_000)
-    answers = QUERIES[3](from_files(env, tmp_path)).executeAndCollect()
+    events = from_files(env, tmp_path)
+    answers = {query: QUERIES[query](events).collectAsync() for query in (3, 5, 9)}
+    env.execute()
+    for query, found in answers.items():
+        expected = Counter(EXPECTED[query](tables(SLOW, EVENTS)))
+        assert Counter(map(tuple, found)) == expected
+
+
+def test_generated_events_are_those_of_the_generator() -> None:
+    env = StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    answers = QUERIES[3](generated(env, SLOW, EVENTS)).executeAndCollect()
     assert Counter(map(tuple, answers)) == Counter(q3(tables(SLOW, EVENTS)))
 
 
-@pytest.mark.slow("a job on Spark")
-def test_the_command_runs_a_query(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    command.main(["--query", "2", "--events", "5000", "--seed", "3"])
+def test_the_command_runs_a_query(capsys: pytest.CaptureFixture[str]) -> None:
+    with local_execution():
+        command.main(["--query", "2", "--events", "5000", "--seed", "3"])
     expected = list(q2(tables(NexmarkGenerator(3), 5_000)))
     assert f"{len(expected):,} answers, 5,000 events" in capsys.readouterr().out

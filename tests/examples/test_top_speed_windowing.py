@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from examples.top_speed_windowing import CarEvent, build, drive, event_of, main
 from flinkish.testing import StreamTestHarness
+from tests.local_programs import local_execution
 from tests.streams import feed, values
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_it_fires_once_a_car_has_gone_further_than_fifty_metres() -> None:
@@ -64,11 +61,10 @@ def test_every_result_is_a_top_speed_of_ten_seconds() -> None:
     assert len(fired) > 10
 
 
-def test_events_may_come_from_a_file(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_events_may_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert event_of("0,80,10.5,0") == CarEvent(0, 80, 10.5, 0)
     file = tmp_path / "cars.csv"
     file.write_text("0,80,10.5,0\n1,99,0.0,0\n0,70,60.6,1000\n")
-    main(["--input", str(file)])
+    with local_execution():
+        main(["--input", str(file)])
     assert capsys.readouterr().out == f"{CarEvent(0, 80, 10.5, 0)}\n"

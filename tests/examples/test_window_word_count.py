@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from examples.window_word_count import build, main
 from flinkish.testing import StreamTestHarness
+from tests.local_programs import local_execution
 from tests.streams import feed, values
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def test_a_word_is_counted_every_slide_over_the_last_window() -> None:
@@ -35,10 +32,9 @@ def test_lines_without_words_give_nothing() -> None:
     assert values(harness) == [("rub", 1)]
 
 
-def test_words_may_come_from_a_file(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_words_may_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "words.txt"
     file.write_text("to be\nor not\nto be\n")
-    main(["--input", str(file), "--window", "2", "--slide", "2"])
+    with local_execution():
+        main(["--input", str(file), "--window", "2", "--slide", "2"])
     assert sorted(capsys.readouterr().out.splitlines()) == ["('be', 2)", "('to', 2)"]
