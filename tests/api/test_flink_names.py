@@ -39,18 +39,21 @@ def test_the_lists_are_those_of_flink() -> None:
     assert {"WatermarkStrategy", "IntCounter", "Schema", "HybridSource"} <= {*CLASSES, "Schema"}
 
 
-@pytest.mark.parametrize("name", CLASSES)
-def test_a_class_is_there_or_says_what_to_write(name: str) -> None:
-    if name not in vars(flinkish):
-        with pytest.raises(
-            AbsentNameError, match=f"^(flinkish has no {name}. |{name} is in flinkish.)"
-        ):
-            getattr(flinkish, name)
+def test_a_class_is_there_or_says_what_to_write() -> None:
+    for name in CLASSES:
+        if name not in vars(flinkish):
+            with pytest.raises(
+                AbsentNameError, match=f"^(flinkish has no {name}. |{name} is in flinkish.)"
+            ):
+                getattr(flinkish, name)
 
 
-@pytest.mark.parametrize(("owner", "name"), METHODS)
-def test_a_method_is_there_or_says_what_to_write(owner: str, name: str) -> None:
-    receiver = getattr(flinkish, owner)
-    if name == "global":  # a word of Python
-        name = "global_"
-    assert hasattr(receiver, name) or absent_method(receiver, name) is not None
+def test_a_method_is_there_or_says_what_to_write() -> None:
+    words_of_python = {"global": "global_"}
+    silent = [
+        f"{owner}.{name}"
+        for owner, name in METHODS
+        if not hasattr(getattr(flinkish, owner), words_of_python.get(name, name))
+        and absent_method(getattr(flinkish, owner), words_of_python.get(name, name)) is None
+    ]
+    assert silent == []

@@ -99,7 +99,7 @@ def test_an_operator_without_a_watermark_shows_none():
 
 @pytest.mark.parametrize(
     ("watermark", "fix"),
-    [(None, "assignTimestampsAndWatermarks"), (3_999, "the end of the input moves it")],
+    [(None, "assignTimestampsAndWatermarks(...)"), (3_999, "the end of the input moves it")],
 )
 def test_the_fix_where_no_other_input_is_ahead(watermark, fix):
     job = held(currentWatermark=watermark)
@@ -119,7 +119,7 @@ def test_the_fix_where_no_other_input_is_ahead(watermark, fix):
     )
     said = waits_for(replace(job, vertices=vertices))
     assert said is not None
-    assert said.endswith(fix) or f"with {fix}" in said
+    assert said.endswith(fix)
     assert "withIdleness" not in said
 
 
@@ -266,9 +266,13 @@ def test_a_job_with_output_or_a_short_one_logs_nothing(logged):
 def test_an_empty_preview_says_it():
     env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
     strategy: fl.WatermarkStrategy[tuple[str, int]] = fl.WatermarkStrategy.forMonotonousTimestamps()
-    shown = windows(env, strategy).preview(3, seconds=0.5)
-    assert (shown, shown.isComplete) == ([], False)
     said = "no elements yet: event time waits for Source: slow, whose watermark ("
+    # On a busy machine event time has not stood still for long enough after half a second
+    for seconds in (0.5, 2, 8):
+        shown = windows(env, strategy).preview(3, seconds)
+        assert (shown, shown.isComplete) == ([], False)
+        if said in shown.toText():
+            break
     assert said in shown.toText()
     assert said in shown._repr_html_()
     first = env.fromSource(Waits(), strategy, "slow").preview(1)
