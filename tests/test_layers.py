@@ -4,7 +4,8 @@ checkers alone are listed with their reasons."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -16,8 +17,6 @@ PACKAGE = Path(__file__).parents[1] / "flinkish"
 ROOMS_OF_MUTUAL_RECURSION = {"flinkish.api.streams"}
 """The folders whose classes make one another, as those of Flink do: a stream keyed is a
 ``KeyedStream``, and one of that processed is a ``DataStream``."""
-
-pytestmark = pytest.mark.xdist_group("layers")
 
 MAY_IMPORT = {
     "api": {"api"},
@@ -125,48 +124,82 @@ KNOWS_SPARK = {"spark"}
 """The layers that may import pyspark; ``api`` may for type checkers only."""
 
 
+PRIVATE_OF_SPARK = ("_jvm", "_jdf", "_jsc", "_jsparkSession", "sparkContext")
+
+
+@dataclass(frozen=True)
+class Import:
+    """An import statement: ``names`` are the modules, ``members`` what is imported of one by its name."""
+
+    line: int
+    names: tuple[str, ...]
+    members: tuple[str, ...]
+    isForTypeCheckers: bool
+
+
+@dataclass(frozen=True)
+class Module:
+    """What the tests ask of a module. Its syntax tree is not kept: a million objects slow down all that is run after."""
+
+    imports: tuple[Import, ...]
+    privateOfSpark: tuple[tuple[int, str], ...]
+    """The lines with attributes of Spark that are private."""
+
+    @staticmethod
+    def of(source: str) -> Module:
+        nodes = list(ast.walk(ast.parse(source)))
+        for_type_checkers = set(_lines_for_type_checkers(nodes))
+        return Module(
+            tuple(
+                Import(node.lineno, *_imported(node), node.lineno in for_type_checkers)
+                for node in nodes
+                if isinstance(node, (ast.Import, ast.ImportFrom))
+            ),
+            tuple(
+                (node.lineno, node.attr)
+                for node in nodes
+                if isinstance(node, ast.Attribute) and node.attr in PRIVATE_OF_SPARK
+            ),
+        )
+
+
 @cache
-def parsed(file: Path) -> ast.Module:
-    """A module of the package; most tests here read them all."""
-    return ast.parse(file.read_text("utf-8"))
+def module_of(file: Path) -> Module:
+    return Module.of(file.read_text("utf-8"))
 
 
-def violations(layer: str, source: str, path: str) -> list[str]:
-    """The lines of ``source``, a module of ``layer``, that import what the layer may not."""
+def violations(layer: str, module: Module, source: str, path: str) -> list[str]:
+    """The lines of ``source``, that of ``module`` in ``layer``, that import what the layer may not."""
     lines = source.splitlines()
     return [
         f"{path}:{line}: {reason}: {lines[line - 1].strip()}"
-        for line, reason in _reasons(layer, ast.parse(source))
+        for line, reason in _reasons(layer, module)
     ]
 
 
-def _reasons(layer: str, module: ast.Module) -> Iterator[tuple[int, str]]:
-    for_type_checkers = set(_lines_for_type_checkers(module))
-    for node in ast.walk(module):
-        for name in _imported(node):
-            line = node.lineno  # type: ignore[attr-defined]  # imports have one
+def _reasons(layer: str, module: Module) -> Iterator[tuple[int, str]]:
+    for found in module.imports:
+        for name in found.names:
             root, _, rest = name.partition(".")
             if root == "flinkish" and rest.partition(".")[0] not in MAY_IMPORT[layer]:
-                yield line, f"{layer} must not import {name}"
+                yield found.line, f"{layer} must not import {name}"
             if root == "pyspark" and layer not in KNOWS_SPARK:
                 if layer != "api":
-                    yield line, f"{layer} must not know Spark"
-                elif line not in for_type_checkers:
-                    yield line, "api may import pyspark under TYPE_CHECKING only"
+                    yield found.line, f"{layer} must not know Spark"
+                elif not found.isForTypeCheckers:
+                    yield found.line, "api may import pyspark under TYPE_CHECKING only"
 
 
-def _imported(node: ast.AST) -> list[str]:
+def _imported(node: ast.Import | ast.ImportFrom) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    names = tuple(alias.name for alias in node.names)
     if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom):
-        if node.module == "flinkish":
-            return [f"flinkish.{alias.name}" for alias in node.names]
-        return [node.module or ""]
-    return []
+        return names, ()
+    members = tuple(f"{node.module}.{name}" for name in names)
+    return (members if node.module == "flinkish" else (node.module or "",)), members
 
 
-def _lines_for_type_checkers(module: ast.Module) -> Iterator[int]:
-    for node in ast.walk(module):
+def _lines_for_type_checkers(nodes: Iterable[ast.AST]) -> Iterator[int]:
+    for node in nodes:
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
             for statement in node.body:
                 yield from range(statement.lineno, (statement.end_lineno or 0) + 1)
@@ -179,7 +212,9 @@ def test_a_layer_imports_only_what_lies_below_it(layer: str) -> None:
     found = [
         violation
         for file in files
-        for violation in violations(layer, file.read_text("utf-8"), f"flinkish/{layer}/{file.name}")
+        for violation in violations(
+            layer, module_of(file), file.read_text("utf-8"), f"flinkish/{layer}/{file.name}"
+        )
     ]
     assert not found, "\n".join(found)
 
@@ -190,15 +225,12 @@ def test_spark_is_used_by_its_public_means_only() -> None:
     What only holds back Spark's bars of stages may fail, and then draws them.
     """
     excepted = "flinkish/spark/session/quiet_logs.py", "_jsc"
-    private = ("_jvm", "_jdf", "_jsc", "_jsparkSession", "sparkContext")
     found = [
-        f"{name}:{node.lineno}: {node.attr}"
+        f"{name}:{line}: {attribute}"
         for file in sorted(PACKAGE.rglob("*.py"))
         for name in [f"flinkish/{file.relative_to(PACKAGE)}"]
-        for node in ast.walk(parsed(file))
-        if isinstance(node, ast.Attribute)
-        and node.attr in private
-        and (name, node.attr) != excepted
+        for line, attribute in module_of(file).privateOfSpark
+        if (name, attribute) != excepted
     ]
     assert not found, "\n".join(found)
 
@@ -212,8 +244,8 @@ def test_what_operators_mean_is_said_without_columns() -> None:
         f"{file.relative_to(PACKAGE)}: {name}"
         for room in ("operators", "windowing")
         for file in sorted((PACKAGE / "runtime" / room).glob("*.py"))
-        for node in ast.walk(parsed(file))
-        for name in _imported(node)
+        for each in module_of(file).imports
+        for name in each.names
         if name.startswith(ARRAYS)
     ]
     assert not found
@@ -243,17 +275,16 @@ def import_graph(package: Path, type_checkers: bool = False) -> dict[str, set[st
     }
 
 
+def _modules_imported(file: Path, type_checkers: bool) -> Iterator[str]:
+    for each in module_of(file).imports:
+        if type_checkers or not each.isForTypeCheckers:
+            yield from each.names
+            yield from each.members
+
+
 @cache
-def _modules_imported(file: Path, type_checkers: bool) -> list[str]:
-    module = parsed(file)
-    for_type_checkers = set() if type_checkers else set(_lines_for_type_checkers(module))
-    found = []
-    for node in ast.walk(module):
-        if isinstance(node, (ast.Import, ast.ImportFrom)) and node.lineno not in for_type_checkers:
-            found += _imported(node)
-            if isinstance(node, ast.ImportFrom):
-                found += [f"{node.module}.{alias.name}" for alias in node.names]
-    return found
+def graph_of_the_package(type_checkers: bool = False) -> dict[str, set[str]]:
+    return import_graph(PACKAGE, type_checkers)
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -294,14 +325,14 @@ def _rooms(graph: dict[str, set[str]]) -> dict[str, set[str]]:
 def test_no_circle_of_imports_runs_inside_a_folder() -> None:
     found = [
         circle
-        for circle in circles(import_graph(PACKAGE))
+        for circle in circles(graph_of_the_package())
         if {module.rpartition(".")[0] for module in circle} - ROOMS_OF_MUTUAL_RECURSION
     ]
     assert not found
 
 
 def test_no_circle_of_imports_runs_across_folders() -> None:
-    assert not circles(_rooms(import_graph(PACKAGE)))
+    assert not circles(_rooms(graph_of_the_package()))
 
 
 def _named(circle: tuple[str, ...]) -> list[str]:
@@ -309,13 +340,13 @@ def _named(circle: tuple[str, ...]) -> list[str]:
 
 
 def test_circles_for_type_checkers_are_those_that_are_listed() -> None:
-    found = circles(import_graph(PACKAGE, type_checkers=True))
+    found = circles(graph_of_the_package(type_checkers=True))
     assert found == sorted(map(_named, CIRCLES_FOR_TYPE_CHECKERS))
     assert all(CIRCLES_FOR_TYPE_CHECKERS.values())
 
 
 def test_circles_of_folders_for_type_checkers_are_those_that_are_listed() -> None:
-    found = circles(_rooms(import_graph(PACKAGE, type_checkers=True)))
+    found = circles(_rooms(graph_of_the_package(type_checkers=True)))
     assert found == sorted(map(_named, ROOM_CIRCLES_FOR_TYPE_CHECKERS))
 
 
@@ -347,20 +378,22 @@ def test_a_circle_is_found_also_where_an_import_is_lazy(tmp_path: Path) -> None:
     ],
 )
 def test_the_offending_line_is_named(layer: str, source: str, named: str) -> None:
-    (violation,) = violations(layer, source, "module.py")
+    (violation,) = violations(layer, Module.of(source), source, "module.py")
     assert violation.startswith(f"module.py:{named}")
     assert violation.endswith(source.splitlines()[-1].strip())
 
 
 def test_api_may_name_spark_types_for_type_checkers() -> None:
-    source = """
+    source = dedent(
+        """
         from typing import TYPE_CHECKING
         if TYPE_CHECKING:
             from pyspark.sql import (
                 DataFrame,
             )
-    """
-    assert violations("api", dedent(source), "module.py") == []
+        """
+    )
+    assert violations("api", Module.of(source), source, "module.py") == []
 
 
 ROOMS_OF_RUNTIME = (
@@ -387,8 +420,8 @@ def test_rooms_of_the_runtime_import_those_before_them(room: str) -> None:
     found = [
         f"{file.relative_to(PACKAGE)}: {name}"
         for file in files
-        for node in ast.walk(parsed(file))
-        for name in _imported(node)
+        for each in module_of(file).imports
+        for name in each.names
         if name.startswith(tuple(f"flinkish.runtime.{other}" for other in above))
     ]
     assert files
