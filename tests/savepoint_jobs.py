@@ -178,15 +178,25 @@ def stopped(
     """Run a job, stop it with a savepoint after ``holdAt`` elements, and return its results."""
     run = Run()
     run.build(env, parts, count, holdAt)
-    client = env.executeAsync()
-    assert run.reached.wait(seconds), "the job read too few elements"
+    stop_held(env.executeAsync(), run.reached, run.goOn, directory, seconds)
+    return run.results
+
+
+def stop_held(
+    client: Any,
+    reached: threading.Event,
+    goOn: threading.Event,
+    directory: str,
+    seconds: float = 60,
+) -> None:
+    """Stop a job with a savepoint after the batch that sets ``reached`` and waits for ``goOn``."""
+    assert reached.wait(seconds), "the job read too few elements"
     stopping = threading.Thread(target=client.stopWithSavepoint, args=(directory,))
     stopping.start()
     asked(client)
-    run.goOn.set()
+    goOn.set()
     stopping.join(seconds)
     assert client.getJobStatus() is fl.JobStatus.CANCELED
-    return run.results
 
 
 def gone_on(env: Any, parts: list[str], count: int, directory: str, **options: Any) -> list[Any]:

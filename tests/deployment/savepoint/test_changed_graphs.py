@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import flinkish as fl
-from tests.savepoint_jobs import BY_TIME
+from tests.savepoint_jobs import BY_TIME, stop_held
 
 COUNT = 60
 
@@ -64,16 +64,17 @@ class Job:
     def numbers(self, env, uid="numbers"):
         return env.fromSequence(0, COUNT - 1).uid(uid).assignTimestampsAndWatermarks(BY_TIME)
 
-    def stop(self, env, stream, tag=None):
-        """Run to a savepoint after the first batch or a later one."""
-        held = threading.Event()
+    def stop(self, env, stream):
+        """Run to a savepoint after the first batch."""
+        reached, goOn = threading.Event(), threading.Event()
 
         def collect(values, batch):
             self.results.extend(values)
-            held.wait(0.05)
+            reached.set()
+            goOn.wait(60)
 
         stream.forEachBatch(collect)
-        env.executeAsync().stopWithSavepoint(str(self.directory))
+        stop_held(env.executeAsync(), reached, goOn, str(self.directory))
         assert self.results
         return len(self.results)
 

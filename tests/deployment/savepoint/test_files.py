@@ -9,7 +9,7 @@ import pytest
 
 import flinkish as fl
 from flinkish.deployment.savepoint.files import SavepointDirectory
-from tests.savepoint_jobs import asked, gone_on, stopped
+from tests.savepoint_jobs import gone_on, stop_held, stopped
 
 COUNT = 150
 
@@ -144,13 +144,7 @@ def test_a_source_of_splits_goes_on_with_the_watermark_of_each(
     env.getConfig().setElementsPerBatch(7)
     holdAt = holdAt // 2 if strategy is IN_ORDER else holdAt  # as many have come, and wait
     reached, goOn = windows(env, before, strategy, holdAt, oneKeyGroup)
-    client = env.executeAsync()
-    assert reached.wait(30)
-    stopping = threading.Thread(target=client.stopWithSavepoint, args=(f"{tmp_path}/s",))
-    stopping.start()
-    asked(client)
-    goOn.set()
-    stopping.join(30)
+    stop_held(env.executeAsync(), reached, goOn, f"{tmp_path}/s")
     after: list[object] = []
     env = local(then).setSavepoint(f"{tmp_path}/s")
     env.getConfig().setElementsPerBatch(7)

@@ -124,14 +124,21 @@ def test_batches_of_a_restarted_job_are_of_two_runs(env):
 
 def test_stages_behind_a_source_press_back_on_it(env):
     def slowly(value):
-        time.sleep(0.002)
+        time.sleep(0.004)  # 200 elements a second keep it busy for most of the time
         return value
 
     keyed = generated(env, "clicks", 1).keyBy(lambda e: e[1] % 4).reduce(max)
     keyed.map(slowly).name("slow").forEachBatch(lambda values, batch: None)
-    found = details_of(env, lambda d: len(d.batches) > 5 and d.vertices[1].busyShare > 0.3)
-    source, slow, sink = found.vertices
-    assert source.backPressureShare > 0.3 > source.busyShare
+
+    def presses(details):
+        source, slow, _ = details.vertices
+        return (
+            len(details.batches) > 5
+            and slow.busyShare > 0.3
+            and source.backPressureShare > 0.3 > source.busyShare
+        )
+
+    source, slow, sink = (found := details_of(env, presses)).vertices
     assert source.backPressureShare > slow.backPressureShare
     assert sink.backPressureShare == 0
     for vertex in found.vertices:
