@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.csv
 import pytest
 
 from tests.benchmarks import __main__ as bench_command
-from tests.benchmarks import growth, guard, lookups, peers
+from tests.benchmarks import growth, guard, lookups, micro_batches, peers
 from tests.benchmarks.__main__ import Bench, Figure, Run, put_into_page, whole_groups
 from tests.benchmarks.files import Workload
 from tests.benchmarks.flink import CHECKPOINTED as CHECKPOINTED_RUN
@@ -43,7 +43,7 @@ JAVA_SOURCES = "\n".join(
 # ---------------------------------------------------------------- whole runs
 
 
-def bench(spark: SparkSession, root: Path) -> Bench:
+def bench(spark: SparkSession | None, root: Path) -> Bench:
     return Bench(
         sides=("flinkish", "Spark"),
         workload=Workload(files=2, elements=1_000),
@@ -84,20 +84,21 @@ def test_a_job_on_spark_that_is_not_done_in_time_is_ended(
     assert not spark.streams.active
 
 
-@pytest.mark.slow("a job on flinkish of three batches, twice")
-def test_a_side_that_differs_fails_the_run(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tests.benchmarks import micro_batches
+def test_a_side_that_differs_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def side(results: str) -> Any:
+        def run(spark, job, inputs, files, output, patience=0.0):
+            written(output / "results", results)
+            return micro_batches.Batches([0.0], [1.0], [{}])
 
-    def other(spark, job, inputs, files, output, patience):
-        found = micro_batches.run_flinkish(spark, job, inputs, files, output)
-        (output / "results" / "more.csv").write_text("key-1,7,7\n")
-        return found
+        return run
 
-    run = bench(spark, tmp_path)
+    run = bench(None, tmp_path)
     run.batches = (2_000,)
-    monkeypatch.setattr(micro_batches, "run_spark", other)
+    monkeypatch.setattr(micro_batches, "run_flinkish", side("key-1,7,7\n"))
+    monkeypatch.setattr(micro_batches, "run_spark", side("key-1,7,7\n"))
+    (row,) = run.measure(JOBS["rows"])
+    assert row.results.startswith("1 ")
+    monkeypatch.setattr(micro_batches, "run_spark", side("key-1,7,7\nkey-1,7,7\n"))
     with pytest.raises(DifferentResultsError, match=r"^rows: .*flinkish.*results.*; Spark"):
         run.measure(JOBS["rows"])
 
