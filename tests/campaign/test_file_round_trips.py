@@ -139,9 +139,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "values", "options"), CASES)
-@settings(
-    max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None, phases=QUICK
-)
+@settings(suppress_health_check=[HealthCheck.too_slow], phases=QUICK)
 @given(data=st.data())
 def test_values_come_back_from_files(directories, kind, values, options, data):
     rows, schema = data.draw(rows_of(values)), schema_of(values)
@@ -153,7 +151,6 @@ def test_values_come_back_from_files(directories, kind, values, options, data):
         assert come_back(kind, path, schema, **options) == [list(map(plain, row)) for row in rows]
 
 
-@settings(max_examples=50, deadline=None)
 @given(texts=st.lists(TEXT, max_size=5))
 def test_a_text_comes_back_as_a_line_or_is_named(directories, texts):
     path = next(directories)
@@ -169,7 +166,6 @@ def test_a_text_comes_back_as_a_line_or_is_named(directories, texts):
         assert list(lines.executeAndCollect()) == texts
 
 
-@settings(max_examples=40, deadline=None)
 @given(texts=st.lists(TEXT, min_size=1, max_size=8), ranges=st.integers(1, 40))
 def test_texts_with_line_breaks_come_back_from_any_ranges(directories, texts, ranges):
     """However a large file is cut, no line within a text becomes a record."""
