@@ -13,8 +13,16 @@ from flinkish.cli.doctor import examine
 from flinkish.cli.main import main
 
 
-def findings(checkpoint=None):
-    return {finding.subject: finding for finding in examine(checkpoint, runsJob=False)}
+def found(subject, checkpoint=None):
+    """The finding about ``subject``; what is examined later is left out."""
+    return next(each for each in examine(checkpoint, runsJob=False) if each.subject == subject)
+
+
+@pytest.fixture
+def no_processes(monkeypatch):
+    """Java and the Python of the workers, which take a second, are not asked."""
+    for check in ("check_java", "check_worker_python"):
+        monkeypatch.setattr(doctor, check, lambda *arguments: None)
 
 
 def test_nothing_is_wrong_here(tmp_path, capsys):
@@ -34,7 +42,7 @@ def test_a_job_runs(spark):
 
 def test_a_java_that_is_not_there(monkeypatch):
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
-    assert "there is none in JAVA_HOME=/nowhere" in findings()["Java"].fix
+    assert "there is none in JAVA_HOME=/nowhere" in found("Java").fix
 
 
 def test_a_python_of_the_workers_without_packages(monkeypatch, tmp_path):
@@ -43,17 +51,18 @@ def test_a_python_of_the_workers_without_packages(monkeypatch, tmp_path):
     python.write_text(f"#!/bin/sh\necho {version}\necho pyarrow\n")
     python.chmod(0o700)
     monkeypatch.setenv("PYSPARK_PYTHON", str(python))
-    found = findings()["Python of the workers"]
-    assert "which lacks pyarrow" in found.fix
-    assert f"PYSPARK_PYTHON={sys.executable}" in found.fix
+    fix = found("Python of the workers").fix
+    assert "which lacks pyarrow" in fix
+    assert f"PYSPARK_PYTHON={sys.executable}" in fix
 
 
 def test_a_command_of_the_workers_that_is_no_python(monkeypatch):
     monkeypatch.setenv("PYSPARK_PYTHON", "true")
-    fix = findings()["Python of the workers"].fix
+    fix = found("Python of the workers").fix
     assert "true, which does not run Python code: asked for its version it prints ''" in fix
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_a_directory_that_is_a_file(tmp_path, capsys):
     (tmp_path / "taken").write_text("")
     assert main(["doctor", "--no-job", "--checkpoint", str(tmp_path / "taken")]) == 1
@@ -62,6 +71,7 @@ def test_a_directory_that_is_a_file(tmp_path, capsys):
     assert out.endswith("1 to fix.\n")
 
 
+@pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("seconds", [-60, 60])
 def test_a_clock_that_differs(monkeypatch, tmp_path, seconds):
     written = Path.write_bytes
@@ -72,16 +82,18 @@ def test_a_clock_that_differs(monkeypatch, tmp_path, seconds):
         os.utime(path, (time, time))
 
     monkeypatch.setattr(Path, "write_bytes", later)
-    found = findings(str(tmp_path))["checkpoints"]
-    assert f"differs by {seconds} s" in found.said
-    assert "NTP" in found.fix
+    finding = found("checkpoints", str(tmp_path))
+    assert f"differs by {seconds} s" in finding.said
+    assert "NTP" in finding.fix
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_a_disk_that_is_full(monkeypatch):
     monkeypatch.setattr(doctor, "_LEAST_FREE", 1 << 60)
-    assert "TMPDIR" in findings()["disk"].fix
+    assert "TMPDIR" in found("disk").fix
 
 
+@pytest.mark.usefixtures("no_processes")
 def test_a_pyspark_that_is_too_old(monkeypatch):
     monkeypatch.setattr(doctor, "version", lambda name: "3.5.1")
-    assert "4.1 up to 5" in findings()["pyspark"].fix
+    assert "4.1 up to 5" in found("pyspark").fix
