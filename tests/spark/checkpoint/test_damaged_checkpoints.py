@@ -4,7 +4,7 @@ words that name the file and what to do, before anything runs."""
 from __future__ import annotations
 
 import json
-import time
+import shutil
 
 import pytest
 
@@ -14,6 +14,7 @@ from flinkish.api.errors import (
     CorruptCheckpointError,
     IncompatibleCheckpointError,
 )
+from tests.watched import drop
 
 pytestmark = pytest.mark.recovery
 
@@ -26,8 +27,7 @@ def run(env, tmp_path):
     if not directory.exists():
         directory.mkdir()
         for number in range(LINES):
-            (directory / f"{number}.txt").write_text("1\n")
-            time.sleep(0.01)
+            drop(directory, f"{number}.txt", "1\n", changed=1_767_225_600 + number)
     env.enableCheckpointing(str(tmp_path / "checkpoint"))
     seen = {}
     files = fl.FileSource.forLines(str(directory)).withFilesPerBatch(1)
@@ -37,11 +37,22 @@ def run(env, tmp_path):
     return seen
 
 
+@pytest.fixture(scope="module")
+def kept(spark, tmp_path_factory):
+    """The directory of a job that has ended, and a copy of it."""
+    directory, copy = tmp_path_factory.mktemp("ended"), tmp_path_factory.mktemp("copies") / "ended"
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    found = run(env.setParallelism(2).setMaxParallelism(4), directory)
+    assert list(found.values()) == [[1], [2], [3], [4]]
+    return directory, shutil.copytree(directory, copy)
+
+
 @pytest.fixture
-def query(env, tmp_path):
-    """The directory that Spark keeps, of a job that has ended."""
-    assert list(run(env, tmp_path).values()) == [[1], [2], [3], [4]]
-    return tmp_path / "checkpoint" / "query"
+def ended(kept):
+    """The directory of a job that has ended, as it was then: in its place, as the checkpoint has the paths of files."""
+    directory, copy = kept
+    shutil.rmtree(directory)
+    return shutil.copytree(copy, directory)
 
 
 def last(log):
@@ -87,49 +98,50 @@ def test_another_format_names_both_versions(env, tmp_path, fields, by):
 
 
 @pytest.mark.slow("runs six jobs")
-def test_what_spark_notes_cut_off_is_told_and_the_advice_helps(env, tmp_path, query):
+def test_what_spark_notes_cut_off_is_told_and_the_advice_helps(env, ended):
     """Metadata, the last offsets, committed and not, and the last commit: empty, as after a crash."""
+    query = ended / "checkpoint" / "query"
     metadata, offsets, commit = query / "metadata", last(query / "offsets"), last(query / "commits")
     was = metadata.read_text()
     metadata.write_text(was[: len(was) // 2])
-    message = refused(env, tmp_path, metadata)
+    message = refused(env, ended, metadata)
     removed(metadata)
     metadata.write_text(message[message.index('{"id"') : message.index("}") + 1])
-    assert run(env, tmp_path) == {}
+    assert run(env, ended) == {}
 
     commit = last(query / "commits")
     commit.write_text("")
-    assert f"batch {commit.name} is then run again" in refused(env, tmp_path, commit)
+    assert f"batch {commit.name} is then run again" in refused(env, ended, commit)
     removed(commit)
-    run(env, tmp_path)
+    run(env, ended)
 
     offsets, commit = last(query / "offsets"), last(query / "commits")
     whole = offsets.read_text()
     for content in ("", whole.splitlines()[0], whole[:-5]):
         offsets.write_text(content)
-        message = refused(env, tmp_path, offsets)
+        message = refused(env, ended, offsets)
     assert str(commit) in message
     removed(offsets, commit)
-    (tmp_path / "input" / "more.txt").write_text("10\n")
-    again = run(env, tmp_path)
+    (ended / "input" / "more.txt").write_text("10\n")
+    again = run(env, ended)
     assert list(again.values())[-1] == [14], "no element was lost or doubled"
 
 
-def test_a_plan_that_is_gone(env, tmp_path, query):
-    plan = tmp_path / "checkpoint" / "plan" / "text"
+def test_a_plan_that_is_gone(env, ended):
+    plan = ended / "checkpoint" / "plan" / "text"
     plan.unlink()
-    assert "is not there, which says what job it is of" in refused(env, tmp_path, plan)
+    assert "is not there, which says what job it is of" in refused(env, ended, plan)
 
 
 @pytest.mark.slow("runs two jobs, one of which Spark tries again")
-def test_a_damaged_state_store_is_told(env, tmp_path, query):
-    for file in (query / "state").rglob("*"):
+def test_a_damaged_state_store_is_told(env, ended):
+    for file in (ended / "checkpoint" / "query" / "state").rglob("*"):
         if file.is_file() and file.suffix in (".zip", ".changelog"):
             file.write_bytes(b"")
             file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
-    (tmp_path / "input" / "more.txt").write_text("10\n")
+    (ended / "input" / "more.txt").write_text("10\n")
     with pytest.raises(CorruptCheckpointError) as raised:
-        run(env, tmp_path)
+        run(env, ended)
     message = str(raised.value)
     assert "state" in message
     assert "\tat " not in message

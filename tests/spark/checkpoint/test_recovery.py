@@ -4,7 +4,6 @@ Kills: ``tests/reliability``."""
 from __future__ import annotations
 
 import shutil
-import time
 
 import pytest
 
@@ -27,14 +26,16 @@ def counted(stream):
     return stream.keyBy(lambda e: e[0]).sum(1)
 
 
-def test_a_job_that_had_ended_has_nothing_more_to_do(env, tmp_path):
-    assert len(job(env, tmp_path, counted)) == 3
-    assert job(env, tmp_path, counted) == []
+def environment(spark):
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    return env.setParallelism(2).setMaxParallelism(4)
 
 
-def test_a_job_goes_on_after_an_error(env, tmp_path):
-    env.getConfig().setElementsPerBatch(2)
-    broken = tmp_path / "broken"
+@pytest.fixture(scope="module")
+def failed(spark, tmp_path_factory):
+    """The checkpoint of a job that failed in its second batch, went on and ended, and what it gave then."""
+    directory = tmp_path_factory.mktemp("failed")
+    broken = directory / "broken"
     broken.touch()
 
     def fail(element):
@@ -42,13 +43,31 @@ def test_a_job_goes_on_after_an_error(env, tmp_path):
             raise ValueError("not yet")
         return element
 
-    def build(stream):
-        return counted(stream.map(fail))
+    def run():
+        env = environment(spark)
+        env.getConfig().setElementsPerBatch(2)
+        return job(env, directory / "checkpoint", lambda stream: counted(stream.map(fail)))
 
     with pytest.raises(UserFunctionError, match="not yet"):
-        job(env, tmp_path / "checkpoint", build)
+        run()
     broken.unlink()
-    assert job(env, tmp_path / "checkpoint", build) == [("a", 4)]
+    return directory / "checkpoint", run()
+
+
+@pytest.fixture
+def ended(failed, tmp_path):
+    """A copy of the checkpoint of the job that has ended."""
+    return shutil.copytree(failed[0], tmp_path / "checkpoint")
+
+
+def test_a_job_goes_on_after_an_error(failed):
+    assert failed[1] == [("a", 4)]
+
+
+def test_a_job_that_had_ended_has_nothing_more_to_do_with_the_parallelism_it_had(spark, ended):
+    """It says no parallelism, and stateless operators are gone and new."""
+    silent = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    assert job(silent, ended, lambda stream: counted(stream.filter(bool)).map(str)) == []
 
 
 class Stamped(fl.KeyedProcessFunction):
@@ -79,7 +98,6 @@ def test_a_batch_that_is_run_again_sees_the_same_clock(env, tmp_path):
 
     with pytest.raises(UserFunctionError, match="disk full"):
         run()
-    time.sleep(0.1)
     run()
     first, again = runs
     assert [number for number, _ in first[1]] == [2, 3]
@@ -87,46 +105,30 @@ def test_a_batch_that_is_run_again_sees_the_same_clock(env, tmp_path):
     assert first[0][0][1] < first[1][0][1], "each batch has a clock of its own"
 
 
-def test_stateless_edits_go_on_from_a_checkpoint(env, tmp_path):
-    job(env, tmp_path, counted)
-    assert job(env, tmp_path, lambda stream: counted(stream.filter(bool)).map(str)) == []
+REFUSED = {
+    r"had 1 stages after shuffles and has 0": lambda stream: stream,
+    r"'Keyed Aggregation' with state \(KeyedReduce-\w+\), whose function was Sum\S+, is gone": (
+        lambda stream: stream.keyBy(lambda e: e[0]).countWindow(2).reduce(lambda a, b: a)
+    ),
+    r"had 1 stages after shuffles and has 2": lambda stream: counted(counted(stream)),
+    r"'Keyed Aggregation' .* is gone": lambda stream: counted(stream).uid("counts"),
+}
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda stream: stream, r"had 1 stages after shuffles and has 0"),
-        (
-            lambda stream: stream.keyBy(lambda e: e[0]).countWindow(2).reduce(lambda a, b: a),
-            r"'Keyed Aggregation' with state \(KeyedReduce-\w+\), whose function was Sum\S+, is gone",
-        ),
-        (lambda stream: counted(counted(stream)), r"had 1 stages after shuffles and has 2"),
-        (lambda stream: counted(stream).uid("counts"), r"'Keyed Aggregation' .* is gone"),
-    ],
-)
-def test_a_change_that_loses_state_is_refused_and_named(env, tmp_path, change, message):
-    job(env, tmp_path, counted)
-    with pytest.raises(IncompatibleCheckpointError, match=message):
-        job(env, tmp_path, change)
+def test_a_change_that_loses_state_is_refused_and_named(spark, ended):
+    for message, change in REFUSED.items():
+        with pytest.raises(IncompatibleCheckpointError, match=message):
+            job(environment(spark), ended, change)
 
 
-def test_other_key_groups_are_refused(env, tmp_path):
-    job(env, tmp_path, counted)
-    env.setMaxParallelism(8)
+def test_other_key_groups_and_another_parallelism_are_refused(spark, ended):
     with pytest.raises(IncompatibleCheckpointError, match="maxParallelism was 4 and is 8"):
-        job(env, tmp_path, counted)
-
-
-def test_another_parallelism_is_refused_and_none_is_that_of_the_checkpoint(env, spark, tmp_path):
-    job(env, tmp_path, counted)
-    env.setParallelism(3)
+        job(environment(spark).setMaxParallelism(8), ended, counted)
     with pytest.raises(
         IncompatibleCheckpointError,
         match=r"parallelism was 2 and is 3, but it stays what it was: leave out env.setParallelism",
     ):
-        job(env, tmp_path, counted)
-    silent = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
-    assert job(silent, tmp_path, counted) == []
+        job(environment(spark).setParallelism(3), ended, counted)
 
 
 @pytest.mark.recovery

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-import threading
+from types import SimpleNamespace
 from weakref import WeakKeyDictionary
 
 import pyspark
@@ -105,15 +105,24 @@ def test_nothing_is_looked_for_where_there_is_one_process_or_no_machine(context,
 
 
 def test_a_mount_may_be_late(tmp_path, monkeypatch):
-    monkeypatch.setattr(shared_directory, "_PATIENCE", 10)
     file = tmp_path / "late"
-    threading.Timer(0.3, file.write_text, ["text"]).start()
+    waits = SimpleNamespace(monotonic=lambda: 0.0, sleep=lambda seconds: file.write_text("text"))
+    monkeypatch.setattr(shared_directory, "time", waits)
     assert list(LookingFunction(str(file), "text")(iter(()))) == []
 
 
 def test_a_file_that_is_not_there_is_not_seen(tmp_path):
     (row,) = [batch.to_pylist() for batch in LookingFunction(str(tmp_path / "x"), "text")(iter(()))]
     assert row == [{"machine": socket.gethostname()}]
+
+
+class Impatient(LookingFunction):
+    """Looks once, in a worker too."""
+
+    def __call__(self, batches):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(shared_directory, "_PATIENCE", 0.0)
+            yield from super().__call__(batches)
 
 
 def test_tasks_of_spark_look_for_it(spark, tmp_path, monkeypatch):
@@ -125,6 +134,7 @@ def test_tasks_of_spark_look_for_it(spark, tmp_path, monkeypatch):
     check_shared(spark, storage)
     monkeypatch.setattr(shared_directory, "_shared", WeakKeyDictionary())
     monkeypatch.setattr(storage, "writeText", lambda name, text: None)
+    monkeypatch.setattr(shared_directory, "LookingFunction", Impatient)
     with pytest.raises(fl.CheckpointStorageError, match=socket.gethostname()):
         check_shared(spark, storage)
     assert list((tmp_path / "job").iterdir()) == []

@@ -10,8 +10,8 @@ import pytest
 
 from flinkish.spark.session.package_archive import _IN_THIS_PROCESS, write_archive
 
-IMPORTED = """
-import builtins, sys
+ALL_IMPORTED = """
+import builtins, importlib, pkgutil, sys
 
 compile = builtins.compile
 
@@ -20,28 +20,6 @@ def compiled_already(source, filename, *arguments, **options):
     return compile(source, filename, *arguments, **options)
 
 builtins.compile = compiled_already
-sys.path.insert(0, sys.argv[1])
-import flinkish.spark.stage_run, flinkish.spark.sources.function, flinkish.compat.storm
-print(flinkish.__file__)
-"""
-
-
-def test_the_package_is_imported_from_the_archive_in_its_compiled_form(tmp_path):
-    archive = tmp_path / "flinkish.zip"
-    write_archive(archive)
-    command = [sys.executable, "-c", IMPORTED, str(archive)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip().startswith(str(archive))
-    with zipfile.ZipFile(archive) as written:
-        names = set(written.namelist())
-    assert {"flinkish/py.typed", "flinkish/spark/job.py", "flinkish/spark/job.pyc"} <= names
-    assert not [name for name in names if "__pycache__" in name]
-
-
-ALL_IMPORTED = """
-import importlib, pkgutil, sys
-
 sys.path.insert(0, "./flinkish.zip")
 import flinkish
 
@@ -53,13 +31,17 @@ assert "flinkish.spark.session.session" in names and flinkish.__file__.startswit
 """
 
 
-def test_all_modules_are_imported_from_an_archive_at_a_relative_path(tmp_path):
-    # As executors have it, in whose own directory files lie that a session was given
-    write_archive(tmp_path / "flinkish.zip")
-    done = subprocess.run(
-        [sys.executable, "-c", ALL_IMPORTED], cwd=tmp_path, capture_output=True, text=True
-    )
+def test_all_modules_are_imported_from_the_archive_in_their_compiled_form(tmp_path):
+    """At a relative path, as executors have it, in whose own directory files lie that a session was given."""
+    archive = tmp_path / "flinkish.zip"
+    write_archive(archive)
+    command = [sys.executable, "-c", ALL_IMPORTED]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(archive) as written:
+        names = set(written.namelist())
+    assert {"flinkish/py.typed", "flinkish/spark/job.py", "flinkish/spark/job.pyc"} <= names
+    assert not [name for name in names if "__pycache__" in name]
 
 
 @pytest.mark.parametrize(

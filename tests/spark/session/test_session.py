@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from types import SimpleNamespace
 
 import py4j
 import pyspark
@@ -25,10 +26,37 @@ from flinkish.spark.sinks.batch_sinks import BatchSinks
 from tests.reliability.processes import tree_of
 
 CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
+WHOLE_STAGE, FACTORY = "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"
+LIMITS = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "67108864"}
 
 
-def test_the_active_session_is_taken_and_keeps_its_settings(spark):
-    """The settings that a query needs are there while it starts, and not longer."""
+def on_worker(number):
+    """What a worker knows of its process: its Python, whether pyspark is that of the driver, and glibc's limits."""
+    return (
+        sys.executable,
+        [os.path.realpath(package.__file__) for package in (pyspark, py4j)],
+        {name: os.environ.get(name) for name in LIMITS},
+    )
+
+
+def factories_of(run):
+    """How code is made in the sessions of the queries that ``run`` starts."""
+    found = set()
+    sink = BatchSinks.__call__
+
+    def seen(self, frame, batchId):
+        found.add(frame.sparkSession.conf.get(FACTORY))
+        return sink(self, frame, batchId)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BatchSinks, "__call__", seen)
+        run()
+    return found
+
+
+@pytest.fixture(scope="module")
+def job(spark):
+    """Runs on the active session, which has settings of its own: those before and after, and what it has seen."""
     names = [*JOB_SETTINGS, "spark.sql.shuffle.partitions"]
     own = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.shuffle.partitions": "7"}
     before = {name: spark.conf.get(name, None) for name in names}
@@ -39,33 +67,38 @@ def test_the_active_session_is_taken_and_keeps_its_settings(spark):
         settings = {name: spark.conf.get(name, None) for name in names}
         env = fl.StreamExecutionEnvironment.getExecutionEnvironment()
         env.setParallelism(1).setMaxParallelism(1)
-        stream = env.fromElements(1).keyBy(lambda n: n).map(lambda n: sys.executable)
+        stream = env.fromElements(1).keyBy(lambda n: n).map(on_worker)
         stream.forEachBatch(lambda values, batch: seen.extend(values))
-        env.execute()
-        assert {name: spark.conf.get(name, None) for name in names} == settings
+        factories = factories_of(env.execute)
+        afterwards = {name: spark.conf.get(name, None) for name in names}
     finally:
         for name, value in before.items():
             if value is None:
                 spark.conf.unset(name)
             else:
                 spark.conf.set(name, value)
+    [found] = seen
+    return SimpleNamespace(
+        settings=settings, afterwards=afterwards, worker=found, factories=factories
+    )
+
+
+def test_the_active_session_is_taken_and_keeps_its_settings(spark, job):
+    """The settings that a query needs are there while it starts, and not longer."""
+    assert job.afterwards == job.settings
     assert session_for(None) is spark
-    assert seen == [sys.executable], "workers run this Python"
 
 
-def test_workers_import_the_package_that_is_compiled_already(env):
+def test_workers_run_this_python_and_import_the_package_that_is_compiled_already(job):
     """Of the archive that Spark puts on their path, each process would compile it anew."""
-    here, there = pyspark.__file__, py4j.__file__
+    python, packages, _ = job.worker
+    assert python == sys.executable
+    assert packages == [os.path.realpath(package.__file__) for package in (pyspark, py4j)]
 
-    def where(number):
-        return tuple(
-            os.path.samefile(package.__file__, own)
-            for package, own in ((pyspark, here), (py4j, there))
-        )
 
-    env.setParallelism(1).setMaxParallelism(1)
-    with env.fromElements(1).keyBy(lambda n: n).map(where).executeAndCollect() as results:
-        assert list(results) == [(True, True)]
+def test_workers_start_with_glibcs_upper_limits(job):
+    """So that they give back memory that they have freed."""
+    assert job.worker[2] == LIMITS
 
 
 def test_a_session_of_our_own_has_a_stable_address(spark):
@@ -115,9 +148,6 @@ def test_a_local_checkpoint_is_committed_without_starting_processes(spark):
     assert spark.conf.get(CHECKPOINT_FILES, None) is None
 
 
-WHOLE_STAGE, FACTORY = "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"
-
-
 def test_spark_makes_no_code_for_frames_and_what_a_user_set_stays(spark):
     def settings():
         return spark.conf.get(WHOLE_STAGE, None), spark.conf.get(FACTORY, None)
@@ -137,23 +167,13 @@ def test_spark_makes_no_code_for_frames_and_what_a_user_set_stays(spark):
         spark.conf.unset(WHOLE_STAGE)
 
 
-@pytest.mark.parametrize("rows", [False, True])
-def test_a_query_makes_code_if_spark_has_a_row_for_each_element(env, spark, tmp_path, rows):
+def test_a_query_makes_code_if_spark_has_a_row_for_each_element(env, tmp_path, job):
     """A frame that a batch gives to the sinks is of the session of its query."""
+    assert job.factories == {"NO_CODEGEN"}
     (tmp_path / "1.txt").write_text("a\n")
-    found = []
-    source = fl.FileSource.forLines(str(tmp_path), **{"pathGlobFilter": "*"} if rows else {})
-    stream = env.fromSource(source)
-    sink = BatchSinks.__call__
-
-    def seen(self, frame, batchId):
-        found.append(frame.sparkSession.conf.get(FACTORY))
-        return sink(self, frame, batchId)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BatchSinks, "__call__", seen)
-        assert list(stream.executeAndCollect()) == ["a"]
-    assert set(found) == {"FALLBACK" if rows else "NO_CODEGEN"}
+    source = fl.FileSource.forLines(str(tmp_path), pathGlobFilter="*")
+    env.fromSource(source).forEachBatch(lambda values, batch: None)
+    assert factories_of(env.execute) == {"FALLBACK"}
 
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -199,9 +219,9 @@ def test_the_job_names_its_query_and_a_second_one_gets_a_number(spark):
             client.cancel()
 
 
-def test_no_worker_can_print_a_trace_of_its_own(env, spark):
+def test_no_worker_can_print_a_trace_of_its_own(spark, job):
     """Not even of the process that looks for data sources of Python, which the JVM starts by itself."""
-    assert list(env.fromSequence(1, 3).executeAndCollect()) == [1, 2, 3]
+    assert job.worker
     with pytest.raises(Py4JJavaError, match="DATA_SOURCE_NOT_FOUND"):
         spark.read.format("a source that is not there").load()
     daemons = [p.command for p in tree_of(os.getpid()) if "lookup_data_sources" in p.command]

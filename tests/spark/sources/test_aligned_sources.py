@@ -47,7 +47,16 @@ def run(environment, sources):
     return ahead, seen
 
 
-@pytest.mark.slow("runs eight batches on Spark, one after the other")
+class Ticks(fl.Source):
+    def __init__(self, name, times):
+        self.name, self.times = name, times
+
+    def read(self, position):
+        for number in range(position or 0, len(self.times)):
+            yield (self.name, self.times[number]), number + 1
+
+
+@pytest.mark.not_on("spark", reason="the next but one runs there")
 def test_a_source_that_is_ahead_waits_until_the_others_follow(environment, tmp_path):
     """A file has 50 ms of the fast source, and 25 of the slow one: unaligned it is over in 4 batches."""
     fast, slow = range(0, 200, 10), range(0, 200, 1)
@@ -60,16 +69,8 @@ def test_a_source_that_is_ahead_waits_until_the_others_follow(environment, tmp_p
     assert len(ahead) >= 8
 
 
-@pytest.mark.slow("runs a dozen batches on Spark, one after the other")
+@pytest.mark.not_on("spark", reason="the next runs there")
 def test_sources_of_ones_own_wait_too_and_the_end_of_one_frees_the_others(environment):
-    class Ticks(fl.Source):
-        def __init__(self, name, times):
-            self.name, self.times = name, times
-
-        def read(self, position):
-            for number in range(position or 0, len(self.times)):
-                yield (self.name, self.times[number]), number + 1
-
     environment.getConfig().setElementsPerBatch(5)
     fast, slow = range(0, 500, 10), range(0, 100, 5)
     ahead, seen = run(environment, [Ticks("fast", fast), Ticks("slow", slow)])
@@ -78,6 +79,18 @@ def test_sources_of_ones_own_wait_too_and_the_end_of_one_frees_the_others(enviro
     assert until_the_end
     assert max(b["fast"] - b["slow"] for b in until_the_end) <= 20 + 50
     assert ahead[-1] == {"fast": 490, "slow": 95}
+
+
+def test_files_and_a_source_of_ones_own_on_spark(env, tmp_path):
+    """Unaligned the files are 72 ms ahead after two batches."""
+    env.setParallelism(1).getConfig().setElementsPerBatch(5)
+    fast, slow = range(0, 150, 10), range(0, 60, 2)
+    ahead, seen = run(env, [files(tmp_path, "fast", fast), Ticks("slow", slow)])
+    assert sorted(seen) == sorted([*(("fast", t) for t in fast), *(("slow", t) for t in slow)])
+    until_the_end = [b for b in ahead if len(b) == 2 and b["slow"] < 50]
+    assert until_the_end
+    assert max(b["fast"] - b["slow"] for b in until_the_end) <= 20 + 50
+    assert ahead[-1] == {"fast": 140, "slow": 58}
 
 
 def test_a_strategy_that_is_behind_no_single_source_is_refused(environment):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import flinkish as fl
@@ -17,47 +19,69 @@ from tests.runtime.formats.reading import read, whole
 BROKEN = OutputTag[MalformedRecord]("broken")
 
 
-@pytest.mark.parametrize(
-    ("make", "content", "where"),
-    [
-        (fl.FileSource.forLines, b"one\ncaf\xe9\n", "line 2 of"),
-        (lambda path: fl.FileSource.forCsv(path, "a string, b int"), b'x,1\n"a"b,2\n', "line 2 of"),
-        (lambda path: fl.FileSource.forCsv(path, "a string, b int"), b"x,0x1F\n", "line 1 of"),
-        (
-            lambda path: fl.FileSource.forCsv(path, "a string, b int", header="true"),
-            b"a,b\nx,1.5\n",
-            "line 2 of",
-        ),
-        (
-            lambda path: fl.FileSource.forJson(path, "a int"),
-            b'{"a":1}\n{"a":2}{"a":3}',
-            "line 2 of",
-        ),
-        (lambda path: fl.FileSource.forJson(path, "a int"), b'{"a":1} junk\n', "line 1 of"),
-        (lambda path: fl.FileSource.forParquet(path, "a int"), b"", "it is empty"),
-    ],
-)
-def test_an_error_names_file_and_line(env, tmp_path, make, content, where):
-    path = tmp_path / "a.data"
-    path.write_bytes(content)
+def csv(path):
+    return fl.FileSource.forCsv(path, "a string, b int")
+
+
+def csv_with_a_header(path):
+    return fl.FileSource.forCsv(path, "a string, b int", header="true")
+
+
+def json_rows(path):
+    return fl.FileSource.forJson(path, "a int")
+
+
+def parquet(path):
+    return fl.FileSource.forParquet(path, "a int")
+
+
+MALFORMED = [
+    (fl.FileSource.forLines, b"one\ncaf\xe9\n", "line 2 of"),
+    (csv, b'x,1\n"a"b,2\n', "line 2 of"),
+    (csv, b"x,0x1F\n", "line 1 of"),
+    (csv_with_a_header, b"a,b\nx,1.5\n", "line 2 of"),
+    (json_rows, b'{"a":1}\n{"a":2}{"a":3}', "line 2 of"),
+    (json_rows, b'{"a":1} junk\n', "line 1 of"),
+    (parquet, b"", "it is empty"),
+]
+
+
+def error_of(env, source):
     with pytest.raises(MalformedRecordError) as caught:
-        list(env.fromSource(make(str(tmp_path)), None, "in").executeAndCollect())
-    assert where in str(caught.value)
-    assert str(path) in str(caught.value)
+        list(env.fromSource(source, None, "in").executeAndCollect())
+    return str(caught.value)
 
 
-def test_a_compressed_file_that_is_cut_off(env, tmp_path):
+def test_an_error_of_a_worker_names_file_and_line(env, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'x,1\n"a"b,2\n')
+    said = error_of(env, csv(str(tmp_path)))
+    assert "line 2 of" in said
+    assert str(path) in said
+
+
+def test_an_error_names_file_and_line(tmp_path):
+    path = tmp_path / "a.data"
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    for make, content, where in MALFORMED:
+        path.write_bytes(content)
+        said = error_of(env, make(str(tmp_path)))
+        assert where in said, content
+        assert str(path) in said, content
+
+
+def test_a_compressed_file_that_is_cut_off(tmp_path):
     data = gzip.compress(bytes(range(256)) * 100)
     (tmp_path / "a.txt.gz").write_bytes(data[:-20])
-    with pytest.raises(MalformedRecordError, match=r"a\.txt\.gz cannot be decompressed as \.gz"):
-        list(env.readTextFile(str(tmp_path)).executeAndCollect())
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    said = error_of(env, fl.FileSource.forLines(str(tmp_path)))
+    assert "a.txt.gz cannot be decompressed as .gz" in said
 
 
-def test_parquet_without_a_column(env, spark, tmp_path):
-    spark.createDataFrame([(1,)], "other int").coalesce(1).write.parquet(str(tmp_path / "in"))
-    source = fl.FileSource.forParquet(str(tmp_path / "in"), "a int")
-    with pytest.raises(MalformedRecordError, match=r"no column 'a'; there are other"):
-        list(env.fromSource(source).executeAndCollect())
+def test_parquet_without_a_column(tmp_path):
+    pq.write_table(pa.table({"other": [1]}), tmp_path / "a.parquet")
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    assert "no column 'a'; there are other" in error_of(env, parquet(str(tmp_path)))
 
 
 def test_dead_letters(env, tmp_path):
@@ -261,30 +285,38 @@ def spark_reads(spark, path, schema, form):
     reader = spark.read.schema(f"{schema}, bad string").option("columnNameOfCorruptRecord", "bad")
     table = reader.option("escape", '"').format(form).load(str(path)).toArrow()
     rows = [row for batch in table.to_batches() for row in RowColumns(batch)]
-    return {
-        number: None if row[-1] is not None else repr(row[1:-1]) for number, row in enumerate(rows)
-    }
+    return [None if row[-1] is not None else repr(row[:-1]) for row in rows]
 
 
 def we_read(path, schema, form, zone):
     make = fl.FileSource.forCsv if form == "csv" else fl.FileSource.forJson
-    found = file_format(make(str(path), schema), table_schema(schema), zone)
-    rows, malformed = read(found, whole(path))
-    return {row[0]: repr(tuple(row[1:])) for row in rows} | {
-        bad.line - 1: None for bad in malformed
-    }
+    reader = file_format(make(str(path), schema), table_schema(schema), zone)
+    rows, malformed = read(reader, whole(path))
+    found = {row[0]: repr(tuple(row)) for row in rows} | {bad.line - 1: None for bad in malformed}
+    assert len(found) == len(rows) + len(malformed)
+    return [found[number] for number in range(len(found))]
 
 
-@pytest.mark.parametrize("form", ["csv", "json"])
-def test_values_are_those_that_sparks_reader_gives(spark, tmp_path, form):
-    zone = "UTC"
+@pytest.mark.parametrize(("form", "texts_of"), [("csv", CSV), ("json", JSON)], ids=["csv", "json"])
+def test_values_are_those_that_sparks_reader_gives(spark, tmp_path, form, texts_of):
+    """A column for each type, and a line for each text, which is in the column of its type."""
     path = tmp_path / f"a.{form}"
-    for kind, texts in (CSV if form == "csv" else JSON).items():
-        line = '{},"{}",x' if form == "csv" else '{{"id":{},"v":{},"c":"x"}}'
-        lines = [line.format(number, text) for number, text in enumerate(texts)]
-        path.write_text("\n".join(lines), encoding="utf-8")
-        schema = f"id int, v {kind}, c string"
-        ours, theirs = we_read(path, schema, form, zone), spark_reads(spark, path, schema, form)
-        different = {texts[n]: (ours.get(n), theirs[n]) for n in theirs if ours.get(n) != theirs[n]}
-        assert different == {}, kind
-        assert len(ours) == len(theirs) == len(texts)
+    schema = ", ".join(f"v{at} {kind}" for at, kind in enumerate(texts_of))
+    schema = f"id int, {schema}, c string"
+    given = [(at, text) for at, texts in enumerate(texts_of.values()) for text in texts]
+    lines = []
+    for number, (at, text) in enumerate(given):
+        if form == "csv":
+            before, behind = "," * (at + 1), "," * (len(texts_of) - at)
+            lines.append(f'{number}{before}"{text}"{behind}x')
+        else:
+            lines.append(f'{{"id":{number},"v{at}":{text},"c":"x"}}')
+    path.write_text("\n".join(lines), encoding="utf-8")
+    ours, theirs = we_read(path, schema, form, "UTC"), spark_reads(spark, path, schema, form)
+    kinds = list(texts_of)
+    different = {
+        (kinds[at], text): (found, expected)
+        for (at, text), found, expected in zip(given, ours, theirs, strict=True)
+        if found != expected
+    }
+    assert different == {}

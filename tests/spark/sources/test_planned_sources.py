@@ -10,6 +10,7 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.errors import UserFunctionError
+from tests.branches import results_of
 from tests.spark.waiting import wait_for
 from tests.watched import drop
 
@@ -124,60 +125,108 @@ def test_elsewhere_a_checkpoint_and_a_savepoint_of_it_say_where_sources_are(else
     assert not any(again.values())
 
 
-def test_files_are_read_in_order_whatever_their_size(env, tmp_path):
+def files_of(directory, sizes, pause, form):
+    """Files with so many lines, changed ``pause`` s after one another: what they have, in order."""
+    lines = []
+    for place, (name, count) in enumerate(sizes.items()):
+        found = [f"{name}{form.format(i)}" for i in range(count)]
+        write(directory, name, 1000 + place * pause, found)
+        lines += found
+    return lines
+
+
+def windows_of_a_function(env):
+    def run(ctx):
+        for second in (1, 2, 11):
+            ctx.collectWithTimestamp(("a", second), second * 1_000)
+            ctx.emitWatermark(fl.Watermark(second * 1_000))
+
+    keyed = env.addSource(run, bounded=True).keyBy(lambda e: e[0])
+    return keyed.window(fl.TumblingEventTimeWindows.of(fl.Time.seconds(10))).sum(1)
+
+
+@pytest.fixture(scope="module")
+def read(spark, tmp_path_factory):
+    """By name, what sources of one job have given, and what they should."""
+    directory = tmp_path_factory.mktemp("sources")
+    sizes = {"d": 3, "b": 4_000, "empty": 0, "a": 2}
+    expected = {
+        "files": files_of(directory / "files", sizes, 365 * 86_400, "{:0700}"),
+        "spark's": files_of(
+            directory / "spark's", {"old": 2, "large": 100_000, "new": 1}, 10**8, "{}"
+        ),
+        "small": [f"{n:03}" for n in sorted(range(300), key=lambda n: (-(n // 10), n))],
+        "rated": [n * n for n in range(30)],
+        "function": [("a", 3), ("a", 11)],
+    }
+    for number in range(300):
+        write(directory / "small", f"{number:03}", 2000 - number // 10, [f"{number:03}"])
+    sources = {
+        "files": fl.FileSource.forLines(str(directory / "files")),
+        "spark's": fl.FileSource.forLines(str(directory / "spark's"), pathGlobFilter="*"),
+        "small": fl.FileSource.forLines(str(directory / "small")),
+        "rated": fl.DataGeneratorSource(lambda n: n * n, 30, 100),
+    }
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    branches = {n: lambda env, n=n: env.fromSource(sources[n], None, n) for n in sources}
+    branches["function"] = windows_of_a_function
+    found = results_of(env.setParallelism(2).setMaxParallelism(4), branches)
+    return {name: (found[name], expected[name]) for name in branches}
+
+
+def test_files_are_read_in_order_whatever_their_size(read):
     """Also where one is cut for two tasks, and where some are empty, old or new ones by far."""
-    year = 365 * 86_400
-    sizes = {"d": 3, "b": 400_000, "empty": 0, "a": 2}
-    expected = []
-    for place, (name, count) in enumerate(sizes.items()):
-        lines = [f"{name}{i:07d}" for i in range(count)]
-        write(tmp_path / "in", name, 1000 + place * year, lines)
-        expected += lines
-    source = fl.FileSource.forLines(str(tmp_path / "in"))
-    assert list(env.fromSource(source).executeAndCollect()) == expected
+    found, expected = read["files"]
+    assert found == expected
 
 
-def test_spark_reads_old_files_too_and_in_order_where_the_options_are_its_own(env, tmp_path):
-    sizes = {"old": 2, "large": 100_000, "new": 1}
-    expected = []
-    for place, (name, count) in enumerate(sizes.items()):
-        lines = [f"{name}{i}" for i in range(count)]
-        write(tmp_path / "in", name, 1000 + place * 10**8, lines)
-        expected += lines
-    source = fl.FileSource.forLines(str(tmp_path / "in"), pathGlobFilter="*")
-    assert list(env.fromSource(source).executeAndCollect()) == expected
+def test_spark_reads_old_files_too_and_in_order_where_the_options_are_its_own(read):
+    found, expected = read["spark's"]
+    assert found == expected
 
 
-@pytest.mark.parametrize("options", [{}, {"pathGlobFilter": "*"}], ids=["flinkish", "Spark"])
-def test_a_backlog_is_read_in_batches_of_a_size(env, tmp_path, options):
+def test_a_directory_of_many_small_files(read):
+    found, expected = read["small"]
+    assert found == expected
+
+
+def test_a_generator_with_a_count_and_a_rate_ends(read):
+    found, expected = read["rated"]
+    assert found == expected
+
+
+def test_a_source_function_ends_its_job(read):
+    found, expected = read["function"]
+    assert found == expected
+
+
+def test_a_backlog_is_read_in_batches_of_a_size(env, tmp_path):
+    """By flinkish, and by Spark where the options are its own."""
     expected = []
     for number in range(4):
         lines = [f"{number} {i}" for i in range(100)]
         write(tmp_path / "in", f"{number}", 1000 + number, lines)
         expected.append(lines)
-    source = fl.FileSource.forLines(str(tmp_path / "in"), **options).withBytesPerBatch(1200)
     env.enableCheckpointing(str(tmp_path / "checkpoint"))
 
     def batches():
-        seen = []
-        env.fromSource(source).forEachBatch(lambda values, _: seen.append(values))
+        seen = {"flinkish": [], "Spark": []}
+        for reader, options in (("flinkish", {}), ("Spark", {"pathGlobFilter": "*"})):
+            source = fl.FileSource.forLines(str(tmp_path / "in"), **options).withBytesPerBatch(1200)
+            stream = env.fromSource(source, None, reader).uid(reader)
+            stream.forEachBatch(lambda values, _, reader=reader: seen[reader].append(values))
         env.execute()
-        return [values for values in seen if values]
+        return [[values for values in batches if values] for batches in seen.values()]
 
-    assert batches() == [[*expected[0], *expected[1]], [*expected[2], *expected[3]]]
+    assert batches() == [[[*expected[0], *expected[1]], [*expected[2], *expected[3]]]] * 2
     write(tmp_path / "in", "new", 2000, ["new"])
-    assert batches() == [["new"]]
+    assert batches() == [[["new"]]] * 2
 
 
-def test_a_directory_of_many_small_files(env, tmp_path):
-    expected = []
-    for number in range(2000):
-        write(tmp_path / "in", f"{number:04d}", 2000 - number // 10, [number])
-    expected = sorted(range(2000), key=lambda n: (2000 - n // 10, n))
-    source = fl.FileSource.forLines(str(tmp_path / "in"))
-    assert list(env.fromSource(source).map(int).executeAndCollect()) == expected
-
-
+@pytest.mark.recovery
+@pytest.mark.rotating(
+    "the planner of files is tested by itself, and a watched directory without a restart"
+)
 def test_files_that_come_while_it_runs_and_after_a_restart(env, tmp_path):
     env.enableCheckpointing(str(tmp_path / "checkpoint"))
     write(tmp_path / "in", "1", 3000, ["one"])
@@ -201,6 +250,8 @@ def test_files_that_come_while_it_runs_and_after_a_restart(env, tmp_path):
     assert after in (["two"], ["older, and later", "two"])
 
 
+@pytest.mark.recovery
+@pytest.mark.rotating("numbers of two runs: their planner is tested by itself")
 def test_endless_numbers_are_in_order_and_go_on_after_a_restart(env, tmp_path):
     env.enableCheckpointing(str(tmp_path))
     runs = []
@@ -217,11 +268,6 @@ def test_endless_numbers_are_in_order_and_go_on_after_a_restart(env, tmp_path):
     # A batch that was written and not committed comes again, as it was.
     assert second[0] <= len(first)
     assert second == list(range(second[0], second[0] + len(second)))
-
-
-def test_a_generator_with_a_count_and_a_rate_ends(env):
-    source = fl.DataGeneratorSource(lambda n: n * n, 30, 100)
-    assert list(env.fromSource(source).executeAndCollect()) == [n * n for n in range(30)]
 
 
 def test_on_with_a_query_of_the_users_own(env, tmp_path):

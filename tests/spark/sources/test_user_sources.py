@@ -57,28 +57,11 @@ def test_it_goes_on_after_the_last_position(env, tmp_path):
     run()
     assert runs[0] == [[0, 1, 2], [3, 4, 5], [6]]
     assert runs[1] == [[7, 8, 9]]
-    run()
-    assert runs[2] == []
-
-
-def test_a_source_function_ends_its_job(env):
-    def run(ctx):
-        for second in (1, 2, 11):
-            ctx.collectWithTimestamp(("a", second), second * 1_000)
-            ctx.emitWatermark(fl.Watermark(second * 1_000))
-
-    totals = (
-        env.addSource(run, bounded=True)
-        .keyBy(lambda e: e[0])
-        .window(fl.TumblingEventTimeWindows.of(fl.Time.seconds(10)))
-        .sum(1)
-    )
-    assert list(totals.executeAndCollect()) == [("a", 3), ("a", 11)]
 
 
 @pytest.mark.recovery
 @pytest.mark.skipif(PYSPARK < (4, 2), reason="pyspark does not say where a source goes on")
-@pytest.mark.slow("two jobs whose checkpoints are written by Spark")
+@pytest.mark.rotating("two jobs whose checkpoints are written by Spark")
 def test_elsewhere_what_it_gave_is_in_the_checkpoint_too(elsewhere, jobs, tmp_path, monkeypatch):
     """Written and read by a file system of pyarrow's."""
 

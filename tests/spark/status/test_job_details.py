@@ -34,17 +34,7 @@ def windows(env, directory=None):
     return windowed.reduce(lambda a, b: b).name("windows").uid("windows")
 
 
-def test_no_clock_shows_a_time_before_the_end_of_the_job(environment, monkeypatch):
-    windows(environment).forEachBatch(lambda values, batch: None)
-    client = environment.executeAsync("behind")
-    client.getJobExecutionResult()
-    started = client.getJobDetails().startTime
-    monkeypatch.setattr(job_details, "clock", lambda: started - 1)
-    details = client.getJobDetails()
-    assert details.now == details.endTime >= started
-
-
-def test_a_job_that_ended_knows_its_graph_its_batches_and_its_records(env, tmp_path):
+def test_a_job_that_ended_knows_its_graph_its_batches_and_its_records(env, tmp_path, monkeypatch):
     windows(env, tmp_path / "checkpoint").forEachBatch(lambda values, batch: None)
     client = env.executeAsync("seen")
     client.getJobExecutionResult()
@@ -76,6 +66,10 @@ def test_a_job_that_ended_knows_its_graph_its_batches_and_its_records(env, tmp_p
     assert details.checkpoint.latest == details.batches[-1]
     assert source.source is not None
     assert source.source.endOffset
+    # No clock shows a time before the end of the job
+    monkeypatch.setattr(job_details, "clock", lambda: details.startTime - 1)
+    details = client.getJobDetails()
+    assert details.now == details.endTime >= details.startTime
 
 
 def test_after_a_restart_the_history_goes_on_and_the_error_is_told(env, tmp_path):
@@ -105,8 +99,18 @@ def test_after_a_restart_the_history_goes_on_and_the_error_is_told(env, tmp_path
     assert details.exceptions == (failed,)
 
 
-@pytest.mark.slow("runs until two sources have sent something")
-def test_it_says_which_input_holds_the_watermark_back_and_since_when(env):
+@pytest.fixture(
+    params=["local", pytest.param("spark", marks=pytest.mark.rotating("runs many batches"))]
+)
+def either(request):
+    """An environment of local execution, or with every eighth commit on Spark."""
+    session = request.getfixturevalue("spark") if request.param == "spark" else None
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(session)
+    return env.setLocalExecution(session is None).setParallelism(2).setMaxParallelism(4)
+
+
+def test_it_says_which_input_holds_the_watermark_back_and_since_when(either):
+    env = either
     fast = env.fromSource(fl.DataGeneratorSource(lambda n: ("k", n * 1_000), elementsPerSecond=20))
     slow = env.fromSource(
         fl.DataGeneratorSource(lambda n: ("k", 5), elementsPerSecond=20), None, "stuck"
@@ -141,7 +145,8 @@ def test_it_says_which_input_holds_the_watermark_back_and_since_when(env):
         client.cancel()
 
 
-def test_splits_are_told_apart(env):
+def test_splits_are_told_apart(either):
+    env = either
     env.getConfig().setElementsPerBatch(3)
     elements = [("a", 10), ("b", 30), ("a", 20)]
     source = CollectionSource(elements).withSplits(lambda e: e[0])
@@ -157,6 +162,7 @@ def test_splits_are_told_apart(env):
     assert {read.name for read in assigner.inputs if read.isSplit} == {"a", "b"}
 
 
+@pytest.mark.recovery
 @pytest.mark.slow("eight batches of Spark, in two runs")
 def test_a_job_of_files_says_how_many_it_has_read_also_after_a_restart(env, tmp_path):
     """In lines of progress, of which one comes before the batch's own commit: so it tells of the batches before it."""
