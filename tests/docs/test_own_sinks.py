@@ -218,7 +218,7 @@ class Bulk(BaseHTTPRequestHandler):
 @pytest.fixture
 def index() -> Iterator[Index]:
     with Index() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield server
         server.shutdown()
 

@@ -116,12 +116,12 @@ def test_a_batch_is_profiled_on_demand():
     env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
 
     def slowly(value):
-        until = time.perf_counter() + 0.003
+        until = time.perf_counter() + 0.006
         while time.perf_counter() < until:
             pass
         return value
 
-    source = fl.DataGeneratorSource(lambda n: n, elementsPerSecond=200)
+    source = fl.DataGeneratorSource(lambda n: n, elementsPerSecond=100)
     numbers = env.fromSource(source, None, "numbers").keyBy(lambda n: n % 3)
     numbers.reduce(max).map(slowly).name("slow").forEachBatch(lambda values, batch: None)
     client = env.executeAsync("profiled")
