@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flinkish import Duration, OutputTag, StreamRecord
@@ -179,8 +179,11 @@ def compared(seed, steps, late):
     assert emitted(seed, steps, traces=True, late=late) == expected
 
 
+OVER_COLUMNS = (1, [([(key, n, n) for n in range(10) for key in "ab"], True), 5, "restart"], True)
+
+
 @pytest.mark.takes_columns("ColumnFunction")
-@settings(max_examples=60)
+@example(*OVER_COLUMNS)
 @given(st.integers(0, 2**32), st.lists(step, max_size=8), st.booleans())
 def test_random_patterns(seed, steps, late):
     with warnings.catch_warnings():
@@ -189,8 +192,8 @@ def test_random_patterns(seed, steps, late):
 
 
 @pytest.mark.thorough("thousands of patterns")
-@pytest.mark.slow("the thousands take two minutes")
 @pytest.mark.takes_columns("ColumnFunction")
+@example(*OVER_COLUMNS)
 @settings(max_examples=1500)
 @given(st.integers(0, 2**32), st.lists(step, max_size=10), st.booleans())
 def test_many_random_patterns(seed, steps, late):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from functools import partial
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from flinkish.api.errors import FlinkishError, IllegalStateError, MalformedPatte
 from flinkish.testing import StreamTestHarness
 from tests.cep.cases import load
 from tests.conformance.batches import covered, replay_in_batches
-from tests.conformance.cases import Case
+from tests.conformance.cases import Case, check_each, parametrized
 from tests.conformance.comparison import assert_same, assert_same_records
 from tests.conformance.families import family_of
 from tests.conformance.replay import replay
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::flinkish.cep.UnboundedPatternWa
 CASES = load("accepted.jsonl")
 IN_BATCHES = [case for case in CASES if covered(case)]
 REFUSED = load("rejected.jsonl")
-SOME = 8
+SOME = 12
 
 
 class Refusal(NamedTuple):
@@ -59,31 +60,48 @@ REFUSALS = (
 )
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_puts_out_what_flink_does(case: Case) -> None:
-    assert_same(case, replay(family_of(case), case))
+@parametrized(CASES)
+def test_puts_out_what_flink_does(cases: list[Case]) -> None:
+    check_each(cases, lambda case: assert_same(case, replay(family_of(case), case)))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_goes_on_from_snapshots_as_if_nothing_had_happened(case: Case) -> None:
+def goes_on(case: Case) -> None:
     assert_same(case, replay(family_of(case), case, random.Random(case.name)))
 
 
-@pytest.mark.parametrize("case", IN_BATCHES[::SOME], ids=str)
-def test_puts_out_what_flink_does_in_batches(case: Case) -> None:
+@parametrized(CASES[::SOME])
+def test_goes_on_from_snapshots_as_if_nothing_had_happened(cases: list[Case]) -> None:
+    check_each(cases, goes_on)
+
+
+@pytest.mark.rotating("some of the cases go on with every commit")
+@parametrized(CASES)
+def test_each_goes_on_from_snapshots_as_if_nothing_had_happened(cases: list[Case]) -> None:
+    check_each(cases, goes_on)
+
+
+def in_batches(case: Case) -> None:
     chosen = random.Random(case.name)
     assert_same_records(case, replay_in_batches(family_of(case), case, chosen))
 
 
-@pytest.mark.thorough("hundreds of jobs; an eighth of them runs always")
-@pytest.mark.parametrize("case", IN_BATCHES, ids=str)
-def test_puts_out_what_flink_does_in_any_batches(case: Case) -> None:
+@parametrized(IN_BATCHES[::SOME])
+def test_puts_out_what_flink_does_in_batches(cases: list[Case]) -> None:
+    check_each(cases, in_batches)
+
+
+def in_batches_of_one_worker(case: Case) -> None:
     chosen = random.Random(case.name)
     assert_same_records(case, replay_in_batches(family_of(case), case, chosen, keepsTasks=True))
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=str)
-def test_refuses_what_flink_refuses(case: Case) -> None:
+@pytest.mark.thorough("hundreds of jobs; some of them run always")
+@parametrized(IN_BATCHES)
+def test_puts_out_what_flink_does_in_any_batches(cases: list[Case]) -> None:
+    check_each(cases, in_batches_of_one_worker)
+
+
+def is_refused(case: Case) -> None:
     [refusal] = [refusal for refusal in REFUSALS if refusal.message in case.data["message"]]
     family = family_of(case)
     build = partial(StreamTestHarness, family.build(case))
@@ -91,5 +109,10 @@ def test_refuses_what_flink_refuses(case: Case) -> None:
         assert case.data["phase"] == "run"
         build()
     attempt = build if refusal.building else partial(replay, family, case)
-    with pytest.raises(refusal.error, match=refusal.words.replace("(", r"\(").replace(")", r"\)")):
+    with pytest.raises(refusal.error, match=re.escape(refusal.words)):
         attempt()
+
+
+@parametrized(REFUSED)
+def test_refuses_what_flink_refuses(cases: list[Case]) -> None:
+    check_each(cases, is_refused)

@@ -11,7 +11,7 @@ import pytest
 from flinkish import RuntimeExecutionMode, StreamExecutionEnvironment
 from flinkish.testing import StreamTestHarness
 from tests.conformance.batches import covered
-from tests.conformance.cases import Case, load
+from tests.conformance.cases import Case, check_each, load, parametrized
 from tests.conformance.comparison import Item, by_key
 from tests.conformance.families import family_of
 from tests.conformance.jobs import InputItem, input_items, results_of
@@ -66,15 +66,15 @@ def check(case: Case) -> None:
     assert compared(case, as_a_batch(case)) == want
 
 
-@pytest.mark.parametrize("case", CASES[::EVERY], ids=str)
-def test_a_batch_gives_what_a_stream_in_order_does(case: Case) -> None:
-    check(case)
+@parametrized(CASES[::EVERY])
+def test_a_batch_gives_what_a_stream_in_order_does(cases: list[Case]) -> None:
+    check_each(cases, check)
 
 
 @pytest.mark.thorough("all of the cases")
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_every_batch_gives_what_a_stream_in_order_does(case: Case) -> None:
-    check(case)
+@parametrized(CASES)
+def test_every_batch_gives_what_a_stream_in_order_does(cases: list[Case]) -> None:
+    check_each(cases, check)
 
 
 def test_there_are_cases_of_each_kind_that_give_results() -> None:

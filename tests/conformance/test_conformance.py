@@ -9,7 +9,7 @@ import pytest
 
 from flinkish.api.errors import FlinkishError
 from flinkish.testing import StreamTestHarness
-from tests.conformance.cases import Case, load
+from tests.conformance.cases import Case, check_each, load, parametrized
 from tests.conformance.comparison import assert_same
 from tests.conformance.families import family_of
 from tests.conformance.refusals import refusal_of
@@ -17,21 +17,31 @@ from tests.conformance.replay import replay
 
 OWN = load("recorded.jsonl")
 CASES = [*load("accepted.jsonl"), *(case for case in OWN if not case.refused)]
+SOME = 12
 REFUSED = [*load("rejected.jsonl"), *(case for case in OWN if case.refused)]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_puts_out_what_flink_does(case: Case) -> None:
-    assert_same(case, replay(family_of(case), case))
+@parametrized(CASES)
+def test_puts_out_what_flink_does(cases: list[Case]) -> None:
+    check_each(cases, lambda case: assert_same(case, replay(family_of(case), case)))
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_goes_on_from_snapshots_as_if_nothing_had_happened(case: Case) -> None:
+def goes_on(case: Case) -> None:
     assert_same(case, replay(family_of(case), case, random.Random(case.name)))
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=str)
-def test_refuses_what_flink_refuses(case: Case) -> None:
+@parametrized(CASES[::SOME])
+def test_goes_on_from_snapshots_as_if_nothing_had_happened(cases: list[Case]) -> None:
+    check_each(cases, goes_on)
+
+
+@pytest.mark.rotating("some of the cases go on with every commit")
+@parametrized(CASES)
+def test_each_goes_on_from_snapshots_as_if_nothing_had_happened(cases: list[Case]) -> None:
+    check_each(cases, goes_on)
+
+
+def is_refused(case: Case) -> None:
     expected, family = refusal_of(case), family_of(case)
     build = partial(StreamTestHarness, family.build(case))
     if not expected.building:
@@ -41,3 +51,8 @@ def test_refuses_what_flink_refuses(case: Case) -> None:
     with pytest.raises(FlinkishError) as refusal:
         attempt()
     expected.check(refusal.value, case)
+
+
+@parametrized(REFUSED)
+def test_refuses_what_flink_refuses(cases: list[Case]) -> None:
+    check_each(cases, is_refused)

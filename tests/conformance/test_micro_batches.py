@@ -8,7 +8,7 @@ import pytest
 
 from flinkish.api.errors import FlinkishError
 from tests.conformance.batches import covered, replay_in_batches
-from tests.conformance.cases import Case, load
+from tests.conformance.cases import Case, check_each, load, parametrized
 from tests.conformance.comparison import assert_same_records
 from tests.conformance.families import family_of
 from tests.conformance.refusals import refusal_of
@@ -25,14 +25,21 @@ REFUSED = [
 
 @pytest.mark.thorough("thousands of jobs; test_conformance.py has them without batches")
 @pytest.mark.parametrize("keeps", [False, True], ids=["opened anew", "kept open"])
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_puts_out_what_flink_does(case: Case, keeps: bool) -> None:
-    chosen = random.Random(case.name)
-    assert_same_records(case, replay_in_batches(family_of(case), case, chosen, keeps))
+@parametrized(CASES)
+def test_puts_out_what_flink_does(cases: list[Case], keeps: bool) -> None:
+    def check(case: Case) -> None:
+        chosen = random.Random(case.name)
+        assert_same_records(case, replay_in_batches(family_of(case), case, chosen, keeps))
+
+    check_each(cases, check)
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=str)
-def test_refuses_while_it_runs_what_flink_refuses(case: Case) -> None:
+def is_refused(case: Case) -> None:
     with pytest.raises(FlinkishError) as refusal:
         replay_in_batches(family_of(case), case, random.Random(case.name))
     refusal_of(case).check(refusal.value, case)
+
+
+@parametrized(REFUSED)
+def test_refuses_while_it_runs_what_flink_refuses(cases: list[Case]) -> None:
+    check_each(cases, is_refused)
