@@ -192,7 +192,7 @@ def is_called_by_users(kind: type[Any], method: str) -> bool:
 
 def instances(public: dict[str, Callable[..., Any]]) -> list[Any]:
     """An instance of every class that one can be made of, as jobs make them."""
-    env = fl.StreamExecutionEnvironment()
+    env = fl.StreamExecutionEnvironment().setLocalExecution()
     pairs = env.fromCollection([("a", 1), ("b", 2)])
     keyed = pairs.keyBy(lambda pair: pair[0])
     tumbling = fl.TumblingEventTimeWindows.of(fl.Time.seconds(1))
@@ -297,7 +297,7 @@ def plausible(parameter: inspect.Parameter) -> Any:
         return parameter.default
     annotation = str(parameter.annotation)
     if "DataStream" in annotation or "KeyedStream" in annotation:
-        stream = fl.StreamExecutionEnvironment().fromCollection([("a", 1)])
+        stream = fl.StreamExecutionEnvironment().setLocalExecution().fromCollection([("a", 1)])
         return stream.keyBy(lambda pair: pair[0]) if "KeyedStream" in annotation else stream
     for part, value in (
         ("TimeLike", 1_000),
