@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ import flinkish as fl
 from flinkish.api.execution.client import JobStatus
 from flinkish.spark.checkpoint.retention import CheckpointRetention
 from flinkish.spark.checkpoint.storage import CheckpointStorage
+from tests.spark.waiting import wait_for
 
 RETENTION = fl.ExternalizedCheckpointRetention
 RETAIN, DELETE, NONE = (
@@ -106,17 +108,18 @@ def test_a_job_begins_from_an_older_batch_of_a_checkpoint_that_was_retained(spar
     first: list[list[int]] = []
     env = environment(spark, tmp_path / "first")
     env.getCheckpointConfig().setExternalizedCheckpointRetention(RETAIN)
-    reached, goOn = threading.Event(), threading.Event()
+    reached, known = threading.Event(), threading.Event()
 
     def hold(batch):
         if batch == 3:
             reached.set()
-            goOn.wait(60)
+            assert known.wait(120)
+            wait_for(client._stopping.is_set)
 
     job(env, first, hold)
-    client = env.executeAsync()
+    client: Any = env.executeAsync()
+    known.set()
     assert reached.wait(120)
-    threading.Timer(0.3, goOn.set).start()
     client.cancel()
     assert (tmp_path / "first" / "plan").exists()
 

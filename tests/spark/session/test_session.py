@@ -16,6 +16,7 @@ import flinkish as fl
 from flinkish.spark.session import session as sessions
 from flinkish.spark.session.session import (
     JOB_SETTINGS,
+    SHORT_HISTORY,
     default_parallelism,
     frame_settings,
     job_settings,
@@ -101,10 +102,12 @@ def test_workers_start_with_glibcs_upper_limits(job):
     assert job.worker[2] == LIMITS
 
 
-def test_a_session_of_our_own_has_a_stable_address(spark):
+def test_a_session_of_our_own_has_a_stable_address_and_a_short_history(spark):
     configuration = spark.sparkContext.getConf()
     assert configuration.get("spark.driver.host") == "127.0.0.1"
     assert configuration.get("spark.driver.bindAddress") == "127.0.0.1"
+    for name, most in SHORT_HISTORY.items():
+        assert configuration.get(name) == most == "100"
 
 
 @pytest.mark.parametrize(
@@ -120,6 +123,7 @@ def test_the_driver_takes_a_quarter_of_the_memory_of_its_container(
     assert sessions._driver_megabytes() == megabytes
 
 
+@pytest.mark.rotating("Spark obeys a setting that another test looks for")
 def test_a_session_of_our_own_keeps_a_short_history(spark):
     for _ in range(120):
         spark.sql("VALUES 1").collect()

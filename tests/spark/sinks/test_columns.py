@@ -68,16 +68,18 @@ def test_a_dataclass_has_the_columns_of_its_annotations(env, tmp_path):
     assert (second.tags, second.carrier, second.price) == ({"wind": 1.5}, "AA", Decimal("12.5"))
 
 
+LARGE, HOUR = 2**70, datetime.timedelta(hours=1)
 SAMPLES = [
-    ([("a", 1), ("b", None)], "struct<f0:string,f1:bigint>", [("a", 1), ("b", None)]),
-    ([1.5, 2], "struct<value:double>", [(1.5,), (2.0,)]),
-    ([[1], []], "struct<value:array<bigint>>", [([1],), ([],)]),
-    ([2**70], "struct<value:decimal(38,0)>", [(Decimal(2**70),)]),
     (
-        [(NOON.date(), datetime.timedelta(hours=1))],
-        "struct<f0:date,f1:interval day to second>",
-        [(NOON.date(), datetime.timedelta(hours=1))],
+        [("a", 1, [1], LARGE, NOON.date(), HOUR), ("b", None, [], LARGE, NOON.date(), HOUR)],
+        "struct<f0:string,f1:bigint,f2:array<bigint>,f3:decimal(38,0),f4:date,"
+        "f5:interval day to second>",
+        [
+            ("a", 1, [1], Decimal(LARGE), NOON.date(), HOUR),
+            ("b", None, [], Decimal(LARGE), NOON.date(), HOUR),
+        ],
     ),
+    ([1.5, 2], "struct<value:double>", [(1.5,), (2.0,)]),
 ]
 NESTED = "origin struct<code string, runways array<int>>, tags map<string, double>, at timestamp"
 NESTED_ROWS = [(("JFK", [4, 22]), {"wind": 1.5}, NOON), (None, {}, None)]

@@ -57,7 +57,7 @@ class NoCheckpoint:
 def test_what_waits_for_a_server_that_is_gone_ends_with_its_query(monkeypatch):
     """The query may hear first that the server is gone, while the thread of the sinks still waits for an answer."""
     monkeypatch.setattr(delivery, "_WATCH_SECONDS", 0.05)
-    monkeypatch.setattr(delivery, "_GONE_SECONDS", 1.0)
+    monkeypatch.setattr(delivery, "_GONE_SECONDS", 0.1)
     server = GoneServer()
     query: Any = GoneQuery(server)
     batches = StoredBatches(cast(Any, None), cast(Any, server), cast(Any, NoCheckpoint()))

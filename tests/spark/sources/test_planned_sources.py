@@ -88,7 +88,7 @@ def test_a_planned_step_that_spark_has_not_logged_comes_again_alone(env, tmp_pat
 
 @pytest.mark.recovery
 @pytest.mark.skipif(PYSPARK < (4, 2), reason="pyspark does not say where a source goes on")
-@pytest.mark.slow("four jobs whose checkpoints are written by Spark")
+@pytest.mark.rotating("four jobs whose checkpoints are written by Spark")
 def test_elsewhere_a_checkpoint_and_a_savepoint_of_it_say_where_sources_are(elsewhere, jobs):
     """No file of this machine's is needed: Spark's own log has the steps."""
 
