@@ -26,6 +26,7 @@ GIVEN = [
 
 @pytest.mark.kafka
 @pytest.mark.slow("starts a program with Spark three times")
+@pytest.mark.rotating("test_transactions.py kills a writer at each of its steps")
 @pytest.mark.timeout(1200)
 def test_a_job_that_is_killed_loses_and_doubles_nothing(tmp_path: Path):
     chosen = ["worker", "tree"]

@@ -188,6 +188,7 @@ def test_all_processes_are_killed_in_the_first_third_only(monkeypatch):
 
 @pytest.mark.spark
 @pytest.mark.processes
+@pytest.mark.rotating("test_kill_loop.py kills a job with each commit")
 @pytest.mark.slow("starts three JVMs, and kills two of them")
 @pytest.mark.timeout(1200)
 def test_a_job_that_is_killed_and_rescaled_gives_each_result_once(tmp_path):
