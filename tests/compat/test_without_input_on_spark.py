@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from flinkish import FileSource, StreamExecutionEnvironment
 from flinkish.compat import atlas, stream_analytics
 from tests.spark.waiting import wait_for
@@ -42,6 +44,7 @@ def test_windows_close_by_the_clock(env: StreamExecutionEnvironment, tmp_path: P
     assert sorted(seen) == [("estimated", 1), ("idle", 1)]
 
 
+@pytest.mark.recovery
 def test_an_idle_timeout_goes_on_over_a_stop_and_a_restart(
     env: StreamExecutionEnvironment, tmp_path: Path
 ) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import flinkish as fl
+from tests.branches import results_of
 from tests.runtime.formats.parquet_files import damage, write
 
 
@@ -198,188 +202,131 @@ def local():
     return environment.setParallelism(2).setMaxParallelism(4)
 
 
-@pytest.fixture(scope="module")
-def on_spark(spark):
-    """The results of all jobs on Spark, as parts of one job: Spark takes seconds to start each."""
-    environment = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
-    environment.setParallelism(2).setMaxParallelism(4)
-    results = {name: job(environment).collectAsync() for name, job in JOBS.items()}
-    environment.executeAsync()
-    return {name: list(elements) for name, elements in results.items()}
-
-
-@pytest.mark.spark
-@pytest.mark.xdist_group("one job")
-@pytest.mark.parametrize("job", JOBS)
-def test_results_are_the_same_in_the_same_order(on_spark, job):
-    assert list(JOBS[job](local()).executeAndCollect()) == on_spark[job]
-    assert on_spark[job] or job == "empty"
-
-
-def without_spark(words):
-    """The mark of a case that only Spark takes; ``words`` are in the error of local execution."""
-    return pytest.mark.never_on(
-        "local", reason="Spark's own classes do it", raises=fl.NotSupportedError, match=words
-    )
-
-
-def a_data_frame_of_a_stream(env, directory):
-    assert env.fromData((1,)).toDataFrame("n int").columns == ["n"]
-
-
-def a_function_of_data_frames(env, directory):
-    columns = []
-    env.fromData(READINGS[0]).forEachBatchDataFrame(lambda df, batch: columns.append(df.columns))
-    env.execute()
-    assert columns == [["sensor", "at", "value"]]
+# ---------------------------------------------------------------------- what only Spark has
 
 
 def an_option_of_sparks_writer(env, directory):
     sink = fl.FileSink.forCsv(str(directory / "out"), quoteAll="true")
     env.fromData(("a", 1)).sinkTo(sink)
-    env.execute()
-    (written,) = (directory / "out").glob("batch=*/part-*")
-    assert written.read_text() == '"a","1"\n'
 
 
 def an_option_of_sparks_reader(env, directory):
-    (directory / "a.csv").write_text("# no row\nx,y\n")
-    rows = env.fromSource(fl.FileSource.forCsv(str(directory), "a string, b string", comment="#"))
-    assert list(rows.executeAndCollect()) == [fl.Row(a="x", b="y")]
+    (directory / "in").mkdir()
+    (directory / "in" / "a.csv").write_text("# no row\nx,y\n")
+    source = fl.FileSource.forCsv(str(directory / "in"), "a string, b string", comment="#")
+    return env.fromSource(source)
 
 
-@pytest.mark.parametrize(
-    "job",
-    [
-        pytest.param(job, marks=without_spark(words), id=job.__name__)
-        for job, words in (
-            (a_data_frame_of_a_stream, "toDataFrame: a DataFrame is Spark's"),
-            (a_function_of_data_frames, r"call forEachBatch\(function\)"),
-            (an_option_of_sparks_writer, "knows the options header, sep of a FileSink for csv"),
-            (an_option_of_sparks_reader, "need Spark's own reader"),
-        )
-    ],
-)
-def test_what_needs_spark(environment, job, tmp_path):
-    job(environment, tmp_path)
+def test_what_needs_spark_says_so(tmp_path):
+    def refuses(words):
+        return pytest.raises(fl.NotSupportedError, match=words)
+
+    with refuses("toDataFrame: a DataFrame is Spark's"):
+        local().fromData((1,)).toDataFrame("n int")
+    env = local()
+    env.fromData(1).forEachBatchDataFrame(lambda df, batch: None)
+    with refuses(r"call forEachBatch\(function\)"):
+        env.execute()
+    env = local()
+    with refuses("knows the options header, sep of a FileSink for csv"):
+        an_option_of_sparks_writer(env, tmp_path)
+        env.execute()
+    with refuses("need Spark's own reader"):
+        list(an_option_of_sparks_reader(local(), tmp_path).executeAndCollect())
 
 
-def test_batches_have_the_same_elements_and_ids(environment):
-    environment.getConfig().setElementsPerBatch(4)
-    seen = []
-    environment.fromCollection(list(range(10))).forEachBatch(lambda *batch: seen.append(batch))
-    result = environment.execute("batches")
-    assert seen == [([0, 1, 2, 3], 0), ([4, 5, 6, 7], 1), ([8, 9], 2)]
-    assert result.jobName == "batches"
+def test_what_needs_spark_on_spark(env, tmp_path):
+    assert env.fromData((1,)).toDataFrame("n int").columns == ["n"]
+    columns, read = [], []
+    env.fromData(READINGS[0]).forEachBatchDataFrame(lambda df, batch: columns.append(df.columns))
+    an_option_of_sparks_writer(env, tmp_path)
+    an_option_of_sparks_reader(env, tmp_path).forEachBatch(lambda rows, batch: read.extend(rows))
+    env.execute()
+    assert columns == [["sensor", "at", "value"]]
+    written = (tmp_path / "out").glob("batch=*/part-*")
+    assert "".join(file.read_text() for file in written) == '"a","1"\n'
+    assert read == [fl.Row(a="x", b="y")]
 
 
-def test_files_of_each_format_are_read_and_written(environment, tmp_path):
-    source = tmp_path / "in"
-    source.mkdir()
+# ---------------------------------------------------------------------- sources, sinks and batches
+
+
+@dataclass
+class Ran:
+    """A run of the job: where its files are, what its branches gave, and what it printed."""
+
+    directory: Path
+    env: fl.StreamExecutionEnvironment
+    filesPerBatch: int = 1
+    seen: dict[str, list[Any]] = field(default_factory=dict)
+    result: Any = None
+    printed: str = ""
+
+    def make(self, name: str) -> Path:
+        (self.directory / name).mkdir()
+        return self.directory / name
+
+    def see(self, name: str, stream: fl.DataStream[Any]) -> None:
+        into = self.seen.setdefault(name, [])
+        stream.forEachBatch(lambda values, batch: into.extend(values))
+
+    def lines(self, name: str) -> list[str]:
+        files = sorted((self.directory / name).glob("batch=*/part-*"))
+        return [line for file in files for line in file.read_text().splitlines()]
+
+
+def batches(ran):
+    into = ran.seen.setdefault("batches", [])
+    ran.env.fromCollection(list(range(10))).forEachBatch(lambda *batch: into.append(batch))
+
+
+def files_of_each_format(ran):
+    source = ran.make("rows")
     (source / "a.csv").write_text("x,1,2.5\ny,,3\n")
     schema = "name string, number int, price double"
-    rows = environment.fromSource(fl.FileSource.forCsv(str(source), schema))
+    rows = ran.env.fromSource(fl.FileSource.forCsv(str(source), schema))
     for make in (
         fl.FileSink.forCsv,
         fl.FileSink.forJson,
         fl.FileSink.forParquet,
         fl.FileSink.forText,
     ):
-        rows.sinkTo(make(str(tmp_path / make.__name__)))
-    environment.execute()
-
-    def lines(name):
-        files = sorted((tmp_path / name).glob("batch=*/part-*"))
-        return [line for file in files for line in file.read_text().splitlines()]
-
-    assert lines("forCsv") == ["x,1,2.5", "y,,3.0"]
-    assert [json.loads(line) for line in lines("forJson")] == [
-        {"name": "x", "number": 1, "price": 2.5},
-        {"name": "y", "number": None, "price": 3.0},
-    ]
-    assert lines("forText")[0] == "Row(name='x', number=1, price=2.5)"
-    table = pq.read_table(next((tmp_path / "forParquet").glob("batch=*/part-*")))
-    assert table.column("number").to_pylist() == [1, None]
-    assert table.column("price").to_pylist() == [2.5, 3.0]
+        rows.sinkTo(make(str(ran.directory / make.__name__)))
 
 
-def test_text_files_come_oldest_first(environment, tmp_path):
+def text_files(ran):
+    texts = ran.make("texts")
     for number in (2, 1, 3):
-        file = tmp_path / f"{number}.txt"
+        file = texts / f"{number}.txt"
         file.write_text(f"{number}\n")
         os.utime(file, (number, number))
-    source = fl.FileSource.forLines(str(tmp_path)).withFilesPerBatch(1)
-    assert list(environment.fromSource(source).executeAndCollect()) == ["1", "2", "3"]
+    source = fl.FileSource.forLines(str(texts)).withFilesPerBatch(1)
+    ran.see("texts", ran.env.fromSource(source))
 
 
-def test_texts_are_quoted_alike_in_csv(environment, tmp_path):
-    """By RFC 4180: a quotation mark is doubled."""
+def quoted_texts(ran):
     texts = ["plain", 'say "hi"', "a,b", " blank ", ""]
     rows = "".join(json.dumps({"text": text, "number": 1.0}) + "\n" for text in [*texts, None])
-    source = tmp_path / "in"
-    source.mkdir()
+    source = ran.make("unquoted")
     (source / "a.json").write_text(rows)
     read = fl.FileSource.forJson(str(source), "text string, number double")
-    environment.fromSource(read).sinkTo(fl.FileSink.forCsv(str(tmp_path / "out")))
-    environment.execute()
-    files = sorted((tmp_path / "out").glob("batch=*/part-*"))
-    assert [line for file in files for line in file.read_text().splitlines()] == [
-        "plain,1.0",
-        '"say ""hi""",1.0',
-        '"a,b",1.0',
-        '" blank ",1.0',
-        '"",1.0',
-        ",1.0",
-    ]
+    ran.env.fromSource(read).sinkTo(fl.FileSink.forCsv(str(ran.directory / "quoted")))
 
 
-def test_malformed_records_leave_by_their_side_output(environment, tmp_path):
-    Path(tmp_path, "a.csv").write_text("1\nno\n2\n")
+def malformed_records(ran):
+    source = ran.make("malformed")
+    (source / "a.csv").write_text("1\nno\n2\n")
     tag = fl.OutputTag("broken")
-    source = fl.FileSource.forCsv(str(tmp_path), "number int").withMalformedRecords(tag)
-    rows = environment.fromSource(source)
-    broken = []
-    rows.getSideOutput(tag).forEachBatch(lambda values, batch: broken.extend(values))
-    good = rows.map(lambda row: row.number).collectAsync()
-    environment.executeAsync()
-    assert list(good) == [1, 2]
-    assert [record.text for record in broken] == ["no"]
+    rows = ran.env.fromSource(
+        fl.FileSource.forCsv(str(source), "number int").withMalformedRecords(tag)
+    )
+    ran.see("broken", rows.getSideOutput(tag).map(lambda record: record.text))
+    ran.see("good", rows.map(lambda row: row.number))
 
 
-def test_print(environment, capsys):
-    environment.fromData("a").print("seen")
-    environment.execute()
-    assert "seen> a\n" in capsys.readouterr().out
-
-
-def test_an_error_names_operator_and_element(environment):
-    environment.fromData(1, 0).map(lambda n: 1 / n).name("divide").print()
-    with pytest.raises(fl.UserFunctionError, match=r"divide.*0"):
-        environment.execute()
-
-
-def test_metrics(environment):
-    environment.fromSequence(1, 10).map(str).name("texts").print()
-    assert environment.execute().getMetrics()["texts"].numRecordsIn == 10
-
-
-def test_a_limit_stops_a_job_without_end(environment):
-    numbers = environment.fromSource(fl.DataGeneratorSource(lambda n: n))
-    assert numbers.executeAndCollect(3) == [0, 1, 2]
-
-
-def test_processing_time_timers_fire_without_input(environment):
-    class Alarm(fl.KeyedProcessFunction):
-        def processElement(self, value, ctx, out):
-            if value == 0:
-                now = ctx.timerService().currentProcessingTime()
-                ctx.timerService().registerProcessingTimeTimer(now + 50)
-
-        def onTimer(self, timestamp, ctx, out):
-            out.collect("alarm")
-
-    numbers = environment.fromSource(fl.DataGeneratorSource(lambda n: n, elementsPerSecond=1))
-    assert numbers.keyBy(lambda n: n).process(Alarm()).executeAndCollect(1) == ["alarm"]
+def printed_and_counted(ran):
+    ran.env.fromData("a").print("seen")
+    ran.see("texts of numbers", ran.env.fromSequence(1, 10).map(str).name("texts"))
 
 
 class Total(fl.AggregateFunction):
@@ -396,21 +343,25 @@ class Total(fl.AggregateFunction):
         return a + b
 
 
-def test_a_column_of_parquet_that_is_not_used_is_not_decoded(environment, tmp_path):
-    count = 1_000
-    columns = {name: range(count) for name in ("at", "amount", "unused", "more")}
-    keys = {"key": [n % 3 for n in range(count)]}
-    write(tmp_path / "a.parquet", pa.table({**columns, **keys}), row_group_size=300)
-    damage(tmp_path / "a.parquet", "unused", "more")
+COUNT = 1_000
+
+
+def a_column_that_is_not_used(ran):
+    """It is damaged, and fails whoever decodes it."""
+    source = ran.make("columns")
+    columns = {name: range(COUNT) for name in ("at", "amount", "unused", "more")}
+    keys = {"key": [n % 3 for n in range(COUNT)]}
+    write(source / "a.parquet", pa.table({**columns, **keys}), row_group_size=300)
+    damage(source / "a.parquet", "unused", "more")
     schema = "at bigint, unused bigint, key bigint, amount bigint, more bigint"
-    times = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
-        lambda row, _: row.at
-    )
-    rows = environment.fromSource(fl.FileSource.forParquet(str(tmp_path), schema), times, "table")
+    rows = ran.env.fromSource(fl.FileSource.forParquet(str(source), schema), OF_ROWS, "table")
     windows = rows.keyBy("key").window(fl.TumblingEventTimeWindows.of(10_000))
-    totals = windows.aggregate(Total())
-    expected = [sum(range(key, count, 3)) for key in range(3)]
-    assert sorted(totals.executeAndCollect()) == sorted(expected)
+    ran.see("totals of windows", windows.aggregate(Total()))
+
+
+OF_ROWS = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
+    lambda row, _: row.at
+)
 
 
 class Totals(fl.KeyedProcessFunction):
@@ -434,22 +385,125 @@ class Totals(fl.KeyedProcessFunction):
 LAST_MINUTE = 600_000
 
 
-def test_a_keyed_process_function_runs_over_columns(environment, tmp_path):
-    count = 12_000
-    columns = {"number": range(count), "at": [number * 50 for number in range(count)]}
-    keys = [f"k{number * number % 7}" for number in range(count)]
-    for part, rows in enumerate((slice(0, 8_000), slice(8_000, count))):
-        table = pa.table({"key": keys[rows], **{name: c[rows] for name, c in columns.items()}})
-        write(tmp_path / f"{part}.parquet", table)
-    times = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(
-        lambda row, _: row.at
-    )
-    source = fl.FileSource.forParquet(str(tmp_path), "key string, number long, at long")
-    rows = environment.fromSource(source.withFilesPerBatch(1), times, "table")
-    totals = rows.keyBy("key").process(Totals())
-    found = sorted(totals.executeAndCollect())
+NUMBERS = {"number": range(12_000), "at": [number * 50 for number in range(12_000)]}
+KEYS = [f"k{number * number % 7}" for number in range(12_000)]
+
+
+def a_keyed_process_function(ran):
+    source = ran.make("keyed")
+    for part, rows in enumerate((slice(0, 8_000), slice(8_000, 12_000))):
+        table = pa.table({"key": KEYS[rows], **{name: c[rows] for name, c in NUMBERS.items()}})
+        write(source / f"{part}.parquet", table)
+    files = fl.FileSource.forParquet(str(source), "key string, number long, at long")
+    rows = ran.env.fromSource(files.withFilesPerBatch(ran.filesPerBatch), OF_ROWS, "table")
+    ran.see("totals", rows.keyBy("key").process(Totals()))
+
+
+ON_BOTH = (quoted_texts, a_column_that_is_not_used, a_keyed_process_function)
+
+
+@pytest.fixture(scope="module")
+def on_spark(spark, tmp_path_factory):
+    """All jobs on Spark, as parts of one job: Spark takes seconds to start each."""
+    environment = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    environment.setParallelism(2).setMaxParallelism(4)
+    # A second batch takes all stages of all jobs as long as the first
+    ran = Ran(tmp_path_factory.mktemp("spark"), environment, filesPerBatch=2)
+    for build in ON_BOTH:
+        build(ran)
+    ran.seen.update(results_of(environment, JOBS))
+    return ran
+
+
+@pytest.fixture(scope="module")
+def locally(tmp_path_factory):
+    """Those that read and write files; tests/spark has most of them on Spark."""
+    environment = local()
+    environment.getConfig().setElementsPerBatch(4)
+    ran = Ran(tmp_path_factory.mktemp("local"), environment)
+    for build in (
+        *ON_BOTH,
+        batches,
+        files_of_each_format,
+        text_files,
+        malformed_records,
+        printed_and_counted,
+    ):
+        build(ran)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        ran.result = environment.execute("both ways")
+    ran.printed = out.getvalue()
+    return ran
+
+
+@pytest.fixture(params=["local", "spark"])
+def either(request):
+    return request.getfixturevalue("locally" if request.param == "local" else "on_spark")
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_results_are_the_same_in_the_same_order(on_spark, job):
+    found = on_spark.seen[job]
+    assert list(JOBS[job](local()).executeAndCollect()) == found
+    assert bool(found) is (job != "empty")
+
+
+def test_batches_have_the_same_elements_and_ids(locally):
+    assert locally.seen["batches"] == [([0, 1, 2, 3], 0), ([4, 5, 6, 7], 1), ([8, 9], 2)]
+    assert locally.result.jobName == "both ways"
+
+
+def test_files_of_each_format_are_read_and_written(locally):
+    assert locally.lines("forCsv") == ["x,1,2.5", "y,,3.0"]
+    assert [json.loads(line) for line in locally.lines("forJson")] == [
+        {"name": "x", "number": 1, "price": 2.5},
+        {"name": "y", "number": None, "price": 3.0},
+    ]
+    assert locally.lines("forText")[0] == "Row(name='x', number=1, price=2.5)"
+    [file] = (locally.directory / "forParquet").glob("batch=*/part-*")
+    table = pq.read_table(file)
+    assert table.column("number").to_pylist() == [1, None]
+    assert table.column("price").to_pylist() == [2.5, 3.0]
+
+
+def test_text_files_come_oldest_first(locally):
+    assert locally.seen["texts"] == ["1", "2", "3"]
+
+
+def test_texts_are_quoted_alike_in_csv(either):
+    """By RFC 4180: a quotation mark is doubled."""
+    assert either.lines("quoted") == [
+        "plain,1.0",
+        '"say ""hi""",1.0',
+        '"a,b",1.0',
+        '" blank ",1.0',
+        '"",1.0',
+        ",1.0",
+    ]
+
+
+def test_malformed_records_leave_by_their_side_output(locally):
+    assert locally.seen["good"] == [1, 2]
+    assert locally.seen["broken"] == ["no"]
+
+
+def test_print(locally):
+    assert "seen> a\n" in locally.printed
+
+
+def test_metrics(locally):
+    assert locally.result.getMetrics()["texts"].numRecordsIn == 10
+
+
+def test_a_column_of_parquet_that_is_not_used_is_not_decoded(either):
+    expected = [sum(range(key, COUNT, 3)) for key in range(3)]
+    assert sorted(either.seen["totals of windows"]) == sorted(expected)
+
+
+def test_a_keyed_process_function_runs_over_columns(either):
     expected, states = set(), {}
-    for key, number, at in zip(keys, *columns.values()):
+    for key, number, at in zip(KEYS, *NUMBERS.values()):
         seen, total = states.get(key, (0, 0))
         if seen % 100 == 0:
             expected.add((key, at, seen, total))
@@ -457,4 +511,33 @@ def test_a_keyed_process_function_runs_over_columns(environment, tmp_path):
         if at < LAST_MINUTE - 60_000:
             expected.add((key, at // 60_000 * 60_000 + 60_000))
     expected |= {(key, LAST_MINUTE, *state) for key, state in states.items()}
-    assert found == sorted(expected)
+    assert sorted(either.seen["totals"]) == sorted(expected)
+
+
+# ---------------------------------------------------------------------- in this process; tests/spark has them on Spark
+
+
+def test_an_error_names_operator_and_element():
+    env = local()
+    env.fromData(1, 0).map(lambda n: 1 / n).name("divide").print()
+    with pytest.raises(fl.UserFunctionError, match=r"divide.*0"):
+        env.execute()
+
+
+def test_a_limit_stops_a_job_without_end():
+    numbers = local().fromSource(fl.DataGeneratorSource(lambda n: n))
+    assert numbers.executeAndCollect(3) == [0, 1, 2]
+
+
+def test_processing_time_timers_fire_without_input():
+    class Alarm(fl.KeyedProcessFunction):
+        def processElement(self, value, ctx, out):
+            if value == 0:
+                now = ctx.timerService().currentProcessingTime()
+                ctx.timerService().registerProcessingTimeTimer(now + 50)
+
+        def onTimer(self, timestamp, ctx, out):
+            out.collect("alarm")
+
+    numbers = local().fromSource(fl.DataGeneratorSource(lambda n: n, elementsPerSecond=1))
+    assert numbers.keyBy(lambda n: n).process(Alarm()).executeAndCollect(1) == ["alarm"]

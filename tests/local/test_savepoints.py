@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import flinkish as fl
 from flinkish.runtime.savepoint.saved_state import saved_states
 from flinkish.runtime.state.page_codec import Envelope
-from tests.savepoint_jobs import BY_TIME, PARTS, Run, gone_on, stopped
+from tests.savepoint_jobs import BY_TIME, PARTS, Run, asked, gone_on, stopped
 
 COUNT = 150
 
@@ -31,6 +31,16 @@ def local(parallelism=1, perBatch=15, maxParallelism=None):
     if maxParallelism is not None:
         env.setMaxParallelism(maxParallelism)
     return env
+
+
+def stop(client, directory, held):
+    """Stop a job that waits for ``held`` in its first batch with a savepoint behind that batch."""
+    stopping = threading.Thread(target=client.stopWithSavepoint, args=(directory,))
+    stopping.start()
+    asked(client)
+    held.set()
+    stopping.join(60)
+    assert client.getJobStatus() is fl.JobStatus.CANCELED
 
 
 def never_stopped(parts, perBatch=15):
@@ -75,7 +85,7 @@ def test_the_job_goes_on_after_a_triggered_savepoint(tmp_path):
     run.build(env, ["totals"], COUNT, holdAt=10)
     client = env.executeAsync()
     assert run.reached.wait(30)
-    threading.Timer(0.05, run.goOn.set).start()
+    threading.Thread(target=lambda: (asked(client), run.goOn.set())).start()
     assert client.triggerSavepoint(f"{tmp_path}/savepoint") == f"{tmp_path}/savepoint"
     client.getJobExecutionResult()
     assert run.sorted == never_stopped(["totals"], 5)
@@ -93,25 +103,24 @@ def test_a_savepoint_may_be_moved_and_has_no_absolute_path(tmp_path):
     seen: list[int] = []
     held = threading.Event()
 
-    def job(env, pause):
+    def job(env):
         lines = env.fromSource(fl.FileSource.forLines(f"{tmp_path}/in").withFilesPerBatch(1))
 
         def collect(values, batch):
             seen.extend(values)
-            held.wait(pause)
+            held.wait(60)
 
         numbers = lines.uid("lines").map(int)
         sums = numbers.keyBy(lambda n: n % 2).reduce(lambda a, b: a + b).uid("sums")
         sums.forEachBatch(collect)
         return env
 
-    client = job(local(), 0.3).executeAsync()
-    client.stopWithSavepoint(f"{tmp_path}/savepoint")
+    stop(job(local()).executeAsync(), f"{tmp_path}/savepoint", held)
     assert 0 < len(seen) < 8
     for file in Path(tmp_path, "savepoint").rglob("*"):
         assert not file.is_file() or str(tmp_path).encode() not in file.read_bytes()
     shutil.move(tmp_path / "savepoint", tmp_path / "moved")
-    job(local(2).setSavepoint(f"{tmp_path}/moved"), 0).execute()
+    job(local(2).setSavepoint(f"{tmp_path}/moved")).execute()
     assert sorted(seen) == sorted([0, 10, 1, 12, 12, 24, 15, 28])
 
 
@@ -243,7 +252,7 @@ def test_configuration_says_the_savepoint_as_in_flink(savepoint):
     assert run.results
 
 
-def sums(env, name=None, hashed=None):
+def sums(env, held, name=None, hashed=None):
     """Running sums, with an operator that may have a uid and one that it had before."""
     results = []
     numbers = env.fromSequence(0, 49).uid("numbers").assignTimestampsAndWatermarks(BY_TIME)
@@ -255,25 +264,25 @@ def sums(env, name=None, hashed=None):
 
     def collect(values, batch):
         results.extend(values)
-        held.wait(0.05)
+        held.wait(60)
 
-    held = threading.Event()
     summed.forEachBatch(collect)
     return results
 
 
 def test_a_uid_that_is_given_later_finds_the_state_by_setUidHash(tmp_path):
     env = local(perBatch=5)
-    first = sums(env)
-    env.executeAsync().stopWithSavepoint(f"{tmp_path}/savepoint")
+    held = threading.Event()
+    first = sums(env, held)
+    stop(env.executeAsync(), f"{tmp_path}/savepoint", held)
     assert len(first) < 50
     env = local(2).setSavepoint(f"{tmp_path}/savepoint")
-    sums(env, "sums")
+    sums(env, held, "sums")
     with pytest.raises(fl.IncompatibleCheckpointError, match="setUidHash") as refusal:
         env.execute()
     hashed = str(refusal.value).partition("' (")[2].partition(")")[0]
     env = local(2).setSavepoint(f"{tmp_path}/savepoint")
-    second = sums(env, "sums", hashed)
+    second = sums(env, held, "sums", hashed)
     env.execute()
     assert max(second) == sum(range(1, 50, 3))
     assert len(first) + len(second) == 50
@@ -294,8 +303,8 @@ def test_values_of_classes_and_windows_need_no_class_to_be_listed(tmp_path):
     )
     held = threading.Event()
     windows.uid("windows").forEachBatch(lambda values, batch: None)
-    numbers.forEachBatch(lambda values, batch: held.wait(0.05))
-    env.executeAsync().stopWithSavepoint(f"{tmp_path}/savepoint")
+    numbers.forEachBatch(lambda values, batch: held.wait(60) and None)
+    stop(env.executeAsync(), f"{tmp_path}/savepoint", held)
 
     table = pq.read_table(tmp_path / "savepoint" / "state")
     kept = [s for b in table.to_batches() for s in saved_states(b) if s.operator == "windows"]
@@ -332,7 +341,7 @@ def test_windows_of_columns_go_on_with_other_key_groups(tmp_path):
         rows = [f"{n % 7},{n},{n * n}" for n in range(file * 40, file * 40 + 40) if n % 13 < 9]
         (tmp_path / "in" / f"{file}.csv").write_text("\n".join(rows) + "\n")
 
-    def job(env, results, pause=0.0):
+    def job(env, results):
         source = fl.FileSource.forCsv(f"{tmp_path}/in", "k int, at bigint, v bigint")
         rows = env.fromSource(source.withFilesPerBatch(1)).uid("rows")
         keyed = rows.assignTimestampsAndWatermarks(AT).keyBy(lambda row: row.k)
@@ -349,17 +358,16 @@ def test_windows_of_columns_go_on_with_other_key_groups(tmp_path):
             .window(fl.TumblingEventTimeWindows.of(150))
             .apply(lambda one, two: [(tuple(map(tuple, one)), tuple(two))])
         )
-        held = threading.Event()
         for stream in (folded, listed.uid("listed"), gaps, sides.uid("sides")):
             stream.map(str).forEachBatch(lambda values, batch: results.extend(values))
-        rows.forEachBatch(lambda values, batch: held.wait(pause) and None)
+        rows.forEachBatch(lambda values, batch: held.wait(60) and None)
         return env
 
+    before: list[str] = []
+    held = threading.Event()
+    stop(job(local(2), before).executeAsync(), f"{tmp_path}/savepoint", held)
     expected: list[str] = []
     job(local(), expected).execute()
-    before: list[str] = []
-    client = job(local(2), before, pause=0.3).executeAsync()
-    client.stopWithSavepoint(f"{tmp_path}/savepoint")
     operators = json.loads((tmp_path / "savepoint/metadata/text").read_text())["operators"]
     kinds = {
         name.partition(" ")[0] for operator in operators.values() for name in operator["entries"]

@@ -17,6 +17,7 @@ from flinkish.api.errors import (
     MalformedRecordError,
     UnfitElementError,
 )
+from tests.branches import results_of
 
 UTC = datetime.UTC
 MIN_TIMESTAMP = -(2**63)
@@ -172,9 +173,17 @@ class Returning(fl.Encoder[str]):
         return element.encode()
 
 
-def encoded(env, path, encoder):
+def texts_into(env, path, encoder):
     env.fromElements("a", "b\nc").sinkTo(fl.FileSink.forRowFormat(str(path), encoder).build())
+
+
+def encoded(env, path, encoder):
+    texts_into(env, path, encoder)
     env.execute()
+    return written(path)
+
+
+def written(path):
     [file] = Path(path).glob("batch=*/part-*")
     return file.read_bytes()
 
@@ -184,17 +193,6 @@ def test_an_encoder_writes_what_it_likes(env, tmp_path):
     assert encoded(env, tmp_path / "simple", fl.SimpleStringEncoder()) == b"a\nb\nc\n"
     with pytest.raises(IllegalArgumentError, match=r"encode of Returning returned .*stream\.write"):
         encoded(env, tmp_path / "returning", Returning())
-
-
-def test_an_encoder_on_spark(spark, tmp_path):
-    env = fl.StreamExecutionEnvironment.getExecutionEnvironment()
-    assert encoded(env.setParallelism(1), tmp_path / "own", Framed()) == b"\0\1a\0\3b\nc"
-    texts = env.fromElements("a", "b")
-    builder = fl.FileSink.forRowFormat(str(tmp_path / "days"), Lines())
-    texts.sinkTo(builder.withBucketAssigner(fl.DateTimeBucketAssigner("yyyy")).build())
-    env.execute()
-    files = (tmp_path / "days").glob("batch=*/bucket=*/part-*")
-    assert sorted(b"".join(file.read_bytes() for file in files).split()) == [b"<a>", b"<b>"]
 
 
 # ---------------------------------------------------------------------- headers and malformed records
@@ -303,21 +301,6 @@ def test_whatever_hands_over_arrow_columns_is_a_table(env):
         env.fromDataFrame(pa.table({"t": pa.array([1], pa.time64("us"))}))
 
 
-def test_tables_and_their_timestamps_on_spark(spark):
-    env = fl.StreamExecutionEnvironment.getExecutionEnvironment()
-    env.getConfig().setElementsPerBatch(2)
-    table = pa.table({"at": MOMENTS[0][0], "n": [1, 2, 3]})
-    assert sorted(
-        env.fromDataFrame(table, "at").process(Timestamped()).executeAndCollect(), key=str
-    ) == sorted(MOMENTS[0][1], key=str)
-    before = spark.sql("SELECT timestamp_micros(-500) AS at, DATE'1969-12-31' AS day, 1.5D AS d")
-    for name, expected in (("at", -1), ("day", -86_400_000)):
-        stream = env.fromDataFrame(before, name).process(Timestamped())
-        assert list(stream.executeAndCollect()) == [expected]
-    with pytest.raises(InvalidProgramError, match="the column 'd' is of type double"):
-        env.fromDataFrame(before, "d")
-
-
 # ---------------------------------------------------------------------- watermarks of a source, NaN as a key
 
 
@@ -340,13 +323,6 @@ def test_a_watermark_of_a_source_is_one(env, perBatch):
     stream = env.fromSource(Marked()).keyBy(lambda n: 0)
     timers = stream.process(KeyedSeen()).executeAndCollect()
     assert list(timers) == [(0, MIN_TIMESTAMP), (2, 10), (4, 30)]
-
-
-def test_a_watermark_of_a_source_is_one_on_spark(spark):
-    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
-    env.getConfig().setElementsPerBatch(2)
-    seen = env.fromSource(Marked()).keyBy(lambda n: 0).process(KeyedSeen())
-    assert list(seen.executeAndCollect()) == [(0, MIN_TIMESTAMP), (2, 10), (4, 30)]
 
 
 class KeyedSeen(fl.KeyedProcessFunction):
@@ -390,3 +366,37 @@ def test_nan_is_no_key_of_a_map(env, key):
 def test_other_keys_of_a_map_are_found_again(env, key):
     stream = env.fromElements(1, 2).keyBy(lambda n: 0).process(Putting(key))
     assert list(stream.executeAndCollect()) == [1, 1]
+
+
+# ---------------------------------------------------------------------- on Spark
+
+
+def test_encoders_tables_and_watermarks_on_spark(spark, tmp_path):
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark).setParallelism(1)
+    env.getConfig().setElementsPerBatch(2)
+    texts_into(env, tmp_path / "own", Framed())
+    days = fl.FileSink.forRowFormat(str(tmp_path / "days"), Lines())
+    env.fromElements("a", "b").sinkTo(
+        days.withBucketAssigner(fl.DateTimeBucketAssigner("yyyy")).build()
+    )
+    table = pa.table({"at": MOMENTS[0][0], "n": [1, 2, 3]})
+    before = spark.sql("SELECT timestamp_micros(-500) AS at, DATE'1969-12-31' AS day, 1.5D AS d")
+    with pytest.raises(InvalidProgramError, match="the column 'd' is of type double"):
+        env.fromDataFrame(before, "d")
+    seen = results_of(
+        env,
+        {
+            "table": lambda env: env.fromDataFrame(table, "at").process(Timestamped()),
+            "at": lambda env: env.fromDataFrame(before, "at").process(Timestamped()),
+            "day": lambda env: env.fromDataFrame(before, "day").process(Timestamped()),
+            "watermarks": lambda env: (
+                env.fromSource(Marked()).keyBy(lambda n: 0).process(KeyedSeen())
+            ),
+        },
+    )
+    assert written(tmp_path / "own") == b"\0\1a\0\3b\nc"
+    files = (tmp_path / "days").glob("batch=*/bucket=*/part-*")
+    assert sorted(b"".join(file.read_bytes() for file in files).split()) == [b"<a>", b"<b>"]
+    assert sorted(seen["table"], key=str) == sorted(MOMENTS[0][1], key=str)
+    assert (seen["at"], seen["day"]) == ([-1], [-86_400_000])
+    assert seen["watermarks"] == [(0, MIN_TIMESTAMP), (2, 10), (4, 30)]

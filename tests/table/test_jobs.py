@@ -40,7 +40,14 @@ def local() -> StreamExecutionEnvironment:
     return environment
 
 
-@pytest.fixture(params=["local", "spark"])
+@pytest.fixture(
+    params=[
+        "local",
+        pytest.param(
+            "spark", marks=pytest.mark.rotating("other queries run there with each commit")
+        ),
+    ]
+)
 def either(request: pytest.FixtureRequest) -> StreamExecutionEnvironment:
     return request.getfixturevalue("local" if request.param == "local" else "env")
 

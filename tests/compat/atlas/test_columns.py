@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flinkish import FileSource, StreamExecutionEnvironment, WatermarkStrategy
@@ -100,8 +100,23 @@ def outcome(
     return sorted(map(str, windows)), sorted(map(str, failed)), plan
 
 
+GROUPED: list[dict[str, Any]] = [
+    {"$source": {"connectionName": "in", "timeField": {"$toDate": "$at"}}},
+    {
+        "$tumblingWindow": {
+            "interval": {"size": 10, "unit": "second"},
+            "pipeline": [{"$group": {"_id": "$device", "f0": {"$sum": "$watts"}}}],
+        }
+    },
+]
+DOCUMENTS = [
+    {"at": BASE + at, "device": device, "watts": at, "group": 1, "ratio": 0.5, "total": 1}
+    for at, device in enumerate("abab")
+]
+
+
 @pytest.mark.takes_columns("ColumnFold")
-@settings(max_examples=40)
+@example(GROUPED, DOCUMENTS)
 @given(pipelines(), st.lists(rows, min_size=1, max_size=12))
 def test_as_document_by_document(
     stages: list[dict[str, Any]], documents: list[dict[str, Any]]

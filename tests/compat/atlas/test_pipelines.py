@@ -1,4 +1,4 @@
-"""Pipelines as the users of Atlas write them: their results, on local execution and on Spark."""
+"""Pipelines as the users of Atlas write them: their results."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from flinkish import StreamExecutionEnvironment
 from flinkish.compat.atlas.extended_json import line
-from tests.compat.atlas.pipelines import EXAMPLES, SOLAR, Example
+from tests.compat.atlas.pipelines import EXAMPLES, Example
 from tests.compat.atlas.running import run
 
 
@@ -32,15 +31,3 @@ def test_document_by_document(name: str) -> None:
     (example,) = (example for example in EXAMPLES if example.name == name)
     out = run(example.text, example.documents, source=example.source, perBatch=1)
     assert compared(out.documents, example.ordered) == compared(example.results, example.ordered)
-
-
-def test_on_spark(env: StreamExecutionEnvironment) -> None:
-    (example,) = (
-        e for e in EXAMPLES if e.name == "a group that cannot take a document, in a window"
-    )
-    out = run(example.text, example.documents, env)
-    assert (out.documents, sorted(out.failures, key=str)) == (
-        example.results,
-        sorted(example.failed, key=str),
-    )
-    assert len(SOLAR) == 8

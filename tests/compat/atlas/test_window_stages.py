@@ -16,7 +16,6 @@ from flinkish import (
     IllegalArgumentError,
     IllegalStateError,
     SingleOutputStreamOperator,
-    StreamExecutionEnvironment,
     StreamRecord,
     TimeWindow,
     Watermark,
@@ -49,6 +48,10 @@ def timed(stream: DataStream[int]) -> DataStream[int]:
 
 
 FIVE_MINUTES = Interval(5, "minute")
+
+
+def five_minutes(events: DataStream[int]) -> atlas.WindowStage[int, Closed]:
+    return atlas.tumblingWindow(timed(events), interval=FIVE_MINUTES, pipeline=collected)
 
 
 class TestWatermarks:
@@ -281,26 +284,6 @@ def test_lateness_means_nothing_by_the_clock() -> None:
 def test_an_interval_names_the_units_there_are() -> None:
     with pytest.raises(IllegalArgumentError, match="'week' is none of ms, second, minute"):
         Interval(1, "week")  # type: ignore[arg-type]
-
-
-def test_the_examples_on_spark(env: StreamExecutionEnvironment) -> None:
-    env.getConfig().setElementsPerBatch(5)
-    arrivals = env.fromCollection([at(arrival.event) for arrival in WATERMARKS])
-    plain = atlas.tumblingWindow(timed(arrivals), interval=FIVE_MINUTES, pipeline=collected)
-    events = env.fromCollection([at(event) for event in [*(e for e, _, _ in LATENESS), 4]])
-    late = TestAllowedLateness().stage(events)
-    seen: dict[str, list[Any]] = {"plain": [], "late": [], "dead": []}
-    plain.results.forEachBatch(lambda values, batch: seen["plain"].extend(values))
-    late.results.forEachBatch(lambda values, batch: seen["late"].extend(values))
-    late.deadLetterQueue.map(lambda letter: (letter.value, letter.reason)).forEachBatch(
-        lambda values, batch: seen["dead"].extend(values)
-    )
-    env.execute("Atlas")
-    assert seen == {
-        "plain": [(0, 5, [0, 0, 1, 3, 2, 1, 4]), (5, 10, [5, 6, 6])],
-        "late": [(0, 5, [0, 1, 3, 2, 4, 1, 4]), (5, 10, [5, 6, 7])],
-        "dead": [(at(4), DeadLetterReason.LATE)],
-    }
 
 
 class TestSessions:

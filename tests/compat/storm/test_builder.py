@@ -91,11 +91,6 @@ def in_local_execution(build, *inputs):
     return list(build(*map(env.fromCollection, inputs)).executeAndCollect())
 
 
-def test_word_count_as_a_job(environment):
-    counts = counted(environment.fromCollection(SENTENCES)).executeAndCollect()
-    assert sorted(counts) == sorted(COUNTS)
-
-
 class Total(BaseRichBolt):
     """Declares no fields: what it emits stays as it is."""
 

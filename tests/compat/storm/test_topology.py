@@ -304,25 +304,6 @@ def test_streams_that_do_not_fit_are_refused():
         setBolt(bolt, stream, stream.keyBy(lambda n: n))
 
 
-@pytest.mark.slow("runs four batches through three stages")
-def test_the_example_on_spark(env):
-    """With an interval of 1 ms each batch computes a watermark, but for the first."""
-    bolt = example_bolt().withWatermarkInterval(Duration.of(1))
-    env.getConfig().setElementsPerBatch(3)
-    late = ("late", at(6, 0, 2))
-    windows = setBolt(bolt, env.fromCollection([*FIRST, late, *SECOND]))
-    found, dropped = [], []
-    windows.forEachBatch(lambda values, batch: found.extend(values))
-    windows.getSideOutput(LATE).forEachBatch(lambda values, batch: dropped.extend(values))
-    env.execute("storm")
-    last = [
-        (at(8, 0, 20), at(8, 0, 40), ["e7", "e8", "e9", "e10"]),
-        (at(8, 0, 30), at(8, 0, 50), ["e10"]),
-    ]
-    assert found == FIRST_WINDOWS + SECOND_WINDOWS + last
-    assert dropped == [late]
-
-
 class Parts(BaseWindowedBolt):
     """Emits to two streams, anchored and not."""
 

@@ -6,7 +6,7 @@ import itertools
 from typing import ClassVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
@@ -473,7 +473,6 @@ def timed(length, slide, keyed):
 
 @pytest.mark.parametrize("keyed", [True, False])
 @pytest.mark.parametrize(("length", "slide"), FORMS)
-@settings(max_examples=25, deadline=None)
 @given(stamps=st.lists(st.integers(0, 40), max_size=14), cuts=st.sets(st.integers(1, 13)))
 def test_cuts_into_batches_change_nothing(length, slide, keyed, stamps, cuts):
     build = timed(length, slide, keyed)

@@ -127,7 +127,7 @@ class TestTheWorkedExample:
         values = values_of(harness)
         assert values == [(n, at) for n, at in timestamps(ALL_POLICIES) if n not in dropped]
 
-    @pytest.mark.slow("starts a query twice")
+    @pytest.mark.recovery
     def test_on_spark_over_a_restart_with_its_metrics(
         self, env: StreamExecutionEnvironment, tmp_path: Path
     ) -> None:

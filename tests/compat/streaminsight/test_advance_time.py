@@ -6,7 +6,7 @@ import itertools
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
@@ -372,7 +372,6 @@ def test_nothing_comes_before_an_increment(stream, generation, policy):
         assert sorted(map(repr, events(harness) + violations(harness))) == sorted(map(repr, stream))
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.lists(shapes, max_size=15), generations, st.sampled_from([DROP, ADJUST]), st.sets(st.integers(1, 14))
 )  # fmt: skip

@@ -110,19 +110,12 @@ def test_time_is_imported_by_name():
 
 
 EVENTS = [PointEvent(time, time) for time in (1, 4, 12, 23)]
+WINDOWS = [IntervalEvent(start, start + 10, 1) for start in (-8, 2, 12, 22)]
 
 
 def windows_of_named(readings):
     data = CepStream.create("data", readings, None, EventShape.Point, STRICT)
     return tumblingWindow(data, 10, 2).apply(lambda window, events: [len(list(events))])
-
-
-def test_a_named_stream_runs(environment):
-    found = list(windows_of_named(environment.fromCollection(EVENTS)).executeAndCollect())
-    assert found == [
-        *(IntervalEvent(-8, 2, 1), IntervalEvent(2, 12, 1)),
-        *(IntervalEvent(12, 22, 1), IntervalEvent(22, 32, 1)),
-    ]
 
 
 def test_names_do_not_keep_an_environment():

@@ -198,13 +198,6 @@ def test_the_join_in_batches(size):
     assert [r.value.payload for r in job.run(batches)[0]] == PAIRS
 
 
-@pytest.mark.slow("runs batches through five stages")
-def test_the_join_on_spark(env):
-    env.getConfig().setElementsPerBatch(4)
-    joined = of_one_source(env.fromCollection(REFERENCES))
-    assert [event.payload for event in joined.executeAndCollect()] == PAIRS
-
-
 # What operators do with CTIs
 
 
@@ -239,7 +232,8 @@ def test_hopping_windows_move_ctis_to_the_start_of_the_window():
     assert lifetimes(harness) == HOPPING
 
 
-def test_a_bounded_job_without_infinity_ends_and_what_is_open_does_not_come(env):
+def test_a_bounded_job_without_infinity_ends_and_what_is_open_does_not_come():
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
     env.setParallelism(1).setMaxParallelism(2)
     settings = AdvanceTimeSettings(AdvanceTimeGenerationSettings(1, 0, False))
     points = env.fromCollection([(1, "a"), (2, "b"), (12, "c"), (25, "d")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
@@ -189,7 +189,6 @@ COUNTS = streaminsight.CountByStartTimeWindows(2)
 
 
 @pytest.mark.parametrize("windows", [*GRIDS, SNAPSHOTS, COUNTS])
-@settings(max_examples=40, deadline=None)
 @given(streams(), st.booleans())
 def test_increments_and_restarts_change_nothing(windows, steps, restarts):
     events = [step for step in steps if not isinstance(step, int)]
@@ -197,7 +196,6 @@ def test_increments_and_restarts_change_nothing(windows, steps, restarts):
 
 
 @pytest.mark.parametrize("windows", [*GRIDS, COUNTS])
-@settings(max_examples=40, deadline=None)
 @given(streams())
 def test_events_that_have_not_lasted_are_as_if_they_were_not(windows, steps):
     events = [step for step in steps if not isinstance(step, int)]

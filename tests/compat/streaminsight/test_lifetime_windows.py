@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
@@ -270,7 +270,6 @@ KINDS = [
 
 
 @pytest.mark.parametrize("windows", KINDS)
-@settings(max_examples=30, deadline=None)
 @given(lists, st.sets(st.integers(1, 7)))
 def test_increments_and_cuts_change_nothing(windows, stream, cuts):
     """Also no result comes out below the watermark that went out before."""

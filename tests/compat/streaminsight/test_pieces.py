@@ -6,7 +6,7 @@ import datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish import FlinkishError
@@ -83,7 +83,6 @@ def moments(events):
 
 
 @given(lefts=intervals, rights=intervals, cuts=st.sets(st.integers(0, 25)), edges=as_edges)
-@settings(max_examples=60, deadline=None)
 @pytest.mark.parametrize(("operator", "expected"), [(anti, moments_left), (clip, moments_clipped)])
 def test_pieces_are_what_the_definition_says(operator, expected, lefts, rights, cuts, edges):
     """Whatever the shapes and wherever increments come between the events."""
