@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flinkish import (
@@ -33,6 +33,7 @@ from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
 from tests.benchmarks.jobs import Totals
 from tests.runtime.columns.keyed_elements import any_elements, keyed_records, random_elements
+from tests.runtime.properties import part_of_examples
 from tests.runtime.windowing.operators import Recorder
 
 LIMIT = 3
@@ -335,16 +336,17 @@ STEPS = st.lists(
 )
 
 
-@pytest.mark.takes_columns("PhaseFold")
-@pytest.mark.parametrize("function", [*FOLLOWED, *SWITCHING])
-@given(steps=STEPS)
-@settings(deadline=None, max_examples=60)
-def test_runs_do_what_their_elements_do(function: Callable[[], Any], steps: list[Any]) -> None:
-    same(function, steps)
-
-
 def some(count: int, keys: str = "abcdef") -> list[tuple[Any, ...]]:
     return random_elements(Random(count), count, keys)
+
+
+@pytest.mark.takes_columns("PhaseFold")
+@pytest.mark.parametrize("function", [*FOLLOWED, *SWITCHING])
+@part_of_examples(2)
+@given(steps=STEPS)
+@example(steps=[some(100), 30, some(101), "restart", some(102), 60])
+def test_runs_do_what_their_elements_do(function: Callable[[], Any], steps: list[Any]) -> None:
+    same(function, steps)
 
 
 @pytest.mark.parametrize("function", FOLLOWED)
@@ -434,7 +436,7 @@ def random_function(random: Random) -> str:
 
 
 def compiled(source: str) -> Callable[[], Any]:
-    names: dict[str, Any] = {"LIMIT": LIMIT}
+    names: dict[str, Any] = {"__name__": __name__, "LIMIT": LIMIT}
     exec(source, names)  # of our own making
     return type("Drawn", (WithState,), {"processElement": names["processElement"]})
 
@@ -472,7 +474,7 @@ def check_random_functions(count: int, seed: int) -> None:
 
 
 def test_random_functions_do_what_they_do_with_each_element() -> None:
-    check_random_functions(150, 7)
+    check_random_functions(75, 7)
 
 
 @pytest.mark.slow("thousands of functions, each on a few runs")

@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish.api.functions.adapt import reduce_call
@@ -161,38 +161,40 @@ def check_aggregations(seed, count):
     return outcomes
 
 
-@pytest.mark.takes_columns("ColumnFold")
-@settings(max_examples=5, deadline=None)
-@given(st.integers(0, 2**32))
+SEEDS = st.integers(0, 2**32)
+
+
+@given(SEEDS)
 def test_aggregate_functions(seed):
-    outcomes = check_aggregates(seed, 60)
-    assert outcomes["columns"] > 5
-    assert outcomes["started"] > 5
+    check_aggregates(seed, 4)
 
 
-@pytest.mark.takes_columns("ColumnFold")
-@settings(max_examples=4, deadline=None)
-@given(st.integers(0, 2**32))
+@given(SEEDS)
 def test_reduce_functions(seed):
-    outcomes = check_reduces(seed, 60)
-    assert outcomes["columns"] > 10
-    assert outcomes["combined"] > 3
+    check_reduces(seed, 4)
 
 
-@pytest.mark.takes_columns("ColumnFold")
-@settings(max_examples=4, deadline=None)
-@given(st.integers(0, 2**32))
+@given(SEEDS)
 def test_sum_min_and_max(seed):
-    outcomes = check_aggregations(seed, 60)
-    assert outcomes["columns"] > 20
-    assert outcomes["combined"] > 10
+    check_aggregations(seed, 4)
 
 
 @pytest.mark.takes_columns("ColumnFold")
+def test_functions_take_the_columns():
+    aggregates = check_aggregates(1, 60)
+    assert aggregates["columns"] > 5
+    assert aggregates["started"] > 5
+    reduces = check_reduces(1, 60)
+    assert reduces["columns"] > 10
+    assert reduces["combined"] > 3
+    aggregations = check_aggregations(1, 60)
+    assert aggregations["columns"] > 20
+    assert aggregations["combined"] > 10
+
+
 @pytest.mark.thorough("tens of thousands of functions")
 @pytest.mark.slow("tens of thousands of functions")
-@settings(max_examples=200, deadline=None)
-@given(st.integers(0, 2**32))
+@given(SEEDS)
 def test_many_folds(seed):
     check_aggregates(seed, 100)
     check_reduces(seed, 50)
