@@ -13,7 +13,6 @@ import json
 import os
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -285,8 +284,7 @@ class Ticks(fl.Source):
             raise ValueError(f"{position} is of another class")
         for n in range(position.next if position else 0, self.limit):
             yield (MODES[n % 2], n), At(MODES[(n + 1) % 2], n + 1)
-        while True:
-            time.sleep(0.01)
+        threading.Event().wait()
 
 
 class Ticked(fl.KeyedProcessFunction):

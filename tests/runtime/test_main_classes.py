@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -24,28 +24,76 @@ class FailedError(Exception):
     """A run ended with an error; this is what it said."""
 
 
-def run(engine: str, directory: Path, numbers: tuple[int, ...], script: Path = SCRIPT) -> list[str]:
-    """What comes out of the script, which is given these numbers."""
-    done = subprocess.run(
-        [sys.executable, str(script), engine, str(directory), *map(str, numbers)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
-    )
-    if done.returncode:
-        raise FailedError(done.stderr)
-    results: list[str] = json.loads(done.stdout)
-    return results
+LAUNCHER = """
+import json, os, runpy, sys
+import flinkish.local.executor, flinkish.testing
+
+for line in sys.stdin:
+    output, errors, script, *arguments = json.loads(line)
+    child = os.fork()
+    if not child:
+        for number, path in ((1, output), (2, errors)):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+        sys.argv = [script, *arguments]
+        sys.path[0] = os.path.dirname(script)
+        failed = False
+        try:
+            runpy.run_path(script, run_name="__main__")
+        except BaseException:
+            failed = True
+            sys.excepthook(*sys.exc_info())
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(failed)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+"""Runs scripts, each in a process of its own, in which flinkish is imported already."""
+
+
+class Launcher:
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", LAUNCHER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
+        )
+
+    def run(
+        self, engine: str, directory: Path, numbers: tuple[int, ...], script: Path = SCRIPT
+    ) -> list[str]:
+        """What comes out of the script, which is given these numbers."""
+        output, errors = directory / "output", directory / "errors"
+        arguments = map(str, (output, errors, script, engine, directory, *numbers))
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(list(arguments)) + "\n")
+        self._process.stdin.flush()
+        if int(self._process.stdout.readline()):
+            raise FailedError(errors.read_text())
+        results: list[str] = json.loads(output.read_text())
+        return results
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def launcher() -> Iterator[Launcher]:
+    launched = Launcher()
+    yield launched
+    launched.close()
 
 
 @pytest.mark.not_on("batches", reason="their pages do not leave the process")
 @pytest.mark.not_on("spark", reason="takes three programs: tests/spark/test_main_classes.py")
-def test_a_new_process_goes_on(engine: str, tmp_path: Path) -> None:
+def test_a_new_process_goes_on(engine: str, launcher: Launcher, tmp_path: Path) -> None:
     whole, cut = tmp_path / "all-whole", tmp_path / "all-cut"
     whole.mkdir()
     cut.mkdir()
-    due = run(engine, whole, FIRST + THEN)
-    found = run(engine, cut, FIRST) + run(engine, cut, THEN)
+    due = launcher.run(engine, whole, FIRST + THEN)
+    found = launcher.run(engine, cut, FIRST) + launcher.run(engine, cut, THEN)
     assert Counter(found) == Counter(due)
     # All that state holds is known, from the third element on
     assert {text.split()[3] for text in due if text.startswith("pair ") and ": " in text} == {
@@ -101,17 +149,19 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def snapshot(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def snapshot(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     directory = tmp_path_factory.mktemp("first")
-    run("harness", directory, FIRST)
+    launcher.run("harness", directory, FIRST)
     return (directory / "snapshot").read_bytes()
 
 
 @pytest.fixture(scope="module")
-def due(tmp_path_factory: pytest.TempPathFactory, snapshot: bytes) -> Counter[str]:
+def due(
+    launcher: Launcher, tmp_path_factory: pytest.TempPathFactory, snapshot: bytes
+) -> Counter[str]:
     directory = tmp_path_factory.mktemp("due")
     (directory / "snapshot").write_bytes(snapshot)
-    return Counter(run("harness", directory, THEN))
+    return Counter(launcher.run("harness", directory, THEN))
 
 
 def changed(directory: Path, changes: Mapping[str, str]) -> Path:
@@ -130,31 +180,31 @@ def changed(directory: Path, changes: Mapping[str, str]) -> Path:
 
 @pytest.mark.parametrize("change", GOES_ON)
 def test_a_changed_class_goes_on(
-    change: str, snapshot: bytes, due: Counter[str], tmp_path: Path
+    change: str, launcher: Launcher, snapshot: bytes, due: Counter[str], tmp_path: Path
 ) -> None:
     (tmp_path / "snapshot").write_bytes(snapshot)
-    found = run("harness", tmp_path, THEN, changed(tmp_path, GOES_ON[change]))
+    found = launcher.run("harness", tmp_path, THEN, changed(tmp_path, GOES_ON[change]))
     assert Counter(found) == due
 
 
 @pytest.mark.parametrize("change", REFUSED)
 def test_a_class_that_is_gone_is_refused_by_name(
-    change: str, snapshot: bytes, tmp_path: Path
+    change: str, launcher: Launcher, snapshot: bytes, tmp_path: Path
 ) -> None:
     changes, name, advice = REFUSED[change]
     (tmp_path / "snapshot").write_bytes(snapshot)
     with pytest.raises(FailedError) as said:
-        run("harness", tmp_path, THEN, changed(tmp_path, changes))
+        launcher.run("harness", tmp_path, THEN, changed(tmp_path, changes))
     last = str(said.value).strip().splitlines()[-1]
     assert "IncompatibleCheckpointError: the state of '" in last
     assert name in last
     assert advice in last
 
 
-def test_a_savepoint_is_refused_too(tmp_path: Path) -> None:
-    run("local", tmp_path, FIRST)
+def test_a_savepoint_is_refused_too(launcher: Launcher, tmp_path: Path) -> None:
+    launcher.run("local", tmp_path, FIRST)
     with pytest.raises(FailedError) as said:
-        run("local", tmp_path, THEN, changed(tmp_path, {"Sensor": "Probe"}))
+        launcher.run("local", tmp_path, THEN, changed(tmp_path, {"Sensor": "Probe"}))
     assert "IncompatibleCheckpointError: " in str(said.value)
     assert "class Sensor of the main script" in str(said.value)
     assert "state '" in str(said.value)
