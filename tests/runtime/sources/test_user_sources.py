@@ -6,6 +6,7 @@ import io
 import os
 import threading
 import time
+from types import SimpleNamespace
 
 import cloudpickle
 import pyarrow as pa
@@ -24,6 +25,7 @@ from flinkish.api.errors import (
     UserFunctionError,
 )
 from flinkish.runtime.records.records import visible_timestamp
+from flinkish.runtime.sources import user_sources
 from flinkish.runtime.sources.user_sources import FrameFiles, ReadAhead, UserSourcePlanner
 from flinkish.spark.sources.plan_log import PlanLog
 
@@ -219,8 +221,18 @@ def test_an_unbounded_source_gives_what_there_is():
     assert list(awaited(reading.take).records.values) == [2]
 
 
-def test_it_reads_no_further_ahead_than_a_batch():
+def test_it_reads_no_further_ahead_than_a_batch(monkeypatch):
     seen = []
+    waits = threading.Event()
+
+    class Room(threading.Event):
+        def wait(self, timeout=None):
+            waits.set()
+            return super().wait(timeout)
+
+    monkeypatch.setattr(
+        user_sources, "threading", SimpleNamespace(Event=Room, Thread=threading.Thread)
+    )
 
     class Counted(fl.Source[int]):
         def read(self, position):
@@ -229,8 +241,7 @@ def test_it_reads_no_further_ahead_than_a_batch():
                 yield number, number
 
     reading = ReadAhead("Counted", Counted(), None, 10)
-    awaited(lambda: len(seen) >= 10 or None)
-    time.sleep(0.05)
+    assert waits.wait(10)
     assert len(seen) == 10
     reading.close()
 
