@@ -21,7 +21,7 @@ from flinkish.api.connectors.source import CollectionSource
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.deployment.vertex_plans import vertex_plan
-from flinkish.graph.job_graph import JobGraph
+from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.metrics import MetricsTotals
@@ -89,7 +89,7 @@ class MicroBatches:
             batch=batch,
             classes=self.graph.classes(),
         )
-        self._plans = cloudpickle.dumps({v.uid: vertex_plan(v) for v in self.graph.vertices})
+        self._plans = {v.uid: cloudpickle.dumps(vertex_plan(v)) for v in self.graph.vertices}
         self.stores: dict[tuple[int, int], DictPageStore] = {}
         self.results: list[list[Result]] = [[] for _ in streams]
         self.metrics = MetricsTotals()
@@ -143,15 +143,18 @@ class MicroBatches:
         return due
 
     def _ticks(self, clock: int, due: dict[str, list[int]] | None = None) -> list[FrameRow]:
-        plans = cloudpickle.loads(self._plans)
-        vertices = [plans[v.uid] for v in self.graph.vertices if 0 < v.level < self.graph.levels]
-        return clock_ticks(vertices, self._settings, clock, due)
+        vertices = [v for v in self.graph.vertices if 0 < v.level < self.graph.levels]
+        return clock_ticks(map(self._plan, vertices), self._settings, clock, due)
+
+    def _plan(self, vertex: JobVertex) -> Any:
+        """A plan of its own for whoever asks, as each task has."""
+        return cloudpickle.loads(self._plans[vertex.uid])
 
     def _source_task(self) -> SourceTask:
         kept: SourceTask | None = self._taken("source")
         if kept:
             return kept
-        task = SourceTask(cloudpickle.loads(self._plans)[self.graph.sources[0].uid], self._settings)
+        task = SourceTask(self._plan(self.graph.sources[0]), self._settings)
         task.open()
         return task
 
@@ -173,7 +176,6 @@ class MicroBatches:
         self._batch += 1
 
     def _stage(self, level: int, rows: list[FrameRow]) -> list[FrameRow]:
-        plans = cloudpickle.loads(self._plans)
         written = [row for row in rows if row.level != level]
         groups: dict[int, list[FrameRow]] = {}
         for row in rows:
@@ -182,7 +184,7 @@ class MicroBatches:
         name = f"stage {level}"
         task: StageTask | None = self._taken(name)
         if task is None:
-            task = StageTask([plans[v.uid] for v in self.graph.stage(level)], self._settings)
+            task = StageTask([self._plan(v) for v in self.graph.stage(level)], self._settings)
             task.open()
         for group, members in sorted(groups.items()):
             # Spark's shuffle keeps no order among the rows of a group.

@@ -7,13 +7,14 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
 from flinkish.compat import storm
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
+from tests.runtime.properties import part_of_examples
 from tests.runtime.test_micro_batches import Punctuated
 from tests.streams import records
 
@@ -303,7 +304,7 @@ def by_key(records):
 
 
 @pytest.mark.parametrize("name", JOBS)
-@settings(max_examples=40)
+@part_of_examples(3)
 @given(elements=elements, cuts=st.sets(st.integers(1, 9)))
 def test_changes_in_place_show_alike_in_every_cut(name, elements, cuts):
     stream = [{"key": key, "n": n, "at": at, "seen": []} for key, n, at in elements]
@@ -320,7 +321,7 @@ def test_changes_in_place_show_alike_in_every_cut(name, elements, cuts):
 
 
 @pytest.mark.parametrize("name", UNORDERED)
-@settings(max_examples=30)
+@part_of_examples(3)
 @given(elements=elements)
 def test_each_of_two_readers_has_elements_of_its_own(name, elements):
     stream = [{"key": key, "n": n, "at": 5, "seen": []} for key, n, _ in elements]

@@ -6,12 +6,13 @@ import itertools
 from collections import defaultdict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
+from tests.runtime.properties import part_of_examples
 from tests.streams import records
 
 LATE = fl.OutputTag("late")
@@ -149,7 +150,7 @@ def by_key(results):
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", BUILDS)
-@settings(max_examples=40, deadline=None)
+@part_of_examples(2)
 @given(
     batches=batches,
     groups=st.integers(1, 8),
@@ -171,7 +172,6 @@ def test_results_are_those_of_the_harness(name, strategy, batches, groups, ticks
         )
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     elements=st.lists(elements, max_size=25),
     cuts=st.sets(st.integers(1, 24)),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flinkish import ArrivalTimeStrategy, OrderingPolicy, OutputTag
@@ -57,6 +57,10 @@ def strategies(draw: st.DrawFn) -> ArrivalTimeStrategy[Any]:
     )
 
 
+BY_EVENT = ArrivalTimeStrategy[Any](timestampAssigner=lambda row, timestamp: row.at)
+"""What is drawn may have neither a function nor elements: this one has both."""
+
+
 class Driver:
     """An operator by itself. ``traces``: its functions may run over columns."""
 
@@ -99,6 +103,7 @@ class Driver:
 
 @pytest.mark.takes_columns("ColumnFunction")
 @given(strategy=strategies(), steps=runs)
+@example(strategy=BY_EVENT, steps=[[(at, at, "ab"[at % 2]) for at in range(12)]])
 def test_columns_are_judged_as_element_after_element(
     strategy: ArrivalTimeStrategy[Any], steps: list[Any]
 ) -> None:

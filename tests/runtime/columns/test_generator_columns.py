@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flinkish import Watermark, WatermarkGenerator, WatermarkStrategy
@@ -79,6 +79,7 @@ elements = st.tuples(st.integers(-9, 30), st.sampled_from([0, 0, 0, 0, 0, 0, 1, 
 
 @pytest.mark.takes_columns("ColumnFunction")
 @given(runs=st.lists(st.lists(elements, max_size=50), max_size=4))
+@example(runs=[[(at, int(at == 40)) for at in range(50)]])
 def test_watermarks_follow_their_elements(runs: list[list[tuple[int, int]]]) -> None:
     assert seen(runs, True)[0] == seen(runs, False)[0]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish import Watermark, WatermarkGenerator, WatermarkStrategy
@@ -220,7 +220,6 @@ runs = st.lists(st.lists(elements, max_size=40), max_size=4)
 
 @pytest.mark.parametrize("splits", [False, True])
 @pytest.mark.parametrize("kind", ALL)
-@settings(max_examples=20)
 @given(runs=runs)
 def test_a_run_at_once_notes_what_each_element_notes(
     kind: type[Noting], splits: bool, runs: list[list[tuple[int, int, str]]]

@@ -6,7 +6,7 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flinkish import OutputTag, Row
@@ -156,7 +156,6 @@ def rising(steps):
 
 
 @pytest.mark.takes_columns("PairFunction")
-@settings(max_examples=150)
 @given(st.integers(-9, 9), st.integers(-2, 9), st.lists(STEP, max_size=12), st.booleans())
 @example(0, 5, [("left", [(0, 1, 0), (1, 2, 3)]), ("right", [(0, 5, 2), (1, 6, 4)])], True)
 def test_the_same_pairs_come_in_the_same_order(lower, length, steps, paged):
@@ -165,7 +164,6 @@ def test_the_same_pairs_come_in_the_same_order(lower, length, steps, paged):
         assert repr(columns) == repr(singly)
 
 
-@settings(max_examples=30)
 @given(st.integers(-9, 9), st.integers(0, 9), st.lists(STEP, max_size=12))
 def test_also_where_64_bits_cannot_number_keys_and_times_or_pairs_are_many(lower, length, steps):
     with pytest.MonkeyPatch.context() as patch:

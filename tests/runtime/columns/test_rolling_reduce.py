@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flinkish import ReduceFunction, Row
@@ -28,6 +28,7 @@ from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
+from tests.runtime.properties import part_of_examples
 from tests.runtime.windowing.operators import Recorder
 
 NAMES = ("key", "number", "real", "mark", "name")
@@ -188,19 +189,20 @@ STEPS = st.lists(
 )
 
 
-@pytest.mark.takes_columns("PhaseFold")
-@pytest.mark.parametrize("name", REDUCTIONS)
-@given(steps=STEPS)
-@settings(deadline=None, max_examples=15)
-def test_runs_give_what_their_elements_give(name: str, steps: list[Any]) -> None:
-    same(REDUCTIONS[name], steps)
-
-
 def some(count: int, keys: str = "abc") -> list[tuple[Any, ...]]:
     return [
         (keys[n * 7 % len(keys)], n * 31 % 17, n % 13 / 4, n % 3 > 0, "xyz"[n % 3])
         for n in range(1, count)
     ]
+
+
+@pytest.mark.takes_columns("PhaseFold")
+@pytest.mark.parametrize("name", REDUCTIONS)
+@part_of_examples(2)
+@given(steps=STEPS)
+@example(steps=[some(30), some(20)])
+def test_runs_give_what_their_elements_give(name: str, steps: list[Any]) -> None:
+    same(REDUCTIONS[name], steps)
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from flinkish import (
@@ -122,12 +122,20 @@ near = st.tuples(st.sampled_from("abc"), st.integers(0, 9), timestamps)
 several = st.lists(near, min_size=5, max_size=24)
 
 
+SUMS = replace(
+    WindowOperatorDescription(EventTimeSessionWindows.withGap(5), EventTimeTrigger.create()),
+    **OF_COLUMNS[0],
+)
+"""What is drawn may be all of functions that no columns take: this one never is."""
+
+
 @pytest.mark.takes_columns("ColumnFold")
 @pytest.mark.parametrize("paged", [False, True])
 @given(
     description=descriptions([*FUNCTIONS, *OF_COLUMNS, *OF_COLUMNS], dynamic=False),
     steps=st.lists(several | several | steps, max_size=10),
 )
+@example(description=SUMS, steps=[[(key, n, n) for n in range(12) for key in "ab"], 30])
 def test_gives_the_same_of_columns(
     paged: bool, description: WindowOperatorDescription, steps: list[Any]
 ) -> None:

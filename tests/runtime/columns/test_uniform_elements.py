@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
@@ -67,7 +67,6 @@ UNIFORM: dict[str, st.SearchStrategy[Any]] = {
 
 @pytest.mark.parametrize("name", UNIFORM)
 @given(data=st.data())
-@settings(deadline=None, max_examples=40)
 def test_elements_of_one_shape_are_columns(name: str, data: st.DataObject) -> None:
     elements = data.draw(st.lists(UNIFORM[name], min_size=1, max_size=30))
     columns = uniform_columns(elements)
@@ -96,7 +95,6 @@ ANY = st.recursive(
         st.lists(st.one_of(st.tuples(ANY), *UNIFORM.values()), min_size=1, max_size=4),
     )
 )
-@settings(deadline=None, max_examples=400)
 def test_columns_never_give_other_objects(elements: list[Any]) -> None:
     columns = uniform_columns(elements)
     if columns is not None:

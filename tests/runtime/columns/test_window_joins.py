@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flinkish import (
@@ -32,6 +32,7 @@ from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
 from flinkish.runtime.records import rows
 from flinkish.runtime.records.shapes import Shape
 from tests.runtime.micro_batches import MicroBatches
+from tests.runtime.properties import part_of_examples
 
 
 class Other(NamedTuple):
@@ -228,10 +229,9 @@ def never(number):
 SEEDS = st.integers(0, 2**32)
 
 
-@pytest.mark.slow("two jobs for each of many seeds")
 @pytest.mark.takes_columns("ColumnFunction", "PairMap")
-@settings(max_examples=150, deadline=None)
 @given(SEEDS, st.integers(1, 3), st.booleans())
+@example(1, 2, True)
 def test_joins_of_columns_give_the_same(seed, groups, keeps):
     random = Random(seed)
     build, batches = random_job(random), random_batches(random)
@@ -240,8 +240,8 @@ def test_joins_of_columns_give_the_same(seed, groups, keeps):
 
 
 @pytest.mark.takes_columns("ColumnFunction")
-@settings(max_examples=60, deadline=None)
 @given(SEEDS, st.integers(1, 2))
+@example(1, 2)
 def test_joins_in_any_window_give_the_same(seed, groups):
     random = Random(seed)
     build = random_job(random, [*ALIGNED, *OTHERS], ("", "trigger", "evictor"))
@@ -250,8 +250,9 @@ def test_joins_in_any_window_give_the_same(seed, groups):
 
 
 @pytest.mark.takes_columns("ColumnFunction")
-@settings(max_examples=40, deadline=None)
+@part_of_examples(2)
 @given(SEEDS)
+@example(1)
 def test_joins_in_batch_give_the_same(seed):
     random = Random(seed)
     build, batches = random_job(random, [*ALIGNED, *OTHERS]), random_batches(random)
@@ -259,8 +260,9 @@ def test_joins_in_batch_give_the_same(seed):
 
 
 @pytest.mark.takes_columns("PairMap")
-@settings(max_examples=60, deadline=None)
+@part_of_examples(2)
 @given(SEEDS)
+@example(1)
 def test_also_with_few_pairs_at_once_and_short_runs(seed):
     random = Random(seed)
     build, batches = random_job(random), random_batches(random)
@@ -273,8 +275,9 @@ def test_also_with_few_pairs_at_once_and_short_runs(seed):
 
 
 @pytest.mark.takes_columns("ColumnFunction")
-@settings(max_examples=80, deadline=None)
+@part_of_examples(2)
 @given(SEEDS, st.integers(0, 31))
+@example(1, 21)
 def test_also_where_only_some_batches_are_columns(seed, which):
     """As where state was written before columns were kept."""
     random = Random(seed)
@@ -284,8 +287,9 @@ def test_also_where_only_some_batches_are_columns(seed, which):
 
 
 @pytest.mark.takes_columns("ColumnFunction")
-@settings(max_examples=30, deadline=None)
+@part_of_examples(2)
 @given(SEEDS)
+@example(1)
 def test_a_window_of_a_union_may_list_elements_of_two_kinds(seed):
     def build(stream):
         strategy = WatermarkStrategy.forBoundedOutOfOrderness(9)

@@ -8,7 +8,7 @@ from functools import cache
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import flinkish as fl
@@ -128,7 +128,6 @@ def test_values_come_back_from_any_ranges(path, rows, cuts):
 OPTIONS = [{}, {"nullValue": "NA"}, {"escape": "\\"}, {"quote": "'"}, {"sep": "|"}, {"sep": "\t"}]
 
 
-@settings(max_examples=400)
 @given(
     LINES,
     st.sampled_from(["\n", "\r\n", "\r"]),

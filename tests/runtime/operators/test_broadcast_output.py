@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
@@ -98,14 +98,12 @@ def both(build, batches, groups):
     ]
 
 
-@settings(max_examples=100, deadline=None)
 @given(batches=batches, groups=st.integers(1, 8))
 def test_with_keys(batches, groups):
     for expected, given_ in both(lambda s: split(s, Limits(), True), batches, groups):
         assert Counter(map(repr, given_)) == Counter(map(repr, expected))
 
 
-@settings(max_examples=60, deadline=None)
 @given(batches=batches, groups=st.integers(1, 8))
 def test_without_keys(batches, groups):
     for expected, given_ in both(lambda s: split(s, Known(), False), batches, groups):

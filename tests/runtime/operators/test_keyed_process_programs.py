@@ -11,7 +11,7 @@ from collections import defaultdict
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish import (
@@ -213,7 +213,6 @@ STEPS = st.lists(
 
 
 @given(PROGRAMS, STEPS)
-@settings(deadline=None, max_examples=100)
 def test_programs_give_the_same_either_way(programs, steps):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hashed_pages, "TARGET_ENTRIES", 3)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish import (
@@ -118,7 +118,6 @@ def output_of(build: Any, steps: Any, cut: Any, two: bool) -> list[Any]:
 
 
 @pytest.mark.parametrize("build", ONE_INPUT.values(), ids=ONE_INPUT.keys())
-@settings(max_examples=40)
 @given(steps=STEPS, cut=st.sets(st.integers(0, 40)))
 def test_a_restart_of_one_input_changes_nothing(build, steps, cut):
     whole = output_of(build, steps, (), two=False)
@@ -126,7 +125,6 @@ def test_a_restart_of_one_input_changes_nothing(build, steps, cut):
 
 
 @pytest.mark.parametrize("build", TWO_INPUTS.values(), ids=TWO_INPUTS.keys())
-@settings(max_examples=40)
 @given(steps=STEPS, cut=st.sets(st.integers(0, 40)))
 def test_a_restart_of_two_inputs_changes_nothing(build, steps, cut):
     whole = output_of(build, steps, (), two=True)
@@ -167,7 +165,6 @@ BATCHED = {
 
 
 @pytest.mark.parametrize("build", BATCHED.values(), ids=BATCHED.keys())
-@settings(max_examples=30, deadline=None)
 @given(
     elements=st.lists(st.tuples(st.sampled_from(["k0", "k1", "k2", "w"]), NUMBERS, EVEN)),
     size=st.integers(1, 15),

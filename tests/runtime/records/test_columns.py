@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish.api.stored_values import pickled, unpickled
@@ -27,7 +27,6 @@ nested = st.none() | st.tuples(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(nested, max_size=6), st.integers(0, 3), st.integers(0, 6))
 def test_nested_values_come_back(values, start, length):
     column = column_writer(NESTED).array(values).slice(start, length)

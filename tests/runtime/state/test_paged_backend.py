@@ -371,8 +371,9 @@ def keys_and_numbers(table):
 def put_rows(table, keys, changed, name):
     """Replace the rows of ``keys``, all in columns of that name."""
     table.open(keyed_rows(keys).column(HASH).to_numpy())
+    replaced = set(keys)
     kept = [
-        batch.filter(pa.array([key not in keys for key in batch.column("key").to_pylist()]))
+        batch.filter(pa.array([key not in replaced for key in batch.column("key").to_pylist()]))
         for batch in table.rows()
     ]
     table.replace([*kept, keyed_rows(keys, changed, name)])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import flinkish as fl
@@ -18,6 +18,7 @@ from flinkish.runtime.records.records import Records
 from flinkish.runtime.task import writer as record_writer
 from tests.benchmarks.jobs import SumAndCount
 from tests.runtime.micro_batches import MicroBatches
+from tests.runtime.properties import part_of_examples
 
 Build = Callable[[DataStream[Any]], DataStream[Any]]
 
@@ -119,6 +120,16 @@ batches = st.lists(
 )
 
 
+ROWS = [
+    Row(split=f"s{n % 3}", key="ab"[n % 2], value=n, at=n // 10, arrived=n // 10)
+    for n in range(200)
+]
+"""Many elements in each window, in their order."""
+
+QUIET = [Row(**{**row.asDict(), "value": 1}) for row in ROWS[:60]]
+"""No generator emits between these."""
+
+
 @pytest.fixture(autouse=True)
 def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_writer, "RECORDS_A_FRAME", 7)
@@ -126,8 +137,9 @@ def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.takes_columns("ColumnFold")
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=60)
+@part_of_examples(2)
 @given(batches, st.integers(1, 4), st.sampled_from([(10, 10), (40, 20), (100, 100)]))
+@example([[QUIET], [ROWS[60:70], ROWS[70:]]], 2, (100, 100))
 def test_what_is_folded_gives_what_single_elements_give(
     strategy: str, batches: Any, groups: int, windows: tuple[int, int]
 ) -> None:
@@ -149,12 +161,8 @@ def test_elements_are_folded_where_no_watermark_comes_among_them(
         process(operator, records)
 
     monkeypatch.setattr(AlignedWindowOperator, "processRecords", noted)
-    rows = [
-        Row(split=f"s{n % 3}", key="ab"[n % 2], value=n, at=n // 10, arrived=n // 10)
-        for n in range(200)
-    ]
     build = windowed(STRATEGIES[strategy], 100, 100)
-    run(build, [[rows]], 2, True)
+    run(build, [[ROWS]], 2, True)
     assert sum(elements for _, elements in came) == 200
     if "between" in strategy:
         assert sum(runs for runs, _ in came) > 100

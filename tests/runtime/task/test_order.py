@@ -111,7 +111,9 @@ def test_one_key_group_keeps_the_order(chain, batches):
     assert in_batches(build, batches, keyGroups=1) == on_harness(build, batches)
 
 
-@given(chain=st.lists(steps.filter(lambda step: step[0] != "side output")), batches=batches)
+@given(
+    chain=st.lists(steps.filter(lambda step: step[0] != "side output"), max_size=4), batches=batches
+)
 def test_operators_of_parallelism_1_keep_the_order_among_many_key_groups(chain, batches):
     build = built(chain, parallelism=1)
     assert in_batches(build, batches, keyGroups=5) == on_harness(build, batches)

@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
+from tests.runtime.properties import part_of_examples
 from tests.streams import records
 
 AT = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda e, t: e[2])
@@ -192,7 +193,7 @@ def by_window(results):
 
 
 @pytest.mark.parametrize("name", [n for n in BUILDS if n != "two stages"])
-@settings(max_examples=40, deadline=None)
+@part_of_examples(2)
 @given(steps=steps, groups=st.integers(1, 6), last_tick=st.booleans())
 def test_results_are_those_of_the_harness(name, steps, groups, last_tick):
     expected, results = both(BUILDS[name], steps, groups, last_tick)
@@ -214,7 +215,6 @@ def state_entries(job):
     return sum(metrics.stateEntries for metrics in job.metrics.metrics().values())
 
 
-@settings(max_examples=40, deadline=None)
 @given(steps=steps, groups=st.integers(1, 6))
 def test_one_clock_stage_after_another(steps, groups):
     """Which of two operators sees the clock first is not said, but each element is counted once."""

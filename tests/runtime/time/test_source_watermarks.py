@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
@@ -69,7 +69,6 @@ FIRST = [(split, 1, 0) for split in SPLITS]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=60, deadline=None)
 @given(batches=st.lists(st.lists(elements, max_size=8), max_size=5))
 def test_splits_are_inputs_united(strategy, batches):
     harnesses = [
@@ -88,7 +87,6 @@ def test_splits_are_inputs_united(strategy, batches):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=40, deadline=None)
 @given(
     batches=st.lists(st.lists(elements, max_size=8), max_size=5),
     groups=st.integers(1, 5),
@@ -209,7 +207,6 @@ def test_idle_splits_are_found_by_ticks():
     assert [timestamp for _, timestamp in fired] == [5, 100, 200, 300, 400, 500, 600]
 
 
-@settings(max_examples=40, deadline=None)
 @given(batches=st.lists(st.lists(elements, max_size=8), min_size=1, max_size=5), data=st.data())
 def test_generators_and_idleness_survive_a_restart(batches, data):
     strategy = data.draw(st.sampled_from([*STRATEGIES.values(), IDLE]))

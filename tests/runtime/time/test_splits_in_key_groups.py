@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import flinkish as fl
@@ -15,11 +15,12 @@ from flinkish.api.plan.operators import SourceWatermarksDescription
 from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.records.keys import key_group_of, stable_hash
 from tests.runtime.micro_batches import MicroBatches
+from tests.runtime.properties import part_of_examples
 from tests.runtime.test_micro_batches import STRATEGIES
 from tests.runtime.time.test_source_watermarks import SeenAt, at, split_of
 
 SPLITS = ["s0", "s1", "s2", "s3", "s4"]
-GROUPS = st.sampled_from([2, 3, 4, 8, 16])
+GROUPS = st.sampled_from([2, 3, 4, 8])
 LATE = fl.OutputTag("late")
 
 
@@ -92,7 +93,7 @@ ticks = st.frozensets(st.integers(0, 6))
 
 
 @pytest.mark.parametrize("strategy", PERIODIC)
-@settings(max_examples=60)
+@part_of_examples(2)
 @given(batches, GROUPS, st.integers(1, 3), steps, ticks, st.booleans())
 def test_results_are_those_of_one_key_group(strategy, batches, groups, slices, steps, ticks, keeps):
     """The same windows in the same batches, the same elements late, and each sees the same watermark: where a
@@ -103,8 +104,6 @@ def test_results_are_those_of_one_key_group(strategy, batches, groups, slices, s
     assert run(build, given_, groups, steps, ticks, keepsTasks=keeps) == one
 
 
-@pytest.mark.slow("a job for each order of splits and number of key groups")
-@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(
@@ -125,7 +124,6 @@ def test_where_one_split_comes_at_a_time_the_order_decides_what_is_late(runs, gr
     assert run(build, given_, groups) == run(build, given_, 1)
 
 
-@settings(max_examples=60)
 @given(batches, GROUPS, st.integers(1, 3))
 def test_between_splits_any_order_is_right_and_batches_end_with_one_watermark(
     batches, groups, slices
@@ -176,7 +174,7 @@ def with_marks(batches, end=True):
 
 
 @pytest.mark.parametrize("strategy", PERIODIC)
-@settings(max_examples=40)
+@part_of_examples(2)
 @given(marked, GROUPS, steps)
 def test_splits_that_the_source_marks_begin_without_elements(strategy, batches, groups, steps):
     build = windows(by_split(PERIODIC[strategy], None))
@@ -184,7 +182,6 @@ def test_splits_that_the_source_marks_begin_without_elements(strategy, batches, 
     assert run(build, given_, groups, steps) == run(build, given_, 1, steps)
 
 
-@settings(max_examples=60)
 @given(marked, GROUPS)
 def test_a_split_that_has_ended_holds_no_other_back(batches, groups):
     """In one key group it does so from its place among the elements of other splits on."""
@@ -221,7 +218,6 @@ _BEGINS_BEHIND_ITS_KEY_GROUP = [
 ]
 
 
-@settings(max_examples=100)
 @example(
     _BEGINS_BEHIND_ITS_KEY_GROUP,
     2,
@@ -268,7 +264,6 @@ def test_partitions_of_arrivals_are_as_in_one_key_group(
     assert elements_of(seen) == elements_of(seen_in_one)
 
 
-@settings(max_examples=40)
 @given(batches, GROUPS, steps)
 def test_a_job_reports_its_splits_as_one_key_group_does(batches, groups, steps):
     build = windows(by_split(PERIODIC["idle"]))

@@ -6,12 +6,13 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import flinkish as fl
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
+from tests.runtime.properties import part_of_examples
 from tests.runtime.test_micro_batches import STRATEGIES
 from tests.streams import records
 
@@ -57,7 +58,7 @@ batches = st.lists(st.lists(st.lists(st.integers(0, 50), max_size=4), max_size=3
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", BUILDS)
-@settings(max_examples=30, deadline=None)
+@part_of_examples(2)
 @given(batches=batches, groups=st.integers(1, 4))
 def test_it_sees_what_it_sees_on_the_harness(name, strategy, batches, groups):
     if name == "of two streams":

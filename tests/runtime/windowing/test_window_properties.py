@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish import (
@@ -92,7 +92,6 @@ def test_restarts_at_any_point_change_nothing(case: Case, seed: int) -> None:
     assert_same(case, replay(family_of(case), case, random.Random(seed)))
 
 
-@settings(max_examples=60)
 @given(cases().filter(covered), st.integers())
 def test_cuts_into_batches_change_nothing(case: Case, seed: int) -> None:
     assert_same_records(case, replay_in_batches(family_of(case), case, random.Random(seed)))

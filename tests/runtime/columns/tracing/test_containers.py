@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flinkish import Row
@@ -80,7 +80,6 @@ ELEMENTS = st.lists(
 @pytest.mark.takes_columns("ColumnFunction")
 @pytest.mark.parametrize("number", range(len(FOLLOWED)))
 @given(elements=ELEMENTS)
-@settings(deadline=None, max_examples=30)
 def test_columns_give_what_python_gives(number: int, elements: list[tuple[Any, ...]]) -> None:
     values = columns(elements)
     results = ColumnFunction(FOLLOWED[number]).results(values)
@@ -92,7 +91,6 @@ def test_columns_give_what_python_gives(number: int, elements: list[tuple[Any, .
 @pytest.mark.parametrize("number", range(len(RAISING)))
 @given(elements=ELEMENTS)
 @example(elements=[(1, 1.0, "7", True), (2, 2.0, " 12 ", False)])
-@settings(deadline=None, max_examples=30)
 def test_what_raises_is_called(number: int, elements: list[tuple[Any, ...]]) -> None:
     values = columns(elements)
     results = ColumnFunction(RAISING[number]).results(values)
@@ -114,7 +112,6 @@ def _known(row: Any) -> Any:
 @pytest.mark.parametrize("function", [_known, lambda row: NAMES.get(row.number) or row.name])
 @given(elements=ELEMENTS)
 @example(elements=[(1, 1.0, "a", True), (2, 1.0, "a", True)])
-@settings(deadline=None, max_examples=30)
 def test_a_dict_may_have_nothing_for_a_key(
     function: Callable[[Any], Any], elements: list[tuple[Any, ...]]
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import flinkish as fl
@@ -198,8 +198,8 @@ def rows_of(drawn):
 
 @pytest.mark.takes_columns("FlatMapColumns")
 @pytest.mark.parametrize("function", FOLLOWED)
-@settings(deadline=None, max_examples=60)
 @given(drawn=ROWS)
+@example(drawn=[("a b", 2), ("", 1), ("B,b a", 3)])
 def test_words_over_columns_are_as_element_by_element(function, drawn):
     _, found, called = results(function, rows_of(drawn))
     if called is None:
