@@ -153,13 +153,11 @@ def test_the_demo_fails_if_a_flight_is_lost(
     assert "The totals are wrong" in capsys.readouterr().err
 
 
-@pytest.mark.slow("runs five batches through three stages of Spark")
-def test_spark_gives_what_the_harness_gives(
-    flights: pd.DataFrame, results: Results, spark: SparkSession, tmp_path: Path
+def check_that_jobs_agree(
+    environment: StreamExecutionEnvironment, flights: pd.DataFrame, results: Results, files: Path
 ) -> None:
-    write_files(flights, tmp_path, days_a_file=1)
-    environment = StreamExecutionEnvironment.getExecutionEnvironment(spark)
-    found = demo.run(environment.setMaxParallelism(4), tmp_path, len(flights))
+    write_files(flights, files, days_a_file=1)
+    found = demo.run(environment.setMaxParallelism(4), files, len(flights))
 
     def of_each_airport(elements: list[Any]) -> dict[str, list[Any]]:
         return {o: [e for e in elements if e.origin == o] for o in ("EWR", "JFK", "LGA")}
@@ -167,3 +165,19 @@ def test_spark_gives_what_the_harness_gives(
     assert of_each_airport(found.hourly) == of_each_airport(results.hourly)
     assert of_each_airport(found.trend) == of_each_airport(results.trend)
     assert of_each_airport(found.too_late) == of_each_airport(results.too_late)
+
+
+def test_a_job_gives_what_the_harness_gives(
+    flights: pd.DataFrame, results: Results, tmp_path: Path
+) -> None:
+    environment = StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    check_that_jobs_agree(environment.setParallelism(2), flights, results, tmp_path)
+
+
+@pytest.mark.rotating("the same job runs in local execution")
+@pytest.mark.slow("runs five batches through three stages of Spark")
+def test_spark_gives_what_the_harness_gives(
+    flights: pd.DataFrame, results: Results, spark: SparkSession, tmp_path: Path
+) -> None:
+    environment = StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    check_that_jobs_agree(environment, flights, results, tmp_path)
