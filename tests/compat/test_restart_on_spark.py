@@ -13,6 +13,7 @@ from tests.compat.storm.example import FIRST, FIRST_WINDOWS, SECOND, SECOND_WIND
 from tests.compat.streaminsight.test_increments import PAIRS, REFERENCES, of_one_source
 
 pytestmark = pytest.mark.recovery
+ROTATING = pytest.mark.rotating("windows of two streams break off with each commit")
 
 
 def storm_windows(stream):
@@ -43,19 +44,23 @@ def looked_up_pairs(stream):
     return of_one_source(stream).map(lambda event: event.payload)
 
 
-@pytest.mark.slow("runs a job of several batches and stages, and starts it again")
 @pytest.mark.parametrize(
     ("build", "elements", "breaks_at", "expected"),
     [
-        (storm_windows, FIRST + SECOND, 7, FIRST_WINDOWS + SECOND_WINDOWS),
+        pytest.param(
+            *(storm_windows, FIRST + SECOND, 7, FIRST_WINDOWS + SECOND_WINDOWS), marks=ROTATING
+        ),
         (
             storm_windows_of_two_streams,
             TWO_STREAMS,
             9,
             [[1, 2, 9], [11, 12, 15], [21, 22, 28], [31]],
         ),
-        (atlas_windows, LATE, 7, [(0, 5, [0, 1, 3, 2, 4, 1, 4]), (5, 10, [5, 6, 7])]),
-        (looked_up_pairs, REFERENCES, 5, PAIRS),
+        pytest.param(
+            *(atlas_windows, LATE, 7, [(0, 5, [0, 1, 3, 2, 4, 1, 4]), (5, 10, [5, 6, 7])]),
+            marks=ROTATING,
+        ),
+        pytest.param(*(looked_up_pairs, REFERENCES, 5, PAIRS), marks=ROTATING),
     ],
 )
 def test_a_job_that_broke_off_goes_on(env, tmp_path, build, elements, breaks_at, expected):

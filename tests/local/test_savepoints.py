@@ -85,7 +85,12 @@ def test_the_job_goes_on_after_a_triggered_savepoint(tmp_path):
     run.build(env, ["totals"], COUNT, holdAt=10)
     client = env.executeAsync()
     assert run.reached.wait(30)
-    threading.Thread(target=lambda: (asked(client), run.goOn.set())).start()
+
+    def go_on():
+        asked(client)
+        run.goOn.set()
+
+    threading.Thread(target=go_on).start()
     assert client.triggerSavepoint(f"{tmp_path}/savepoint") == f"{tmp_path}/savepoint"
     client.getJobExecutionResult()
     assert run.sorted == never_stopped(["totals"], 5)
