@@ -133,7 +133,7 @@ _emitted = EmittingFunction._emitted
 
 @given(st.integers(0, 2**32))
 def test_functions_that_emit_any_number_of_results(seed):
-    check_emitters(seed, 10)
+    check_emitters(seed, 6)
 
 
 @pytest.mark.takes_columns("FlatMapColumns", "ProcessFunctionColumns")
