@@ -94,9 +94,9 @@ class WebServer:
         self._log = ProgramLog()
         if self._archive is not None:
             atexit.register(self._archive_ended)
-        threading.Thread(
-            target=self._server.serve_forever, name="flinkish web page", daemon=True
-        ).start()
+        # So often does it look whether it is to end, for which a program that ends waits
+        serve = partial(self._server.serve_forever, poll_interval=0.05)
+        threading.Thread(target=serve, name="flinkish web page", daemon=True).start()
 
     @property
     def url(self) -> str:
