@@ -15,10 +15,11 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import flinkish as fl
+from tests.spark.waiting import wait_for
 
 SESSION, DIRECTORY = sys.argv[1:]
 
@@ -37,8 +38,23 @@ def part(name):
             error=type(error).__name__, message=str(error), notes=getattr(error, "__notes__", [])
         )
     # What comes late is this one's too.
-    time.sleep(3)
+    await_tasks()
     print("said " + json.dumps(said), flush=True)
+
+
+def await_tasks():
+    """Wait until Spark runs no task, as it says something of those that it stopped; not if its JVM is gone."""
+    from py4j.protocol import Py4JError
+    from pyspark.sql import SparkSession
+
+    with suppress(Py4JError, OSError):
+        status = SparkSession.getActiveSession().sparkContext._jsc.sc().statusStore()
+        wait_for(lambda: not sum(e.activeTasks() for e in executors(status)))
+
+
+def executors(status):
+    listed = status.executorList(True)
+    return [listed.apply(number) for number in range(listed.size())]
 
 
 def environment(session=None):
@@ -57,34 +73,39 @@ class Unread(fl.KeyedStateBootstrapFunction):
 
 
 def slow(name):
-    """A function that notes that it runs, and takes longer than any test."""
+    """A function that notes that it runs, and never ends."""
 
     def wait(value):
         Path(DIRECTORY, name).touch()
-        time.sleep(300)
+        threading.Event().wait()
         return value
 
     return wait
 
 
-def await_file(name, seconds=120):
-    until = time.monotonic() + seconds
-    while not Path(DIRECTORY, name).exists() and time.monotonic() < until:
-        time.sleep(0.02)
+def await_file(name):
+    wait_for(Path(DIRECTORY, name).exists)
 
 
-def interrupted(running):
-    """Send SIGINT once ``running()`` returns. The list has the time of it."""
-    at = []
+def interrupt_after(running):
+    """Send SIGINT once ``running()`` has returned and the program waits in flinkish."""
 
     def interrupt():
         running()
-        time.sleep(0.3)
-        at.append(time.monotonic())
+        wait_for(waits_in_flinkish)
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()
-    return at
+
+
+def waits_in_flinkish():
+    """Whether the main thread is in a method that waits, which flinkish has or has called."""
+    frame = sys._current_frames()[threading.main_thread().ident]
+    if frame.f_code.co_name not in ("wait", "get"):
+        return False
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] != "flinkish":
+        frame = frame.f_back
+    return frame is not None
 
 
 def processes(of):
@@ -98,6 +119,13 @@ def processes(of):
                 below.add(pid)
                 found[int(pid)] = "".join(command)
     return found
+
+
+def lives(process):
+    try:
+        return bool(Path(f"/proc/{process}/cmdline").read_bytes())
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 # As many programs do, for what they log themselves
@@ -189,24 +217,20 @@ with part("savepoint") as said:
         lambda values, batch: batches.append(batch)
     )
     client = env.executeAsync()
-    while len(batches) < 2:
-        time.sleep(0.05)
+    wait_for(lambda: len(batches) >= 2)
     said["checkpoint"] = client.stopWithSavepoint()
     said["status"] = client.getJobStatus().name
     said["mode"] = oct(os.stat(said["checkpoint"]).st_mode & 0o777)
 
-with part("interrupt in a batch") as said:
-    at = interrupted(lambda: await_file("interrupt"))
-    try:
-        env = environment()
-        env.fromData(*keyed).keyBy(lambda e: e[0]).map(slow("interrupt")).print()
-        env.execute()
-    finally:
-        said["seconds"] = time.monotonic() - at[0]
+with part("interrupt in a batch"):
+    interrupt_after(lambda: await_file("interrupt"))
+    env = environment()
+    env.fromData(*keyed).keyBy(lambda e: e[0]).map(slow("interrupt")).print()
+    env.execute()
 
 with part("interrupt between batches") as said:
     given = threading.Event()
-    at = interrupted(given.wait)
+    interrupt_after(given.wait)
     os.mkdir(f"{DIRECTORY}/lines")
     Path(DIRECTORY, "lines", "first.txt").write_text("a\n")
     watched = fl.FileSource.forLines(f"{DIRECTORY}/lines").monitorContinuously()
@@ -218,7 +242,6 @@ with part("interrupt between batches") as said:
         for _ in results:
             given.set()
     finally:
-        said["seconds"] = time.monotonic() - at[0]
         said["status"] = results._client.getJobStatus().name
 
 with part("dropped") as said:
@@ -254,7 +277,6 @@ with part("no jvm") as said:
     (jvm,) = [
         pid for pid, command in before.items() if "java" in command and "SparkSubmit" in command
     ]
-    at = time.monotonic()
     os.kill(jvm, signal.SIGKILL)
     try:
         client.getJobExecutionResult()
@@ -280,15 +302,6 @@ with part("no jvm") as said:
             use()
         except fl.JobExecutionError as error:
             said["next"][name] = str(error)
-    said["seconds"] = time.monotonic() - at
     workers = [pid for pid, command in before.items() if "pyspark" in command and pid != jvm]
     said["workers"] = len(workers)
-    until = time.monotonic() + 10
-    while workers and time.monotonic() < until:
-        workers = [
-            pid
-            for pid in workers
-            if Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes()
-        ]
-        time.sleep(0.1)
-    said["left"] = len(workers)
+    wait_for(lambda: not any(map(lives, workers)))

@@ -269,7 +269,7 @@ def test_an_unbounded_source_is_named(batch):
 
 
 def test_automatic_is_what_the_sources_allow(batch):
-    batch.setRuntimeMode(fl.RuntimeExecutionMode.AUTOMATIC)
+    batch.setRuntimeMode(fl.RuntimeExecutionMode.AUTOMATIC).getConfig().setElementsPerBatch(10)
     assert len(list(counted(batch).executeAndCollect())) == 3
     batch.configure(fl.Configuration({"execution.runtime-mode": "STREAMING"}))
     assert len(list(counted(batch).executeAndCollect())) == len(EVENTS)

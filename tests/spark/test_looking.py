@@ -11,12 +11,20 @@ import pytest
 import flinkish as fl
 
 
-def test_a_preview_of_a_bounded_stream_has_all_of_it(env, capsys):
+def test_a_preview_of_a_bounded_stream_has_all_of_it(env):
     pairs = env.fromCollection([("a", 1), ("b", 2)]).map(lambda e: (e[0], e[1] * 2))
     shown = pairs.preview()
     assert sorted(shown) == [("a", 2), ("b", 4)]
     assert shown.isComplete
-    pairs.display(1)
+
+
+@pytest.fixture
+def local():
+    return fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+
+
+def test_a_table_has_as_many_elements_as_are_asked_for(local, capsys):
+    local.fromCollection([("a", 1), ("b", 2)]).display(1)
     assert "the first 1 element" in capsys.readouterr().out
 
 
@@ -43,14 +51,21 @@ def test_looking_is_no_part_of_the_job_that_is_built(env, tmp_path):
     assert seen == [2, 4, 6]
 
 
-def test_results_as_pandas_have_the_columns_of_the_type(env):
-    rows = env.fromCollection([("ada", 3), ("bob", 4)]).map(
+def users(env):
+    return env.fromCollection([("ada", 3), ("bob", 4)]).map(
         lambda e: fl.Row(user=e[0], clicks=e[1]),
         fl.Types.ROW_NAMED(["user", "clicks"], [fl.Types.STRING(), fl.Types.LONG()]),
     )
-    frame = rows.collectAsPandas()
+
+
+def test_results_as_pandas_have_the_columns_of_the_type(env):
+    frame = users(env).collectAsPandas()
     assert list(frame.columns) == ["user", "clicks"]
     assert frame.sort_values("user").values.tolist() == [["ada", 3], ["bob", 4]]
+
+
+def test_no_results_as_pandas_have_the_columns_too_and_there_may_be_a_limit(local):
+    rows = users(local)
     none = rows.filter(lambda row: False).collectAsPandas()
     assert (list(none.columns), len(none)) == (["user", "clicks"], 0)
     assert len(rows.collectAsPandas(limit=1)) == 1

@@ -56,9 +56,9 @@ def counts(log):
     return collections.Counter(log.read_text().split("\n") if log.exists() else ())
 
 
-def numbers(env):
+def numbers(env, batches=BATCHES):
     env.getConfig().setElementsPerBatch(KEYS)
-    return env.fromData(*list(range(KEYS)) * BATCHES)
+    return env.fromData(*list(range(KEYS)) * batches)
 
 
 def itself(value):
@@ -171,15 +171,15 @@ def test_a_function_that_raised_is_closed_and_the_restarted_job_opens_its_own(en
 
 
 def test_two_jobs_of_a_session_do_not_share_what_they_opened(env, tmp_path):
-    clients = []
+    clients, batches = [], 3
     for name in ("one", "two"):
-        stream = numbers(env).keyBy(itself).process(Numbered(tmp_path / name))
+        stream = numbers(env, batches).keyBy(itself).process(Numbered(tmp_path / name))
         path = tmp_path / f"output-{name}"
         stream.sinkTo(fl.FileSink.forText(str(path)))
         clients.append((name, path, env.executeAsync(name)))
     for name, path, client in clients:
         client.getJobExecutionResult()
         lines = [x for f in path.glob("batch=*/part-*") for x in f.read_text().splitlines()]
-        assert len(lines) == KEYS * BATCHES
+        assert len(lines) == KEYS * batches
         # The other job may keep workers busy when this one ends, and they are not visited then.
         assert 0 < counts(tmp_path / name)["close"] <= counts(tmp_path / name)["open"]

@@ -92,7 +92,7 @@ def test_a_function_that_fails_twice_changes_no_result(env, tmp_path):
     assert [batch.id for batch in details.batches] == list(range(len(details.batches)))
 
 
-@pytest.mark.slow("starts the query twice, and a worker")
+@pytest.mark.rotating("starts the query twice, and a worker; a function that raises is above")
 def test_a_worker_that_is_killed_changes_no_result(env, tmp_path):
     env.enableCheckpointing(str(tmp_path / "checkpoint"))
     env.configure(
@@ -104,7 +104,9 @@ def test_a_worker_that_is_killed_changes_no_result(env, tmp_path):
     assert is_whole(results)
 
 
-@pytest.mark.slow("starts the query twice")
+@pytest.mark.rotating(
+    "starts the query three times; tests/local/test_local_restarts.py has the attempts"
+)
 def test_the_attempts_are_used_up_and_a_later_run_goes_on(env, tmp_path):
     env.enableCheckpointing(str(tmp_path / "checkpoint"))
     env.setRestartStrategy(fl.RestartStrategies.fixedDelayRestart(1, 0))
@@ -167,6 +169,7 @@ def test_a_job_that_waits_for_its_restart_says_so_everywhere_and_can_be_cancelle
     page.close()
 
 
+@pytest.mark.rotating("two jobs; the one above waits for its restart too")
 def test_a_stop_while_the_restart_is_waited_for_keeps_the_checkpoint(env, tmp_path):
     env.enableCheckpointing(str(tmp_path / "checkpoint"))
     env.setRestartStrategy(fl.RestartStrategies.fixedDelayRestart(1, fl.Duration.ofHours(1)))
@@ -181,6 +184,7 @@ def test_a_stop_while_the_restart_is_waited_for_keeps_the_checkpoint(env, tmp_pa
     assert is_whole(seen)
 
 
+@pytest.mark.rotating("tests/local/test_local_restarts.py has it too")
 def test_what_another_try_cannot_help_ends_the_job(env, tmp_path):
     env.setRestartStrategy(fl.RestartStrategies.fixedDelayRestart(9, 0))
 
@@ -214,13 +218,13 @@ class Flaky(fl.Source):
             yield number, number + 1
 
 
-@pytest.mark.slow("starts the query three times")
+@pytest.mark.rotating("starts the query three times; tests/local/test_local_restarts.py has it too")
 def test_a_source_that_fails_is_read_again_from_where_it_was(env, tmp_path):
     env.setRestartStrategy(fl.RestartStrategies.fixedDelayRestart(2, 0))
     assert list(env.fromSource(Flaky(tmp_path)).executeAndCollect()) == list(range(12))
 
 
-@pytest.mark.slow("runs an unbounded job, and starts it twice")
+@pytest.mark.rotating("runs an unbounded job, and starts it twice")
 def test_an_unbounded_job_goes_on_with_its_timers(env, tmp_path):
     env.setRestartStrategy(fl.RestartStrategies.fixedDelayRestart(1, 0))
 

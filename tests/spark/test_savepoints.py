@@ -12,6 +12,7 @@ import pytest
 import flinkish as fl
 from flinkish.spark.savepoint import JobSavepoints
 from tests.savepoint_jobs import Run, gone_on, stopped
+from tests.spark.waiting import wait_for
 
 pytestmark = pytest.mark.recovery
 
@@ -38,6 +39,16 @@ def never_stopped(parts):
     return run.sorted
 
 
+def go_on_once_stopping(run, client):
+    """Let the job that ``run`` holds go on as soon as it knows that it is to stop."""
+
+    def waits():
+        wait_for(client._stopping.is_set)
+        run.goOn.set()
+
+    threading.Thread(target=waits, daemon=True).start()
+
+
 @pytest.mark.slow("three jobs of three stages, and a savepoint of each kind")
 def test_a_job_goes_on_with_another_parallelism_on_either_engine(spark, tmp_path):
     run, env = Run(), environment(spark, 2, tmp_path / "first")
@@ -46,7 +57,7 @@ def test_a_job_goes_on_with_another_parallelism_on_either_engine(spark, tmp_path
     assert run.reached.wait(60)
     assert client.triggerSavepoint(f"{tmp_path}/triggered") == f"{tmp_path}/triggered"
     assert client.getJobStatus() is fl.JobStatus.RUNNING
-    threading.Timer(0.5, run.goOn.set).start()
+    go_on_once_stopping(run, client)
     assert client.stopWithSavepoint(f"{tmp_path}/stopped") == f"{tmp_path}/stopped"
     assert client.getJobStatus() is fl.JobStatus.CANCELED
     with pytest.raises(fl.IllegalStateError, match="has ended"):
@@ -67,7 +78,7 @@ def test_a_job_goes_on_with_another_parallelism_on_either_engine(spark, tmp_path
     assert not set(map(repr, again)) - set(expected)
 
 
-@pytest.mark.slow("two jobs of two stages")
+@pytest.mark.rotating("two jobs of two stages; the one above goes on on either engine too")
 def test_a_savepoint_of_local_execution_goes_on_on_spark_and_back(spark, tmp_path):
     parts = ["totals", "sessions", "priced"]
     first = stopped(local(), parts, COUNT, 40, f"{tmp_path}/1")
@@ -77,7 +88,7 @@ def test_a_savepoint_of_local_execution_goes_on_on_spark_and_back(spark, tmp_pat
     assert sorted(map(repr, [*first, *second, *third])) == never_stopped(parts)
 
 
-@pytest.mark.slow("three starts of a job")
+@pytest.mark.rotating("three starts of a job")
 def test_a_checkpoint_that_began_from_a_savepoint_goes_before_it(spark, tmp_path):
     first = stopped(local(), ["totals"], COUNT, 40, f"{tmp_path}/savepoint")
     env = environment(spark, 2, tmp_path / "checkpoint").setSavepoint(f"{tmp_path}/savepoint")
@@ -85,7 +96,7 @@ def test_a_checkpoint_that_began_from_a_savepoint_goes_before_it(spark, tmp_path
     run.build(env, ["totals"], COUNT, holdAt=1)
     client = env.executeAsync()
     assert run.reached.wait(60)
-    threading.Timer(0.5, run.goOn.set).start()
+    go_on_once_stopping(run, client)
     client.stopWithSavepoint()
     shutil.rmtree(tmp_path / "savepoint")
     third = gone_on(
@@ -112,7 +123,7 @@ def test_damage_and_lost_state_are_named_before_anything_runs(spark, tmp_path):
         gone_on(environment(spark, 2, tmp_path / "3"), ["totals"], COUNT, f"{tmp_path}/savepoint")
 
 
-@pytest.mark.slow("four starts of a job")
+@pytest.mark.rotating("four starts of a job")
 def test_a_worker_that_is_killed_as_a_savepoint_is_written_or_read_is_told(
     spark, tmp_path, monkeypatch
 ):
@@ -130,7 +141,7 @@ def test_a_worker_that_is_killed_as_a_savepoint_is_written_or_read_is_told(
     run.build(env, ["totals"], COUNT, holdAt=40)
     client = env.executeAsync()
     assert run.reached.wait(60)
-    threading.Timer(0.5, run.goOn.set).start()
+    go_on_once_stopping(run, client)
     with monkeypatch.context() as patch, ended:
         patch.setattr("flinkish.spark.savepoint.CaptureFunction", Killed)
         client.stopWithSavepoint(f"{tmp_path}/lost")
@@ -151,6 +162,7 @@ def test_a_worker_that_is_killed_as_a_savepoint_is_written_or_read_is_told(
     assert sorted(map(repr, [*run.results, *second, *third])) == never_stopped(["totals"])
 
 
+@pytest.mark.rotating("a job of its own")
 def test_a_job_that_ends_before_its_savepoint_is_asked_for_says_so(spark, tmp_path, monkeypatch):
     run = Run()
     env = environment(spark, 2, tmp_path / "checkpoint")
@@ -170,7 +182,7 @@ def test_a_job_that_ends_before_its_savepoint_is_asked_for_says_so(spark, tmp_pa
     assert not (tmp_path / "savepoint").exists()
 
 
-@pytest.mark.slow("two jobs, and a savepoint")
+@pytest.mark.rotating("two jobs, and a savepoint")
 def test_files_go_on_in_the_directory_of_the_sink(spark, tmp_path):
     def job(env, results):
         numbers = env.fromSequence(0, 39).uid("numbers")

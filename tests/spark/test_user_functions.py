@@ -6,6 +6,7 @@ import pytest
 
 import flinkish as fl
 from flinkish.api.errors import UserFunctionError
+from tests.branches import results_of
 
 
 class OfItsOwn(BaseException):
@@ -21,8 +22,18 @@ def test_a_stop_iteration_loses_no_element(env):
         list(first_even.executeAndCollect())
 
 
+ROTATING = pytest.mark.rotating("tests/runtime/records/test_user_code.py has all without Spark")
+
+
 @pytest.mark.parametrize(
-    "kind", [StopIteration, SystemExit, GeneratorExit, KeyboardInterrupt, OfItsOwn]
+    "kind",
+    [
+        SystemExit,
+        *(
+            pytest.param(kind, marks=ROTATING)
+            for kind in (StopIteration, GeneratorExit, KeyboardInterrupt, OfItsOwn)
+        ),
+    ],
 )
 def test_an_exception_of_any_class_in_a_worker_names_operator_and_element(env, kind):
     def function(value):
@@ -35,10 +46,11 @@ def test_an_exception_of_any_class_in_a_worker_names_operator_and_element(env, k
         list(stream.executeAndCollect())
 
 
-def test_an_exception_of_a_key_selector_is_named(env):
+def test_an_exception_of_a_key_selector_is_named():
     def key(value):
         return next(iter([])) if value == 3 else value
 
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
     stream = env.fromData(1, 2, 3, 4).keyBy(key).map(lambda v: v)
     with pytest.raises(UserFunctionError, match=r"keyBy .*StopIteration on the element 3"):
         list(stream.executeAndCollect())
@@ -68,46 +80,76 @@ def add_in_place(a, b):
     return a
 
 
-@pytest.mark.parametrize("reuse", [False, True])
-def test_what_is_changed_after_it_was_emitted_changes_no_result(env, reuse):
-    config = env.getConfig()
-    config.enableObjectReuse() if reuse else config.disableObjectReuse()
+def in_place(env):
+    """What is changed in place after it was emitted."""
     collected = env.fromData(1, 2, 3).keyBy(lambda v: 0).process(Collecting())
     pairs = env.fromCollection([["a", 1], ["a", 2], ["a", 3]]).keyBy(lambda v: v[0])
     reduced = pairs.reduce(add_in_place)
-    streams = [collected, reduced, reduced.map(lambda v: v[1])]
-    results = [[], [], []]
-    for stream, result in zip(streams, results):
-        stream.forEachBatch(lambda values, batch, result=result: result.extend(values))
-    env.execute()
-    assert results == [[[1], [1, 2], [1, 2, 3]], [["a", 1], ["a", 3], ["a", 6]], [1, 3, 6]]
+    return {"collected": collected, "reduced": reduced, "mapped": reduced.map(lambda v: v[1])}
 
 
-def test_an_object_that_is_in_a_collection_twice_is_two_elements(env):
+IN_PLACE = {
+    "collected": [[1], [1, 2], [1, 2, 3]],
+    "reduced": [["a", 1], ["a", 3], ["a", 6]],
+    "mapped": [1, 3, 6],
+}
+
+
+def test_what_is_changed_after_it_was_emitted_changes_no_result_where_objects_are_reused():
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    env.getConfig().enableObjectReuse()
+    streams = in_place(env)
+    assert results_of(env, {name: lambda env, s=s: s for name, s in streams.items()}) == IN_PLACE
+
+
+def twice(env):
     def grow(value):
         value.append(len(value))
         return value
 
     shared = [7]
-    grown = env.fromCollection([shared, shared]).map(grow)
-    assert list(grown.executeAndCollect()) == [[7, 1], [7, 1]]
+    return env.fromCollection([shared, shared]).map(grow)
 
 
-def test_an_object_that_a_generator_of_elements_changes(env):
+def of_a_generator(env):
     grown = []
 
     def number(index):
         grown.append(index)
         return grown
 
-    lengths = env.fromSource(fl.DataGeneratorSource(number, 3)).map(len)
-    assert list(lengths.executeAndCollect()) == [1, 2, 3]
+    return env.fromSource(fl.DataGeneratorSource(number, 3)).map(len)
 
 
-def test_a_reader_that_changes_its_elements_shows_nowhere_else(env):
-    results = []
+def read_twice(env):
     source = env.fromCollection([[1], [2]]).map(lambda v: v)
     source.map(lambda v: v.append("changed") or v).forEachBatch(lambda values, batch: None)
-    source.map(lambda v: v[-1]).forEachBatch(lambda values, batch: results.extend(values))
-    env.execute()
-    assert results == [1, 2]
+    return source.map(lambda v: v[-1])
+
+
+@pytest.fixture(scope="module")
+def found(spark):
+    """What comes of changes in place, in one job."""
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    env.setParallelism(2).setMaxParallelism(4).getConfig().disableObjectReuse()
+    streams = in_place(env)
+    branches = {name: lambda env, stream=stream: stream for name, stream in streams.items()}
+    return results_of(
+        env, {**branches, "twice": twice, "generator": of_a_generator, "two readers": read_twice}
+    )
+
+
+def test_what_is_changed_after_it_was_emitted_changes_no_result(found):
+    assert {name: found[name] for name in IN_PLACE} == IN_PLACE
+
+
+def test_an_object_that_is_in_a_collection_twice_is_two_elements(found):
+    assert found["twice"] == [[7, 1], [7, 1]]
+
+
+def test_an_object_that_a_generator_of_elements_changes(found):
+    assert found["generator"] == [1, 2, 3]
+
+
+def test_a_reader_that_changes_its_elements_shows_nowhere_else(found):
+    assert found["two readers"] == [1, 2]
