@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -36,6 +35,7 @@ from flinkish.runtime.kafka.planner import KafkaPlanner, KafkaRange
 from flinkish.runtime.sources.planners import Step
 from tests.kafka.broker import KafkaBroker
 from tests.kafka.topics import Topics
+from tests.spark.waiting import wait_for
 
 pytestmark = pytest.mark.kafka
 
@@ -280,12 +280,10 @@ def test_a_bound_that_has_not_come_yet(local, topics: Topics, topic, builder):
     stream.forEachBatch(lambda values, _: found.extend(values))
     topics.send(topic, 0, [b"a", b"b"])
     client = local.executeAsync("bounded")
-    until = time.monotonic() + 20
-    while len(found) < 2 and time.monotonic() < until:
-        time.sleep(0.02)
+    wait_for(lambda: len(found) == 2)
     assert client.getJobStatus().name == "RUNNING"
     topics.send(topic, 1, [b"c", b"d", b"e"])
-    client.getJobExecutionResult(20)
+    client.getJobExecutionResult(120)
     assert sorted(found) == ["a", "b", "c", "d"]
 
 
@@ -415,34 +413,31 @@ def test_topics_and_partitions_that_come_while_a_job_runs(local, broker, topics:
     stream.forEachBatch(lambda values, _: found.extend(values))
     client = local.executeAsync("pattern")
 
-    def comes(value: str) -> None:
-        until = time.monotonic() + 30
-        while value not in found:
-            assert time.monotonic() < until, f"{value} has not come"
-            time.sleep(0.02)
-
-    while "begun" not in found:
-        # Until the job has found out where it begins
+    def begun() -> bool:
         topics.send(topic, 0, [b"begun"])
-        time.sleep(0.1)
+        return "begun" in found
+
+    wait_for(begun)  # until the job has found out where it begins
     topics.create(f"{topic}-later", 1)
     topics.send(f"{topic}-later", 0, [b"topic"])
-    comes("topic")
+    wait_for(lambda: "topic" in found)
     topics.grow(topic, 3)
     topics.send(topic, 2, [b"partition"])
-    comes("partition")
+    wait_for(lambda: "partition" in found)
     client.cancel()
     assert set(found) == {"begun", "topic", "partition"}
 
 
 def planned(planner: KafkaPlanner) -> Step:
-    until = time.monotonic() + 20
-    while True:
-        step = planner.plan()
-        if step is not None:
-            return step
-        assert time.monotonic() < until, "nothing was planned"
-        time.sleep(0.02)
+    steps: list[Step | None] = [None]
+
+    def has_planned() -> bool:
+        steps[0] = planner.plan()
+        return steps[0] is not None
+
+    wait_for(has_planned)
+    assert steps[0] is not None
+    return steps[0]
 
 
 # ---------------------------------------------------------------------- brokers and topics that go
@@ -563,12 +558,9 @@ def test_a_partition_without_records_holds_the_watermark_back(local, broker, top
     seen: list[int] = []
     stream.process(Watermarks()).forEachBatch(lambda values, _: seen.extend(values))
     client = local.executeAsync("watermarks")
-    until = time.monotonic() + 20
-    while len(seen) < 10 and time.monotonic() < until:
-        time.sleep(0.02)
+    wait_for(lambda: len(seen) == 10)
     topics.send(topic, 0, [(b"more", 20_000)])
-    while len(seen) < 11 and time.monotonic() < until:
-        time.sleep(0.02)
+    wait_for(lambda: len(seen) == 11)
     client.cancel()
     assert seen == [MIN_TIMESTAMP] * 11
 

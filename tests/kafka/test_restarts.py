@@ -22,6 +22,7 @@ from tests.kafka.killed_job import RECORDS_A_BATCH
 from tests.kafka.killed_writer import MOMENTS
 from tests.kafka.topics import Topics
 from tests.maven import ROOT
+from tests.spark.waiting import wait_for
 
 pytestmark = pytest.mark.kafka
 
@@ -30,13 +31,6 @@ def texts(servers: str, topic: str) -> KafkaSource[str]:
     builder = KafkaSource.builder().setBootstrapServers(servers).setTopics(topic)
     builder.setValueOnlyDeserializer(SimpleStringSchema()).setGroupId(f"of-{topic}")
     return builder.setProperty("partition.discovery.interval.ms", "100").build()
-
-
-def wait_until(condition: Any, seconds: float = 60) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "it has not come true"
-        time.sleep(0.05)
 
 
 @pytest.mark.timeout(600)
@@ -84,14 +78,14 @@ def test_a_job_goes_on_from_its_checkpoint(
 
     topics.send(topic, 0, [b"a", b"b"])
     client = start()
-    wait_until(lambda: len(found) == 2)
-    wait_until(lambda: topics.committed(f"of-{topic}", topic).get(0) == 2)
+    wait_for(lambda: len(found) == 2)
+    wait_for(lambda: topics.committed(f"of-{topic}", topic).get(0) == 2)
     client.stopWithSavepoint()
     # The group's offsets do not count, the checkpoint does
     topics.send(topic, 0, [b"c"])
     topics.send(topic, 1, [b"d"])
     client = start()
-    wait_until(lambda: len(found) == 4)
+    wait_for(lambda: len(found) == 4)
     client.cancel()
     assert sorted(found) == ["a", "b", "c", "d"]
 
@@ -112,14 +106,14 @@ def test_a_broker_that_goes_and_comes_back(tmp_path: Path):
         )
         stream.forEachBatch(lambda values, _: found.extend(values))
         client = local.executeAsync("texts")
-        wait_until(lambda: found == ["before"])
+        wait_for(lambda: found == ["before"])
         broker.kill()
         time.sleep(1.5)
         assert client.getJobStatus().name == "RUNNING"
         broker.start()
-        wait_until(lambda: topics_has(topics, "t"))
+        wait_for(lambda: topics_has(topics, "t"))
         topics.send("t", 0, [b"after"])
-        wait_until(lambda: len(found) == 2)
+        wait_for(lambda: len(found) == 2)
         client.cancel()
         assert found == ["before", "after"]
     finally:
