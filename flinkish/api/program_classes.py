@@ -23,6 +23,7 @@ from weakref import WeakValueDictionary
 import cloudpickle
 
 from flinkish.api.errors import IncompatibleCheckpointError, InvalidProgramError
+from flinkish.api.pickled_functions import FunctionPickler
 from flinkish.api.stored_names import at_top_level
 
 T = TypeVar("T")
@@ -337,7 +338,7 @@ def is_plain_tuple(kind: type[Any]) -> bool:
     )
 
 
-class ProgramPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle is not typed
+class ProgramPickler(FunctionPickler):
     """Pickles the classes of a program by their names, and functions by value."""
 
     ofElements = False
@@ -348,7 +349,7 @@ class ProgramPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle 
 
     def __init__(self, file: Any, protocol: int = 5) -> None:
         # A dict, as looking up each object in cloudpickle's ChainMap takes long
-        tables = reversed(cloudpickle.Pickler.dispatch_table.maps)
+        tables = reversed(FunctionPickler.dispatch_table.maps)
         self.dispatch_table = {kind: reduce for table in tables for kind, reduce in table.items()}
         super().__init__(file, protocol=protocol)
         self._known = current_classes().known
@@ -430,7 +431,7 @@ def _dumped(classes: dict[ClassName, type[Any]], most: int | None) -> bytes | No
     """``classes`` as bytes, None if they cannot be pickled."""
     data = bytearray()
     try:
-        cloudpickle.Pickler(_Counted(most, data)).dump(classes)
+        FunctionPickler(_Counted(most, data)).dump(classes)
     except KeyboardInterrupt:
         raise
     except BaseException:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import cloudpickle
-
 from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.connectors.function_source import FunctionSource
 from flinkish.api.connectors.kafka.sink import KafkaSink
@@ -14,6 +12,7 @@ from flinkish.api.connectors.kafka.source import KafkaSource
 from flinkish.api.connectors.sink import ForEachPartitionSink, Sink
 from flinkish.api.connectors.source import Source
 from flinkish.api.errors import InvalidProgramError
+from flinkish.api.pickled_functions import dumps
 from flinkish.api.plan.partitioning import BroadcastPartitioning, HashPartitioning
 from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.deployment.sink_columns import sink_buckets, sink_columns
@@ -123,7 +122,7 @@ def shipped(operators: Sequence[StreamNode], content: Any) -> bytes:
     """``content`` as bytes for the workers. Raises InvalidProgramError, which names the operator, if a
     function cannot be pickled."""
     try:
-        return bytes(cloudpickle.dumps(content))
+        return dumps(content)
     except Exception as error:
         refuse_unpicklable(operators, content, error)
 
@@ -131,7 +130,7 @@ def shipped(operators: Sequence[StreamNode], content: Any) -> bytes:
 def shipped_source(source: Source[Any]) -> bytes:
     """A user's source as bytes. Raises InvalidProgramError if it cannot be pickled."""
     try:
-        return bytes(cloudpickle.dumps(source))
+        return dumps(source)
     except Exception as error:
         name, method = type(source).__name__, "read()"
         if isinstance(source, FunctionSource):
@@ -151,7 +150,7 @@ def _place_of_connections(sink: Sink[Any]) -> str:
 def shipped_sink(name: str, sink: Sink[Any]) -> bytes:
     """A sink that workers write as bytes. Raises InvalidProgramError if it cannot be pickled."""
     try:
-        return bytes(cloudpickle.dumps(sink))
+        return dumps(sink)
     except Exception as error:
         raise InvalidProgramError(
             f"{name}: the {type(sink).__name__} cannot be pickled for the workers: {error}. It probably"

@@ -8,13 +8,12 @@ it, never on a position alone, so that state is found again after a harmless edi
 from __future__ import annotations
 
 import hashlib
+import pickle
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import Any, Union
-
-import cloudpickle
 
 from flinkish.api.connectors.file_source import FileSource
 from flinkish.api.connectors.kafka.source import KafkaSource
@@ -28,6 +27,7 @@ from flinkish.api.connectors.source import (
 from flinkish.api.connectors.table_source import TableSource
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.functions.functions import Function
+from flinkish.api.pickled_functions import dumps
 from flinkish.api.plan.operators import OperatorDescription
 from flinkish.api.plan.output_types import output_type
 from flinkish.api.plan.partitioning import HashPartitioning, Partitioning
@@ -237,7 +237,7 @@ class _StreamGraphGenerator:
         if not met_before:
             return content
         try:
-            copied: NodeContent = cloudpickle.loads(cloudpickle.dumps(content))
+            copied: NodeContent = pickle.loads(dumps(content))
         except Exception as error:
             raise InvalidProgramError(
                 f"{name}: another operator has the same {type(met_before[0]).__name__}, and it cannot"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-import cloudpickle
-
+from flinkish.api.pickled_functions import dumps
 from flinkish.api.program_classes import ProgramClasses
 from flinkish.api.savepoint.queries import StateQuery
 from flinkish.deployment.savepoint.files import SavepointDirectory
@@ -23,7 +23,7 @@ class SavedRows(Iterable[Any]):
         self._directory = directory
         self._metadata = directory.readMetadata()
         # A copy, as on Spark: functions that work here work there
-        self._query: StateQuery = cloudpickle.loads(cloudpickle.dumps(query))
+        self._query: StateQuery = pickle.loads(dumps(query))
         self._classes = ProgramClasses.of([query])
         reading_of(self._query, self._metadata, directory.path)
 

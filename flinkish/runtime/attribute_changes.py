@@ -16,9 +16,8 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-import cloudpickle
-
 from flinkish.api.errors import ChangedAttributeWarning, IncompatibleCheckpointError
+from flinkish.api.pickled_functions import FunctionPickler
 from flinkish.api.program_classes import ProgramPickler, names_main
 from flinkish.runtime.attribute_owners import Mark, Owner, Place, of_engine, owners_of
 from flinkish.runtime.records.copies import immutable
@@ -208,7 +207,7 @@ class _KeptByName(ProgramPickler):
     persistent_id = _Kept.persistent_id
 
 
-class _KeptByValue(cloudpickle.Pickler):  # type: ignore[misc]
+class _KeptByValue(FunctionPickler):
     owners: Mapping[int, Place]
     persistent_id = _Kept.persistent_id
 

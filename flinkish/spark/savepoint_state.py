@@ -8,12 +8,12 @@ from contextlib import ExitStack
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-import cloudpickle
 import pyarrow as pa
 
 from flinkish.api.connectors.source import Source
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.errors import CheckpointStorageError
+from flinkish.api.pickled_functions import dumps
 from flinkish.api.program_classes import ProgramClasses, use_classes
 from flinkish.api.savepoint.queries import StateQuery
 from flinkish.api.savepoint.writer import SavepointChanges
@@ -54,7 +54,7 @@ def read_savepoint(session: SparkSession, directory: str, query: StateQuery) -> 
     rows = read_state(session, savepoint.storage).filter(F.col("operator") == query.uid)
     if reading.grouped:
         rows = rows.repartition("keyGroup").sortWithinPartitions("keyGroup")
-    payload = cloudpickle.dumps((reading, columns, ProgramClasses.of([query])))
+    payload = dumps((reading, columns, ProgramClasses.of([query])))
     return rows.mapInArrow(ReadFunction(payload).__call__, columns.ddl)
 
 
@@ -69,7 +69,7 @@ class ReadFunction:
         self._payload = payload
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        reading, columns, classes = cloudpickle.loads(self._payload)
+        reading, columns, classes = pickle.loads(self._payload)
         use_classes(classes)
         states = (saved for batch in batches for saved in saved_states(batch))
         held: list[Any] = []

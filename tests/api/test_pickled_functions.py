@@ -1,0 +1,60 @@
+"""Functions keep the name of their file when they are pickled, whatever cloudpickle does with it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from flinkish.api.pickled_functions import dumps
+
+
+def nested(value: Any) -> Callable[[], list[int]]:
+    def inner() -> list[int]:
+        return [(lambda: n)() for n in value]
+
+    return inner
+
+
+FUNCTIONS = {
+    "lambda": lambda value: value + 1,
+    "comprehension": lambda values: {n: [n + 1 for n in values] for n in values},
+    "generator": lambda values: (n for n in values),
+    "nested": nested,
+    "closure": nested([1, 2]),
+}
+
+
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """The code, and that of the functions in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes(constant)
+
+
+@pytest.fixture(params=["as installed", "3.1.3"])
+def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = cloudpickle.Pickler.dispatch_table
+    reduce = table[CodeType]
+
+    def without_file(code: CodeType) -> Any:
+        return reduce(code.replace(co_filename="<dynamic-code>"))
+
+    if request.param == "3.1.3":
+        monkeypatch.setitem(table, CodeType, without_file)
+
+
+@pytest.mark.usefixtures("version")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_and_those_in_them_keep_their_file(name: str) -> None:
+    function = FUNCTIONS[name]
+    function.__module__ = "__main__"  # by value, as those of a script
+    loaded = pickle.loads(dumps(function))
+    assert loaded.__code__ is not function.__code__
+    assert {code.co_filename for code in codes(loaded.__code__)} == {__file__}
+    assert loaded.__code__ == function.__code__
