@@ -25,6 +25,7 @@ def no_processes(monkeypatch):
         monkeypatch.setattr(doctor, check, lambda *arguments: None)
 
 
+@pytest.mark.spark
 def test_nothing_is_wrong_here(tmp_path, capsys):
     assert main(["doctor", "--no-job", "--checkpoint", str(tmp_path / "new")]) == 0
     lines = capsys.readouterr().out.splitlines()

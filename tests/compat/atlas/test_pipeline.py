@@ -246,7 +246,8 @@ def test_without_a_queue_failures_are_counted() -> None:
 def test_documents_of_the_source_stage_itself() -> None:
     env = StreamExecutionEnvironment.getExecutionEnvironment()
     env.setLocalExecution()
-    pipeline = atlas.pipeline("[{$source: {documents: [{a: 1}, {a: 2}]}}, {$match: {a: {$gt: 1}}}]")
+    stages = "[{$source: {documents: [{a: 1}, {a: 2}]}}, {$match: {a: {$gt: 1}}}]"
+    pipeline = atlas.pipeline(stages, {"other": env.fromCollection([{"a": 3}])})
     assert [bare(d) for d in pipeline.results.executeAndCollect()] == [{"a": 2}]
 
 
