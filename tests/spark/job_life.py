@@ -100,7 +100,7 @@ def interrupt_after(running):
 
 def waits_in_flinkish():
     """Whether the main thread is in a method that waits, which flinkish has or has called."""
-    frame = sys._current_frames()[threading.main_thread().ident]
+    frame = sys._current_frames()[threading.main_thread().ident or 0]
     if frame.f_code.co_name not in ("wait", "get"):
         return False
     while frame and frame.f_globals.get("__name__", "").partition(".")[0] != "flinkish":

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.runtime.test_main_classes import FIRST, SCRIPT, THEN, FailedError, changed, run
+from tests.runtime.test_main_classes import FIRST, ROOT, SCRIPT, THEN, FailedError, changed
 
 pytestmark = pytest.mark.recovery
+
+
+def run(engine: str, directory: Path, numbers: tuple[int, ...], script: Path = SCRIPT) -> list[str]:
+    """What comes out of the script, which is given these numbers, as a program of its own."""
+    done = subprocess.run(
+        [sys.executable, str(script), engine, str(directory), *map(str, numbers)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
+    )
+    if done.returncode:
+        raise FailedError(done.stderr)
+    results: list[str] = json.loads(done.stdout)
+    return results
 
 
 @pytest.mark.slow("three programs with Spark")

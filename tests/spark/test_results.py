@@ -56,8 +56,8 @@ def test_results_are_those_of_the_harness(env, groups, partitions):
     branches = {}
     for name, build in builds.items():
         result = build(env.fromCollection(elements(name)))
-        branches[name, False] = lambda env, result=result: result
-        branches[name, True] = lambda env, result=result: result.getSideOutput(LATE)
+        branches[name] = lambda env, result=result: result
+        branches[f"late of {name}"] = lambda env, result=result: result.getSideOutput(LATE)
     seen = results_of(env, branches)
 
     for name, build in builds.items():
@@ -67,9 +67,9 @@ def test_results_are_those_of_the_harness(env, groups, partitions):
             lambda stream, build=build: [built := build(stream), built.getSideOutput(LATE)],
             batches,
         )
-        for late in (False, True):
-            expected = values_of(harness.getOutput(int(late)))
-            assert in_order(seen[name, late]) == in_order(expected), name
+        for output, branch in enumerate((name, f"late of {name}")):
+            expected = values_of(harness.getOutput(output))
+            assert in_order(seen[branch]) == in_order(expected), branch
 
 
 def values_of(output):
