@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import io
 from collections import ChainMap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import CodeType
-from typing import Any, ClassVar
+from typing import Any
 
 import cloudpickle
 
@@ -28,12 +28,14 @@ def _reduce_code(code: CodeType) -> tuple[Any, ...]:
     return _code_of_file, (create, arguments, code.co_filename)
 
 
+TABLES = ({CodeType: _reduce_code}, *cloudpickle.Pickler.dispatch_table.maps)
+"""How objects of a class are reduced; the first table that has the class counts."""
+
+
 class FunctionPickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle is not typed
     """cloudpickle's pickler, whose functions keep the name of their file."""
 
-    dispatch_table: ClassVar = ChainMap(
-        {CodeType: _reduce_code}, *cloudpickle.Pickler.dispatch_table.maps
-    )
+    dispatch_table: Mapping[Any, Any] = ChainMap(*TABLES)
 
 
 def dumps(value: Any) -> bytes:

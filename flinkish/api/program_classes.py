@@ -23,7 +23,7 @@ from weakref import WeakValueDictionary
 import cloudpickle
 
 from flinkish.api.errors import IncompatibleCheckpointError, InvalidProgramError
-from flinkish.api.pickled_functions import FunctionPickler
+from flinkish.api.pickled_functions import TABLES, FunctionPickler
 from flinkish.api.stored_names import at_top_level
 
 T = TypeVar("T")
@@ -349,7 +349,7 @@ class ProgramPickler(FunctionPickler):
 
     def __init__(self, file: Any, protocol: int = 5) -> None:
         # A dict, as looking up each object in cloudpickle's ChainMap takes long
-        tables = reversed(FunctionPickler.dispatch_table.maps)
+        tables = reversed(TABLES)
         self.dispatch_table = {kind: reduce for table in tables for kind, reduce in table.items()}
         super().__init__(file, protocol=protocol)
         self._known = current_classes().known
