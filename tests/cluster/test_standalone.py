@@ -85,6 +85,7 @@ def await_batch(directory: Path, number: int, job: subprocess.Popen[str]) -> Non
         time.sleep(0.02)
 
 
+@pytest.mark.rotating("a job on a cluster runs with each commit")
 def test_a_savepoint_is_made_and_read_by_sessions_that_have_run_no_job(tmp_path):
     cluster = StandaloneCluster(tmp_path / "cluster", workers=1)
     try:

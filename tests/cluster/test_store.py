@@ -60,6 +60,7 @@ def test_a_killed_job_goes_on_from_its_checkpoint_in_a_store(tmp_path, store):
     assert store.names("checkpoint/query/state")
 
 
+@pytest.mark.rotating("a checkpoint in a store is tried with each commit")
 def test_a_job_goes_on_from_a_savepoint_in_a_store(tmp_path, store):
     command = [sys.executable, "-m", "tests.cluster.moved_job", f"s3a://{BUCKET}/savepoint"]
     done = subprocess.run(
@@ -81,6 +82,7 @@ def test_a_job_goes_on_from_a_savepoint_in_a_store(tmp_path, store):
     assert json.loads(done.stdout.splitlines()[-1]) == undisturbed.sorted
 
 
+@pytest.mark.rotating("a checkpoint in a store is tried with each commit")
 def test_a_killed_job_with_a_source_of_its_own_goes_on_from_its_checkpoint_in_a_store(
     tmp_path, store
 ):

@@ -74,6 +74,7 @@ def said(run):
     return [line for line in run.stderr.splitlines() if not line.startswith(java)]
 
 
+@pytest.mark.rotating("one runs on a cluster with each commit")
 def test_a_program_runs_on_a_local_master_as_it_would_by_itself(tmp_path, job):
     """It finds the modules beside it, and listens on this machine alone; what Spark says, it says before Python begins
     or as the session starts."""

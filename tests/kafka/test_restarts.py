@@ -33,6 +33,7 @@ def texts(servers: str, topic: str) -> KafkaSource[str]:
     return builder.setProperty("partition.discovery.interval.ms", "100").build()
 
 
+@pytest.mark.rotating("test_kafka_sink.py kills a writer with each commit")
 @pytest.mark.timeout(600)
 @pytest.mark.slow("starts a program with Spark for each kill")
 def test_a_killed_job_loses_and_doubles_nothing(

@@ -50,6 +50,7 @@ def test_no_password_is_shown(broker: KafkaBroker, topics: Topics, topic, tmp_pa
     assert not with_the_password(shown)
 
 
+@pytest.mark.rotating("test_no_password_is_shown looks at the driver with each commit")
 @pytest.mark.slow("starts a cluster of three JVMs, and a program with Spark")
 @pytest.mark.timeout(900)
 def test_no_password_is_shown_by_executors(

@@ -16,6 +16,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 
+FIRST, *OTHERS = NOTEBOOKS
+ROTATING = pytest.mark.rotating("the first notebook runs with each commit")
+
 pytestmark = pytest.mark.notebooks
 
 
@@ -25,7 +28,11 @@ def cells(file: Path, kind: str = "code") -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow("a kernel and a JVM of its own")
-@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file",
+    [FIRST, *(pytest.param(file, marks=ROTATING) for file in OTHERS)],
+    ids=lambda file: file.stem,
+)
 def test_a_notebook_runs_from_top_to_bottom(file, tmp_path):
     import nbformat
     from nbclient import NotebookClient

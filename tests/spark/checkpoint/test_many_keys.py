@@ -56,6 +56,7 @@ def committed(tmp_path):
 
 
 @pytest.mark.processes
+@pytest.mark.rotating("a loop of kills runs with each commit; this one has many keys")
 @pytest.mark.slow("starts Spark twice, with 300,000 timers")
 def test_state_and_timers_of_many_keys_go_on_with_other_cores_after_a_kill(tmp_path):
     """It is killed when the second batch has written its state and is not committed. The second run does not say its

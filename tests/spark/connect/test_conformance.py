@@ -13,6 +13,7 @@ pytestmark = pytest.mark.connect
 EVERY = 20
 
 
+@pytest.mark.rotating("the same operators run without Connect with each commit")
 @pytest.mark.slow("a job with about thirty window operators, in two batches")
 def test_cases_put_out_what_flink_does(env):
     cases = CASES[EVERY // 2 :: EVERY]

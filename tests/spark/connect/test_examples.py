@@ -18,6 +18,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.rotating("the same examples run without Connect with each commit")
 @pytest.mark.parametrize("name", ["side_output", "window_word_count"])
 def test_an_example_prints_what_its_page_says(server, name):
     from tests.examples.test_pages import RUN, check_lines, text
@@ -35,6 +36,7 @@ def test_an_example_prints_what_its_page_says(server, name):
     check_lines(done.stdout.splitlines(), said.splitlines())
 
 
+@pytest.mark.rotating("it runs without Connect with each commit")
 def test_the_first_notebook_runs_from_top_to_bottom(server):
     import nbformat
     from nbclient import NotebookClient
