@@ -129,9 +129,11 @@ test-fast: $(READY)
 # The wheel with the newest versions that it allows, as an install without pins has them: the README's first job, and
 # the tests of test-fast.
 newest: EXTRAS := dev,demo,notebook,connect,completion,table
-newest: dist
-	$(BIN)/python -m tests.distribution.fresh_install dist build/newest
-	build/newest/bin/pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[$(EXTRAS)]"
+newest: $(READY)
+	rm -rf build/wheel
+	$(BIN)/python -m hatchling build --target wheel --directory build/wheel
+	$(BIN)/python -m tests.distribution.fresh_install build/wheel build/newest
+	build/newest/bin/pip install --quiet --disable-pip-version-check "$$(ls build/wheel/*.whl)[$(EXTRAS)]"
 	$(MAKE) test-fast BIN=build/newest/bin
 
 # What `make test` runs, and which lines of flinkish ran; pyproject.toml says what is not seen. The pages are in build/coverage.
