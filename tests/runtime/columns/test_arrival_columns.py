@@ -57,8 +57,17 @@ def strategies(draw: st.DrawFn) -> ArrivalTimeStrategy[Any]:
     )
 
 
-BY_EVENT = ArrivalTimeStrategy[Any](timestampAssigner=lambda row, timestamp: row.at)
-"""What is drawn may have neither a function nor elements: this one has both."""
+BY_BOTH = ArrivalTimeStrategy[Any](
+    timestampAssigner=lambda row, timestamp: row.at,
+    arrivalTime=lambda row, timestamp: row.arrived,
+    earlyArrivalTolerance=5,
+    lateArrivalTolerance=5,
+    outOfOrderTolerance=5,
+)
+AT_THE_BOUNDS = [
+    (100 + 7 * n + early, 100 + 7 * n, "ab"[n % 2]) for n, early in enumerate(range(-7, 8))
+]
+"""As early and as late as is tolerated, and more."""
 
 
 class Driver:
@@ -103,7 +112,7 @@ class Driver:
 
 @pytest.mark.takes_columns("ColumnFunction")
 @given(strategy=strategies(), steps=runs)
-@example(strategy=BY_EVENT, steps=[[(at, at, "ab"[at % 2]) for at in range(12)]])
+@example(strategy=BY_BOTH, steps=[AT_THE_BOUNDS])
 def test_columns_are_judged_as_element_after_element(
     strategy: ArrivalTimeStrategy[Any], steps: list[Any]
 ) -> None:

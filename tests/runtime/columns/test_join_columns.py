@@ -165,6 +165,7 @@ def test_the_same_pairs_come_in_the_same_order(lower, length, steps, paged):
 
 
 @given(st.integers(-9, 9), st.integers(0, 9), st.lists(STEP, max_size=12))
+@example(0, 5, [("left", [(0, 1, 0), (1, 2, 3)]), ("right", [(0, 5, 5), (0, 6, 5), (1, 6, 8)])])
 def test_also_where_64_bits_cannot_number_keys_and_times_or_pairs_are_many(lower, length, steps):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(join_columns, "MOST_PLACES", 1)

@@ -136,6 +136,7 @@ SUMS = replace(
     steps=st.lists(several | several | steps, max_size=10),
 )
 @example(description=SUMS, steps=[[(key, n, n) for n in range(12) for key in "ab"], 30])
+@example(description=SUMS, steps=[[(key, n, n * 5) for n in range(12) for key in "ab"], 99])
 def test_gives_the_same_of_columns(
     paged: bool, description: WindowOperatorDescription, steps: list[Any]
 ) -> None:

@@ -27,7 +27,7 @@ def postgresql() -> Iterator[Server]:
 @pytest.fixture
 def tables(postgresql: Server) -> Tables:
     tables = Tables(*postgresql)
-    for name in ("written", "latest"):
+    for name in ("written", "latest", "single"):
         tables.run(f"DROP TABLE IF EXISTS {name}")
         tables.run(
             f"CREATE TABLE {name} (n BIGINT, process BIGINT, connection INT, transaction BIGINT)"
@@ -102,6 +102,7 @@ def test_what_comes_straight_from_a_source_is_written_once_by_one_task(
         numbers.sinkTo(sink_of(tables)).uid("database")
         latest = numbers.keyBy(lambda n: n % 8).reduce(lambda a, b: b).uid("last")
         latest.sinkTo(sink_of(tables, table="latest")).uid("by two tasks").setParallelism(2)
+        latest.sinkTo(sink_of(tables, table="single")).uid("by one task").setParallelism(1)
         numbers.forEachBatch(fail).uid("after the database")
         environment.execute()
 
@@ -116,6 +117,8 @@ def test_what_comes_straight_from_a_source_is_written_once_by_one_task(
     assert os.getpid() not in written(tables, "process")
     assert written(tables, table="latest") == list(range(40))
     assert len(set(written(tables, "transaction", "latest"))) == 2 * 2
-    assert tables.run("SELECT count(*) FROM pg_stat_activity WHERE query ~ 'written|latest'") == [
-        (1,)
-    ]
+    assert written(tables, table="single") == list(range(40))
+    assert len(set(written(tables, "transaction", "single"))) == 2
+    assert tables.run(
+        "SELECT count(*) FROM pg_stat_activity WHERE query ~ 'written|latest|single'"
+    ) == [(1,)]
