@@ -28,6 +28,8 @@ import flinkish as fl
 from flinkish.testing import StreamTestHarness
 from tests.campaign.changed_jobs import CHANGES, FOLDS, STEP, Pieces, cell, jobs
 
+pytestmark = pytest.mark.slow("a job for each pair of functions and each way to go on")
+
 COUNT, CUT, BATCH = 60, 34, 17
 """The elements of a job, the first of the second run, and the elements of a batch."""
 

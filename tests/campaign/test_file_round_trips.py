@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 import flinkish as fl
 from flinkish.api.errors import UnfitElementError
 
+pytestmark = pytest.mark.slow("writes and reads files of each format")
+
 UTC = datetime.UTC
 QUICK = (Phase.explicit, Phase.reuse, Phase.generate)
 """Shrinking rows of so many columns takes minutes."""

@@ -14,6 +14,8 @@ from flinkish.cli.run_directory import Program, registered
 from flinkish.web.server import WebServer
 from tests.web.jobs import Client, details
 
+pytestmark = pytest.mark.slow("starts shells")
+
 ROOT = Path(__file__).parents[2]
 
 COMPLETE = r"""

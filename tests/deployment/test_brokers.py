@@ -10,6 +10,8 @@ import flinkish as fl
 from flinkish.deployment import brokers
 from tests.spark.waiting import wait_for
 
+pytestmark = pytest.mark.slow("waits for brokers that are not there")
+
 pytest.importorskip("confluent_kafka", reason="pip install 'flinkish[kafka]'")
 
 NOBODY = "127.0.0.1:1"

@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow("runs pytest many times")
+
 AGAIN = Path(__file__).parents[2] / ".ci" / "again"
 
 # As many failures of each test as the file beside it says

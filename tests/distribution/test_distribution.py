@@ -13,6 +13,8 @@ import pytest
 
 import flinkish
 
+pytestmark = pytest.mark.slow("builds the wheel")
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = {
     str(file.relative_to(ROOT))

@@ -20,6 +20,8 @@ from flinkish.testing import StreamTestHarness
 from tests.local_programs import local_execution
 from tests.streams import feed, values
 
+pytestmark = pytest.mark.slow("runs every query")
+
 EVENTS = 6_000
 SLOW = NexmarkGenerator(seed=3, eventsPerSecond=150)
 """Forty seconds of event time in EVENTS."""

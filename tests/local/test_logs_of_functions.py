@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow("programs of their own")
+
 PROGRAM = """
 import logging
 import os

@@ -22,6 +22,8 @@ from flinkish.runtime.savepoint.saved_state import saved_states
 from flinkish.runtime.state.page_codec import Envelope
 from tests.savepoint_jobs import BY_TIME, PARTS, Run, asked, gone_on, stopped
 
+pytestmark = pytest.mark.slow("jobs that stop and go on")
+
 COUNT = 150
 
 

@@ -18,6 +18,8 @@ from tests.runtime.properties import part_of_examples
 from tests.runtime.test_micro_batches import Punctuated
 from tests.streams import records
 
+pytestmark = pytest.mark.slow("each example is a job cut in three ways")
+
 RULES = fl.MapStateDescriptor("rules")
 TTL = fl.StateTtlConfig.newBuilder(fl.Duration.ofDays(1)).build()
 

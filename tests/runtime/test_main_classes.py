@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow("programs of their own")
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("main_class_jobs.py")
 FIRST, THEN = (1, 2, 3, 4), (5, 6, 7, 8, 1100)

@@ -10,6 +10,8 @@ import pytest
 
 from tests.engines import EngineMark
 
+pytestmark = pytest.mark.slow("runs pytest many times")
+
 ROOT = Path(__file__).parents[2]
 
 

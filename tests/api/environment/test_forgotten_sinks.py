@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow("programs of their own")
+
 BEGIN = """
 import flinkish as fl
 env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()

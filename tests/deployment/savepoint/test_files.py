@@ -12,6 +12,8 @@ import flinkish as fl
 from flinkish.deployment.savepoint.files import SavepointDirectory
 from tests.savepoint_jobs import gone_on, stop_held, stopped
 
+pytestmark = pytest.mark.slow("writes and alters many savepoints")
+
 COUNT = 150
 
 

@@ -17,6 +17,8 @@ import pytest
 import flinkish as fl
 from flinkish.runtime.columns.tracing.column_runs import counted_runs
 
+pytestmark = pytest.mark.slow("each case is a job in several forms")
+
 NAN = math.nan
 
 

@@ -36,6 +36,8 @@ from tests.runtime.columns.keyed_elements import any_elements, keyed_records, ra
 from tests.runtime.properties import part_of_examples
 from tests.runtime.windowing.operators import Recorder
 
+pytestmark = pytest.mark.slow("thousands of calls, with and without columns")
+
 LIMIT = 3
 SIDE = OutputTag[Any]("side")
 

@@ -34,6 +34,8 @@ from flinkish.runtime.records.shapes import Shape
 from tests.runtime.micro_batches import MicroBatches
 from tests.runtime.properties import part_of_examples
 
+pytestmark = pytest.mark.slow("each example is a job with and without columns")
+
 
 class Other(NamedTuple):
     """Elements of another shape, and with other columns."""

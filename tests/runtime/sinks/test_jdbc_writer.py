@@ -36,6 +36,8 @@ from flinkish.runtime.sinks.databases import CopyTarget, Postgresql, statement
 from flinkish.runtime.sinks.jdbc_writer import JdbcWriter
 from tests.databases import INSERT, UPSERT, Server, Tables, pair, postgresql_server
 
+pytestmark = pytest.mark.slow("starts PostgreSQL")
+
 
 @pytest.fixture(scope="module")
 def postgresql() -> Iterator[Server]:

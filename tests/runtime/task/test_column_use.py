@@ -21,6 +21,8 @@ from tests.runtime.columns.tracing.random_functions import (
 )
 from tests.runtime.formats.parquet_files import damage, undamaged, write
 
+pytestmark = pytest.mark.slow("each example is a job of files")
+
 NAMES = [f"c{number}" for number in range(200)]
 WIDE = ", ".join(f"{name} bigint" for name in NAMES)
 

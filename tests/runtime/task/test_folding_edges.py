@@ -20,6 +20,8 @@ from tests.benchmarks.jobs import SumAndCount
 from tests.runtime.micro_batches import MicroBatches
 from tests.runtime.properties import part_of_examples
 
+pytestmark = pytest.mark.slow("each example is a job cut in two ways")
+
 Build = Callable[[DataStream[Any]], DataStream[Any]]
 
 

@@ -19,6 +19,8 @@ from tests.runtime.properties import part_of_examples
 from tests.runtime.test_micro_batches import STRATEGIES
 from tests.runtime.time.test_source_watermarks import SeenAt, at, split_of
 
+pytestmark = pytest.mark.slow("each example is two jobs of many key groups")
+
 SPLITS = ["s0", "s1", "s2", "s3", "s4"]
 GROUPS = st.sampled_from([2, 3, 4, 8])
 LATE = fl.OutputTag("late")

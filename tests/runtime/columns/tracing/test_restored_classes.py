@@ -23,6 +23,8 @@ from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.testing import StreamTestHarness
 
+pytestmark = pytest.mark.slow("a job for each state and class")
+
 SCRIPT = """
 class Total(NamedTuple):
     n: int
