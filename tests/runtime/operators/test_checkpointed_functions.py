@@ -242,7 +242,6 @@ def test_in_this_process():
     assert list(pairs) == [(1, 2), (3, 4), (5, 6), (7, 8)]
 
 
-@pytest.mark.rotating("breaks a job on Spark off, and goes on")
 def test_on_spark_what_was_kept_is_there_after_a_failure(env, tmp_path):
     env.enableCheckpointing(str(tmp_path / "checkpoint")).getConfig().setElementsPerBatch(5)
     broken = tmp_path / "broken"
