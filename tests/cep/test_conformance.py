@@ -14,9 +14,9 @@ from flinkish.testing import StreamTestHarness
 from tests.cep.cases import load
 from tests.conformance.batches import covered, replay_in_batches
 from tests.conformance.cases import Case, check_each, parametrized
-from tests.conformance.comparison import assert_same, assert_same_records
+from tests.conformance.comparison import assert_same_records
 from tests.conformance.families import family_of
-from tests.conformance.replay import replay
+from tests.conformance.replay import goes_on_the_same, puts_out_the_same, replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::flinkish.cep.UnboundedPatternWarning")
 
@@ -62,22 +62,18 @@ REFUSALS = (
 
 @parametrized(CASES)
 def test_puts_out_what_flink_does(cases: list[Case]) -> None:
-    check_each(cases, lambda case: assert_same(case, replay(family_of(case), case)))
-
-
-def goes_on(case: Case) -> None:
-    assert_same(case, replay(family_of(case), case, random.Random(case.name)))
+    check_each(cases, puts_out_the_same)
 
 
 @parametrized(CASES[::SOME])
 def test_goes_on_from_snapshots_as_if_nothing_had_happened(cases: list[Case]) -> None:
-    check_each(cases, goes_on)
+    check_each(cases, goes_on_the_same)
 
 
 @pytest.mark.rotating("some of the cases go on with every commit")
 @parametrized(CASES)
 def test_each_goes_on_from_snapshots_as_if_nothing_had_happened(cases: list[Case]) -> None:
-    check_each(cases, goes_on)
+    check_each(cases, goes_on_the_same)
 
 
 def in_batches(case: Case) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 from flinkish import StreamRecord, Watermark
 from flinkish.testing import StreamTestHarness
 from tests.conformance.cases import Case
-from tests.conformance.comparison import Item
+from tests.conformance.comparison import Item, assert_same
+from tests.conformance.families import family_of
 from tests.conformance.family import Family
 
 
@@ -36,6 +37,16 @@ def replay(family: Family, case: Case, cuts: random.Random | None = None) -> lis
             ["timers", harness.numEventTimeTimers(), harness.numProcessingTimeTimers()]
         )
     return run.output
+
+
+def puts_out_the_same(case: Case) -> None:
+    """What comes out is what Flink puts out."""
+    assert_same(case, replay(family_of(case), case))
+
+
+def goes_on_the_same(case: Case) -> None:
+    """So it is where the harness goes on from snapshots."""
+    assert_same(case, replay(family_of(case), case, random.Random(case.name)))
 
 
 class _Run:
