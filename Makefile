@@ -1,4 +1,4 @@
-# make demo | demo-kafka | test | test-fast | test-all | test-thorough | test-recovery | test-processes | test-web | pictures | test-kafka | test-servers | test-notebooks | test-connect | test-cluster | newest | image | soak | kills | kills-kafka | coverage | lint | format | bench | bench-kafka | bench-sides | bench-smoke | docs | dist | matrix | lock | clean
+# make demo | demo-kafka | test | test-fast | test-all | test-thorough | test-recovery | test-processes | test-web | pictures | test-kafka | test-servers | test-notebooks | test-connect | test-cluster | newest | oldest | image | soak | kills | kills-kafka | coverage | lint | format | bench | bench-kafka | bench-sides | bench-smoke | docs | dist | matrix | lock | clean
 # Each sets up .venv from .ci/requirements.lock first; that is quick once it is there.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
@@ -18,7 +18,7 @@ PYTEST = $(BIN)/pytest --hypothesis-seed $(SEED) $(if $(SHARE),--share $(SHARE))
 # Spark's Python processes import flinkish hundreds of times in the tests: let them read what was compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo demo-kafka test test-fast test-all test-thorough test-recovery test-processes test-web pictures test-kafka test-servers test-notebooks test-connect test-cluster newest image soak kills kills-kafka coverage lint format bench bench-kafka bench-sides bench-smoke docs dist matrix lock clean
+.PHONY: demo demo-kafka test test-fast test-all test-thorough test-recovery test-processes test-web pictures test-kafka test-servers test-notebooks test-connect test-cluster newest oldest image soak kills kills-kafka coverage lint format bench bench-kafka bench-sides bench-smoke docs dist matrix lock clean
 .DELETE_ON_ERROR:
 
 demo: $(READY)
@@ -135,6 +135,10 @@ newest: $(READY)
 	$(BIN)/python -m tests.distribution.fresh_install build/wheel build/newest
 	build/newest/bin/pip install --quiet --disable-pip-version-check "$$(ls build/wheel/*.whl)[$(EXTRAS)]"
 	$(MAKE) test-fast BIN=build/newest/bin
+
+# A part of the tests on the oldest pyspark, with an eighth of the commits, or with SHARE=.
+oldest:
+	$(if $(filter-out 0/8,$(SHARE)),,.ci/matrix 3.11 4.1.0 tests/spark/test_connectors.py tests/spark/sources)
 
 # What `make test` runs, and which lines of flinkish ran; pyproject.toml says what is not seen. The pages are in build/coverage.
 coverage: $(READY)
