@@ -37,7 +37,7 @@ from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStat
 from flinkish.api.execution.details import JobDetails, SourceDetails
 from flinkish.api.time.elements import Watermark
 from flinkish.deployment.alignments import Alignments
-from flinkish.deployment.interrupts import interrupts_held
+from flinkish.deployment.interrupts import interrupts_held, wait_for
 from flinkish.deployment.restarts import is_recoverable, restart_backoff
 from flinkish.deployment.status.batch_history import BatchHistory
 from flinkish.deployment.status.job_details import JobDetailsView
@@ -503,7 +503,7 @@ class LocalJobClient(JobClient):
     def cancel(self) -> None:
         self._job.cancel()
         if threading.current_thread() is not self._thread:
-            self._ended.wait()
+            wait_for(self._ended)
 
     def cancelSoon(self) -> None:
         self._job.cancel()
@@ -547,7 +547,7 @@ class LocalJobClient(JobClient):
                         " savepoint. Call it while the job runs."
                     )
             if stop and wanted.error is None:
-                self._ended.wait()
+                wait_for(self._ended)
         if wanted.error is not None:
             raise wanted.error
         return directory
@@ -555,7 +555,7 @@ class LocalJobClient(JobClient):
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
         self.isAwaited = True
         with self.cancelledOnInterrupt():
-            if not self._ended.wait(timeout):
+            if not wait_for(self._ended, timeout):
                 raise TimeoutError(f"the job {self._name!r} still runs after {timeout} seconds.")
         if self._error is not None:
             raise self._error

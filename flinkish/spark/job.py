@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from flinkish.api.errors import ElementsNeededError, IllegalStateError, NotSupportedError
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
 from flinkish.api.execution.details import JobDetails
-from flinkish.deployment.interrupts import interrupts_held, plain_interrupts
+from flinkish.deployment.interrupts import interrupts_held, plain_interrupts, wait_for
 from flinkish.deployment.restarts import RestartBackoff, is_recoverable
 from flinkish.deployment.status.job_details import JobDetailsView
 from flinkish.deployment.status.job_monitor import clock
@@ -112,7 +112,7 @@ class SparkJobClient(JobClient):
         self._stop()
         if not self._query_run.isCaller:
             with plain_interrupts():
-                self._ended.wait()
+                wait_for(self._ended)
 
     def stopWithSavepoint(self, savepointDirectory: str | None = None) -> str:
         if savepointDirectory is None and self._checkpoint is None:
@@ -132,7 +132,7 @@ class SparkJobClient(JobClient):
         stopping.start()
         if not self._query_run.isCaller:
             with self.cancelledOnInterrupt():
-                self._ended.wait()
+                wait_for(self._ended)
         error = self._error or self._savepoint_error
         if error is not None:
             raise error
@@ -187,7 +187,7 @@ class SparkJobClient(JobClient):
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
         self.isAwaited = True
         with self.cancelledOnInterrupt():
-            if not self._ended.wait(timeout):
+            if not wait_for(self._ended, timeout):
                 raise TimeoutError(f"the job {self._name!r} still runs after {timeout} seconds.")
         if self._error is not None:
             raise self._error

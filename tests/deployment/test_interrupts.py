@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from flinkish.api.execution.client import JobClient
-from flinkish.deployment.interrupts import interrupts_held, plain_interrupts
+from flinkish.deployment.interrupts import interrupts_held, plain_interrupts, wait_for
 
 
 @pytest.fixture
@@ -92,3 +92,31 @@ def test_a_client_cancels_its_job_on_an_interrupt():
     with pytest.raises(KeyboardInterrupt), client().cancelledOnInterrupt():
         raise KeyboardInterrupt
     assert cancelled.wait(5)
+
+
+def test_a_wait_ends_often_enough_to_notice_an_interrupt_that_came_just_before_it():
+    class Asleep(threading.Event):
+        """Goes to sleep after the interrupt has come, and wakes at its timeout only."""
+
+        naps = 0
+
+        def wait(self, timeout=None):
+            assert timeout is not None
+            assert timeout <= 0.5
+            self.naps += 1
+            if self.naps == 3:
+                interrupt()
+            return False
+
+    asleep = Asleep()
+    with pytest.raises(KeyboardInterrupt):
+        wait_for(asleep)
+    assert asleep.naps == 3
+
+
+def test_a_wait_returns_whether_the_event_was_set():
+    event = threading.Event()
+    assert not wait_for(event, 0)
+    event.set()
+    assert wait_for(event)
+    assert wait_for(event, 0)
