@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import zlib
@@ -119,6 +120,16 @@ def _in_share(item: pytest.Item, share: str) -> bool:
     if not 0 <= number < shares:
         raise pytest.UsageError(f"--share {share}: the shares of {shares} are 0 to {shares - 1}")
     return zlib.crc32(item.nodeid.encode()) % shares == number
+
+
+def pytest_collection() -> None:
+    """What is collected stays: the garbage collector need not look for it, now nor in each test."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -12,6 +12,8 @@ from textwrap import dedent
 
 import pytest
 
+pytestmark = pytest.mark.slow("parses all modules")
+
 PACKAGE = Path(__file__).parents[1] / "flinkish"
 
 ROOMS_OF_MUTUAL_RECURSION = {"flinkish.api.streams"}

@@ -18,7 +18,10 @@ from tests.conformance.comparison import assert_same_records
 from tests.conformance.families import family_of
 from tests.conformance.replay import goes_on_the_same, puts_out_the_same, replay
 
-pytestmark = pytest.mark.filterwarnings("ignore::flinkish.cep.UnboundedPatternWarning")
+pytestmark = [
+    pytest.mark.slow("780 recorded cases"),
+    pytest.mark.filterwarnings("ignore::flinkish.cep.UnboundedPatternWarning"),
+]
 
 CASES = load("accepted.jsonl")
 IN_BATCHES = [case for case in CASES if covered(case)]

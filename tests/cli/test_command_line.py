@@ -284,6 +284,7 @@ def numbers():
     return env.executeAsync("numbers")
 
 
+@pytest.mark.slow("savepoints of a job that runs")
 def test_savepoints_are_written_of_jobs_that_run(server, capsys, tmp_path):
     client = numbers()
     server.addJob(client)

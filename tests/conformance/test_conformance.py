@@ -13,6 +13,8 @@ from tests.conformance.families import family_of
 from tests.conformance.refusals import refusal_of
 from tests.conformance.replay import goes_on_the_same, puts_out_the_same, replay
 
+pytestmark = pytest.mark.slow("950 recorded cases")
+
 OWN = load("recorded.jsonl")
 CASES = [*load("accepted.jsonl"), *(case for case in OWN if not case.refused)]
 SOME = 12

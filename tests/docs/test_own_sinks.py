@@ -25,6 +25,8 @@ from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.runtime.sinks.user_sinks import BatchContext, commit
 from tests.docs.pages import DOCS, blocks
 
+pytestmark = pytest.mark.slow("imports what is like S3, Delta and Iceberg")
+
 
 @pytest.fixture(scope="module")
 def page() -> dict[str, Any]:

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
+import pytest
+
 import flinkish as fl
 from tests.docs.pages import DOCS, ROOT, text
 
@@ -131,6 +133,7 @@ def way() -> set[str]:
     return described.entered | TRANSLATION | run.of_the_operator
 
 
+@pytest.mark.slow("traces all calls of a job")
 def test_the_page_names_the_files_of_the_way() -> None:
     page = text(DOCS / "architecture.md")
     section = page.partition("## From `aggregate` to a fired window\n")[2].partition("\n## ")[0]

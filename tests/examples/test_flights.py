@@ -117,6 +117,7 @@ def test_last_revisions_have_the_mean_of_all_flights_that_were_not_too_late(
     assert found == expected
 
 
+@pytest.mark.slow("draws a picture")
 def test_the_page_shows_picture_and_totals(
     flights: pd.DataFrame, results: Results, tmp_path: Path
 ) -> None:
@@ -128,6 +129,7 @@ def test_the_page_shows_picture_and_totals(
     assert set(busiest_hours(table_of(results.hourly))["origin"]) == {"EWR", "JFK", "LGA"}
 
 
+@pytest.mark.slow("draws a picture")
 def test_the_demo_says_what_came_out(
     results: Results,
     tmp_path: Path,

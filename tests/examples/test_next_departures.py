@@ -84,6 +84,7 @@ def test_delays_are_those_of_a_shift_of_the_table() -> None:
     ]
 
 
+@pytest.mark.slow("steps of a second through days of flights")
 def test_a_batch_gives_what_the_harness_does() -> None:
     departures = departures_of(2)
     harness = StreamTestHarness(build)

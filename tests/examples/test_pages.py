@@ -81,6 +81,7 @@ def run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
         check_lines(printed, said.splitlines())
 
 
+@pytest.mark.slow("jobs that run for seconds")
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_an_example_prints_what_its_page_says(
     name: str, capsys: pytest.CaptureFixture[str]

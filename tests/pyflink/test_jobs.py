@@ -367,6 +367,7 @@ def wheel(directory, name, code):
         made.writestr(f"{of}/RECORD", "")
 
 
+@pytest.mark.slow("installs a package")
 def test_requirements_are_installed_for_the_job(local, tmp_path):
     wheel(tmp_path / "cached", "a_package_of_the_job", "def plus(n): return n + 1")
     (tmp_path / "requirements.txt").write_text("a_package_of_the_job==1.0\n")

@@ -68,6 +68,7 @@ def test_all_kinds_of_results_are_there():
     assert len([key for key, times in expired.items() if times > 1]) > 10
 
 
+@pytest.mark.slow("each example is a job cut in two ways")
 @settings(max_examples=20)
 @given(st.lists(st.integers(1, 20)))
 def test_wherever_batches_are_cut_a_right_job_does_not_differ(sizes):

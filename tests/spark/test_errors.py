@@ -181,6 +181,7 @@ def test_options_for_java_do_not_hide_its_version(monkeypatch, tmp_path):
     check_java()
 
 
+@pytest.mark.slow("a program of its own")
 def test_without_java_a_job_says_so():
     program = (
         "import flinkish as fl\n"

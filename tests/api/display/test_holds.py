@@ -48,6 +48,7 @@ def test_the_source_and_how_long_and_the_fix():
     assert said.count("Source: slow") == 1
 
 
+@pytest.mark.slow("a second between two looks at a job")
 def test_everywhere(capsys):
     assert facts(details())["waits for"].startswith(WAITS)
     assert WAITS in job_html(details())

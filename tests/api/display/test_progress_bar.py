@@ -185,6 +185,7 @@ def test_a_notebook_shows_the_same_line_in_place(monkeypatch):
     wait_for(lambda: shown[-1] == "", seconds=20)
 
 
+@pytest.mark.slow("programs of their own")
 @pytest.mark.parametrize(("hook", "lines"), [("", 1), ("sys.excepthook = mine", 2)])
 def test_an_interrupted_program_says_so_in_one_line(tmp_path, hook, lines):
     program = tmp_path / "job.py"

@@ -145,6 +145,7 @@ def test_stages_behind_a_source_press_back_on_it(env):
         assert vertex.busyShare + vertex.backPressureShare <= 1
 
 
+@pytest.mark.slow("more than twelve batches of a clock")
 def test_bytes_of_state_by_key_group_are_those_of_its_pages(env):
     """The mean of the pages that batches touch stands for all; local execution knows the pages themselves."""
     env.setMaxParallelism(4)

@@ -678,6 +678,7 @@ def check_random_functions(count: int, seed: int) -> None:
     assert runs > count / 2
 
 
+@pytest.mark.slow("each example traces a function")
 def test_random_functions_do_what_they_do_with_each_element() -> None:
     check_random_functions(75, 7)
 

@@ -177,6 +177,7 @@ def test_what_is_not_read_at_once_is_there_all_the_same(tmp_path, step):
     assert read(ParquetFormat(NESTED, USED), *splits) == read(ParquetFormat(NESTED), *splits)
 
 
+@pytest.mark.slow("a file of more than one run")
 @settings(max_examples=12)
 @given(data=st.data())
 def test_parts_of_runs_have_the_columns_that_are_read_later(large, data):
@@ -248,6 +249,7 @@ def test_columns_that_are_not_used_have_to_be_there_with_their_type(tmp_path, ta
     assert outcomes[0] == outcomes[1]
 
 
+@pytest.mark.slow("a file of more than one run")
 def test_a_run_reads_the_rest_after_the_file_was_closed(large):
     path, table = large
     runs = runs_of(ParquetFormat(LARGE, frozenset({1})), whole(path))

@@ -59,6 +59,7 @@ KEYS = [
 ]
 
 
+@pytest.mark.slow("a program of its own")
 def test_hashes_are_the_same_in_another_process():
     program = (
         f"import sys; sys.path[:0] = {sys.path!r}\n"

@@ -137,6 +137,7 @@ def test_what_is_to_be_tried_again_is():
     assert commits() == [("0 of 0", 0), ("0 of 0", 1), ("another", 2)]
 
 
+@pytest.mark.slow("waits between eleven tries")
 def test_what_never_succeeds_fails_the_job():
     with pytest.raises(JobExecutionError, match=r"ledger: '0 of 0' was not committed in 11 tries"):
         run(TwoPhases(lambda request: request.retryLater()), 1)
@@ -250,6 +251,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow("a program of its own")
 def test_a_sink_of_the_main_script_that_keeps_elements_there_is_told_once(tmp_path):
     (tmp_path / "job.py").write_text(SCRIPT)
     command = [sys.executable, str(tmp_path / "job.py")]

@@ -52,6 +52,7 @@ def test_elements_cost_no_calls(elements):
     assert second == (2 * GROUPS, 2 * GROUPS, 0)
 
 
+@pytest.mark.slow("counts the calls of 100,000 elements")
 @pytest.mark.parametrize("elements", [10_000, 50_000])
 def test_elements_of_columns_cost_no_calls(elements):
     """The page that a window had gives way to the next one."""

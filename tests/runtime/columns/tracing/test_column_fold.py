@@ -179,6 +179,7 @@ def test_sum_min_and_max(seed):
     check_aggregations(seed, 4)
 
 
+@pytest.mark.slow("traces a hundred functions")
 @pytest.mark.takes_columns("ColumnFold")
 def test_functions_take_the_columns():
     aggregates = check_aggregates(1, 60)

@@ -10,6 +10,7 @@ from random import Random
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -148,6 +149,7 @@ def test_random_jobs_agree(seed):
     check_jobs(seed, list(BUILDS))
 
 
+@pytest.mark.slow("twenty random jobs of each kind")
 def test_random_jobs_take_the_columns():
     outcomes = check_jobs(1, 20 * list(BUILDS))
     assert all(outcomes[way] >= 3 for way in BUILDS), outcomes
