@@ -83,14 +83,16 @@ def test_each_function_has_a_line():
 
 
 def test_a_watermark_generator_of_ones_own_has_a_line():
-    lines = lines_of(lambda stream: stream.assignTimestampsAndWatermarks(strategy_of(Highest)))
-    assert (
-        "Timestamps/Watermarks: watermark generator over columns, where its elements are columns"
-        in lines
-    )
-    lines = lines_of(lambda stream: stream.assignTimestampsAndWatermarks(strategy_of(Punctuated)))
+    for kind in (Highest, Punctuated):
+        strategy = strategy_of(kind)
+        lines = lines_of(lambda stream, s=strategy: stream.assignTimestampsAndWatermarks(s))
+        assert (
+            "Timestamps/Watermarks: watermark generator over columns, where its elements are columns"
+            in lines
+        )
+    lines = lines_of(lambda stream: stream.assignTimestampsAndWatermarks(strategy_of(Resting)))
     (line,) = [line for line in lines if "watermark generator element by element" in line]
-    assert "as it reads output.emitWatermark (line" in line
+    assert "as it uses markIdle of its output (line" in line
 
 
 class Highest(WatermarkGenerator):
@@ -103,6 +105,12 @@ class Highest(WatermarkGenerator):
 
     def onPeriodicEmit(self, output):
         output.emitWatermark(Watermark(self.highest - 1))
+
+
+class Resting(Highest):
+    def onEvent(self, event, eventTimestamp, output):
+        self.highest = eventTimestamp
+        output.markIdle()
 
 
 class Punctuated(Highest):

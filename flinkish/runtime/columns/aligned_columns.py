@@ -34,9 +34,11 @@ from flinkish.runtime.columns.window_columns import WindowColumns
 from flinkish.runtime.columns.window_functions import WindowFunctionPath
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.records.keys import ColumnKeys
-from flinkish.runtime.records.records import Records, no_timestamps
+from flinkish.runtime.records.records import Records, Timestamps, no_timestamps
 from flinkish.runtime.records.rows import RowColumns, decoded, python_values
 from flinkish.runtime.windowing.window_contents import TABLE, part_join
+
+_FEW_KEYS = 1_000
 
 CallFunction = Callable[[TimeWindow, Iterable[tuple[Any, Any]]], None]
 """Calls the window function for each key of a window with its elements."""
@@ -81,6 +83,15 @@ class AlignedColumns(ColumnPath):
         """An upper bound of the number of keys in ``window``: a key counts once in each run."""
         return self._columns.size(window)
 
+    def holdMany(self, timestamps: Timestamps) -> bool:
+        """Whether a window of one of these elements is columns with so many keys that moving it to
+        ``by_key`` would cost more than adding a few elements as columns."""
+        if not self._columns.windows():
+            return False
+        return any(
+            self._columns.size(window) > _FEW_KEYS for window, _ in self._windows.split(timestamps)
+        )
+
     def remove(self, window: TimeWindow) -> None:
         """Remove ``window`` with its contents."""
         self._columns.remove(window)
@@ -108,7 +119,7 @@ class AlignedColumns(ColumnPath):
             if window.maxTimestamp() <= self._operator.currentWatermark:
                 continue
             if self._by_key.table.size(window):
-                rows = rows or of_rows(records)
+                rows = rows or records.listed()
                 self._by_key.add(window, rows, positions, self._by_key.copies(rows.values))
                 continue
             members = values if positions is None else values.take(positions)
@@ -240,7 +251,8 @@ class AlignedColumns(ColumnPath):
     def _fire_columns(self, window: TimeWindow) -> bool:
         """Emit the results of a window as columns. False if columns cannot hold its contents or
         results."""
-        if not (self._operator.tracesFunctions and self._settle(window)):
+        traces = self._operator.tracesFunctions and self._function.possible
+        if not (traces and self._settle(window)):
             return False
         folded = self._columns.folded(window)
         results = None if folded is None else self._columns.results(folded)
@@ -294,13 +306,6 @@ class AlignedColumns(ColumnPath):
                     return self._columns.accumulators(folded)
             self.giveBack(window)
         return None
-
-
-def of_rows(records: Records) -> Records:
-    """Records with their columns converted to rows once, as a row may be in several windows."""
-    return Records(
-        list(records.values), records.timestamps, list(records.keys or ()), records.hashes
-    )
 
 
 def _at(values: RowColumns, positions: Positions) -> RowColumns:

@@ -8,6 +8,7 @@ serves all keys, where ``WindowOperator`` does both for each element and each ke
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,14 @@ from numpy.typing import NDArray
 from flinkish.api.errors import MissingTimestampError
 from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.durations import to_long
-from flinkish.api.time.elements import earliest
 from flinkish.api.windowing.windows import TimeWindow
-from flinkish.runtime.columns.aligned_columns import AlignedColumns, of_rows
+from flinkish.runtime.columns.aligned_columns import AlignedColumns
 from flinkish.runtime.columns.aligned_contents import WindowsByKey, aligned_contents
 from flinkish.runtime.columns.panes import AlignedWindows, Positions
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import KeyedOperator
-from flinkish.runtime.records.keys import KeyRuns, key_runs
+from flinkish.runtime.records.frames import Frame
+from flinkish.runtime.records.keys import KeyRuns, key_runs, records_at
 from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes, Records, Timestamps
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.windowing.window_contexts import ClockContext
@@ -71,7 +72,10 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             *self._by_key.table.windows(),
             *self._columns.windows(),
         }
-        self._next_due = self._earliest_due()
+        self._due: list[tuple[int, TimeWindow]] = []
+        """A heap of the open windows, by when they fire or expire next."""
+        for window in self._open_windows:
+            self._await(window)
         self._remove_expired()
 
     # ------------------------------------------------------------------ elements
@@ -89,26 +93,83 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         if lowest == NO_TIMESTAMP:
             raise MissingTimestampError(self.name, records.values[int(timestamps.argmin())])
         if not self._windows.fit(timestamps):
-            self._process_singly(of_rows(records), np.arange(len(records)), added=False)
+            self._process_singly(records.listed(), np.arange(len(records)), added=False)
             return
         behind = self._behind(timestamps, lowest)
+        self._add(records, inTime=behind is None)
+        if behind is not None:
+            self._process_singly(records, np.flatnonzero(behind), added=True)
+
+    def processFrame(self, frame: Frame) -> None:
+        """Add elements together that come before and after watermarks at which windows fire: those of a
+        window that fires have all come before, but for late ones."""
+        if not self._takes_frame(frame):
+            super().processFrame(frame)
+            return
+        self.metrics.numRecordsIn += len(frame.records)
+        behind = self._behind_marks(frame)
+        if not len(behind):
+            self._add(frame.records, inTime=True)
+            self._pass(frame, behind)
+        elif not self._windows.overlap:
+            in_time = np.delete(np.arange(len(frame.records)), behind)
+            if len(in_time):
+                self._add(records_at(frame.records, in_time), inTime=True)
+            self._pass(frame, behind)
+        else:
+            # An element may be late for one of its windows, and in time for the next
+            ends = self._windows.allEnds(frame.records.timestamps)
+            for part in frame.endingWith(
+                np.unique(np.searchsorted(frame.marks.watermarks, ends - 1))
+            ):
+                behind = self._behind_marks(part)
+                if len(part.records):
+                    self._add(part.records, inTime=not len(behind))
+                self._pass(part, behind)
+
+    def _behind_marks(self, frame: Frame) -> Positions:
+        """The elements of which a window has fired when they come."""
+        last = self._windows.firstEnds(frame.records.timestamps) - 1
+        return np.flatnonzero(last <= frame.watermarks(self.currentWatermark))
+
+    def _pass(self, frame: Frame, behind: Positions) -> None:
+        """Pass the watermarks of a frame, with the elements at ``behind`` in their places."""
+        watermarks, places, passed = frame.marks.watermarks.tolist(), frame.marks.positions, 0
+        for place, before in zip(behind, np.searchsorted(places, behind, side="right").tolist()):
+            self.processWatermarks(watermarks[passed:before])
+            passed = before
+            self._process_singly(frame.records, np.array([place]), added=True)
+        self.processWatermarks(watermarks[passed:])
+
+    def _takes_frame(self, frame: Frame) -> bool:
+        timestamps = frame.records.timestamps
+        return (
+            frame.records.counts is None
+            and frame.marks.onlyWatermarks
+            and len(timestamps) > 0
+            and int(timestamps.min()) != NO_TIMESTAMP
+            and self._windows.slide <= self._windows.size
+            and self._windows.fit(timestamps)
+        )
+
+    def _add(self, records: Records, inTime: bool) -> None:
+        """Add elements to their windows that have not fired; ``inTime``: none of theirs has."""
+        columns = records.unlisted
+        if columns is not None and self._columns.holdMany(records.timestamps):
+            records = columns
         if self._columns.process(records):
-            if behind is not None:
-                self._process_singly(records, np.flatnonzero(behind), added=True)
             return
         copies = self._by_key.copies(records.values)
-        runs = key_runs(records) if behind is None else None
+        runs = key_runs(records) if inTime else None
         if runs is not None:
             self._process_runs(runs, copies)
             return
-        records = of_rows(records)
-        for window, positions in self._windows.split(timestamps):
+        records = records.listed()
+        for window, positions in self._windows.split(records.timestamps):
             if window.maxTimestamp() > self.currentWatermark:
                 self._columns.giveBack(window)
                 self._by_key.add(window, records, positions, copies)
                 self._note(window)
-        if behind is not None:
-            self._process_singly(records, np.flatnonzero(behind), added=True)
 
     def snapshot(self) -> dict[str, Any]:
         assert self._columns.isSettled(), "onPeriodicEmit comes first"
@@ -188,33 +249,26 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
     # ------------------------------------------------------------------ time
 
     def processWatermark(self, timestamp: int) -> None:
-        before, self.currentWatermark = self.currentWatermark, timestamp
-        if self._next_due is not None and self._next_due <= timestamp:
-            self._fire_due(before, timestamp)
-            self._next_due = self._earliest_due()
+        self.currentWatermark = timestamp
+        while self._due and self._due[0][0] <= timestamp:
+            self._fire_due(*heappop(self._due))
         self.output.emitWatermark(timestamp)
 
     def advanceProcessingTime(self, now: int) -> None:
         super().advanceProcessingTime(now)
         self._window_states.removeExpired(now)
 
-    def _fire_due(self, before: int, now: int) -> None:
-        expiry_of = self._lifetime.expiry
-        due = []
-        for window in self._open_windows:
-            end, expiry = window.maxTimestamp(), expiry_of(window)
-            if before < end <= now:
-                due.append((end, window))
-            if expiry is not None and end != expiry <= now:
-                due.append((expiry, window))
-        for time, window in sorted(due):
-            last = time == expiry_of(window)
-            if time == window.maxTimestamp():
-                self._fire_window(window, last)
-            elif self._function.clears:
-                self._clear(window)
-            if last:
-                self._remove(window)
+    def _fire_due(self, time: int, window: TimeWindow) -> None:
+        expiry = self._lifetime.expiry(window)
+        last = time == expiry
+        if time == window.maxTimestamp():
+            self._fire_window(window, last)
+        elif self._function.clears:
+            self._clear(window)
+        if last:
+            self._remove(window)
+        elif expiry is not None:
+            heappush(self._due, (expiry, window))
 
     def _remove_expired(self) -> None:
         """Remove the fired windows that only a larger allowed lateness, since reduced, had kept."""
@@ -275,18 +329,17 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         """Open ``window``, which has contents now."""
         if window not in self._open_windows:
             self._open_windows.add(window)
-            due = self._lifetime.due(window, self.currentWatermark)
-            if due is not None and (self._next_due is None or due < self._next_due):
-                self._next_due = due
+            self._await(window)
 
-    def _earliest_due(self) -> int | None:
-        due, now = self._lifetime.due, self.currentWatermark
-        return earliest(due(window, now) for window in self._open_windows)
+    def _await(self, window: TimeWindow) -> None:
+        due = self._lifetime.due(window, self.currentWatermark)
+        if due is not None:
+            heappush(self._due, (due, window))
 
     # ------------------------------------------------------------------ pending timers
 
     def nextEventTimeTimer(self) -> int | None:
-        return self._next_due
+        return self._due[0][0] if self._due else None
 
     def numEventTimeTimers(self) -> int:
         timers, now = self._lifetime.timers, self.currentWatermark

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from flinkish.api.functions.tagged import Tagger
 from flinkish.api.plan.operators import (
     FilterDescription,
@@ -28,6 +30,7 @@ from flinkish.runtime.operators.one_input import (
     StreamMap,
 )
 from flinkish.runtime.operators.output import Output
+from flinkish.runtime.records.frames import Frame
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.tagged_columns import TaggedColumns
 
@@ -43,6 +46,12 @@ class MapPath(ColumnPath):
         results = self._columns.results(records.values)
         if results is not None:
             self._output.emitRecords(records.mapped(results))
+        return results is not None
+
+    def processFrame(self, frame: Frame) -> bool:
+        results = self._columns.results(frame.records.values)
+        if results is not None:
+            self._output.emitFrame(Frame(frame.records.mapped(results), frame.marks))
         return results is not None
 
 
@@ -61,6 +70,14 @@ class FilterPath(ColumnPath):
             self._output.emitRecords(records)
         elif truths.any():
             self._output.emitRecords(records.kept(truths))
+        return True
+
+    def processFrame(self, frame: Frame) -> bool:
+        truths = self._columns.truths(frame.records.values)
+        if truths is None:
+            return False
+        places = np.concatenate([[0], np.cumsum(truths)])[frame.marks.positions]
+        self._output.emitFrame(Frame(frame.records.kept(truths), frame.marks.at(places)))
         return True
 
 

@@ -73,6 +73,11 @@ class AlignedWindows:
         """
         return timestamps - np.mod(timestamps - self.offset - self.size, self.slide) + self.slide
 
+    def allEnds(self, timestamps: Timestamps) -> Timestamps:
+        """The ends of all windows that contain one of ``timestamps``, and perhaps of some more."""
+        steps = np.arange(-(-self.size // self.slide), dtype=np.int64) * self.slide
+        return np.unique(np.unique(self.firstEnds(timestamps))[:, np.newaxis] + steps)
+
     def gaps(self, timestamps: Timestamps) -> NDArray[np.bool_] | None:
         """Which timestamps are in no window; None if there are no gaps between windows."""
         if self.slide <= self.size:

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+import numpy as np
+
 from flinkish.runtime.operators.base import OneInputOperator
-from flinkish.runtime.records.records import Records
+from flinkish.runtime.records.frames import Frame
+from flinkish.runtime.records.records import NO_RECORDS, Records
 
 
 class ColumnPath(ABC):
@@ -21,6 +24,11 @@ class ColumnPath(ABC):
         """Process the run and emit its results. False, with nothing done, if the operator has to
         process the elements one by one."""
 
+    def processFrame(self, frame: Frame) -> bool:
+        """``process`` for records with watermarks and statuses among them, which are emitted at their
+        places. False, with nothing done, if the operator has to process the runs between these."""
+        return False
+
 
 class WithColumns(OneInputOperator):
     """First base class of an operator that tries its column path before it processes elements
@@ -34,3 +42,11 @@ class WithColumns(OneInputOperator):
             self.metrics.numRecordsIn += len(records)
         else:
             super().processRecords(records)
+
+    def processFrame(self, frame: Frame) -> None:
+        records = frame.records
+        among, after = frame.marks.cut(int(np.searchsorted(frame.marks.positions, len(records))))
+        if self.path is not None and len(among) and self.path.processFrame(Frame(records, among)):
+            self.metrics.numRecordsIn += len(records)
+            frame = Frame(NO_RECORDS, after.at(after.positions - len(records)))
+        super().processFrame(frame)

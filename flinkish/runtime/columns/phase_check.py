@@ -32,9 +32,8 @@ class PhaseCheck:
     apart from the run, over columns and one by one. Afterwards the states of the key are as
     before."""
 
-    def __init__(self, fold: PhaseFold, run: KeyedRun, watermark: int) -> None:
+    def __init__(self, fold: PhaseFold, run: KeyedRun) -> None:
         self._fold = fold
-        self._watermark = watermark
         seed = fold.runs.seed
         special = chosen(run.values, fold.runs.checks, seed)
         self._group = int(run.groups[special[seed % len(special)]])
@@ -44,13 +43,15 @@ class PhaseCheck:
             places = np.union1d(places[:MOST_ELEMENTS], odd)
         groups = np.zeros(len(places), dtype=np.intp)
         keys = run.keys.take(pa.array(places))
-        self._part = KeyedRun(run.values.take(places), run.timestamps[places], keys, groups)
+        self._part = KeyedRun(
+            run.values.take(places), run.timestamps[places], run.watermarks[places], keys, groups
+        )
         self._elements = elements_at(run.values, places)
 
     def difference(self, backend: KeyedStateBackend, distinct: Sequence[Any]) -> str | None:
         """What differs; None if nothing does, or if columns cannot represent the key."""
         key = distinct[self._group]
-        phased = self._fold.processed(self._part, self._watermark, Keys([key], None))
+        phased = self._fold.processed(self._part, Keys([key], None))
         if phased is None or len(phased.called):
             return None
         backend.currentKey = key
@@ -90,11 +91,10 @@ class PhaseCheck:
         function = self._fold.function
         timers: list[int] = []
         results: list[tuple[str, int, Any]] = []
-        for number, (element, time) in enumerate(
-            zip(self._elements, self._part.timestamps.tolist())
-        ):
+        times, watermarks = self._part.timestamps.tolist(), self._part.watermarks.tolist()
+        for number, (element, time) in enumerate(zip(self._elements, times)):
             out = Collected()
-            context = CalledContext(out, key, time, self._watermark, timers)
+            context = CalledContext(out, key, time, watermarks[number], timers)
             returned = function(element, context, out)
             if returned is not None:
                 out.collectReturned(returned)

@@ -14,14 +14,15 @@ from flinkish.api.functions.process import TimerService
 from flinkish.api.functions.state import State, ValueState
 from flinkish.runtime.columns.path import ColumnPath
 from flinkish.runtime.columns.phase_check import PhaseCheck
-from flinkish.runtime.columns.tracing.effects import KeyedRun, Positions
+from flinkish.runtime.columns.tracing.effects import KeyedRun, Positions, Timers
 from flinkish.runtime.columns.tracing.folding import first_positions
 from flinkish.runtime.columns.tracing.phase_fold import SOMETHING, Keys, Phased, PhaseFold, Writes
 from flinkish.runtime.columns.tracing.symbols import Refusal
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.one_input import OnTimerOperator
+from flinkish.runtime.records.frames import NO_MARKS, Frame, Marks
 from flinkish.runtime.records.keys import ColumnKeys
-from flinkish.runtime.records.records import Records, timestamps_of
+from flinkish.runtime.records.records import NO_RECORDS, Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.state.table_states import TableListState, TableMapState, TableValueState
 
@@ -73,7 +74,10 @@ class PhasePath(ColumnPath):
         self._timers = timers
 
     def process(self, records: Records) -> bool:
-        values, keys, runs = records.values, records.keys, self.fold.runs
+        return self.processFrame(Frame(records, NO_MARKS))
+
+    def processFrame(self, frame: Frame) -> bool:
+        values, keys, runs = frame.records.values, frame.records.keys, self.fold.runs
         if (
             not isinstance(values, RowColumns)
             or not isinstance(keys, ColumnKeys)
@@ -81,31 +85,58 @@ class PhasePath(ColumnPath):
         ):
             runs.note(False)
             return False
-        taken = runs.worthTrying and self._processed(records, values, keys)
+        if not frame.marks.onlyWatermarks or self._fires(frame.marks):
+            return False
+        taken = runs.worthTrying and self._processed(frame, values, keys)
         runs.note(taken, ofColumns=True)
         return taken
 
-    def _processed(self, records: Records, values: RowColumns, keys: ColumnKeys) -> bool:
+    def _fires(self, marks: Marks, timers: Timers | None = None) -> bool:
+        """Whether a timer may fire among the elements: one that waits, or one of ``timers``."""
+        if not len(marks):
+            return False
+        if timers is None:
+            due = self._operator.nextEventTimeTimer()
+            return due is not None and due <= int(marks.watermarks[-1])
+        earlier = timers.positions < marks.positions[-1]
+        return bool((timers.timestamps[earlier] <= marks.watermarks[-1]).any())
+
+    def _processed(self, frame: Frame, values: RowColumns, keys: ColumnKeys) -> bool:
+        records, marks = frame.records, frame.marks
         column, groups, distinct = _by_first(values.encoded(keys.column))
-        run = KeyedRun(values, records.timestamps, column, groups)
-        watermark = self._timers.currentWatermark()
+        watermarks = frame.watermarks(self._timers.currentWatermark())
+        run = KeyedRun(values, records.timestamps, watermarks, column, groups)
         runs = self.fold.runs
         with runs.working():
             hashes = records.hashes
             if hashes is not None:
                 hashes = hashes[first_positions(groups, len(distinct))]
-            phased = self.fold.processed(run, watermark, Keys(distinct, hashes))
+            phased = self.fold.processed(run, Keys(distinct, hashes))
         if phased is None or not self._fits(phased):
+            return False
+        if len(marks) and (
+            len(phased.called) or _aside(phased) or self._fires(marks, phased.timers)
+        ):
             return False
         if runs.due(values):
             with runs.checking():
-                check = PhaseCheck(self.fold, run, watermark)
+                check = PhaseCheck(self.fold, run)
                 difference = check.difference(self._operator.backend, distinct)
             if difference is not None:
                 runs.leave(difference)
                 return False
         effects = _Effects(phased, self._operator, self._timers, distinct)
-        self._emit(phased, records, values, effects)
+        if len(marks):
+            effects.until(None)
+            self._operator.skipToWatermark(int(marks.watermarks[-1]))
+            results, emitting = phased.emitted[None]
+            places = np.searchsorted(emitting, marks.positions)
+            emitted = (
+                NO_RECORDS if results is None else Records(results, records.timestamps[emitting])
+            )
+            self._operator.output.emitFrame(Frame(emitted, marks.at(places)))
+        else:
+            self._emit(phased, records, values, effects)
         return True
 
     def _fits(self, phased: Phased) -> bool:
@@ -135,14 +166,13 @@ class ProcessPath(PhasePath):
     def __init__(self, operator: OnTimerOperator, function: Callable[..., Any]) -> None:
         super().__init__(operator, function, operator.timerService)
 
-    def process(self, records: Records) -> bool:
-        return not self._operator.timers.inputEnded and super().process(records)
+    def processFrame(self, frame: Frame) -> bool:
+        return not self._operator.timers.inputEnded and super().processFrame(frame)
 
     def _fits(self, phased: Phased) -> bool:
         if not len(phased.called):
             return True
-        aside = any(e.results is not None for output, e in phased.emitted.items() if output)
-        return not aside and not self._operator.output.reusesObjects
+        return not _aside(phased) and not self._operator.output.reusesObjects
 
     def _emit(
         self, phased: Phased, records: Records, values: RowColumns, effects: _Effects
@@ -251,6 +281,11 @@ class _PendingWrites:
             assert isinstance(state, (TableValueState, TableListState, TableMapState))
             state.store(zip(self._keys[begin:end], values[begin:end]))
             self._done = end
+
+
+def _aside(phased: Phased) -> bool:
+    """Whether there are results for side outputs."""
+    return any(e.results is not None for output, e in phased.emitted.items() if output)
 
 
 def _by_first(

@@ -154,10 +154,11 @@ class SessionColumns:
     # ------------------------------------------------------------------ elements
 
     def add(
-        self, records: Records, watermark: int, isApart: Callable[[Any], bool] | None
+        self, records: Records, watermarks: Times, isApart: Callable[[Any], bool] | None
     ) -> Added | None:
         """Add the elements of a run. None, with nothing added, if the run cannot be vectorised.
-        ``isApart``: whether the sessions of a key are kept one by one; None: no key's are.
+        ``watermarks``: the watermark before each element. ``isApart``: whether the sessions of a key
+        are kept one by one; None: no key's are.
         """
         values, keys, hashes = records.values, records.keys, records.hashes
         if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
@@ -178,7 +179,9 @@ class SessionColumns:
         if run is None:
             return None
         apart = np.zeros(len(run.distinct), dtype=np.bool_)
-        late = run.late(watermark, self._lateness, apart)
+        late = run.late(watermarks, self._lateness, apart)
+        if watermarks[0] != watermarks[-1]:
+            run.noteFired(watermarks, apart)
         if not self._fold.mergesInAnyOrder(values):
             run.noteMerges(apart)
         in_order = np.flatnonzero(apart)
@@ -186,7 +189,7 @@ class SessionColumns:
         left = apart[run.codes] | late
         timers = 0
         if not left.all():
-            added = self._fold_run(values, hashes, run, stored, left, watermark)
+            added = self._fold_run(values, hashes, run, stored, left, int(watermarks[0]))
             if added is None:
                 return None
             timers = added
@@ -404,14 +407,14 @@ class SessionRun:
             codesOfSessions=codes_of,
         )
 
-    def late(self, watermark: int, allowedLateness: int, apart: Mask) -> Mask:
+    def late(self, watermarks: Times, allowedLateness: int, apart: Mask) -> Mask:
         """Which elements are late whatever their order. Adds a key to ``apart`` if the order of its
         elements matters, because the watermark has passed the end of one element's own session."""
         lasts = self.timestamps + (self.gap - 1)
-        behind = lasts <= watermark
+        behind = lasts <= watermarks
         if not behind.any():
             return behind
-        expired = lasts + allowedLateness <= watermark
+        expired = lasts + allowedLateness <= watermarks
         elements = np.bincount(self.sessions, minlength=self.count)
         late = np.bincount(self.sessions[expired], minlength=self.count) == elements
         late[self.sessionsOfStored] = False
@@ -444,6 +447,28 @@ class SessionRun:
         apart_from = first[1:] - origin > highest[:-1] + self.gap
         apart_from |= last[1:] - origin < lowest[:-1] - self.gap
         apart[self.codesOfSessions[ordered[1:][same & apart_from]]] = True
+
+    def noteFired(self, watermarks: Times, apart: Mask) -> None:
+        """Add the keys to ``apart`` that have a session of which a part may fire before it meets the
+        rest."""
+        sessions, first, last, before = self.sessions, self.timestamps, self.timestamps, watermarks
+        if self.stored is not None:
+            sessions = np.concatenate([self.sessionsOfStored, sessions])
+            first = np.concatenate([self.stored.starts, first])
+            last = np.concatenate([self.stored.ends - self.gap, last])
+            before = np.concatenate([np.full(len(self.stored), watermarks[0]), before])
+        order = np.lexsort((first, sessions))
+        sessions, last, before = sessions[order], last[order], before[order]
+        origin = int(last.min())
+        span = int(last.max()) - origin + 1
+        if span * self.count > FARTHEST:
+            apart[:] = True
+            return
+        offsets = sessions * span - origin
+        highest = np.maximum.accumulate(last + offsets) - offsets
+        met = np.maximum(before[1:], before[:-1])
+        fired = (sessions[1:] == sessions[:-1]) & (met >= highest[:-1] + (self.gap - 1))
+        apart[self.codesOfSessions[sessions[1:][fired]]] = True
 
 
 def _places(codes: Codes, starts: Times, ends: Times, space: int) -> tuple[Times, Times] | None:

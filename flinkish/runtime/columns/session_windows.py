@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
 from typing import Any
 
@@ -23,9 +24,9 @@ from flinkish.runtime.columns.tracing.emissions import Emitted
 from flinkish.runtime.columns.window_functions import WindowFunctionPath
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.keyed import keys_of
-from flinkish.runtime.records.keys import ColumnKeys
-from flinkish.runtime.records.records import Hashes, Records
-from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.frames import Frame, Marks
+from flinkish.runtime.records.keys import records_at
+from flinkish.runtime.records.records import Hashes, Records, Timestamps, untimed
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.windowing.session_windows import SessionWindowOperator
 from flinkish.runtime.windowing.window_contents import TABLE
@@ -64,6 +65,12 @@ class _Firing:
             return None
         timestamps = self.lasts[emitted.positions[first:last]]
         return Records(emitted.results.between(first, last), timestamps)
+
+    def frame(self, emitted: Emitted, watermarks: Sequence[int]) -> Frame:
+        """The results of all sessions, with the watermarks at which they fire."""
+        records = self.records(emitted, 0, len(self._sessions)) or untimed([])
+        places = np.searchsorted(records.timestamps, watermarks, side="right")
+        return Frame(records, Marks.of(places, watermarks))
 
     def between(self, start: int, end: int) -> OpenSessions:
         """The sessions from ``start`` to before ``end``."""
@@ -117,7 +124,7 @@ class ColumnSessionWindows(SessionWindowOperator):
     # ------------------------------------------------------------------ elements
 
     def processRecords(self, records: Records) -> None:
-        singly = self._process_columns(records)
+        singly = self._process_columns(records, np.full(len(records), self.currentWatermark))
         if singly is None:
             if self._columns is not None and len(self._columns):
                 self._keep_apart(set(keys_of(records)), records.hashes)
@@ -125,10 +132,30 @@ class ColumnSessionWindows(SessionWindowOperator):
             return
         self.metrics.numRecordsIn += len(records) - len(singly)
         if len(singly):
-            super().processRecords(_at(records, singly))
+            super().processRecords(records_at(records, singly))
 
-    def _process_columns(self, records: Records) -> Positions | None:
-        """Add elements as columns. Returns the positions of those to add one by one; None: all."""
+    def processFrame(self, frame: Frame) -> None:
+        """Add the elements together; those to add one by one in their place among the watermarks."""
+        records, marks = frame.records, frame.marks
+        singly = None
+        if marks.onlyWatermarks:
+            singly = self._process_columns(records, frame.watermarks(self.currentWatermark))
+        if singly is None:
+            super().processFrame(frame)
+            return
+        self.metrics.numRecordsIn += len(records) - len(singly)
+        watermarks, places, passed = marks.watermarks.tolist(), marks.positions.tolist(), 0
+        apart = records_at(records, singly).listed()
+        for number, place in enumerate(singly.tolist()):
+            before = bisect_right(places, place, passed)
+            self.processWatermarks(watermarks[passed:before])
+            passed = before
+            super().processRecords(apart.slice(number, number + 1))
+        self.processWatermarks(watermarks[passed:])
+
+    def _process_columns(self, records: Records, watermarks: Timestamps) -> Positions | None:
+        """Add elements as columns; ``watermarks``: the watermark before each. Returns the positions of
+        those to add one by one; None: all."""
         columns, gap = self._columns, self._gap
         if columns is None or gap is None or not (self._adds_columns and self.tracesFunctions):
             return None
@@ -142,7 +169,7 @@ class ColumnSessionWindows(SessionWindowOperator):
         assert sets is not None
         added = columns.add(
             records,
-            self.currentWatermark,
+            watermarks,
             (lambda key: sets.get(key, None) is not None) if len(sets) else None,
         )
         if added is None:
@@ -183,6 +210,36 @@ class ColumnSessionWindows(SessionWindowOperator):
         self._firing = []
         self.output.emitWatermark(timestamp)
 
+    def processWatermarks(self, timestamps: Sequence[int]) -> None:
+        """Fire the sessions of columns that are due together, if no session kept one by one is."""
+        timer = super().nextEventTimeTimer()
+        if (
+            not timestamps
+            or self._columns is None
+            or (timer is not None and timer <= timestamps[-1])
+        ):
+            super().processWatermarks(timestamps)
+            return
+        due = self._columns.due(self.currentWatermark, timestamps[-1])
+        if due is not None:
+            self._timer_count -= due.timers
+            self._firing = [_Firing(sessions, self._function_path) for sessions in due.firing]
+        emitted = (
+            self._firing[0].emitted if len(self._firing) == 1 and self.tracesFunctions else None
+        )
+        if emitted is not None:
+            self.skipToWatermark(timestamps[-1])
+            self.output.emitFrame(self._firing[0].frame(emitted, timestamps))
+        elif not self._firing:
+            self.skipToWatermark(timestamps[-1])
+            self.output.emitWatermarks(timestamps)
+        else:
+            for timestamp in timestamps:
+                self.skipToWatermark(timestamp)
+                self._fire_columns(timestamp)
+                self.output.emitWatermark(timestamp)
+        self._firing = []
+
     def _fire_columns(self, until: int) -> None:
         """Fire the sessions of columns that end at or before ``until``."""
         for firing in self._firing:
@@ -206,15 +263,3 @@ class ColumnSessionWindows(SessionWindowOperator):
         self._fire_columns(timer.timestamp - 1)
         self.backend.currentKey = timer.key
         super().onEventTime(timer)
-
-
-def _at(records: Records, positions: Positions) -> Records:
-    """The records at ``positions``, which are columns with a column as key."""
-    if len(positions) == len(records):
-        return records
-    values, keys, hashes = records.values, records.keys, records.hashes
-    assert isinstance(values, RowColumns)
-    assert isinstance(keys, ColumnKeys)
-    assert hashes is not None
-    members = values.take(positions)
-    return Records(members, records.timestamps[positions], keys.over(members), hashes[positions])

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from flinkish.api.eventtime.watermarks import WatermarkOutput, WatermarkStrategy
 from flinkish.api.plan.operators import TimestampsAndWatermarksDescription
-from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
+from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.runtime.columns.tracing.column_function import column_function
 from flinkish.runtime.columns.tracing.event_fold import EventFold
 from flinkish.runtime.operators.base import OperatorContext
@@ -20,13 +20,11 @@ from flinkish.runtime.operators.timestamps import (
     Splits,
     TimestampsAndWatermarksOperator,
 )
+from flinkish.runtime.records.frames import Frame, Marks
 from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, integer_column
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermark_generation import WatermarkGeneration
-
-_SMALLEST_SLICE = 16
-"""Smaller columns cost more than their elements as objects."""
 
 
 class ColumnGeneration(WatermarkGeneration):
@@ -46,13 +44,23 @@ class ColumnGeneration(WatermarkGeneration):
         """Whether ``note`` can succeed."""
         return self._fold is not None and self._fold.possible
 
-    def note(self, values: Sequence[Any], timestamps: Timestamps) -> bool:
-        """Do what ``onEvent`` would do for each of these elements, if it emits nothing and can be
-        vectorised. False: nothing was done."""
-        noted = self._fold is not None and self._fold.note(values, timestamps)
-        if noted and self.idleness is not None:
+    @property
+    def isUnset(self) -> bool:
+        """Whether ``note`` has to wait for the first element."""
+        return self._fold is not None and self._fold.isUnset
+
+    def note(
+        self, values: Sequence[Any], timestamps: Timestamps, emits: bool = False
+    ) -> Marks | None:
+        """Do what ``onEvent`` would do for each of these elements, and return the watermarks that it
+        emits among them. None, with nothing done, if it cannot be vectorised; without ``emits`` also
+        if it emits any."""
+        noted = None if self._fold is None else self._fold.note(values, timestamps, emits)
+        if noted is None:
+            return None
+        if self.idleness is not None:
             self.idleness.activity()
-        return noted
+        return Marks.of(noted.positions + 1, noted.watermarks)
 
 
 class ColumnTimestampsAndWatermarks(TimestampsAndWatermarksOperator):
@@ -73,9 +81,16 @@ class ColumnTimestampsAndWatermarks(TimestampsAndWatermarksOperator):
         self, generation: WatermarkGeneration, emitter: WatermarkOutput, records: Records
     ) -> None:
         if isinstance(generation, ColumnGeneration) and generation.notesRuns:
+            if generation.isUnset and len(records) > 1:
+                super().processOf(generation, emitter, records.slice(0, 1))
+                records = records.slice(1, len(records))
+            emits = emitter is self.emitter and not self.emitter.idle
             known = self.timedAsColumns(records)
-            if known is not None and generation.note(known.values, known.timestamps):
-                self.output.emitRecords(known)
+            marks = None
+            if known is not None:
+                marks = generation.note(known.values, known.timestamps, emits)
+            if known is not None and marks is not None:
+                self.output.emitFrame(Frame(known, self.emitter.passing(marks)))
                 return
         super().processOf(generation, emitter, records)
 
@@ -104,7 +119,7 @@ class ColumnTimestampsAndWatermarks(TimestampsAndWatermarksOperator):
         if known is None:
             super().emitSingly(records, noted)
         else:
-            self._emit_in_slices(known, noted)
+            self._emit_columns(known, noted)
 
     def _timestamp_column(self, records: Records) -> Timestamps | None:
         """The timestamps of a run; None if the assigner has to be called for each element."""
@@ -115,27 +130,15 @@ class ColumnTimestampsAndWatermarks(TimestampsAndWatermarksOperator):
             column = self._columns.integers(records.values, records.timestamps)
         return column
 
-    def _emit_in_slices(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
-        """``emitSingly`` for columns: elements between two watermarks are emitted as columns."""
+    def _emit_columns(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
+        """``emitSingly`` for columns: they are emitted as columns."""
         value: Any = None
         with self.userCodeOf(lambda: value), self.emitter.held() as held:
             for held.position, (value, timestamp) in enumerate(
-                zip(records.values, records.timestamps.tolist())
+                zip(records.values, records.timestamps.tolist()), 1
             ):
-                noted(held.position, value, timestamp)
-        if len(held.signals) * _SMALLEST_SLICE > len(records):
-            records = Records(list(records.values), records.timestamps)
-        sent = 0
-        for position, signal in held.signals:
-            if position >= sent:
-                self.output.emitRecords(records.slice(sent, position + 1))
-                sent = position + 1
-            if isinstance(signal, WatermarkStatus):
-                self.output.emitWatermarkStatus(signal)
-            else:
-                self.output.emitWatermark(signal)
-        if sent < len(records):
-            self.output.emitRecords(records.slice(sent, len(records)))
+                noted(held.position - 1, value, timestamp)
+        self.output.emitFrame(Frame(records, held.marks.build()))
 
 
 class ColumnSourceWatermarks(ColumnTimestampsAndWatermarks, SourceWatermarksOperator):
@@ -180,7 +183,10 @@ def _notes_runs(split: Split) -> bool:
 def _note(own: Records, split: Split) -> bool:
     """Have the generator of a split note its records at once; whether it did."""
     generation = split.generation
-    return isinstance(generation, ColumnGeneration) and generation.note(own.values, own.timestamps)
+    return (
+        isinstance(generation, ColumnGeneration)
+        and generation.note(own.values, own.timestamps) is not None
+    )
 
 
 def _tells_apart(kind: pa.DataType) -> bool:

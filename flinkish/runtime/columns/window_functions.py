@@ -24,6 +24,11 @@ class WindowFunctionPath:
         if description.call is not None and traces:
             self._columns = WindowFunctionColumns(description.call)
 
+    @property
+    def possible(self) -> bool:
+        """Whether ``process`` can ever succeed."""
+        return self._emits_contents or self._columns is not None
+
     def process(
         self,
         results: RowColumns,

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar
 
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.functions import Collector
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.runtime.records.copies import ATOMS, copied_mutable, immutable
-from flinkish.runtime.records.frames import SplitMark
-from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
+from flinkish.runtime.records.frames import Frame, SplitMark
+from flinkish.runtime.records.records import NO_RECORDS, NO_TIMESTAMP, Records, timestamps_of
 
 
 class Input(ABC):
@@ -44,6 +45,16 @@ class Input(ABC):
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
         """Process a status, which differs from the one before."""
 
+    def processFrame(self, frame: Frame) -> None:
+        """Process records with watermarks and statuses among them, one run after another. A reader
+        overrides this if it need not stop at each of these watermarks."""
+        frame.inParts(
+            self.processRecords,
+            self.processWatermarks,
+            self.processWatermarkStatus,
+            self.processSplit,
+        )
+
     def expectSplit(self, mark: SplitMark) -> None:
         """Called like ``expectRecords``, with a split mark among these records."""
 
@@ -68,6 +79,7 @@ class Output:
         "_sides",
         "_timestamps",
         "_values",
+        "cutsFrames",
         "emitted",
         "reusesObjects",
     )
@@ -82,6 +94,9 @@ class Output:
         """The number of records emitted to the main output."""
         self.reusesObjects = False
         """Whether chained operators share objects (``ExecutionConfig.enableObjectReuse``)."""
+        self.cutsFrames = False
+        """Whether readers get frames in parts, one reader after the other: what they emit meets
+        again in this task."""
 
     def connect(self, target: Input, sideOutput: str | None = None) -> None:
         """Let ``target`` read this output, or its side output with the id ``sideOutput``."""
@@ -132,6 +147,27 @@ class Output:
         if len(records):
             self.emitted += len(records)
             hand_on(records, self._inputs, self.reusesObjects)
+
+    def emitFrame(self, frame: Frame) -> None:
+        """Emit records, to which no other references exist, with the watermarks and statuses among
+        them; the side outputs get the latter too."""
+        self.flush()
+        records, marks = frame.records, frame.marks
+        if self.cutsFrames or self.reusesObjects or marks.splits:
+            frame.inParts(
+                self.emitRecords, self.emitWatermarks, self.emitWatermarkStatus, self.emitSplit
+            )
+            return
+        self.emitted += len(records)
+        frames = [
+            Frame(records.copied() if n else records, marks) for n in range(len(self._inputs))
+        ]
+        for target, each in zip(self._inputs, frames):
+            target.processFrame(each)
+        if self._side_inputs:
+            none = Frame(NO_RECORDS, marks.at(0 * marks.positions))
+            for target in chain.from_iterable(self._side_inputs.values()):
+                target.processFrame(none)
 
     def emitSideRecords(self, sideOutput: str, records: Records) -> None:
         """Emit a run of records to a side output, if anything reads that."""

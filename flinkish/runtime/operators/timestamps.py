@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from operator import index
 from typing import Any, NamedTuple
@@ -24,9 +25,9 @@ from flinkish.api.time.elements import (
 )
 from flinkish.api.types.fields import field_read
 from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.operators.watermark_assigner import WatermarkAssignerOperator
+from flinkish.runtime.operators.watermark_assigner import HeldMarks, WatermarkAssignerOperator
 from flinkish.runtime.records.copies import copied, keeps_nothing
-from flinkish.runtime.records.frames import SplitMark
+from flinkish.runtime.records.frames import Frame, SplitMark
 from flinkish.runtime.records.records import Numbers, Records, Timestamps, timestamps_of
 from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.reports import InputReport, split_name
@@ -169,6 +170,22 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
     def emitSingly(self, records: Records, noted: Callable[[int, Any, int], None]) -> None:
         """Emit one record after another, and call ``noted(position, value, timestamp)`` after each:
         as in Flink, a watermark that it emits follows the element."""
+        output = self.output
+        output.flush()
+        with nullcontext() if output.reusesObjects else self.emitter.held() as held:
+            self._collect_singly(records, noted, held)
+        if held is None:
+            output.flush()
+        else:
+            values, timestamps = output.taken()
+            output.emitFrame(Frame(Records(values, timestamps_of(timestamps)), held.marks.build()))
+
+    def _collect_singly(
+        self,
+        records: Records,
+        noted: Callable[[int, Any, int], None],
+        held: HeldMarks | None,
+    ) -> None:
         extract, collect = self._extract, self.output.collect
         value: Any = None
         with self.userCodeOf(lambda: value):
@@ -180,10 +197,11 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
                     if type(timestamp) is not int or not fits_long(timestamp):
                         timestamp = self._checked(timestamp, value)
                 collect(value, timestamp)
+                if held is not None:
+                    held.position = i + 1
                 noted(i, value, timestamp)
                 if not self._looked:
                     self.lookAt((timestamp,))
-        self.output.flush()
 
     def advanceProcessingTime(self, now: int) -> None:
         # In a batch the elements are processed before the clock can say that none came.

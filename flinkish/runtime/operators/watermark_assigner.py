@@ -6,28 +6,30 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.eventtime.watermarks import WatermarkOutput
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.output import Output
+from flinkish.runtime.records.frames import Marks, MarksBuilder
 from flinkish.runtime.time.watermark_generation import JoinedSplits
 
 
-class HeldSignals:
-    """The watermarks and statuses of a run, each with the position of the element that it
-    follows."""
+class HeldMarks:
+    """The watermarks and statuses among the elements of a run."""
 
     def __init__(self) -> None:
         self.position = 0
-        self.signals: list[tuple[int, int | WatermarkStatus]] = []
+        """How many elements came so far."""
+        self.marks = MarksBuilder()
 
     def emitWatermark(self, timestamp: int) -> None:
         """Hold a watermark."""
-        self.signals.append((self.position, timestamp))
+        self.marks.addWatermark(self.position, timestamp)
 
     def emitWatermarkStatus(self, status: WatermarkStatus) -> None:
         """Hold a status."""
-        self.signals.append((self.position, status))
+        self.marks.addStatus(self.position, status)
 
 
 class WatermarkEmitter(WatermarkOutput):
@@ -35,14 +37,14 @@ class WatermarkEmitter(WatermarkOutput):
     name)."""
 
     def __init__(self, output: Output) -> None:
-        self._output: Output | HeldSignals = output
+        self._output: Output | HeldMarks = output
         self.watermark = MIN_TIMESTAMP
         self.idle = False
 
     @contextmanager
-    def held(self) -> Iterator[HeldSignals]:
+    def held(self) -> Iterator[HeldMarks]:
         """Inside the block, hold watermarks and statuses instead of emitting them."""
-        output, held = self._output, HeldSignals()
+        output, held = self._output, HeldMarks()
         self._output = held
         try:
             yield held
@@ -51,9 +53,20 @@ class WatermarkEmitter(WatermarkOutput):
 
     def emitWatermark(self, watermark: Watermark) -> None:
         if watermark.timestamp > self.watermark:
+            if watermark.timestamp > MAX_TIMESTAMP:
+                raise IllegalArgumentError(
+                    f"the generator emitted {watermark}. Emit milliseconds since the epoch, 2**63 - 1 at most."
+                )
             self.watermark = watermark.timestamp
             self.markActive()
             self._output.emitWatermark(watermark.timestamp)
+
+    def passing(self, marks: Marks) -> Marks:
+        """Those of ``marks``, watermarks of a generator that is not idle, that rise, to be emitted."""
+        rising = marks.above(self.watermark)
+        if len(rising):
+            self.watermark = int(rising.watermarks[-1])
+        return rising
 
     def markIdle(self) -> None:
         if not self.idle:

@@ -11,7 +11,7 @@ after the shuffle as before it.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Union
@@ -66,6 +66,33 @@ class Marks:
         return Marks(positions, self.kinds, self.watermarks, self.splits)
 
     @classmethod
+    def of(
+        cls, positions: NDArray[np.integer[Any]], watermarks: Sequence[int] | NDArray[np.int64]
+    ) -> Marks:
+        """Watermarks, each after as many records as ``positions`` say."""
+        kinds = np.full(len(watermarks), _WATERMARK, dtype=np.int8)
+        return cls(positions.astype(np.int64), kinds, np.asarray(watermarks, dtype=np.int64))
+
+    @property
+    def onlyWatermarks(self) -> bool:
+        """Whether there are neither statuses nor split marks."""
+        return not self.kinds.any()
+
+    def above(self, watermark: int) -> Marks:
+        """The watermarks that are higher than ``watermark`` and all before them."""
+        highest = np.maximum.accumulate(np.concatenate([[watermark], self.watermarks]))
+        rising = highest[1:] > highest[:-1]
+        return Marks(self.positions[rising], self.kinds[rising], self.watermarks[rising])
+
+    def cut(self, count: int) -> tuple[Marks, Marks]:
+        """The first ``count`` marks, and the others."""
+        parts = [
+            Marks(self.positions[part], self.kinds[part], self.watermarks[part], self.splits)
+            for part in (slice(count), slice(count, None))
+        ]
+        return parts[0], parts[1]
+
+    @classmethod
     def joined(cls, parts: Sequence[Marks], position: int) -> Marks:
         """The marks of ``parts``, which must not be split marks, in their order after ``position``
         records."""
@@ -100,6 +127,14 @@ class MarksBuilder:
         self._kinds.extend([_WATERMARK] * count)
         self._watermarks.extend(timestamps)
 
+    def addMarks(self, position: int, marks: Marks) -> None:
+        """Add marks, which must not be split marks, whose own positions begin after ``position``
+        records."""
+        assert not marks.splits
+        self._positions.extend((marks.positions + position).tolist())
+        self._kinds.extend(marks.kinds.tolist())
+        self._watermarks.extend(marks.watermarks.tolist())
+
     def addStatus(self, position: int, status: WatermarkStatus) -> None:
         """Add a status after ``position`` records."""
         self._positions.append(position)
@@ -123,6 +158,9 @@ class MarksBuilder:
         )
 
 
+SHORTEST_COLUMNS = 256
+"""Shorter runs of columns cost more than their elements as objects."""
+
 Segment = Union[Records, Sequence[int], WatermarkStatus, SplitMark]
 """A run of records, a run of watermarks, a status, or a split mark."""
 
@@ -134,14 +172,57 @@ class Frame:
     records: Records
     marks: Marks
 
+    def watermarks(self, watermark: int) -> NDArray[np.int64]:
+        """For each record the watermark that came last before it; ``watermark`` before all. The
+        marks have to be watermarks that rise."""
+        known = np.concatenate([[watermark], self.marks.watermarks])
+        number = np.searchsorted(self.marks.positions, np.arange(len(self.records)), side="right")
+        before: NDArray[np.int64] = known[number]
+        return before
+
+    def endingWith(self, marks: NDArray[np.intp]) -> Iterator[Frame]:
+        """The frame in parts that end with the marks of these ascending numbers, and the rest."""
+        records, rest, start = self._for_parts(len(marks)), self.marks, 0
+        for count in np.diff(marks[marks < len(rest)] + 1, prepend=0).tolist():
+            end = int(rest.positions[count - 1])
+            own, rest = rest.cut(count)
+            yield Frame(records.slice(start, start + end), own)
+            start, rest = start + end, rest.at(rest.positions - end)
+        yield Frame(records.slice(start, len(records)), rest)
+
+    def _for_parts(self, cuts: int) -> Records:
+        """The records, as objects if many ``cuts`` leave short parts of columns."""
+        if cuts * SHORTEST_COLUMNS > len(self.records) and self.records.counts is None:
+            return self.records.listed()
+        return self.records
+
+    def inParts(
+        self,
+        records: Callable[[Records], None],
+        watermarks: Callable[[Sequence[int]], None],
+        status: Callable[[WatermarkStatus], None],
+        split: Callable[[SplitMark], None],
+    ) -> None:
+        """Call one of these for each of ``segments``."""
+        for segment in self.segments():
+            if isinstance(segment, Records):
+                records(segment)
+            elif isinstance(segment, WatermarkStatus):
+                status(segment)
+            elif isinstance(segment, SplitMark):
+                split(segment)
+            else:
+                watermarks(segment)
+
     def segments(self) -> Iterator[Segment]:
         """The elements in order: runs of records, runs of watermarks, statuses, split marks."""
         done = 0
         index, positions, kinds = 0, self.marks.positions, self.marks.kinds
+        records = self._for_parts(int(np.count_nonzero(np.diff(positions))))
         while index < len(positions):
             position = int(positions[index])
             if position > done:
-                yield self.records.slice(done, position)
+                yield records.slice(done, position)
                 done = position
             if kinds[index] != _WATERMARK:
                 if kinds[index] == _SPLIT:
@@ -156,8 +237,8 @@ class Frame:
                 end = index + int(statuses[0])
             yield self.marks.watermarks[index:end].tolist()
             index = end
-        if done < len(self.records):
-            yield self.records.slice(done, len(self.records))
+        if done < len(records):
+            yield records.slice(done, len(records))
 
 
 def encode_frame(frame: Frame, operator: str, stored: bool = False) -> bytes:

@@ -368,6 +368,23 @@ def taken(values: Sequence[Any], positions: NDArray[np.intp]) -> Sequence[Any]:
     return list(itemgetter(*positions.tolist())(values))
 
 
+def records_at(records: Records, positions: NDArray[np.intp]) -> Records:
+    """The records at ``positions``, in that order."""
+    values, keys = taken(records.values, positions), records.keys
+    if isinstance(keys, ColumnKeys) and isinstance(values, RowColumns):
+        keys = keys.over(values)
+    elif keys is not None:
+        keys = taken(keys, positions)
+    hashes, counts = records.hashes, records.counts
+    return Records(
+        values,
+        records.timestamps[positions],
+        keys,
+        None if hashes is None else hashes[positions],
+        None if counts is None else counts[positions],
+    )
+
+
 def has_dictionary(kind: pa.DataType) -> bool:
     """Whether keys may be a column of type ``kind``: in Arrow and in Python the same keys are
     equal."""

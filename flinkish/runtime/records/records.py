@@ -44,7 +44,16 @@ class Records:
     The receiver of a run owns it: no other reader has a reference to a mutable value in it.
     """
 
-    __slots__ = ("_immutable", "_plain", "counts", "hashes", "keys", "timestamps", "values")
+    __slots__ = (
+        "_columns",
+        "_immutable",
+        "_plain",
+        "counts",
+        "hashes",
+        "keys",
+        "timestamps",
+        "values",
+    )
 
     def __init__(
         self,
@@ -61,6 +70,8 @@ class Records:
         self.counts = counts
         self._immutable: bool | None = None
         self._plain: bool | None = None
+        self._columns: tuple[Records, int] | None = None
+        """The run of columns of whose elements these are a part, and the position of the first."""
 
     @property
     def immutable(self) -> bool:
@@ -107,6 +118,23 @@ class Records:
         part._immutable, part._plain = self._immutable or None, self._plain or None
         return part
 
+    def listed(self) -> Records:
+        """The records with columns converted to lists of objects."""
+        keys = None if self.keys is None else list(self.keys)
+        listed = Records(list(self.values), self.timestamps, keys, self.hashes)
+        listed._immutable, listed._plain = self.immutable, self.plain
+        if isinstance(self.values, RowColumns) and not self.values.mayDiffer:
+            listed._columns = self, 0
+        return listed
+
+    @property
+    def unlisted(self) -> Records | None:
+        """The same records as columns, of which ``listed`` made them; None if it did not."""
+        if self._columns is None:
+            return None
+        records, start = self._columns
+        return records.slice(start, start + len(self))
+
     def copied(self) -> Records:
         """The same records with copies of mutable values."""
         if self.immutable:
@@ -120,7 +148,7 @@ class Records:
         """The records from ``start`` to before ``end``."""
         if start == 0 and end == len(self):
             return self
-        return self._known(
+        part = self._known(
             Records(
                 self.values[start:end],
                 self.timestamps[start:end],
@@ -129,6 +157,9 @@ class Records:
                 None if self.counts is None else self.counts[start:end],
             )
         )
+        if self._columns is not None:
+            part._columns = self._columns[0], self._columns[1] + start
+        return part
 
 
 def timestamps_of(timestamps: Sequence[int]) -> Timestamps:
@@ -149,3 +180,7 @@ def untimed(values: Sequence[Any]) -> Records:
 def visible_timestamp(timestamp: int) -> int | None:
     """A timestamp as a user sees it: None for ``NO_TIMESTAMP``."""
     return None if timestamp == NO_TIMESTAMP else timestamp
+
+
+NO_RECORDS = untimed([])
+"""A run without records."""

@@ -21,6 +21,7 @@ from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.columns.tracing.column_runs import ColumnScope, RunReport
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.output import Input, Output, hand_on
+from flinkish.runtime.records.frames import Frame
 from flinkish.runtime.records.keys import KeyColumn
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
@@ -76,8 +77,14 @@ class KeyedInput(Input):
         self.keys = KeyColumn(selector, f"keyBy before {operator}", columns)
 
     def processRecords(self, records: Records) -> None:
+        self._target.processRecords(self._keyed(records))
+
+    def processFrame(self, frame: Frame) -> None:
+        self._target.processFrame(Frame(self._keyed(frame.records), frame.marks))
+
+    def _keyed(self, records: Records) -> Records:
         keys, hashes = self.keys.of(records.values)
-        self._target.processRecords(Records(records.values, records.timestamps, keys, hashes))
+        return Records(records.values, records.timestamps, keys, hashes)
 
     def processWatermark(self, timestamp: int) -> None:
         self._target.processWatermark(timestamp)
@@ -156,6 +163,7 @@ class OperatorChain:
         in_order = any(node.operator.inOrder for node in nodes)
         for output, readers in read:
             output.reusesObjects = reusesObjects
+            output.cutsFrames = in_order or bool(self._valves)
             targets: dict[str | None, list[Input]] = defaultdict(list)
             for edge, reader in readers:
                 if reader is not None:

@@ -180,7 +180,12 @@ class InputGates:
 
     def process(self, rows: Iterable[FrameRow]) -> None:
         """Read all frames of a batch."""
-        channels = self._channels(rows)
+        frames = self._frames(rows)
+        if len(self._gates) == len(frames) == 1:
+            (((gate, part), of_channel),) = frames.items()
+            if self._read_whole(self._gates[gate], part, of_channel):
+                return
+        channels = self._channels(frames)
         queue = [_rank(channel) for channel in channels.values()]
         heapq.heapify(queue)
         by_gate: dict[int, list[_Channel]] = {}
@@ -216,7 +221,7 @@ class InputGates:
             [[] for _ in self._inputs],
             [[] for _ in self._inputs],
         )
-        for channel in self._channels(rows).values():
+        for channel in self._channels(self._frames(rows)).values():
             kept = runs[channel.gate.broadcast][channel.gate.inputIndex]
             kept.extend(segment for segment in channel.segments if isinstance(segment, Records))
         elements, broadcast = runs
@@ -226,7 +231,8 @@ class InputGates:
         for index, run in in_key_order(elements):
             self._inputs[index].processRecords(run)
 
-    def _channels(self, rows: Iterable[FrameRow]) -> dict[tuple[int, int], _Channel]:
+    def _frames(self, rows: Iterable[FrameRow]) -> dict[tuple[int, int], list[FrameRow]]:
+        """The frames of each channel, by its gate and slice."""
         frames: dict[tuple[int, int], list[FrameRow]] = {}
         for row in rows:
             part = 0 if self._gates[row.gate].sequential else row.slice
@@ -234,6 +240,11 @@ class InputGates:
         for gate, known in self._joined.items():
             for part in known:
                 frames.setdefault((gate, part), [])
+        return frames
+
+    def _channels(
+        self, frames: Mapping[tuple[int, int], list[FrameRow]]
+    ) -> dict[tuple[int, int], _Channel]:
         return {
             (gate, part): self._channel(self._gates[gate], part, members)
             for (gate, part), members in sorted(frames.items())
@@ -267,6 +278,25 @@ class InputGates:
                     target.expectSplit(segment)
             segments = iter(ahead)
         return segments
+
+    def _read_whole(self, gate: Gate, part: int, rows: list[FrameRow]) -> bool:
+        """Read the only channel by whole frames. False, with nothing done, if its watermarks are not
+        simply those of the input."""
+        if gate.folded or gate.joinsSplits or self._inputs[0].looksAhead:
+            return False
+        for row in _in_order(rows):
+            frame = decode_frame(row.frame)
+            if frame.marks.onlyWatermarks and not self._idle[gate.index]:
+                watermark = max(
+                    [self._watermarks[gate.index], *frame.marks.watermarks[-1:].tolist()]
+                )
+                self._watermarks[gate.index] = watermark
+                self._valves[0].inputFrame(frame)
+            else:
+                channel = _Channel(gate, part, frame.segments(), self._watermarks[gate.index])
+                while self._read(channel, [channel]):
+                    pass
+        return True
 
     def _read(self, channel: _Channel, members: list[_Channel]) -> bool:
         """Read a channel until its watermark rises; False at the end of the channel."""
@@ -363,5 +393,9 @@ def _rank(channel: _Channel) -> tuple[int, bool, int, int]:
 
 
 def _segments(rows: list[FrameRow]) -> Iterator[Segment]:
-    for row in sorted(rows, key=lambda row: (row.slice, row.sequence)):
+    for row in _in_order(rows):
         yield from decode_frame(row.frame).segments()
+
+
+def _in_order(rows: list[FrameRow]) -> list[FrameRow]:
+    return sorted(rows, key=lambda row: (row.slice, row.sequence))

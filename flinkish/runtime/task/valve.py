@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.runtime.operators.output import Input
+from flinkish.runtime.records.frames import Frame
 from flinkish.runtime.records.records import Records
 
 
@@ -55,6 +56,16 @@ class StatusWatermarkValve:
         else:
             for timestamp in timestamps:
                 self.inputWatermark(channel, timestamp)
+
+    def inputFrame(self, frame: Frame) -> None:
+        """Handle records of the only channel, which is not idle, with watermarks among them."""
+        marks = frame.marks.above(self.watermark)
+        if len(marks):
+            self.watermark = int(marks.watermarks[-1])
+            self._watermarks[0] = self.watermark
+            self._target.processFrame(Frame(frame.records, marks))
+        elif len(frame.records):
+            self._target.processRecords(frame.records)
 
     def inputWatermarkStatus(self, channel: int, status: WatermarkStatus) -> None:
         """Handle ``channel`` becoming idle or active."""

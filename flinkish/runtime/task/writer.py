@@ -31,11 +31,11 @@ from flinkish.runtime.records.keys import (
     ColumnKeys,
     ComputedKeys,
     KeyColumn,
+    records_at,
     split_group,
-    taken,
     unstable_split,
 )
-from flinkish.runtime.records.records import Records, Timestamps, no_timestamps
+from flinkish.runtime.records.records import NO_RECORDS, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.reports import EdgeReport
 from flinkish.runtime.sinks.buckets import Buckets
@@ -47,10 +47,8 @@ from flinkish.runtime.time.watermark_generation import JoinedSplits
 RECORDS_A_FRAME = 1 << 17
 """The number of records after which a writer cuts frames, to bound its memory."""
 
-_LEAST_FOLDED = 1 << 8
+_LEAST_FOLDED = 1 << 12
 """Parts with fewer records between two watermarks are not folded separately."""
-
-_NOTHING = Records([], no_timestamps(0))
 
 
 class RecordWriter(Input):
@@ -90,6 +88,12 @@ class RecordWriter(Input):
         self._count += len(records)
         if self._count >= RECORDS_A_FRAME:
             self._cut()
+
+    def processFrame(self, frame: Frame) -> None:
+        count = self._count
+        self._marks.addMarks(count, frame.marks)
+        if len(frame.records):
+            self.processRecords(frame.records)
 
     def processWatermark(self, timestamp: int) -> None:
         self._marks.addWatermark(self._count, timestamp)
@@ -240,7 +244,7 @@ class KeyedRecordWriter(RecordWriter):
                 marks.watermarks[here],
                 marks.splits,
             )
-            part = records.slice(start, place) if place > start else _NOTHING
+            part = records.slice(start, place) if place > start else NO_RECORDS
             self._partition(part, at_end)
             start = place
         if start < len(records):
@@ -287,29 +291,15 @@ class KeyedRecordWriter(RecordWriter):
         return records
 
     def _spread(self, records: Records, marks: Marks) -> None:
-        count, keys, hashes, counts = (
-            len(self._keyGroups),
-            records.keys,
-            records.hashes,
-            records.counts,
-        )
+        count, hashes = len(self._keyGroups), records.hashes
         assert hashes is not None
         groups = (hashes.astype(np.uint64) * np.uint64(count)) >> np.uint64(32)
         groups = groups.astype(np.uint16)  # NumPy sorts these in a tenth of the time
         order = np.argsort(groups, kind="stable")
         bounds = np.searchsorted(groups[order], np.arange(count + 1)).tolist()
-        values = taken(records.values, order)
-        if isinstance(keys, ColumnKeys) and isinstance(values, RowColumns):
-            keys = keys.over(values)
-        elif keys is not None:
-            keys = taken(keys, order)
-        ordered = Records(
-            values,
-            records.timestamps[order],
-            keys,
-            None if keys is None else hashes[order],
-            None if counts is None else counts[order],
-        )
+        ordered = records_at(records, order)
+        if ordered.keys is None:
+            ordered.hashes = None
         only_marks: bytes | None = None
         for group, (start, end) in zip(self._keyGroups, pairwise(bounds)):
             if start < end:

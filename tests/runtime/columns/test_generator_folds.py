@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish import Watermark, WatermarkGenerator, WatermarkStrategy
+from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.eventtime.watermarks import WatermarkGeneratorContext
 from flinkish.api.plan.operators import (
     SourceWatermarksDescription,
@@ -136,6 +137,79 @@ class Emits(Noting):
             output.emitWatermark(Watermark(self.highest))
 
 
+class HighestSoFar(Noting):
+    """Emits with each element that is later than all before; nothing is known before the first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.latest: int | None = None
+
+    def onEvent(self, event, eventTimestamp, output):
+        if self.latest is None or eventTimestamp > self.latest:
+            self.latest = eventTimestamp
+            output.emitWatermark(Watermark(eventTimestamp - self.delay - 1))
+
+
+class EveryThird(Noting):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = 0
+
+    def onEvent(self, event, eventTimestamp, output):
+        self.highest = max(self.highest, eventTimestamp)
+        self.seen += 1
+        if self.seen % 3 == 0:
+            output.emitWatermark(Watermark(self.highest - self.delay))
+
+
+class Twice(Noting):
+    """Two for some elements, of which the second does not rise always."""
+
+    def onEvent(self, event, eventTimestamp, output):
+        if event.mark >= 0:
+            output.emitWatermark(Watermark(self.highest - 7))
+        self.highest = max(self.highest, eventTimestamp)
+        if event.mark != 0:
+            output.emitWatermark(Watermark(event.at))
+
+
+class OfTheLast(Noting):
+    """The one before is the watermark."""
+
+    def onEvent(self, event, eventTimestamp, output):
+        output.emitWatermark(Watermark(timestamp=self.highest))
+        self.highest = eventTimestamp
+
+
+class Divides(Noting):
+    """Fails for an element that the fold sees as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.highest = 1
+
+    def onEvent(self, event, eventTimestamp, output):
+        self.highest = max(self.highest, eventTimestamp)
+        output.emitWatermark(Watermark(1000 // self.highest))
+
+
+class Beyond(Noting):
+    """Emits watermarks that 64 bits do not hold."""
+
+    def onEvent(self, event, eventTimestamp, output):
+        self.highest = max(self.highest, eventTimestamp)
+        output.emitWatermark(Watermark(self.highest * 2**58))
+
+
+class Rests(Noting):
+    def onEvent(self, event, eventTimestamp, output):
+        self.highest = max(self.highest, eventTimestamp)
+        if event.mark == 1:
+            output.markIdle()
+        elif event.mark == -1:
+            output.emitWatermark(Watermark(self.highest))
+
+
 class Keeps(Noting):
     """Keeps an element."""
 
@@ -161,9 +235,10 @@ class Counter:
         self.seen = 0
 
 
+EMITTING: list[Any] = [Emits, HighestSoFar, EveryThird, Twice, OfTheLast]
 FOLDED: list[Any] = [ByMax, ByBranch, OfEvents, Several, ByMethod]
-CALLED: list[Any] = [Averages, Property, Emits, Keeps, Writes]
-ALL: list[Any] = [*FOLDED, *CALLED, Late, Grows]
+CALLED: list[Any] = [Averages, Property, Rests, Keeps, Writes]
+ALL: list[Any] = [*FOLDED, *EMITTING, *CALLED, Late, Grows, Divides]
 
 
 class Seen:
@@ -254,12 +329,28 @@ def test_these_are_never_called(kind: type[Noting], monkeypatch: pytest.MonkeyPa
     assert len(with_splits.generators) == 2
 
 
+@pytest.mark.parametrize("kind", EMITTING)
+def test_these_are_called_for_the_first_element_at_most(
+    kind: type[Noting], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert EventFold(kind()).reason is None
+    seen = Seen(kind, True, False)
+    seen.run([(1, 1, "b"), (4, -1, "a")])
+    calls: list[int] = []
+    monkeypatch.setattr(
+        "flinkish.runtime.time.watermark_generation.WatermarkGeneration.onEvent",
+        lambda self, event, timestamp, output: calls.append(timestamp),
+    )
+    seen.run([(n, n % 3 - 1, "b") for n in range(40)])
+    assert not calls
+
+
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
         (Averages, "is no sum, count, minimum"),
         (Property, "elsewhere than in plain attributes"),
-        (Emits, r"reads output.emitWatermark \(line \d+\)"),
+        (Rests, r"uses markIdle of its output"),
         (Keeps, "elsewhere than in plain attributes"),
         (Writes, "elsewhere than in plain attributes"),
     ],
@@ -269,6 +360,13 @@ def test_why_others_are_called(kind: type[Noting], reason: str) -> None:
     columns = pa.RecordBatch.from_pylist([{"at": 1, "mark": 1, "name": "b"}])
     assert not fold.note(RowColumns(columns), np.array([2]))
     assert re.search(reason, str(fold.reason)), fold.reason
+
+
+@pytest.mark.parametrize("traces", [True, False])
+def test_a_watermark_beyond_64_bits_is_refused(traces: bool) -> None:
+    seen = Seen(Beyond, traces, False)
+    with pytest.raises(IllegalArgumentError, match=r"Watermark\(timestamp=9223372036854775808\)"):
+        seen.run([(3, 0, "a"), (16, 0, "b"), (4, 0, "c")])
 
 
 def test_what_is_read_from_outside_may_change(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,15 +154,19 @@ def test_elements_are_folded_where_no_watermark_comes_among_them(
     strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     came: list[tuple[int, int]] = []
-    process = AlignedWindowOperator.processRecords
+    add, process = AlignedWindowOperator._add, AlignedWindowOperator.processRecords
 
-    def noted(operator: AlignedWindowOperator, records: Records) -> None:
-        if len(records):
-            counts = records.counts
-            came.append((len(records), len(records) if counts is None else int(counts.sum())))
+    def noted(operator: AlignedWindowOperator, records: Records, inTime: bool) -> None:
+        came.append((len(records), len(records)))
+        add(operator, records, inTime)
+
+    def noted_folded(operator: AlignedWindowOperator, records: Records) -> None:
+        if records.counts is not None:
+            came.append((len(records), int(records.counts.sum())))
         process(operator, records)
 
-    monkeypatch.setattr(AlignedWindowOperator, "processRecords", noted)
+    monkeypatch.setattr(AlignedWindowOperator, "_add", noted)
+    monkeypatch.setattr(AlignedWindowOperator, "processRecords", noted_folded)
     build = windowed(STRATEGIES[strategy], 100, 100)
     run(build, [[ROWS]], 2, True)
     assert sum(elements for _, elements in came) == 200

@@ -26,6 +26,8 @@ class KeyedRun:
 
     values: RowColumns
     timestamps: Timestamps
+    watermarks: Timestamps
+    """The watermark before each element."""
     keys: pa.Array
     groups: Positions
 

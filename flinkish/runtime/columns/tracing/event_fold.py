@@ -1,12 +1,13 @@
 """``EventFold``: traces a watermark generator's ``onEvent``, and runs it over the columns of a
-run."""
+run, with the watermarks that it emits between the elements."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from itertools import chain
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,11 @@ from numpy.typing import NDArray
 from flinkish.api.eventtime.watermarks import WatermarkGenerator, WatermarkOutput
 from flinkish.api.time.elements import Watermark
 from flinkish.runtime.columns.tracing.checks import chosen, difference_of, elements_at
-from flinkish.runtime.columns.tracing.column_fold import forms_of
+from flinkish.runtime.columns.tracing.column_fold import (
+    needs_accumulator,
+    recognised,
+    structure,
+)
 from flinkish.runtime.columns.tracing.column_function import (
     Traces,
     has_nulls,
@@ -24,22 +29,31 @@ from flinkish.runtime.columns.tracing.column_function import (
     symbolic_element,
 )
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
-from flinkish.runtime.columns.tracing.expressions import Kind
+from flinkish.runtime.columns.tracing.emissions import Emission, Emissions, elements_where
+from flinkish.runtime.columns.tracing.expressions import Accumulated, Kind, leaves
 from flinkish.runtime.columns.tracing.folding import ARROW_TYPES, Folding, folded_field
 from flinkish.runtime.columns.tracing.forms import Form
-from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, to_arrow
+from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Inexact, Run, to_arrow
 from flinkish.runtime.columns.tracing.purity import impurity, written_attributes
-from flinkish.runtime.columns.tracing.symbols import Refusal, Symbol, kind_of_constant
+from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
+from flinkish.runtime.columns.tracing.symbols import (
+    Refusal,
+    Symbol,
+    kind_of_constant,
+    taken_apart,
+)
 from flinkish.runtime.columns.tracing.trace import Outside, Trace, Traced
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, tuple_shape
 
+Positions = NDArray[np.intp]
 
-def _attributes_differ(
-    self: EventFold, after: list[Any], values: Sequence[Any], timestamps: NDArray[np.int64]
+
+def _effects_differ(
+    self: EventFold, noted: Noted, values: Sequence[Any], timestamps: NDArray[np.int64]
 ) -> str | None:
-    """The first difference in the attributes after a few elements of a run; None if there is
-    none."""
+    """The first difference in the attributes after a few elements of a run, and in the watermarks that
+    these emit; None if there is none."""
     start = self._attributes()
     if start is None:
         return None
@@ -52,24 +66,33 @@ def _attributes_differ(
         positions = np.unique(np.linspace(0, rows - 1, min(count, rows)).astype(np.intp))
         part = elements = [values[place] for place in positions.tolist()]
     times = timestamps[positions]
-    noted = after if len(positions) == rows else self.afterUnchecked(part, times, start)
-    if noted is None:
+    found = noted if len(positions) == rows else self.notedUnchecked(part, times, start)
+    if found is None:
         return None
+    over_columns = found.attributes, found.positions.tolist(), found.watermarks.tolist()
 
-    def called(_: int) -> list[Any]:
-        generator = copy(self._generator)
+    def called(_: int) -> Any:
+        generator, output = copy(self._generator), _Emitted()
         for element, time in zip(elements, times.tolist()):
-            generator.onEvent(element, time, _NoOutput())
-        return [getattr(generator, name) for name in self._names]
+            generator.onEvent(element, time, output)
+            output.position += 1
+        attributes = [getattr(generator, name) for name in self._names]
+        return attributes, output.positions, output.watermarks
 
-    return difference_of(positions[:1], lambda _: elements, lambda _: noted, called)
+    return difference_of(positions[:1], lambda _: elements, lambda _: over_columns, called)
 
 
-class _NoOutput(WatermarkOutput):
-    """The output of a check: a generator that is run over columns emits nothing in ``onEvent``."""
+class _Emitted(WatermarkOutput):
+    """The output of a check."""
+
+    def __init__(self) -> None:
+        self.position = 0
+        self.positions: list[int] = []
+        self.watermarks: list[int] = []
 
     def emitWatermark(self, watermark: Watermark) -> None:
-        raise AssertionError("emits a watermark")
+        self.positions.append(self.position)
+        self.watermarks.append(watermark.timestamp)
 
     def markIdle(self) -> None:
         raise AssertionError("emits that it is idle")
@@ -78,11 +101,41 @@ class _NoOutput(WatermarkOutput):
         raise AssertionError("emits that it is active")
 
 
+class _OutputStandIn:
+    """Stands for the output of a generator that is being traced."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self.emitted: list[Any] = []
+
+    def emitWatermark(self, watermark: Any) -> None:
+        shape, parts = taken_apart(self._trace, watermark)
+        if shape != _WATERMARK:
+            raise self._trace.refusal("emits something that is not a Watermark")
+        self.emitted.append(Symbol(self._trace, parts[0]))
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise self._trace.refusal(f"uses {attribute} of its output")
+
+
+_WATERMARK = structure(Watermark(0), [])
+
+
+class Noted(NamedTuple):
+    """What ``onEvent`` does for the elements of a run."""
+
+    attributes: list[Any]
+    """The values of the attributes afterwards."""
+    positions: Positions
+    """For each watermark that it emits the position of the element."""
+    watermarks: NDArray[np.int64]
+
+
 class EventFold:
     """Updates the attributes of a generator as ``onEvent`` does, for a run of elements at once.
 
-    A generator that emits in ``onEvent``, or keeps more than sums, counts, extremes, first and last
-    values, is called for each element.
+    A generator that keeps more than sums, counts, extremes, first and last values, or emits more than
+    watermarks that can be computed from these, is called for each element.
     """
 
     def __init__(self, generator: WatermarkGenerator[Any]) -> None:
@@ -103,26 +156,33 @@ class EventFold:
             (t.reason for t in self._traces.values() if t.reason), refusal_of(self._explore)
         )
 
-    def note(self, values: Sequence[Any], timestamps: NDArray[np.int64]) -> bool:
-        """Update the attributes for ``values``. False, with nothing done, if ``onEvent`` has to be
-        called for each of them."""
-        after = self._after(values, timestamps)
-        if after is None:
-            return False
-        for name, value in zip(self._names, after):
+    @property
+    def isUnset(self) -> bool:
+        """Whether an attribute is None, as it may be before the first element."""
+        known = getattr(self._generator, "__dict__", {})
+        return any(name in known and known[name] is None for name in self._names)
+
+    def note(
+        self, values: Sequence[Any], timestamps: NDArray[np.int64], emits: bool = True
+    ) -> Noted | None:
+        """Update the attributes for ``values``. None, with nothing done, if ``onEvent`` has to be
+        called for each of them; without ``emits`` also if it emits a watermark."""
+        noted = self._noted(values, timestamps)
+        if noted is None or not (emits or not len(noted.positions)):
+            return None
+        for name, value in zip(self._names, noted.attributes):
             setattr(self._generator, name, value)
-        return True
+        return noted
 
-    @counting(_attributes_differ)
-    def _after(self, values: Sequence[Any], timestamps: NDArray[np.int64]) -> list[Any] | None:
-        """The attributes after ``values``."""
+    @counting(_effects_differ)
+    def _noted(self, values: Sequence[Any], timestamps: NDArray[np.int64]) -> Noted | None:
         start = self._attributes()
-        return None if start is None else self.afterUnchecked(values, timestamps, start)
+        return None if start is None else self.notedUnchecked(values, timestamps, start)
 
-    def afterUnchecked(
+    def notedUnchecked(
         self, values: Sequence[Any], timestamps: NDArray[np.int64], start: Sequence[Any]
-    ) -> list[Any] | None:
-        """The attributes after ``values``, from ``start`` on, without a check: for the checks
+    ) -> Noted | None:
+        """What ``onEvent`` does for ``values``, from ``start`` on, without a check: for the checks
         themselves."""
         if not len(timestamps):
             return None
@@ -140,11 +200,11 @@ class EventFold:
         plan: _Plan | None = traces.of(elements)
         if plan is None or (plan.testsNone and (not columns or has_nulls(elements.batch))):
             return None
-        return plan.after(elements.batch, start)
+        return plan.noted(elements.batch, start)
 
-    def _attributes(self) -> list[Any] | None:
+    def _attributes(self, unset: bool = False) -> list[Any] | None:
         """The values of the attributes that ``onEvent`` writes; None if one of them cannot be
-        folded."""
+        folded. ``unset``: they may be None."""
         known = getattr(self._generator, "__dict__", {})
         kind = type(self._generator)
         if not self.possible or kind.__setattr__ is not object.__setattr__:
@@ -155,9 +215,12 @@ class EventFold:
         values = []
         for name in self._names:
             described = hasattr(getattr(kind, name, None), "__set__")
-            if described or name not in known or _kind(known[name]) not in ARROW_TYPES:
+            if described or name not in known:
                 return None
-            values.append(known[name])
+            kept = known[name]
+            if _kind(kept) not in ARROW_TYPES and not (unset and kept is None):
+                return None
+            values.append(kept)
         return values
 
     def _plan(self, elements: RowColumns, columns: bool, kinds: tuple[Kind, ...]) -> _Plan:
@@ -168,47 +231,68 @@ class EventFold:
         if columns:
             batch = elements.batch.select(range(last))
             element = symbolic_element(trace, RowColumns(batch, elements.shape))
-        traced = self._followed(trace, element, timestamp, kinds)
-        forms = forms_of(trace, traced)
-        if [column.kind for column in traced.columns] != list(kinds):
+        traced, emission = self._followed(trace, element, timestamp, kinds)
+        fields = traced.columns[: len(kinds)]
+        if [field.kind for field in fields] != list(kinds):
             raise Refusal("changes the type of an attribute, or may do so")
-        return _Plan(kinds, forms, traced)
+        return _Plan(kinds, recognised(trace, fields), traced, emission)
 
     def _followed(
         self, trace: Trace, element: Any, timestamp: Symbol, kinds: Sequence[Kind]
-    ) -> Traced:
+    ) -> tuple[Traced, Emission]:
+        """The trace, and what ``onEvent`` emits."""
         assert self._on_event is not None
         written = {
             name: Symbol(trace, trace.expressions.accumulated(number, kind))
             for number, (name, kind) in enumerate(zip(self._names, kinds))
         }
-        output = Outside(trace, None, "output")
-        traced = trace.follow_writes(
-            self._on_event, self._generator, written, element, timestamp, output
-        )
-        if traced.shape != tuple_shape([VALUE] * len(kinds)):
+        emissions, output = Emissions(), _OutputStandIn(trace)
+        on_event = trace.writing(self._on_event, self._generator, written)
+
+        def left() -> tuple[Any, ...]:
+            output.emitted.clear()
+            return on_event(element, timestamp, output)
+
+        def counted() -> tuple[Any, ...]:
+            attributes = left()
+            emissions.note(trace, output.emitted)
+            return attributes
+
+        trace.follow_all(counted)
+        traced = trace.follow_all(lambda: (*left(), *emissions.filled(trace, output.emitted)))
+        if traced.shape != tuple_shape([VALUE] * len(traced.columns)):
             raise Refusal("stores something that is not a number or text")
-        return traced
+        return traced, emissions.emission(iter(traced.columns[len(kinds) :]))
 
     def _explore(self) -> None:
         """Raises Refusal if ``onEvent`` cannot be traced, whatever the elements are."""
-        start = self._attributes()
+        start = self._attributes(unset=True)
         if start is None:
             raise Refusal("keeps its values elsewhere than in plain attributes")
         trace = Trace(exploring=True)
         element, timestamp = (
             Symbol(trace, trace.expressions.column(number, "unknown")) for number in range(2)
         )
-        self._followed(trace, element, timestamp, [_kind(value) for value in start])
+        kinds: list[Kind] = ["unknown" if value is None else _kind(value) for value in start]
+        self._followed(trace, element, timestamp, kinds)
 
 
 class _Plan:
-    """How the attributes of a generator change with a run of elements."""
+    """How the attributes of a generator change with a run of elements, and what it emits."""
 
-    def __init__(self, kinds: Sequence[Kind], forms: Sequence[Form], traced: Traced) -> None:
+    def __init__(
+        self, kinds: Sequence[Kind], forms: Sequence[Form], traced: Traced, emission: Emission
+    ) -> None:
         self._kinds = kinds
         self._forms = forms
         self._traced = traced
+        self._emission = emission
+        steps = [s.operation for s in traced.steps if needs_accumulator(s.operation)]
+        asked = leaves(*chain.from_iterable(emission.slots), *steps)
+        numbers = {leaf.number for leaf in asked if isinstance(leaf, Accumulated)}
+        if any(forms[number].way not in RUNNING for number in numbers):
+            raise Refusal("uses the best element so far")
+        self._running = bool(numbers)
         self.testsNone = traced.testsNone
         """Whether ``onEvent`` tests a value for None."""
 
@@ -216,22 +300,44 @@ class _Plan:
         """Whether a value that ``onEvent`` reads from its surroundings has changed."""
         return self._traced.changed()
 
-    def after(self, batch: pa.RecordBatch, start: Sequence[Any]) -> list[Any] | None:
-        """The attributes after the elements of ``batch``; None if Python's could differ."""
+    def noted(self, batch: pa.RecordBatch, start: Sequence[Any]) -> Noted | None:
+        """The effects of the elements of ``batch``; None if Python's could differ."""
         run = run_of(batch)
         everyone = np.zeros(batch.num_rows, dtype=np.intp)
         folding = Folding(run, batch, everyone, 1, False)
         try:
-            run.check(self._traced.steps)
             first = [pa.array([v], ARROW_TYPES[kind]) for v, kind in zip(start, self._kinds)]
             names = [str(number) for number in range(len(first))]
-            folding.begin(pa.RecordBatch.from_arrays(first, names=names), None)
-            return [
+            begun = pa.RecordBatch.from_arrays(first, names=names)
+            folding.begin(begun, None)
+            attributes = [
                 to_arrow(folded_field(folding, self._forms, self._kinds, start, number))[0].as_py()
                 for number in range(len(self._forms))
             ]
+            if self._running:
+                before = RunningFold(run, everyone, begun, self._forms, self._kinds)
+                run = run.accumulating(before.field)
+            run.check(self._traced.steps)
+            return Noted(attributes, *self._emitted(run))
         except NOT_EXACT:
             return None
+
+    def _emitted(self, run: Run) -> tuple[Positions, NDArray[np.int64]]:
+        """The positions of the elements that emit, and the watermarks."""
+        parts = []
+        for condition, timestamp in self._emission.slots:
+            part, mask = elements_where(run, condition)
+            if part.count:
+                places = np.arange(run.count) if mask is None else np.flatnonzero(mask)
+                values = part.values(timestamp)
+                if values.kind != "int":
+                    raise Inexact
+                parts.append((places, values.array(part.count)))
+        if not parts:
+            return np.zeros(0, np.intp), np.zeros(0, np.int64)
+        positions, watermarks = map(np.concatenate, zip(*parts))
+        order = np.argsort(positions, kind="stable")
+        return positions[order], watermarks[order]
 
 
 def _kind(value: Any) -> Kind:

@@ -159,7 +159,7 @@ class PhaseFold:
         """The states that the function is known to use."""
         return self._used
 
-    def processed(self, run: KeyedRun, watermark: int, keys: Keys) -> Phased | None:
+    def processed(self, run: KeyedRun, keys: Keys) -> Phased | None:
         """The effects of ``run``, whose groups have ``keys``; None if the function has to be
         called."""
         values = run.values
@@ -168,7 +168,7 @@ class PhaseFold:
         batch = values.batch
         extra = (
             pa.array(run.timestamps, pa.int64()),
-            pa.array(np.full(len(values), watermark, dtype=np.int64)),
+            pa.array(run.watermarks, pa.int64()),
             run.keys,
         )
         for name, column in zip(EXTRA, extra):

@@ -216,15 +216,11 @@ class Trace:
             return self._traced(called, arguments)
         return self._traced(lambda *given: called(*given, own(changing)), arguments)
 
-    def follow_writes(
-        self,
-        function: FunctionType,
-        owner: object,
-        attributes: Mapping[str, Symbol],
-        *arguments: Any,
-    ) -> Traced:
-        """Trace the values that ``function``, a method of ``owner``, leaves in ``attributes``, as a
-        tuple. Raises Refusal if it cannot be traced."""
+    def writing(
+        self, function: FunctionType, owner: object, attributes: Mapping[str, Symbol]
+    ) -> Callable[..., tuple[Any, ...]]:
+        """``function``, a method of ``owner``, as a function that returns the values which it leaves in
+        ``attributes``."""
         patched = self._patched(function, writes=True)
 
         def call(*arguments: Any) -> tuple[Any, ...]:
@@ -232,7 +228,7 @@ class Trace:
             patched(writing, *arguments)
             return tuple(writing._traced_values.values())
 
-        return self._traced(call, arguments)
+        return call
 
     def follow_collected(self, function: Callable[..., Any], *arguments: Any) -> Traced:
         """Trace what ``function`` gives to a collector, its last argument. Raises Refusal if it
@@ -916,7 +912,7 @@ def is_plain_dataclass(kind: type[Any]) -> bool:
     if not _is_generated(kind.__init__) or not _is_made_as_usual(kind):
         return False
     fields = kind.__dataclass_fields__.values()
-    if any(getattr(f, "_field_type", None) is not dataclasses._FIELD for f in fields):  # type: ignore[attr-defined]
+    if any(getattr(f, "_field_type", None) is dataclasses._FIELD_INITVAR for f in fields):  # type: ignore[attr-defined]
         return False
     return all(
         field.init and not isinstance(found_in_class(kind, field.name), property)

@@ -407,7 +407,7 @@ def test_a_wrong_generator_is_seen(monkeypatch):
     fold = EventFold(generator)  # whose first run is checked
     assert not fold.note(RowColumns(ROWS), np.array([3, 19, 4]))
     assert generator.highest == 8
-    assert "where columns gave [19]" in fold.runs.difference
+    assert "where columns gave ([19], [], [])" in fold.runs.difference
 
 
 def test_a_wrong_pair_is_seen(monkeypatch):
