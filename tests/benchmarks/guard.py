@@ -24,6 +24,7 @@ from flinkish import AsyncDataStream, DataStream, FileSource, Row, StreamExecuti
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.web.server import WebServer
+from tests.benchmarks import one_by_one
 from tests.benchmarks.inputs import INPUTS, elements_of
 from tests.benchmarks.jobs import BOUNDED, JOBS, MINUTE
 from tests.runtime.micro_batches import MicroBatches
@@ -244,6 +245,9 @@ def main() -> int:
         for guarded in GUARDED:
             found = measured(guarded, Path(directory), FILES, ELEMENTS, RUNS)
             slow += not said(guarded.job, "a loop", found, guarded.bound)
+        for either in one_by_one.either_way(Path(directory)):
+            found = one_by_one.measured(either)
+            slow += not said(either.name, "element by element", found, either.bound)
     server = WebServer()
     server.addJob(Client(details(batches=600)))
     for each in quick(server._server.server_address[1]):

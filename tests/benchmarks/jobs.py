@@ -509,6 +509,26 @@ def generator(read: StreamReader) -> DataStream[Any]:
     return _tumbling(read("events", strategy.withTimestampAssigner(lambda row, timestamp: row.at)))
 
 
+class EachHigher(WatermarkGenerator[Row]):
+    """Emits with each element that is later than all before it, as punctuated generators do."""
+
+    def __init__(self) -> None:
+        self.highest: int | None = None
+
+    def onEvent(self, event: Row, eventTimestamp: int, output: WatermarkOutput) -> None:
+        if self.highest is None or eventTimestamp > self.highest:
+            self.highest = eventTimestamp
+            output.emitWatermark(Watermark(eventTimestamp - LATENESS - 1))
+
+    def onPeriodicEmit(self, output: WatermarkOutput) -> None:
+        """Nothing: all has been said in ``onEvent``."""
+
+
+def punctuated(read: StreamReader) -> DataStream[Any]:
+    strategy = WatermarkStrategy[Row].forGenerator(lambda context: EachHigher())
+    return _tumbling(read("events", strategy.withTimestampAssigner(lambda row, timestamp: row.at)))
+
+
 def splits(read: StreamReader) -> DataStream[Any]:
     return _tumbling(read("arrivals", split="split"))
 
@@ -634,6 +654,14 @@ JOBS: Mapping[str, Job] = {
             spark_interval_join,
         ),
         Job("generator", "tumbling, custom WatermarkGenerator", ("events",), SUMS, generator),
+        Job(
+            "punctuated",
+            "tumbling, punctuated watermarks",
+            ("events",),
+            SUMS,
+            punctuated,
+            group="more",
+        ),
         Job("splits", "tumbling, source with 8 splits", ("arrivals",), SUMS, splits),
         Job("arrival_time", "tumbling, ArrivalTimeStrategy", ("arrivals",), SUMS, arrival_time),
         Job(

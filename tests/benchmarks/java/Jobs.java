@@ -99,6 +99,14 @@ final class Jobs {
                                 WatermarkStrategy.<Tuple3<String, Long, Long>>forGenerator(context -> new Highest())
                                         .withTimestampAssigner((row, timestamp) -> row.f2)),
                         minutes);
+            case "punctuated":
+                return aggregated(
+                        events(
+                                bench,
+                                "events",
+                                WatermarkStrategy.<Tuple3<String, Long, Long>>forGenerator(context -> new EachHigher())
+                                        .withTimestampAssigner((row, timestamp) -> row.f2)),
+                        minutes);
             case "splits":
                 // On Flink each file is a split with a watermark of its own.
                 return aggregated(arrivals(bench, false), minutes);
@@ -435,6 +443,23 @@ final class Jobs {
         @Override
         public void onPeriodicEmit(WatermarkOutput output) {
             output.emitWatermark(new Watermark(highest - LATENESS - 1));
+        }
+    }
+
+    private static class EachHigher implements WatermarkGenerator<Tuple3<String, Long, Long>> {
+        private long highest = Long.MIN_VALUE;
+
+        @Override
+        public void onEvent(Tuple3<String, Long, Long> row, long timestamp, WatermarkOutput output) {
+            if (timestamp > highest) {
+                highest = timestamp;
+                output.emitWatermark(new Watermark(timestamp - LATENESS - 1));
+            }
+        }
+
+        @Override
+        public void onPeriodicEmit(WatermarkOutput output) {
+            // Nothing: all has been said in onEvent.
         }
     }
 }
