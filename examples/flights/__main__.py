@@ -69,6 +69,8 @@ def _watch(client: JobClient, departed: int) -> None:
                     flush=True,
                 )
         else:
+            took = time.monotonic() - began
+            print(f"  {took:5.1f} s  100%  {departed / took:,.0f} flights a second")
             return
 
 
@@ -103,7 +105,7 @@ def _show(results: Results, totals: Totals) -> None:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m examples.flights", description=__doc__)
     parser.add_argument("--days", type=int, help="only the first days of 2013 (default: all)")
-    parser.add_argument("--days-a-file", type=int, default=14, help="default: %(default)s")
+    parser.add_argument("--days-a-file", type=int, default=31, help="default: %(default)s")
     parser.add_argument("--output", type=Path, default=Path("build/demo"), help="%(default)s")
     return parser.parse_args(arguments)
 
