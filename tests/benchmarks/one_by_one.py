@@ -121,6 +121,12 @@ OPERATORS: dict[str, Callable[[DataStream[Row]], DataStream[Any]]] = {
     "sliding": _windowed(SlidingEventTimeWindows.of(Time.seconds(40), Time.seconds(10))),
     "sessions": _windowed(EventTimeSessionWindows.withGap(Time.milliseconds(800))),
     "process": lambda stream: stream.keyBy(lambda e: e.key).process(RunningTotal()),
+    "many small windows": lambda stream: (
+        _windowed(TumblingEventTimeWindows.of(Time.seconds(1)))(stream)
+        .keyBy(lambda sums: sums[1] % 7)
+        .window(TumblingEventTimeWindows.of(Time.seconds(10)))
+        .reduce(lambda a, b: (a[0] + b[0], a[1] + b[1]))
+    ),
     "map": lambda stream: stream.map(lambda e: (e.key, e.value * 2, e.at)),
 }
 

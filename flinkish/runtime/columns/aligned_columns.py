@@ -18,6 +18,7 @@ from flinkish.runtime.columns.element_runs import (
     are_tagged,
     elements_of,
     key_column,
+    of_one_kind,
     singly,
 )
 from flinkish.runtime.columns.panes import (
@@ -34,8 +35,8 @@ from flinkish.runtime.columns.window_columns import WindowColumns
 from flinkish.runtime.columns.window_functions import WindowFunctionPath
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.records.keys import ColumnKeys
-from flinkish.runtime.records.records import Records, Timestamps, no_timestamps
-from flinkish.runtime.records.rows import RowColumns, decoded, python_values
+from flinkish.runtime.records.records import NO_RECORDS, Records, Timestamps, no_timestamps
+from flinkish.runtime.records.rows import RowColumns, concatenated, decoded, python_values
 from flinkish.runtime.windowing.window_contents import TABLE, part_join
 
 _FEW_KEYS = 1_000
@@ -110,7 +111,7 @@ class AlignedColumns(ColumnPath):
         if self._panes is not None:
             if not (self._operator.tracesFunctions and self._panes.fold.follows(values)):
                 return False
-            folded = self._panes.partials(records)
+            folded = self._panes.partials(records, inWindows=True)
             if folded is not None and self._all_take(folded):
                 self.processFolded(folded)
                 return True
@@ -251,21 +252,39 @@ class AlignedColumns(ColumnPath):
     def _fire_columns(self, window: TimeWindow) -> bool:
         """Emit the results of a window as columns. False if columns cannot hold its contents or
         results."""
-        traces = self._operator.tracesFunctions and self._function.possible
-        if not (traces and self._settle(window)):
+        found = self.results([window])
+        if found is None:
             return False
-        folded = self._columns.folded(window)
-        results = None if folded is None else self._columns.results(folded)
-        if folded is None or results is None:
-            return False
-        starts, ends = (np.full(len(results), time, dtype=np.int64) for time in window)
-        emitted = self._function.process(results, folded.column(0), starts, ends)
-        if emitted is None:
-            return False
-        if emitted.results is not None:
-            timestamps = np.full(len(emitted.results), window.maxTimestamp(), dtype=np.int64)
-            self._operator.output.emitRecords(Records(emitted.results, timestamps))
+        self._operator.output.emitRecords(found)
         return True
+
+    def results(self, windows: Sequence[TimeWindow]) -> Records | None:
+        """The results of windows, in that order; None if one is kept key by key, or if columns cannot
+        hold their contents or results."""
+        if not (self._operator.tracesFunctions and self._function.possible):
+            return None
+        if not all(map(self._settle, windows)):
+            return None
+        contents = []
+        for window in windows:
+            folded = self._columns.folded(window)
+            if folded is None:
+                return None
+            contents.append(folded)
+        if not of_one_kind(contents):
+            return None
+        together = concatenated(contents)
+        results = self._columns.results(together)
+        if results is None:
+            return None
+        counts = [folded.num_rows for folded in contents]
+        starts, ends = (np.repeat(times, counts) for times in np.array(windows, dtype=np.int64).T)
+        emitted = self._function.process(results, together.column(0), starts, ends)
+        if emitted is None:
+            return None
+        if emitted.results is None:
+            return NO_RECORDS
+        return Records(emitted.results, ends[emitted.positions] - 1)
 
     def _pair_map(self, call: object) -> PairMap | None:
         """The join function, if it can be traced."""

@@ -23,7 +23,7 @@ from flinkish.runtime.columns.aligned_contents import WindowsByKey, aligned_cont
 from flinkish.runtime.columns.panes import AlignedWindows, Positions
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import KeyedOperator
-from flinkish.runtime.records.frames import Frame
+from flinkish.runtime.records.frames import Frame, Marks
 from flinkish.runtime.records.keys import KeyRuns, key_runs, records_at
 from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes, Records, Timestamps
 from flinkish.runtime.state.keyed_states import KeyedStates
@@ -253,6 +253,33 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         while self._due and self._due[0][0] <= timestamp:
             self._fire_due(*heappop(self._due))
         self.output.emitWatermark(timestamp)
+
+    def processWatermarks(self, timestamps: Sequence[int]) -> None:
+        if not timestamps or not self._fire_together(timestamps):
+            super().processWatermarks(timestamps)
+
+    def _fire_together(self, timestamps: Sequence[int]) -> bool:
+        """Fire all windows that are due, if there are several and all are columns."""
+        until, due = timestamps[-1], []
+        while self._due and self._due[0][0] <= until:
+            due.append(heappop(self._due))
+        firing = [window for time, window in due if time == window.maxTimestamp()]
+        together = len(firing) > 1 and not self._function.clears
+        results = self._columns.results(firing) if together else None
+        if results is None:
+            for each in due:
+                heappush(self._due, each)
+            return False
+        for _, window in due:
+            expiry = self._lifetime.expiry(window)
+            if expiry is not None and expiry <= until:
+                self._remove(window)
+            elif expiry is not None:
+                heappush(self._due, (expiry, window))
+        self.skipToWatermark(until)
+        places = np.searchsorted(results.timestamps, timestamps, side="right")
+        self.output.emitFrame(Frame(results, Marks.of(places, timestamps)))
+        return True
 
     def advanceProcessingTime(self, now: int) -> None:
         super().advanceProcessingTime(now)

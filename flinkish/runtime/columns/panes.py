@@ -125,7 +125,10 @@ KEY = "key"
 
 
 _LEAST_ELEMENTS_A_GROUP = 2
-"""With fewer elements for each key and pane, folding saves nothing."""
+"""With fewer elements for each key and pane, folding saves nothing before a shuffle."""
+
+_MOST_GROUPS_AN_ELEMENT = 4
+"""With more keys and panes, arrays with a row for each take longer than the elements."""
 
 
 _POSITIONS: Mapping[str, Callable[[Positions, int], Positions]] = {
@@ -154,10 +157,11 @@ class PaneFold:
         windows = AlignedWindows.of(description)
         return cls(windows, ColumnFold(description.aggregation)) if windows.panes else None
 
-    def partials(self, records: Records) -> Records | None:
+    def partials(self, records: Records, inWindows: bool = False) -> Records | None:
         """The partial aggregates of ``records``: an accumulator for each key and pane, with the
         start of the pane as its timestamp and the number of elements folded into it. None if the
-        run cannot be vectorised, or if folding would save little.
+        run cannot be vectorised, or if folding would save little. ``inWindows``: they are added to
+        windows, each of which would be folded by itself.
         """
         windows = self._windows
         values, keys, hashes = records.values, records.keys, records.hashes
@@ -178,7 +182,8 @@ class PaneFold:
         lowest, highest = int(timestamps.min()), int(timestamps.max())
         first = (lowest - windows.offset) // windows.slide
         span = (highest - windows.offset) // windows.slide - first + 1
-        if span * distinct * _LEAST_ELEMENTS_A_GROUP > count:
+        few = span * distinct * _LEAST_ELEMENTS_A_GROUP > count
+        if few and not (inWindows and 1 < span <= _MOST_GROUPS_AN_ELEMENT * count // distinct):
             return None
         groups = codes.astype(np.intp)
         if span > 1:
