@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 
 import flinkish as fl
 from flinkish import DataStream, OutputTag, Row, Time, WatermarkStrategy
-from flinkish.runtime.columns import phase_columns
+from flinkish.runtime.columns import panes, phase_columns
 from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.columns.path import WithColumns
 from flinkish.runtime.columns.session_windows import ColumnSessionWindows
 from flinkish.runtime.operators.output import Input, Output
 from flinkish.runtime.records import frames
 from flinkish.runtime.records.frames import Frame
+from flinkish.runtime.task import writer
 from flinkish.runtime.task.gates import InputGates
 from tests.runtime.micro_batches import MicroBatches
 from tests.runtime.properties import part_of_examples
@@ -294,7 +295,7 @@ def cut_at_each_watermark() -> Iterator[None]:
         yield
 
 
-def results_of(build: Build, batches: Any, groups: int, traces: bool) -> Any:
+def results_of(build: Build, batches: Any, groups: int, traces: bool, slices: int = 1) -> Any:
     """The results of each key in their order, each with its batch, timestamp, and the watermark that it
     met; how many elements were late; and the watermark in the end."""
 
@@ -309,7 +310,7 @@ def results_of(build: Build, batches: Any, groups: int, traces: bool) -> Any:
     job = MicroBatches(timed, groups, columns=traces)
     job._settings = replace(job._settings, tracesFunctions=traces)
     for batch in batches:
-        job.process([[(element, None) for element in batch]])
+        job.process([[(each, None) for each in batch[start::slices]] for start in range(slices)])
     job.end()
     found: list[dict[str, list[Any]]] = []
     for results in job.results:
@@ -361,18 +362,21 @@ EVERY = in_order([("abc"[n % 3], n % 10, 3, n % 4, 5) for n in range(90)])
 @pytest.mark.parametrize("job", JOBS)
 @pytest.mark.parametrize("shortest", [0, 256], ids=["columns", "short runs as objects"])
 @part_of_examples(2)
-@given(batches, st.integers(1, 3))
-@example([EVERY, EVERY[:5]], 1)
-def test_as_one_by_one(job: str, shortest: int, batches: Any, groups: int) -> None:
+@given(batches, st.integers(1, 3), st.integers(1, 2))
+@example([EVERY, EVERY[:5]], 1, 1)
+@example([EVERY, EVERY[:5]], 2, 2)
+def test_as_one_by_one(job: str, shortest: int, batches: Any, groups: int, slices: int) -> None:
     build, _ = JOBS[job]
     with cut_at_each_watermark():
-        expected = results_of(build, batches, groups, traces=False)
+        expected = results_of(build, batches, groups, traces=False, slices=slices)
     with (
         mock.patch.object(phase_columns, "LEAST_ELEMENTS", 1),
         mock.patch.object(frames, "SHORTEST_COLUMNS", shortest),
+        mock.patch.object(writer, "_LEAST_FOLDED", 1 if shortest == 0 else 4096),
+        mock.patch.object(panes, "_LEAST_ELEMENTS_A_GROUP", 0 if shortest == 0 else 2),
     ):
-        assert results_of(build, batches, groups, traces=False) == expected
-        assert results_of(build, batches, groups, traces=True) == expected
+        assert results_of(build, batches, groups, traces=False, slices=slices) == expected
+        assert results_of(build, batches, groups, traces=True, slices=slices) == expected
 
 
 @pytest.mark.parametrize("job", [job for job, (_, whole) in JOBS.items() if whole is not None])

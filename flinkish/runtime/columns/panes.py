@@ -9,6 +9,7 @@ element is folded once, into its pane, instead of into four windows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.combining import Combination
 from flinkish.runtime.columns.tracing.folding import first_positions, last_positions
+from flinkish.runtime.records.frames import Marks
 from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys
 from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, concatenated, grouped
@@ -114,6 +116,14 @@ class AlignedWindows:
         starts: list[int] = last[::-1].tolist()
         return starts
 
+    def passed(self, watermarks: Timestamps) -> Timestamps:
+        """A number for each watermark: between two watermarks with the same number no window ends."""
+        assert self.panes
+        start = self.offset - 1  # a window is over with its last ms
+        held = np.clip(watermarks, MIN_TIMESTAMP + abs(start), MAX_TIMESTAMP - abs(start))
+        numbers: Timestamps = (held - start) // self.slide
+        return numbers
+
     @property
     def panes(self) -> int:
         """How many panes a window has; 0 if the size is no multiple of the slide."""
@@ -156,6 +166,27 @@ class PaneFold:
             return None
         windows = AlignedWindows.of(description)
         return cls(windows, ColumnFold(description.aggregation)) if windows.panes else None
+
+    def lastMarks(self, values: Sequence[Any], watermark: int | None, marks: Marks) -> Positions:
+        """The numbers of the marks at which a run of ``values`` has to be cut, so that each part can be
+        folded with all its marks after it. ``watermark`` (ms) is the last before the run, None if that
+        is not known.
+
+        A watermark at which no window ends changes nothing for the elements around it, so it may come
+        later. But of the channels of an operator the one with the lowest watermark is read first: where
+        the order of elements counts, all watermarks stay in their places.
+        """
+        if not (
+            marks.onlyWatermarks
+            and isinstance(values, RowColumns)
+            and self.fold.partOrder(values) == "any"
+        ):
+            return np.flatnonzero(np.diff(marks.positions, append=-1))
+        passed = self._windows.passed(marks.watermarks)
+        known = passed[0] - 1
+        if watermark is not None:
+            (known,) = self._windows.passed(np.array([watermark]))
+        return np.flatnonzero(np.diff(passed, prepend=known))
 
     def partials(self, records: Records, inWindows: bool = False) -> Records | None:
         """The partial aggregates of ``records``: an accumulator for each key and pane, with the

@@ -65,6 +65,10 @@ class Marks:
         """The same marks at other positions."""
         return Marks(positions, self.kinds, self.watermarks, self.splits)
 
+    def behind(self, count: int) -> Marks:
+        """The same marks, all after ``count`` records."""
+        return self.at(np.full(len(self), count, dtype=np.int64))
+
     @classmethod
     def of(
         cls, positions: NDArray[np.integer[Any]], watermarks: Sequence[int] | NDArray[np.int64]

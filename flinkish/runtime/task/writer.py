@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flinkish.api.errors import UnstableKeyError
 from flinkish.api.time.elements import WatermarkStatus
@@ -35,7 +34,7 @@ from flinkish.runtime.records.keys import (
     split_group,
     unstable_split,
 )
-from flinkish.runtime.records.records import NO_RECORDS, Records, Timestamps
+from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.reports import EdgeReport
 from flinkish.runtime.sinks.buckets import Buckets
@@ -195,8 +194,14 @@ class KeyedRecordWriter(RecordWriter):
         self._fold = fold
         self._folded: list[Records] = []
         """Folded runs, which are combined and written at the end of the slice."""
+        self._watermark: int | None = None
+        """The last watermark of the slice, in ms."""
         self._marks_among: list[Marks] = []
         self._keys = KeyColumn(keySelector, f"keyBy after {operator}", columns)
+
+    def begin(self, part: Slice) -> None:
+        super().begin(part)
+        self._watermark = None
 
     def trim(self) -> None:
         self._keys.trim()
@@ -212,16 +217,26 @@ class KeyedRecordWriter(RecordWriter):
         self._write_folded()
 
     def _partition(self, records: Records, marks: Marks) -> None:
+        before = self._watermark
+        if len(marks):
+            self._watermark = int(marks.watermarks[-1]) if marks.onlyWatermarks else None
         if self._fold and not self._follow(marks, records):
-            places = np.unique(marks.positions)
-            if len(places) * _LEAST_FOLDED <= len(records):
-                self._partition_between(places, records, marks)
+            last = self._fold.lastMarks(records.values, before, marks)
+            if len(last) * _LEAST_FOLDED <= len(records):
+                for part in Frame(records, marks).endingWith(last):
+                    self._partition_run(part.records, part.marks.behind(len(part.records)))
                 return
+        self._partition_run(records, marks)
+
+    def _partition_run(self, records: Records, marks: Marks) -> None:
+        """Fold the run if all marks that count come after it, and distribute it."""
         if not self._folded or len(records):
             keys, hashes = self._keys.of(records.values)
             keyed = Records(records.values, records.timestamps, keys, hashes)
             folded = (
-                self._fold.partials(keyed) if self._fold and self._follow(marks, keyed) else None
+                self._fold.partials(keyed)
+                if self._fold and len(keyed) and self._follow(marks, keyed)
+                else None
             )
             if folded is None:
                 self._write_folded()
@@ -232,23 +247,6 @@ class KeyedRecordWriter(RecordWriter):
         counts_here = len(marks) and not self._gate.folded
         if counts_here or sum(map(len, self._folded)) >= RECORDS_A_FRAME:
             self._write_folded()
-
-    def _partition_between(self, places: NDArray[np.int64], records: Records, marks: Marks) -> None:
-        """Distribute a run in parts that end at marks, as each part can be folded."""
-        start = 0
-        for place in places.tolist():
-            here = marks.positions == place
-            at_end = Marks(
-                np.full(np.count_nonzero(here), place - start, dtype=np.int64),
-                marks.kinds[here],
-                marks.watermarks[here],
-                marks.splits,
-            )
-            part = records.slice(start, place) if place > start else NO_RECORDS
-            self._partition(part, at_end)
-            start = place
-        if start < len(records):
-            self._partition(records.slice(start, len(records)), NO_MARKS)
 
     def _follow(self, marks: Marks, records: Records) -> bool:
         """Whether all marks that count come after all records."""

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from flinkish import EventTimeTrigger, TumblingEventTimeWindows, WatermarkStatus
+from flinkish import (
+    AggregateFunction,
+    EventTimeTrigger,
+    Row,
+    TumblingEventTimeWindows,
+    WatermarkStatus,
+)
 from flinkish.api.functions.aggregations import SumAggregator
 from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.runtime.columns.panes import PaneFold
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
+from flinkish.runtime.records import frames
 from flinkish.runtime.records.frames import Frame, decode_frame
 from flinkish.runtime.records.keys import key_group_of, stable_hash
 from flinkish.runtime.records.records import Records
@@ -31,9 +39,32 @@ def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_writer, "RECORDS_A_FRAME", RUN)
 
 
-def folding_writer(groups: int, gate: Gate = GATE, key: Any = None) -> KeyedRecordWriter:
+WINDOW = 1_000
+"""The size of the windows, in ms."""
+
+
+class Sum(AggregateFunction[Row, int, int]):
+    def createAccumulator(self) -> int:
+        return 0
+
+    def add(self, value: Row, accumulator: int) -> int:
+        return accumulator + value.number
+
+    def getResult(self, accumulator: int) -> int:
+        return accumulator
+
+    def merge(self, a: int, b: int) -> int:
+        return a + b
+
+
+def folding_writer(
+    groups: int, gate: Gate = GATE, key: Any = None, aggregation: Any = None
+) -> KeyedRecordWriter:
+    """``aggregation`` keeps the first element of each key and pane, if it is not said."""
     description = WindowOperatorDescription(
-        TumblingEventTimeWindows.of(1_000), EventTimeTrigger.create(), aggregation=SumAggregator(1)
+        TumblingEventTimeWindows.of(WINDOW),
+        EventTimeTrigger.create(),
+        aggregation=aggregation or SumAggregator(1),
     )
     fold = PaneFold.before(description)
     selector = key or (lambda row: row.key)
@@ -142,8 +173,8 @@ def test_keys_that_are_computed_are_folded(groups: int) -> None:
     assert by_pane == {
         (key, 0): (sum(range(key, RUN, 3)), len(range(key, RUN, 3))) for key in range(3)
     }
-    for group, frames in found.items():
-        for row in frames[0].records.values:
+    for group, written in found.items():
+        for row in written[0].records.values:
             assert key_group_of(stable_hash(row[0]), groups) == group
 
 
@@ -161,6 +192,7 @@ def test_what_is_between_two_watermarks_is_folded_by_itself(
 ) -> None:
     monkeypatch.setattr(record_writer, "RECORDS_A_FRAME", 10 * RUN)
     monkeypatch.setattr(record_writer, "_LEAST_FOLDED", RUN)
+    monkeypatch.setattr(frames, "SHORTEST_COLUMNS", RUN // 10)
     writer = folding_writer(1, replace(GATE, folded=False), key)
     writer.processWatermark(-1)
     for number in range(3):
@@ -169,14 +201,91 @@ def test_what_is_between_two_watermarks_is_folded_by_itself(
         writer.processWatermarkStatus(WatermarkStatus.ACTIVE)
         writer.processWatermarks([number, number + 1])
     writer.processRecords(run_of(list(range(RUN)), start=3 * RUN))
-    (frames,) = frames_of(writer.finish()).values()
+    (written,) = frames_of(writer.finish()).values()
     distinct = len({key(row) for row in run_of(list(range(RUN))).values})
     marks = [WatermarkStatus.IDLE, WatermarkStatus.ACTIVE]
-    segments = [each for frame in frames for each in frame.segments()]
+    segments = [each for frame in written for each in frame.segments()]
     assert [len(each) if isinstance(each, Records) else each for each in segments] == [
         [-1],
         *[part for n in range(3) for part in (distinct, *marks, [n, n + 1])],
         distinct,
     ]
-    totals = sums([frame for frame in frames if len(frame.records)])
+    totals = sums([frame for frame in written if len(frame.records)])
     assert sum(count for _, count in totals.values()) == 4 * RUN
+
+
+AMONG = replace(GATE, folded=False)
+"""Its watermarks count where they are."""
+
+
+def parts_of(written: list[FrameRow]) -> list[list[int]]:
+    """For each part how many elements were folded, -1 if they were not, and the watermarks behind it."""
+    found: list[list[int]] = []
+    for frame in chain.from_iterable(frames_of(written).values()):
+        for segment in frame.segments():
+            if isinstance(segment, Records):
+                found.append([-1 if segment.counts is None else int(segment.counts.sum())])
+            else:
+                assert isinstance(segment, list)
+                found = found or [[0]]
+                found[-1].extend(segment)
+    return found
+
+
+def written_among(watermarks: list[int], aggregation: Any) -> list[list[int]]:
+    """The parts of as many elements, each of which follows one of ``watermarks``."""
+    writer = folding_writer(1, AMONG, aggregation=aggregation)
+    run = run_of(list(range(len(watermarks))))
+    for number, watermark in enumerate(watermarks):
+        writer.processWatermark(watermark)
+        writer.processRecords(run.slice(number, number + 1))
+    return parts_of(writer.finish())
+
+
+@pytest.fixture
+def _short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_writer, "RECORDS_A_FRAME", 10 * RUN)
+    monkeypatch.setattr(record_writer, "_LEAST_FOLDED", RUN // 10)
+    monkeypatch.setattr(frames, "SHORTEST_COLUMNS", 1)
+
+
+HALF = RUN // 2
+OVER = [WINDOW - 1 - HALF + number for number in range(RUN)]
+"""Watermarks of which the one in the middle ends a window."""
+
+
+@pytest.mark.usefixtures("_short_parts")
+def test_watermarks_at_which_no_window_ends_come_after_the_part() -> None:
+    assert written_among(OVER, Sum()) == [
+        [0, OVER[0]],
+        [HALF, *OVER[1 : HALF + 1]],
+        [HALF, *OVER[HALF + 1 :]],
+    ]
+
+
+@pytest.mark.usefixtures("_short_parts")
+def test_watermarks_stay_where_the_order_of_the_elements_counts() -> None:
+    first = [[-1, watermark] for watermark in OVER[1:]]
+    assert written_among(OVER, SumAggregator(1)) == [[0, OVER[0]], *first, [-1]]
+
+
+@pytest.mark.usefixtures("_short_parts")
+@pytest.mark.parametrize("extreme", [-(2**63), 2**63 - 1])
+def test_watermarks_at_the_ends_of_the_range(extreme: int) -> None:
+    parts = [[0, extreme], [RUN, *[extreme] * (RUN - 1)]]
+    assert written_among([extreme] * RUN, Sum()) == parts
+
+
+@pytest.mark.usefixtures("_short_parts")
+def test_a_part_goes_on_in_the_next_frame_but_not_in_the_next_slice() -> None:
+    writer = folding_writer(1, AMONG, aggregation=Sum())
+    parts = []
+    for number in range(2):
+        writer.begin(Slice(number, 0))
+        for start in (0, RUN):
+            writer.processRecords(run_of(list(range(HALF)), start=start))
+            writer.processWatermark(start + 5)
+            writer.processRecords(run_of(list(range(HALF)), start=start))
+            writer._write()
+        parts.append(parts_of(writer.finish()))
+    assert parts == 2 * [[[HALF, 5], [HALF], [RUN, RUN + 5]]]
