@@ -56,6 +56,15 @@ class JobVertex:
         """The nodes that are operators, the head first if it is one."""
         return [node for node in self.nodes if not node.isSource and not node.isSink]
 
+    def upTo(self, uid: str) -> Iterator[StreamNode]:
+        """The nodes from the node ``uid`` back to the head."""
+        nodes = {node.uid: node for node in self.nodes}
+        node = nodes[uid]
+        while node is not self.head:
+            yield node
+            node = next(nodes[e.sourceUid] for e in node.inputs if e.sourceUid in nodes)
+        yield node
+
     def contains(self, uid: str) -> bool:
         """Whether the vertex contains a node of that uid."""
         return any(node.uid == uid for node in self.nodes)
@@ -146,7 +155,9 @@ class JobGraph:
     def _connect(self, vertex: JobVertex) -> None:
         for edge in vertex.head.inputs:
             for source in self._vertices_with(edge.sourceUid):
-                folded = self._is_folded(source, edge.sourceUid)
+                # The last watermarks assigned on the way are a running maximum, if not by the head
+                on_the_way = source.upTo(edge.sourceUid)
+                folded = any(n is not source.head and _assigns_watermarks(n) for n in on_the_way)
                 job_edge = JobEdge(edge, source, vertex, len(vertex.inputs), folded)
                 vertex.inputs.append(job_edge)
                 source.outputs.append(job_edge)
@@ -154,15 +165,6 @@ class JobGraph:
 
     def _vertices_with(self, uid: str) -> Iterator[JobVertex]:
         return (vertex for vertex in self.vertices if vertex.contains(uid))
-
-    def _is_folded(self, vertex: JobVertex, uid: str) -> bool:
-        """Whether the last watermarks assigned on the way to ``uid`` are a running maximum."""
-        while uid != vertex.uid:
-            node = self._graph.node(uid)
-            if _assigns_watermarks(node):
-                return True
-            uid = next(e.sourceUid for e in node.inputs if vertex.contains(e.sourceUid))
-        return False
 
 
 def _assigns_watermarks(node: StreamNode) -> bool:

@@ -123,6 +123,11 @@ class StreamNode:
         """Whether the node's function may ask for the watermark and the clock."""
         return isinstance(self.content, OperatorDescription) and self.content.seesTime
 
+    @property
+    def generatesWatermarks(self) -> bool:
+        """Whether the node's watermarks are its own, whatever those of its input are."""
+        return isinstance(self.content, OperatorDescription) and self.content.generatesWatermarks
+
 
 class StreamGraph:
     """All nodes of a job, in an order in which every node comes after its inputs."""

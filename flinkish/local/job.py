@@ -281,6 +281,9 @@ class LocalJob:
                 batch.due = self.metrics.due(batch.now) if self._unbounded else {}
             batch.reports.clear()
             self._profiled = self.metrics.profiler.begin()
+            worked = bool(batch.reading or batch.due or self._restored)
+            if worked:
+                self.monitor.beginBatch()
             rows: list[FrameRow] = []
             for uid in batch.reading:
                 rows += self._read(uid, self._sources[uid], batch.now)
@@ -288,7 +291,6 @@ class LocalJob:
                 rows += self._ticks(batch.now, batch.due)
             if self._restored is not None:
                 rows += self._restored.rows(batch.now)
-            worked = bool(batch.reading or batch.due or self._restored)
             if worked:
                 self._run_stages(rows, batch)
                 self._restored = None

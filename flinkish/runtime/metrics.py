@@ -344,6 +344,10 @@ class MetricsTotals:
         self._in_batch: dict[str, list[int]] = {}
         self.lastBatch: dict[str, OperatorBatch] = {}
         """What each operator did in the last batch, by uid."""
+        self.lastEmitted: dict[tuple[str, str], int] = {}
+        """When (ms) the last batch ended in which an operator, or a source, emitted an element, by
+        its uid and that of the vertex."""
+        self._emitting: set[tuple[str, str]] = set()
 
     def add(self, reports: Iterable[OperatorReport]) -> None:
         """Add the reports of one task in a batch."""
@@ -356,6 +360,8 @@ class MetricsTotals:
                 counts[0] += report.numRecordsIn
                 counts[1] += report.numRecordsOut
                 counts[2] += report.numLateRecordsDropped
+            if report.numRecordsOut:
+                self._emitting.add((report.uid, report.vertex))
             self.loads.add(report)
             self.profiler.add(report)
             if report.worker is not None:
@@ -409,6 +415,8 @@ class MetricsTotals:
         self.loads.endBatch()
         self.lastBatch = {uid: self._batch_of(uid) for uid in self._last}
         self._in_batch = {}
+        self.lastEmitted |= dict.fromkeys(self._emitting, now)
+        self._emitting.clear()
         self.batches += 1
 
     @property

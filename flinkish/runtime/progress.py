@@ -87,6 +87,8 @@ class VertexLoads:
     def __init__(self) -> None:
         self.edges: dict[tuple[str, str], int] = {}
         """How many records were written, by target uid and name of the edge."""
+        self.lastTimestamps: dict[tuple[str, str], int] = {}
+        """The highest timestamp written, by target uid and name of the edge."""
         self.vertices: dict[str, VertexLoad] = {}
         """The load by uid of the vertex."""
         self.keyGroups: dict[str, dict[int, int]] = {}
@@ -98,6 +100,8 @@ class VertexLoads:
         for edge in report.edges:
             key = edge.target, edge.name
             self.edges[key] = self.edges.get(key, 0) + edge.records
+            known = self.lastTimestamps.get(key, MIN_TIMESTAMP)
+            self.lastTimestamps[key] = max(known, edge.lastTimestamp)
         if report.busyNanoseconds:
             self._batch[report.uid].append(report)
 

@@ -53,11 +53,13 @@ def split_name(split: object, number: int) -> str:
 
 
 class EdgeReport(NamedTuple):
-    """How many records a task wrote to an edge from its vertex to another, in this batch."""
+    """What a task wrote to an edge from its vertex to another, in this batch."""
 
     target: str
     name: str
     records: int
+    lastTimestamp: int = MIN_TIMESTAMP
+    """The highest timestamp of the records; the minimum if none has one."""
 
 
 class LogReport(NamedTuple):

@@ -345,6 +345,7 @@ class _Queries:
             tasks=SinkTasks(run, self._settings.parallelism, uncertain),
             results=self._results,
             elementsHidden=self._config.elementsHiddenInErrors,
+            batchBegan=self.monitor.beginBatch,
             batchEnded=self._end_batch,
         )
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import flinkish as fl
 from flinkish.api.errors import hide_elements
 from flinkish.api.time.elements import MIN_TIMESTAMP
+from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.progress import InputWatermarks, lowest
 from flinkish.runtime.reports import InputReport, split_name
 from tests.runtime.micro_batches import MicroBatches
@@ -78,6 +79,34 @@ def test_edges_vertices_and_key_groups_count_what_goes_over_them():
     assert source.uid not in loads.keyGroups
     metrics = job.metrics.metrics()[source.head.name]
     assert (metrics.numRecordsIn, metrics.numRecordsOut) == (0, 40)
+
+
+def test_the_highest_timestamp_of_an_edge_and_when_an_element_last_came(monkeypatch):
+    """An element that a filter drops has come nevertheless."""
+    job = MicroBatches(
+        lambda s: (
+            s.assignTimestampsAndWatermarks(AT)
+            .filter(lambda e: e[0] == "a")
+            .keyBy(lambda e: e[0])
+            .reduce(max)
+        ),
+        keyGroups=2,
+    )
+    source, reduced = (v for v in job.graph.vertices if not v.head.isSink)
+    (edge,) = reduced.inputs
+
+    def seen(now, *slices):
+        monkeypatch.setattr(
+            job.metrics, "endBatch", lambda: MetricsTotals.endBatch(job.metrics, now)
+        )
+        job.process([[(element, None) for element in part] for part in slices])
+        highest = job.metrics.loads.lastTimestamps.get((reduced.uid, edge.name))
+        return highest, job.metrics.lastEmitted[source.nodes[1].uid, source.uid]
+
+    assert seen(1_000, [("a", 700), ("b", 900)], [("a", 40)]) == (700, 1_000)
+    assert seen(2_000, [("b", 1_000)]) == (700, 2_000)
+    assert seen(3_000) == (700, 2_000)
+    assert seen(4_000, [("a", 800)]) == (800, 4_000)
 
 
 def test_one_key_takes_all_and_the_skew_says_so():

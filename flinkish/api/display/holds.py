@@ -32,17 +32,14 @@ def holds(details: JobDetails, stuckMillis: int = STUCK_MILLIS) -> list[Watermar
 
 def waits_for(details: JobDetails, stuckMillis: int = STUCK_MILLIS) -> str | None:
     """What event time waits for, and what to do about it; None if it advances."""
-    found = _holds(details, stuckMillis)
     parts = [
         hold.operator
         + ("" if hold.split is None else f", split {hold.split}")
         + f", whose watermark ({watermark(hold.currentWatermark)}) has not moved for"
-        f" {span(details.now - hold.since)}"
-        for hold, _ in found
+        f" {span(_waiting_until(details) - hold.since)}; {_fix(details, hold, ahead, stuckMillis)}"
+        for hold, ahead in _holds(details, stuckMillis)
     ]
-    if not parts:
-        return None
-    return f"{' and '.join(parts)}; {_fix(found)}"
+    return "; and for ".join(parts) or None
 
 
 def is_held(
@@ -52,9 +49,13 @@ def is_held(
     hold = operator.heldBackBy
     if details.status.isGloballyTerminalState() or hold is None:
         return False
-    return details.now - hold.since >= _patience(details, stuckMillis) and _is_behind(
-        operator, hold
-    )
+    waited = _waiting_until(details) - hold.since
+    return waited >= _patience(details, stuckMillis) and _is_behind(operator, hold)
+
+
+def _waiting_until(details: JobDetails) -> int:
+    """Until when (ms) the job has waited: while a batch runs, it works."""
+    return details.now if details.batchSince is None else details.batchSince
 
 
 def _patience(details: JobDetails, stuckMillis: int) -> int:
@@ -86,14 +87,15 @@ class _Silence:
         details = self._client.getJobDetails()
         if (written := _written(details)) != self._written:
             self._written, self._since = written, details.now
-        silent = details.now - self._since >= STUCK_MILLIS and _has_timers(details)
+        silence = _waiting_until(details) - self._since
+        silent = silence >= STUCK_MILLIS and _has_timers(details)
         waiting = waits_for(details, STUCK_MILLIS) if silent else None
         if waiting is None:
             return True
         _LOG.warning(
             "%s: nothing has come out for %s. Event time waits for %s.",
             details.name,
-            span(details.now - self._since),
+            span(silence),
             waiting,
         )
         return False
@@ -122,29 +124,53 @@ def _written(details: JobDetails) -> int:
     return sum(called) + sum(vertex.numRecordsIn for vertex in details.vertices if vertex.isSink)
 
 
-def _holds(details: JobDetails, stuckMillis: int) -> list[tuple[WatermarkHold, bool]]:
-    """What holds back the watermark of some operator, and whether another input is ahead there."""
-    found: dict[tuple[str, str | None], tuple[WatermarkHold, bool]] = {}
+def _holds(details: JobDetails, stuckMillis: int) -> list[tuple[WatermarkHold, int | None]]:
+    """What holds back the watermark of some operator, and the watermark of the input that is
+    furthest ahead there, None if no other input is."""
+    found: dict[tuple[str, str | None], tuple[WatermarkHold, int | None]] = {}
     for operator in details.operators.values():
         hold = operator.heldBackBy
         if hold is None or not is_held(details, operator, stuckMillis):
             continue
         key = hold.operator, hold.split
-        ahead = any(each.holdsBack for each in operator.inputs)
-        found[key] = hold, ahead or (key in found and found[key][1])
+        known = [found[key][1]] if key in found else []
+        ahead = [each for each in (*known, _ahead(operator)) if each is not None]
+        found[key] = hold, max(ahead, default=None)
     return list(found.values())
 
 
-def _fix(found: list[tuple[WatermarkHold, bool]]) -> str:
-    fixes = []
-    if any(ahead for _, ahead in found):
-        fixes.append("if it has nothing to say for now, give its strategy withIdleness(...)")
-    alone = [hold for hold, ahead in found if not ahead]
-    if any(hold.currentWatermark is None for hold in alone):
-        fixes.append("give it timestamps and watermarks with assignTimestampsAndWatermarks(...)")
-    if any(hold.currentWatermark is not None for hold in alone):
-        fixes.append("a later timestamp or the end of the input moves it")
-    return "; ".join(fixes)
+def _ahead(operator: OperatorDetails) -> int | None:
+    """The highest watermark of the inputs of an operator if one of them holds back the others."""
+    if not any(each.holdsBack for each in operator.inputs):
+        return None
+    known = (each.currentWatermark for each in operator.inputs if not each.idle)
+    return max((watermark for watermark in known if watermark is not None), default=None)
+
+
+def _fix(details: JobDetails, hold: WatermarkHold, ahead: int | None, stuckMillis: int) -> str:
+    """What to do about a hold, whether its elements are missing or too old."""
+    moved = "a later timestamp or the end of the input moves it"
+    if not hold.isGenerated and hold.currentWatermark is None:
+        return "give it timestamps and watermarks with assignTimestampsAndWatermarks(...)"
+    if hold.split is not None:
+        idle = "if it has nothing to say for now, give its strategy withIdleness(...)"
+        return idle if ahead is not None else moved
+    last = hold.lastElement
+    if last is None or _waiting_until(details) - last >= _patience(details, stuckMillis):
+        idle = "give its strategy withIdleness(...)" if ahead is not None else moved
+        return f"no elements come from there: {idle}"
+    latest = hold.lastTimestamp
+    coming = "elements keep coming from there"
+    if latest is not None:
+        coming += f", the latest at {watermark(latest)}"
+        if ahead is not None and latest < ahead != MAX_TIMESTAMP:
+            coming += f", older than the watermark of others ({watermark(ahead)})"
+    if hold.currentWatermark is None:
+        return (
+            f"{coming}, but its strategy has emitted no watermark: withIdleness does not help,"
+            " check its WatermarkGenerator"
+        )
+    return f"{coming}, and do not move it: withIdleness does not help, check their timestamps"
 
 
 def _is_behind(operator: OperatorDetails, hold: WatermarkHold) -> bool:

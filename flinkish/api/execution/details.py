@@ -42,6 +42,14 @@ class WatermarkHold:
     currentWatermark: int | None
     since: int
     """When (ms since the epoch) that watermark rose last."""
+    isGenerated: bool = True
+    """Whether a watermark strategy generates it; False for that of a source without one."""
+    lastTimestamp: int | None = None
+    """The highest timestamp (ms) of the elements that have come from there; None if none has one, and
+    for a split."""
+    lastElement: int | None = None
+    """When (ms since the epoch) an element last came from there; None before the first, and for a
+    split."""
 
 
 @dataclass(frozen=True)
@@ -302,6 +310,8 @@ class JobDetails:
     """The Python processes in which tasks of the last batches ran."""
     engineUI: str | None = None
     """The address of Spark's own web page, if the session has one."""
+    batchSince: int | None = None
+    """When (ms since the epoch) the batch began that runs now; None if none does."""
 
     @property
     def outputWatermark(self) -> int | None:

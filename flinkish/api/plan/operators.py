@@ -120,6 +120,11 @@ class OperatorDescription(ABC):
         return ()
 
     @property
+    def generatesWatermarks(self) -> bool:
+        """Whether the watermarks of its output are its own, whatever those of its input are."""
+        return False
+
+    @property
     def splits(self) -> Splits | None:
         """The splits of its input, if it has a watermark for each: then a split may be in any key group, as long
         as the whole split is in one."""
@@ -275,6 +280,10 @@ class TimestampsAndWatermarksDescription(OperatorDescription):
         """The bound in ms, if the watermark is just the highest timestamp - bound - 1: then the
         receivers fold the maximum themselves, and no stage is needed."""
         return self._kind.bound
+
+    @property
+    def generatesWatermarks(self) -> bool:
+        return not self._silent
 
     @property
     def _silent(self) -> bool:
@@ -480,6 +489,10 @@ class ArrivalTimeDescription(OperatorDescription):
     def stateful(self) -> bool:
         """All elements of a partition are compared with one watermark, so one task must see
         them."""
+        return True
+
+    @property
+    def generatesWatermarks(self) -> bool:
         return True
 
     @property

@@ -214,3 +214,8 @@ class AdvanceTimeDescription(OperatorDescription):
     def stateful(self) -> bool:
         """It has state, as it counts over the whole stream."""
         return True
+
+    @property
+    def generatesWatermarks(self) -> bool:
+        """Imported time is that of the second input."""
+        return self.generation is not None

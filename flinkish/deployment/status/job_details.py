@@ -24,6 +24,7 @@ from flinkish.api.execution.details import (
 )
 from flinkish.api.plan.partitioning import Partitioning
 from flinkish.api.plan.window_operator import WindowOperatorDescription
+from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.deployment.source_lines import with_source_lines
 from flinkish.deployment.status.job_monitor import JobMonitor, clock
 from flinkish.deployment.status.operator_names import operator_names
@@ -110,6 +111,7 @@ class JobDetailsView:
             profileRequested=monitor.metrics.profiler.requested,
             workers=monitor.metrics.workers,
             engineUI=self._engine_ui,
+            batchSince=monitor.batchSince,
         )
 
     def exception(self, error: BaseException) -> ExceptionDetails:
@@ -201,29 +203,42 @@ class JobDetailsView:
         return OperatorDetails(
             found,
             (*self._inputs(vertex, inputs, split=False), *self._inputs(vertex, inputs, split=True)),
-            None if vertex.head.isSource else self._hold(vertex),
+            self._hold(vertex, node.uid),
             found.timers > 0
             and isinstance(node.operator, WindowOperatorDescription)
             and node.operator.assigner.isEventTime(),
             self._monitor.metrics.stateOf(node.uid),
         )
 
-    def _hold(self, vertex: JobVertex) -> WatermarkHold | None:
-        """What the watermark of ``vertex`` waits for: the lowest input, and what that input waits
-        for."""
-        inputs = self._monitor.metrics.inputs.of(vertex.uid)
+    def _hold(self, vertex: JobVertex, uid: str) -> WatermarkHold | None:
+        """What the watermark behind the operator ``uid`` of ``vertex`` waits for: the lowest input,
+        and what that input waits for. None for a watermark that does not depend on an input, as
+        a source or a strategy generates it."""
+        metrics = self._monitor.metrics
+        inputs = metrics.inputs.of(vertex.uid)
         split = lowest(read for read in inputs if read.isSplit)
         if split is not None:
             return WatermarkHold(
                 self._names[vertex.head.uid], split.name, visible(split.watermark), split.since
             )
         held = lowest(read for read in inputs if not read.isSplit)
-        if held is None:
+        if held is None or _generator(vertex, uid) is not None:
             return None
         edge = _edge_named(vertex, held.name)
-        further = None if edge.source.head.isSource else self._hold(edge.source)
-        return further or WatermarkHold(
-            self._upstream(edge), None, visible(held.watermark), held.since
+        further = self._hold(edge.source, edge.edge.sourceUid)
+        if further is not None:
+            return further
+        generator = _generator(edge.source, edge.edge.sourceUid)
+        emits = generator or edge.source.head
+        written = metrics.loads.lastTimestamps.get((vertex.uid, edge.name), MIN_TIMESTAMP)
+        return WatermarkHold(
+            operator=self._upstream(edge),
+            split=None,
+            currentWatermark=visible(held.watermark),
+            since=held.since,
+            isGenerated=generator is not None,
+            lastTimestamp=visible(written),
+            lastElement=metrics.lastEmitted.get((emits.uid, edge.source.uid)),
         )
 
     def _edge(self, edge: JobEdge) -> EdgeDetails:
@@ -239,9 +254,15 @@ class JobDetailsView:
         )
 
     def _upstream(self, edge: JobEdge) -> str:
-        """The name of the source that an edge comes from, else of the operator that writes to it."""
-        head = edge.source.head
-        return self._names[head.uid if head.isSource else _writer(edge).uid]
+        """The name of the source that an edge comes from, directly or through the strategy that
+        generates its watermarks; else of that strategy, or of the operator that writes to it."""
+        vertex = edge.source
+        generator = _generator(vertex, edge.edge.sourceUid)
+        if not vertex.head.isSource and generator is vertex.head and len(vertex.inputs) == 1:
+            vertex = vertex.inputs[0].source
+        if vertex.head.isSource:
+            return self._names[vertex.head.uid]
+        return self._names[(generator or _writer(edge)).uid]
 
     def _inputs(
         self, vertex: JobVertex, inputs: Sequence[InputWatermark], split: bool
@@ -294,6 +315,11 @@ def _shown(config: ExecutionConfig) -> dict[str, str]:
 def _writer(edge: JobEdge) -> StreamNode:
     """The node that writes to an edge."""
     return next(node for node in edge.source.nodes if node.uid == edge.edge.sourceUid)
+
+
+def _generator(vertex: JobVertex, uid: str) -> StreamNode | None:
+    """The operator of ``vertex`` that generates the watermarks behind the node ``uid``."""
+    return next((node for node in vertex.upTo(uid) if node.generatesWatermarks), None)
 
 
 def _edge_named(vertex: JobVertex, name: str) -> JobEdge:

@@ -32,6 +32,8 @@ class JobMonitor:
         """How often the job failed and was restarted."""
         self.completed = 0
         """How many batches this run has finished."""
+        self.batchSince: int | None = None
+        """When (ms) the batch began that runs now; None if none does."""
         self.readUpTo: dict[str, SourceDetails] = {}
         """The progress of each source, by the uid of its vertex."""
         self.stateBytes: int | None = None
@@ -43,6 +45,10 @@ class JobMonitor:
         self._sinks = frozenset(vertex.uid for vertex in graph.sinks)
         self._out = 0
         self._late = 0
+
+    def beginBatch(self) -> None:
+        """Called when a batch begins to run."""
+        self.batchSince = clock()
 
     def endBatch(self, number: int, began: float, stages: float, ended: float) -> None:
         """Called when the sinks have written a batch, with the times (s since the epoch) at which
@@ -76,11 +82,13 @@ class JobMonitor:
         self.metrics.profiler.endBatch(number)
         self._note(batch)
         self.completed += 1
+        self.batchSince = None
 
     def restart(self, exception: ExceptionDetails) -> None:
         """Called when the job has failed, and restarts from its last batch."""
         self.numRestarts += 1
         self._began = clock()
+        self.batchSince = None
         self.history.addException(exception)
         batches = self.history.batches
         self.restored = batches[-1].id if batches else None

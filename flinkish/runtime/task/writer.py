@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flinkish.api.errors import UnstableKeyError
-from flinkish.api.time.elements import WatermarkStatus
+from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.runtime.columns.panes import PaneFold
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.columns.uniform_elements import uniform_columns
@@ -69,16 +69,19 @@ class RecordWriter(Input):
         self._sequence = 0
         self._slice = Slice(0, 0)
         self._written = 0
+        self._last_timestamp = MIN_TIMESTAMP
 
     def begin(self, part: Slice) -> None:
         """Begin a slice."""
         self._slice = part
         self._sequence = self._written = 0
+        self._last_timestamp = MIN_TIMESTAMP
 
     @property
     def report(self) -> EdgeReport:
-        """How many records were written in the slice."""
-        return EdgeReport(self._gate.target, self._gate.name, self._written)
+        """What was written in the slice."""
+        gate = self._gate
+        return EdgeReport(gate.target, gate.name, self._written, self._last_timestamp)
 
     def processRecords(self, records: Records) -> None:
         self._written += len(records)
@@ -140,6 +143,8 @@ class RecordWriter(Input):
         marks = self._marks.build()
         self._values, self._timestamps, self._count = [], [], 0
         self._marks = MarksBuilder()
+        if len(timestamps):
+            self._last_timestamp = max(self._last_timestamp, int(timestamps.max()))
         if len(values) or len(marks):
             self._partition(Records(values, timestamps), marks)
 

@@ -121,8 +121,9 @@ class BatchSinks:
     that id are replaced; the driver's own sinks get the elements of a batch only once within one
     run. ``files`` are the sinks that operators' tasks write, by uid; ``tasks`` the tasks in which
     workers write the other sinks, and ``results`` counts the elements that come to the driver.
-    ``batchEnded`` is called with the id of a batch, and the times (s since the epoch) at which it
-    came, had run through all stages, and was written.
+    ``batchBegan`` is called when a batch comes, before it runs through the stages; ``batchEnded``
+    with the id of a batch, and the times (s since the epoch) at which it came, had run through all
+    stages, and was written.
     """
 
     def __init__(
@@ -135,6 +136,7 @@ class BatchSinks:
         tasks: SinkTasks,
         results: DriverResults,
         elementsHidden: bool = False,
+        batchBegan: Callable[[], None] | None = None,
         batchEnded: Callable[[int, float, float, float], None] | None = None,
     ) -> None:
         sinks = [vertex.head for vertex in vertices]
@@ -159,6 +161,7 @@ class BatchSinks:
         self._metrics = metrics
         self._results = results
         self._plan = plan
+        self._batch_began = batchBegan
         self._batch_ended = batchEnded
         self._changes = AttributeWarnings()
         self.elementsHidden = elementsHidden
@@ -222,6 +225,8 @@ class BatchSinks:
         from pyspark.sql import functions as F
 
         began = time.time()
+        if self._batch_began is not None:
+            self._batch_began()
         # After the batches of the run that the savepoint comes from, which has written to the same
         # sinks
         number = batchId + self._plan.firstBatch

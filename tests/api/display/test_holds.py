@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import socket
 import threading
 import time
 from dataclasses import replace
@@ -15,6 +16,8 @@ from flinkish import JobStatus
 from flinkish.api.display import holds
 from flinkish.api.display.holds import waits_for
 from flinkish.api.display.notebook import facts, job_html
+from flinkish.deployment.status import job_details
+from flinkish.deployment.status.job_monitor import clock
 from tests.spark.waiting import wait_for
 from tests.web.jobs import Client, details
 
@@ -43,7 +46,7 @@ def test_the_source_and_how_long_and_the_fix():
     said = waits_for(details())
     assert said is not None
     assert said.startswith(WAITS)
-    assert "has not moved for 1 min 30 s; if it has nothing to say" in said
+    assert "has not moved for 1 min 30 s; no elements come from there" in said
     assert "withIdleness" in said
     assert said.count("Source: slow") == 1
 
@@ -98,12 +101,54 @@ def test_an_operator_without_a_watermark_shows_none():
     assert shown.startswith("none yet at ")
 
 
+NOW = details().now
+IDLE = "no elements come from there: "
+COME = "elements keep coming from there, the latest at 1970-01-01 00:00:03 UTC"
+NO_USE = "withIdleness does not help, check"
+MOVES = "a later timestamp or the end of the input moves it"
+
+
 @pytest.mark.parametrize(
-    ("watermark", "fix"),
-    [(None, "assignTimestampsAndWatermarks(...)"), (3_999, "the end of the input moves it")],
+    ("changes", "ahead", "fix"),
+    [
+        ({}, True, f"{IDLE}give its strategy withIdleness(...)"),
+        ({}, False, f"{IDLE}{MOVES}"),
+        ({"currentWatermark": None}, True, f"{IDLE}give its strategy withIdleness(...)"),
+        ({"lastElement": 60_000}, True, f"{IDLE}give its strategy withIdleness(...)"),
+        ({"split": "events/3"}, True, "give its strategy withIdleness(...)"),
+        ({"split": "events/3"}, False, MOVES),
+        (
+            {"lastElement": 0, "lastTimestamp": 3_000},
+            False,
+            f"{COME}, and do not move it: {NO_USE} their timestamps",
+        ),
+        (
+            {"lastElement": 0, "lastTimestamp": 3_000},
+            True,
+            f", and do not move it: {NO_USE} their timestamps",
+        ),
+        (
+            {"lastElement": 0},
+            True,
+            f"; elements keep coming from there, and do not move it: {NO_USE} their timestamps",
+        ),
+        (
+            {"lastElement": 0, "lastTimestamp": 3_000, "currentWatermark": None},
+            False,
+            f"{COME}, but its strategy has emitted no watermark: {NO_USE} its WatermarkGenerator",
+        ),
+        (
+            {"lastElement": 0, "currentWatermark": None, "isGenerated": False},
+            True,
+            "give it timestamps and watermarks with assignTimestampsAndWatermarks(...)",
+        ),
+    ],
 )
-def test_the_fix_where_no_other_input_is_ahead(watermark, fix):
-    job = held(currentWatermark=watermark)
+def test_the_fix_fits_what_came_from_there(changes, ahead, fix):
+    """``lastElement``: for how long none has come."""
+    if "lastElement" in changes:
+        changes = {**changes, "lastElement": NOW - changes["lastElement"]}
+    job = held(**changes)
     vertices = tuple(
         replace(
             vertex,
@@ -118,10 +163,36 @@ def test_the_fix_where_no_other_input_is_ahead(watermark, fix):
         )
         for vertex in job.vertices
     )
-    said = waits_for(replace(job, vertices=vertices))
+    said = waits_for(job if ahead else replace(job, vertices=vertices))
     assert said is not None
     assert said.endswith(fix)
-    assert "withIdleness" not in said
+    assert (", older than the watermark of others (" in said) == (
+        ahead and "lastTimestamp" in changes
+    )
+
+
+def test_what_several_inputs_wait_for_is_said_of_each():
+    job = details()
+    *first, windows, sink = job.vertices
+    split = replace(windows.operators[0].heldBackBy, operator="Source: other", split="7")
+    other = replace(windows.operators[1], heldBackBy=split)
+    windows = replace(windows, operators=(windows.operators[0], other))
+    said = waits_for(replace(job, vertices=(*first, windows, sink)))
+    assert said is not None
+    assert f"{IDLE}give its strategy withIdleness(...); and for Source: other, split 7, " in said
+
+
+def test_the_time_in_which_a_batch_runs_is_not_waited_for(logged):
+    job = details()
+    since = job.now - 90_000
+    assert waits_for(replace(job, batchSince=since + 9_000)) is None
+    assert "has not moved for 20 s;" in str(waits_for(replace(job, batchSince=since + 20_000)))
+    running = replace(job, batchSince=job.now)
+    following([replace(running, now=job.now + 10_000 * step) for step in range(5)])
+    assert logged.messages == []
+    ended = replace(job, now=job.now + 60_000)
+    following([running, ended])
+    assert len(logged.messages) == 1
 
 
 class Waits(fl.Source[tuple[str, int]]):
@@ -173,7 +244,7 @@ def logged(monkeypatch):
 @pytest.mark.parametrize(
     ("strategy", "fix"),
     [
-        (fl.WatermarkStrategy.forMonotonousTimestamps(), "the end of the input moves it."),
+        (fl.WatermarkStrategy.forMonotonousTimestamps(), "check their timestamps."),
         (None, "assignTimestampsAndWatermarks(...)."),
     ],
 )
@@ -283,3 +354,85 @@ def test_an_empty_preview_says_it():
     assert said in shown._repr_html_()
     first = env.fromSource(Waits(), strategy, "slow").preview(1)
     assert first.toText().splitlines()[-1] == "the first 1 element"
+
+
+AT = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda e, t: e[1])
+START = 1_767_225_600_000
+
+
+@pytest.fixture
+def env():
+    return fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+
+
+def generated(env, name, first, step):
+    source = fl.DataGeneratorSource(lambda n: (name, first + n * step), elementsPerSecond=200)
+    return env.fromSource(source, None, name).assignTimestampsAndWatermarks(AT)
+
+
+def windows_of(stream):
+    keyed = stream.keyBy(lambda e: e[0])
+    keyed.window(fl.TumblingEventTimeWindows.of(60_000)).reduce(max).forEachBatch(lambda v, b: None)
+
+
+def said_of(client, expected):
+    """What a running job waits for, once it is what is expected."""
+    said = []
+
+    def is_said():
+        said[:] = [waits_for(client.getJobDetails(), 300) or ""]
+        return expected in said[0]
+
+    try:
+        wait_for(is_said, seconds=60)
+    finally:
+        client.cancel()
+    return said[0]
+
+
+def test_a_source_with_old_timestamps_is_behind(env):
+    windows_of(generated(env, "new", START, 1_000).union(generated(env, "old", 4_000, 0)))
+    said = said_of(env.executeAsync("behind"), "older than the watermark of others")
+    assert said.startswith("Source: old, whose watermark (1970-01-01 00:00:03 UTC) has not moved")
+    assert "; elements keep coming from there, the latest at 1970-01-01 00:00:04 UTC, older" in said
+    assert said.endswith("and do not move it: withIdleness does not help, check their timestamps")
+
+
+def test_a_source_that_sends_nothing_more_is_idle(env):
+    with socket.create_server(("localhost", 0)) as server:
+        lines = env.socketTextStream("localhost", server.getsockname()[1])
+        timed = lines.map(lambda line: (line, 4_000)).assignTimestampsAndWatermarks(AT)
+        windows_of(generated(env, "new", START, 1_000).union(timed))
+        client = env.executeAsync("idle")
+        connection, _ = server.accept()
+        with connection:
+            connection.sendall(b"one\n")
+            said = said_of(client, "watermark (1970-01-01 00:00:03 UTC)")
+    assert said.startswith("Source: Socket Stream, whose watermark (1970-01-01 00:00:03 UTC) has")
+    assert said.endswith("; no elements come from there: give its strategy withIdleness(...)")
+
+
+def test_a_job_whose_batch_takes_long_waits_for_nothing(env, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slowly(values, batch):
+        if batch > 0:
+            begun.set()
+            assert go_on.wait(60)
+
+    stream = generated(env, "clicks", START, 0)
+    windows_of(stream)
+    stream.forEachBatch(slowly)
+    client = env.executeAsync("slow")
+    try:
+        assert begun.wait(60)
+        monkeypatch.setattr(job_details, "clock", lambda: clock() + 60_000)
+        running = client.getJobDetails()
+        assert running.batchSince is not None
+        assert running.operators
+        assert waits_for(running) is None
+        go_on.set()
+        wait_for(lambda: waits_for(client.getJobDetails()), seconds=60)
+    finally:
+        go_on.set()
+        client.cancel()
