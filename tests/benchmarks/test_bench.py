@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import pyarrow.csv
 import pytest
 
 from tests.benchmarks import __main__ as bench_command
-from tests.benchmarks import growth, guard, lookups, micro_batches, peers
+from tests.benchmarks import growth, guard, lookups, micro_batches, one_by_one, peers
 from tests.benchmarks.__main__ import Bench, Figure, Run, put_into_page, whole_groups
 from tests.benchmarks.files import Workload
 from tests.benchmarks.flink import CHECKPOINTED as CHECKPOINTED_RUN
@@ -408,11 +409,20 @@ def test_a_job_that_takes_longer_than_its_bound_fails_the_guard(
     guarded = [each for each in guard.GUARDED if each.job in times]
     monkeypatch.setattr(guard, "GUARDED", guarded)
     monkeypatch.setattr(guard, "measured", lambda each, *_: times[each.job])
+    ratios = {"within": 1.2, "beyond": 1.3}
+    either = [one_by_one.Either(name, lambda: None, 1.2) for name in ratios]
+    monkeypatch.setattr(one_by_one, "either_way", lambda directory: either)
+    monkeypatch.setattr(one_by_one, "measured", lambda each: ratios[each.name])
     monkeypatch.setattr(guard, "quick", lambda port: ())
     assert guard.main() == 1
-    tumbling, rows = capsys.readouterr().out.splitlines()
-    assert "TOO SLOW" not in tumbling
-    assert rows.endswith("TOO SLOW")
+    slow = [line.endswith("TOO SLOW") for line in capsys.readouterr().out.splitlines()]
+    assert slow == [False, True, False, True]
+
+
+def test_a_job_that_differs_over_columns_fails_the_guard() -> None:
+    results = itertools.count()
+    with pytest.raises(AssertionError, match="counts: results differ"):
+        one_by_one.measured(one_by_one.Either("counts", lambda: next(results), 1.2))
 
 
 # ---------------------------------------------------------------- lookups

@@ -101,7 +101,6 @@ def test_an_operator_without_a_watermark_shows_none():
     assert shown.startswith("none yet at ")
 
 
-NOW = details().now
 IDLE = "no elements come from there: "
 COME = "elements keep coming from there, the latest at 1970-01-01 00:00:03 UTC"
 NO_USE = "withIdleness does not help, check"
@@ -146,9 +145,10 @@ MOVES = "a later timestamp or the end of the input moves it"
 )
 def test_the_fix_fits_what_came_from_there(changes, ahead, fix):
     """``lastElement``: for how long none has come."""
+    now = details().now
     if "lastElement" in changes:
-        changes = {**changes, "lastElement": NOW - changes["lastElement"]}
-    job = held(**changes)
+        changes = {**changes, "lastElement": now - changes["lastElement"]}
+    job = replace(held(**changes), now=now)
     vertices = tuple(
         replace(
             vertex,
