@@ -423,17 +423,23 @@ class SessionRun:
         late_elements: Mask = late[self.sessions]
         return late_elements
 
+    def _spans(self) -> tuple[Codes, Times, Times]:
+        """The session, and the first and last timestamp, of each stored session, and behind these of
+        each element of the run: those of a stored session came before."""
+        if self.stored is None:
+            return self.sessions, self.timestamps, self.timestamps
+        return (
+            np.concatenate([self.sessionsOfStored, self.sessions]),
+            np.concatenate([self.stored.starts, self.timestamps]),
+            np.concatenate([self.stored.ends - self.gap, self.timestamps]),
+        )
+
     def noteMerges(self, apart: Mask) -> None:
         """Add the keys to ``apart`` that have two sessions to merge if their elements come one by
         one."""
         before = np.bincount(self.sessionsOfStored, minlength=self.count)
         apart[self.codesOfSessions[before > 1]] = True
-        sessions, first, last = self.sessions, self.timestamps, self.timestamps
-        if self.stored is not None:
-            # The elements of a stored session came before those of the run
-            sessions = np.concatenate([self.sessionsOfStored, sessions])
-            first = np.concatenate([self.stored.starts, first])
-            last = np.concatenate([self.stored.ends - self.gap, last])
+        sessions, first, last = self._spans()
         order = np.argsort(sessions, kind="stable")
         ordered, first, last = sessions[order], first[order], last[order]
         origin = int(first.min())
@@ -451,12 +457,9 @@ class SessionRun:
     def noteFired(self, watermarks: Times, apart: Mask) -> None:
         """Add the keys to ``apart`` that have a session of which a part may fire before it meets the
         rest."""
-        sessions, first, last, before = self.sessions, self.timestamps, self.timestamps, watermarks
-        if self.stored is not None:
-            sessions = np.concatenate([self.sessionsOfStored, sessions])
-            first = np.concatenate([self.stored.starts, first])
-            last = np.concatenate([self.stored.ends - self.gap, last])
-            before = np.concatenate([np.full(len(self.stored), watermarks[0]), before])
+        sessions, first, last = self._spans()
+        stored = np.full(len(sessions) - len(watermarks), watermarks[0])
+        before = np.concatenate([stored, watermarks])
         order = np.lexsort((first, sessions))
         sessions, last, before = sessions[order], last[order], before[order]
         origin = int(last.min())
