@@ -134,12 +134,11 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
 
     def _pass(self, frame: Frame, behind: Positions) -> None:
         """Pass the watermarks of a frame, with the elements at ``behind`` in their places."""
-        watermarks, places, passed = frame.marks.watermarks.tolist(), frame.marks.positions, 0
-        for place, before in zip(behind, np.searchsorted(places, behind, side="right").tolist()):
-            self.processWatermarks(watermarks[passed:before])
-            passed = before
+        *before, left = frame.watermarksBefore(behind)
+        for place, watermarks in zip(behind, before):
+            self.processWatermarks(watermarks)
             self._process_singly(frame.records, np.array([place]), added=True)
-        self.processWatermarks(watermarks[passed:])
+        self.processWatermarks(left)
 
     def _takes_frame(self, frame: Frame) -> bool:
         timestamps = frame.records.timestamps

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
 from typing import Any
@@ -136,22 +135,19 @@ class ColumnSessionWindows(SessionWindowOperator):
 
     def processFrame(self, frame: Frame) -> None:
         """Add the elements together; those to add one by one in their place among the watermarks."""
-        records, marks = frame.records, frame.marks
-        singly = None
-        if marks.onlyWatermarks:
+        records, singly = frame.records, None
+        if frame.marks.onlyWatermarks:
             singly = self._process_columns(records, frame.watermarks(self.currentWatermark))
         if singly is None:
             super().processFrame(frame)
             return
         self.metrics.numRecordsIn += len(records) - len(singly)
-        watermarks, places, passed = marks.watermarks.tolist(), marks.positions.tolist(), 0
         apart = records_at(records, singly).listed()
-        for number, place in enumerate(singly.tolist()):
-            before = bisect_right(places, place, passed)
-            self.processWatermarks(watermarks[passed:before])
-            passed = before
+        *before, left = frame.watermarksBefore(singly)
+        for number, watermarks in enumerate(before):
+            self.processWatermarks(watermarks)
             super().processRecords(apart.slice(number, number + 1))
-        self.processWatermarks(watermarks[passed:])
+        self.processWatermarks(left)
 
     def _process_columns(self, records: Records, watermarks: Timestamps) -> Positions | None:
         """Add elements as columns; ``watermarks``: the watermark before each. Returns the positions of

@@ -165,7 +165,7 @@ class Output:
         for target, each in zip(self._inputs, frames):
             target.processFrame(each)
         if self._side_inputs:
-            none = Frame(NO_RECORDS, marks.at(0 * marks.positions))
+            none = Frame(NO_RECORDS, marks.behind(0))
             for target in chain.from_iterable(self._side_inputs.values()):
                 target.processFrame(none)
 

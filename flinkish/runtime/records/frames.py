@@ -180,9 +180,15 @@ class Frame:
         """For each record the watermark that came last before it; ``watermark`` before all. The
         marks have to be watermarks that rise."""
         known = np.concatenate([[watermark], self.marks.watermarks])
-        number = np.searchsorted(self.marks.positions, np.arange(len(self.records)), side="right")
-        before: NDArray[np.int64] = known[number]
+        counts = np.diff(self.marks.positions, prepend=0, append=len(self.records))
+        before: NDArray[np.int64] = np.repeat(known, counts)
         return before
+
+    def watermarksBefore(self, places: NDArray[np.intp]) -> Iterator[list[int]]:
+        """For the record at each of these ascending places the watermarks that come before it and
+        after the one before, and last those that are left. The marks have to be watermarks."""
+        ends = np.searchsorted(self.marks.positions, places, side="right")
+        return (part.tolist() for part in np.split(self.marks.watermarks, ends))
 
     def endingWith(self, marks: NDArray[np.intp]) -> Iterator[Frame]:
         """The frame in parts that end with the marks of these ascending numbers, and the rest."""

@@ -92,8 +92,7 @@ class RecordWriter(Input):
             self._cut()
 
     def processFrame(self, frame: Frame) -> None:
-        count = self._count
-        self._marks.addMarks(count, frame.marks)
+        self._marks.addMarks(self._count, frame.marks)
         if len(frame.records):
             self.processRecords(frame.records)
 
@@ -311,8 +310,8 @@ class KeyedRecordWriter(RecordWriter):
                 self._add(group, Frame(ordered.slice(start, end), marks.at(positions)))
             elif len(marks):
                 if only_marks is None:
-                    first = marks.at(np.zeros_like(marks.positions))
-                    only_marks = encode_frame(Frame(ordered.slice(0, 0), first), self._operator)
+                    none = Frame(ordered.slice(0, 0), marks.behind(0))
+                    only_marks = encode_frame(none, self._operator)
                 self._add_encoded(group, only_marks)
 
 
