@@ -25,12 +25,13 @@ def test_it(name):
 """
 
 
-def again(directory: Path, failures: dict[str, int]) -> tuple[int, list[str]]:
-    """The exit code of a target whose tests fail so many times before they pass, and what is listed as flaky."""
-    for name, count in failures.items():
-        (directory / name).write_text(str(count))
-    (directory / "test_it.py").write_text(TESTS.format(names=list(failures)))
-    (directory / "Makefile").write_text(f"some:\n\t{sys.executable} -m pytest -q test_it.py\n")
+def again(directory: Path, *files: dict[str, int]) -> tuple[int, list[str]]:
+    """The exit code of a target of files whose tests fail so many times before they pass, and what is listed as flaky."""
+    for number, failures in enumerate(files):
+        for name, count in failures.items():
+            (directory / name).write_text(str(count))
+        (directory / f"test_{number}.py").write_text(TESTS.format(names=list(failures)))
+    (directory / "Makefile").write_text(f"some:\n\t{sys.executable} -m pytest -q .\n")
     (directory / "build").mkdir()
     done = subprocess.run([sys.executable, AGAIN, "some"], cwd=directory, capture_output=True)
     flaky = directory / "build" / "flaky"
@@ -40,7 +41,17 @@ def again(directory: Path, failures: dict[str, int]) -> tuple[int, list[str]]:
 def test_a_test_that_then_passes_twice_is_listed(tmp_path: Path) -> None:
     assert again(tmp_path, {"never": 0, "once": 1}) == (
         0,
-        ["test_it.py::test_it[once] (make some)"],
+        ["test_0.py::test_it[once] (make some)"],
+    )
+
+
+def test_tests_of_a_file_are_run_again_together(tmp_path: Path) -> None:
+    assert again(tmp_path, dict.fromkeys("abcd", 1), {"e": 1}) == (
+        0,
+        [
+            " ".join(f"test_0.py::test_it[{name}]" for name in "abcd") + " (make some)",
+            "test_1.py::test_it[e] (make some)",
+        ],
     )
 
 
@@ -49,8 +60,8 @@ def test_a_test_that_fails_again_fails_the_run(tmp_path: Path) -> None:
     assert (code != 0, flaky) == (True, [])
 
 
-def test_more_than_three_fail_the_run_at_once(tmp_path: Path) -> None:
-    code, flaky = again(tmp_path, dict.fromkeys("abcd", 1))
+def test_failures_in_more_than_three_files_fail_the_run_at_once(tmp_path: Path) -> None:
+    code, flaky = again(tmp_path, *({name: 1} for name in "abcd"))
     assert (code != 0, flaky) == (True, [])
     assert (tmp_path / "a").read_text() == "0"
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import json
 import logging
@@ -22,6 +23,9 @@ import flinkish as fl
 from tests.spark.waiting import wait_for
 
 SESSION, DIRECTORY = sys.argv[1:]
+
+# A part that hangs shows where, in what the test prints.
+faulthandler.dump_traceback_later(480, exit=True)
 
 keyed = [("a", 1), ("b", 2), ("a", 3)]
 

@@ -62,10 +62,10 @@ def lived(session: str, directory: Path) -> Life:
         capture_output=True,
         text=True,
         check=False,
-        timeout=900,
+        timeout=600,
     )
     result = Life(ended.stdout, ended.stderr)
-    assert len(result.said) == 14, ended.stderr[-3000:]
+    assert len(result.said) == 14, (list(result.said), ended.stderr[-8000:])
     return result
 
 
