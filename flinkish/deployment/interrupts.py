@@ -9,18 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_UNNOTICED_SECONDS = 0.5
-"""The longest that an interrupt goes unnoticed that comes just as a thread begins to wait."""
+from flinkish.api.execution.client import UNNOTICED_SECONDS
 
 
 def wait_for(event: threading.Event, timeout: float | None = None) -> bool:
-    """Wait, ``timeout`` seconds at most, until ``event`` is set, and return whether it is.
-
-    Python handles a signal before or during a wait, and not one that comes just as the thread goes
-    to sleep: a wait without a timeout would go on until the next signal.
-    """
+    """Wait, ``timeout`` seconds at most, until ``event`` is set, and return whether it is. Interrupts are noticed."""
     until = float("inf") if timeout is None else time.monotonic() + timeout
-    while not event.wait(min(_UNNOTICED_SECONDS, max(0.0, until - time.monotonic()))):
+    while not event.wait(min(UNNOTICED_SECONDS, max(0.0, until - time.monotonic()))):
         if time.monotonic() >= until:
             return False
     return True

@@ -8,7 +8,7 @@ import queue
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -273,6 +273,11 @@ class JobListener(ABC):
         """Called when ``execute`` has run a job to its end, with the result or the error."""
 
 
+UNNOTICED_SECONDS = 0.5
+"""The longest that an interrupt goes unnoticed. Python handles a signal before or during a wait, and not one that
+comes just as the thread goes to sleep: a wait without a timeout would go on until the next signal."""
+
+
 class _End:
     """The job has ended, with ``error`` if it failed."""
 
@@ -300,7 +305,10 @@ class _Batches(Generic[T]):
 
         Raises StopIteration after the last, and the error of a job that failed.
         """
-        batch = self._batches.get()
+        batch: list[T] | _End | None = None
+        while batch is None:
+            with suppress(queue.Empty):
+                batch = self._batches.get(timeout=UNNOTICED_SECONDS)
         if isinstance(batch, _End):
             self._batches.put(batch)
             raise StopIteration if batch.error is None else batch.error
