@@ -16,8 +16,11 @@ from flinkish.api.arguments import (
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.functions.functions import Collector, KeySelectorLike
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.plan.partitioning import HashPartitioning
+from flinkish.api.plan.transformations import PartitionTransformation, unkeyed
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
+from flinkish.api.streams.windowed_stream import constant_key
 from flinkish.api.time import durations as time
 from flinkish.api.time.durations import TimeLike, TimeUnit
 from flinkish.api.types.fields import Field, checked_field, field_getter
@@ -187,7 +190,7 @@ class BaseWindowedBolt(Bolt[T, R], PolicyWindowFunction[T, R]):
             self._length,
             self._slide,
             eventTime=self._timestamp is not None,
-            lag=0 if self._lag is None else self._lag,
+            lag=(0 if self._lag is None else self._lag) if _in_order(streams) else None,
         )
         if self._late_tag is not None:
             windows.sideOutputLateData(self._late_tag)
@@ -204,6 +207,24 @@ class BaseWindowedBolt(Bolt[T, R], PolicyWindowFunction[T, R]):
             watermarkInterval=1_000 if self._interval is None else self._interval,
             timestampAssigner=lambda element, _: timestamp(element),
         )
+
+
+def _in_order(streams: tuple[DataStream[Any], ...]) -> bool:
+    """Whether the elements come in the order of one source.
+
+    Storm looks for the elements of a window until one is further ahead than the lag. Its streams come side by
+    side. In a batch they come one after another, as do the key groups of a stream behind a shuffle, so that
+    there an element that is ahead says nothing about those after it.
+    """
+    node = unkeyed(streams[0]._transformation)
+    while len(node.inputs) == 1:
+        partitioning = node.partitioning if isinstance(node, PartitionTransformation) else None
+        if isinstance(partitioning, HashPartitioning) and (
+            partitioning.keySelector is not constant_key
+        ):
+            return False
+        (node,) = node.inputs
+    return len(streams) == 1 and not node.inputs
 
 
 class BaseStatefulWindowedBolt(Stateful, BaseWindowedBolt[T, R]):

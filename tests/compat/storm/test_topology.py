@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import flinkish as fl
 from flinkish import FlinkishError, IllegalArgumentError, OutputTag, TimeUnit
@@ -116,6 +119,58 @@ def test_the_watermark_is_that_of_the_slowest_stream():
     harness.processElement2(("c", at(6, 0, 27)))
     harness.setProcessingTime(3000)
     assert values(harness) == [(at(6, 0, 0), at(6, 0, 20), ["b"])]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.integers(1, 60) | st.none()), max_size=20),
+    st.integers(0, 9),
+)
+def test_each_tuple_of_several_streams_is_in_its_window_or_late(arrivals, lag):
+    """In whatever order the streams of a batch come. None: the watermark is computed."""
+    bolt = BaseWindowedBolt(lambda window: [(window.getEndTimestamp(), window.get())])
+    bolt.withTumblingWindow(10).withTimestampField(1).withLag(lag).withLateTupleStream("late")
+    harness = StreamTestHarness(lambda one, two: setBolt(bolt, one, two))
+    process = harness.processElement1, harness.processElement2
+    latest, watermark, late, windows = {}, None, [], defaultdict(list)
+    for number, (stream, timestamp) in enumerate(arrivals):
+        if timestamp is None:
+            harness.setProcessingTime((number + 1) * 1_000)
+            if len(latest) == 2:
+                watermark = min(latest.values()) - lag
+            continue
+        process[stream]((number, timestamp))
+        latest[stream] = max(latest.get(stream, 0), timestamp)
+        if watermark is not None and timestamp < watermark:
+            late.append((number, timestamp))
+        else:
+            windows[-(-timestamp // 10) * 10].append((number, timestamp))
+    harness.endInput()
+    assert values(harness) == sorted(windows.items())
+    assert [record.value for record in harness.getSideOutput(LATE)] == late
+
+
+@pytest.mark.parametrize(
+    "several",
+    [
+        lambda one, two: [one.union(two)],
+        lambda one, two: [one.union(two).keyBy(lambda t: t[0] in "ab").process(Passes())],
+    ],
+)
+def test_streams_that_come_one_after_another_hide_nothing(several):
+    """Nor do the key groups of a stream."""
+    bolt = BaseWindowedBolt(lambda window: [{name for name, _ in window.get()}])
+    bolt.withTumblingWindow(Duration.seconds(1)).withTimestampField(1)
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    env.setParallelism(4)
+    one = env.fromCollection([("a", 100), ("b", 1500)])
+    two = env.fromCollection([("c", 200), ("d", 1300)])
+    found = setBolt(bolt, *several(one, two)).executeAndCollect()
+    assert list(found) == [{"a", "c"}, {"b", "d"}]
+
+
+class Passes(fl.KeyedProcessFunction):
+    def processElement(self, value, ctx, out):
+        out.collect(value)
 
 
 def test_get_new_and_get_expired():
