@@ -60,6 +60,8 @@ from flinkish.compat.storm.topology import Duration as Duration
 from flinkish.compat.storm.topology import TupleWindow as TupleWindow
 from flinkish.compat.storm.topology import setBolt as setBolt
 from flinkish.compat.storm.tuples import Fields as Fields
+from flinkish.compat.storm.tuples import GlobalStreamId as GlobalStreamId
+from flinkish.compat.storm.tuples import Grouping as Grouping
 from flinkish.compat.storm.tuples import Tuple as Tuple
 from flinkish.compat.storm.tuples import Values as Values
 from flinkish.compat.storm.watermarks import LagWatermarks as LagWatermarks

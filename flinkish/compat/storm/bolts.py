@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from flinkish.api.errors import InvalidProgramError
@@ -22,11 +22,12 @@ from flinkish.api.streams.windowed_stream import constant_key
 from flinkish.compat.storm.task import (
     KeyValueState,
     OutputCollector,
+    OutputFields,
     OutputFieldsDeclarer,
     TopologyContext,
     key_value_state,
 )
-from flinkish.compat.storm.tuples import Fields
+from flinkish.compat.storm.tuples import DEFAULT_STREAM, Fields, Grouping
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -41,6 +42,10 @@ class Bolt(RichFunction, ABC, Generic[T, R]):
 
     _component: str | None = None
     _configuration: Mapping[str, object] = {}
+    _groupings: Sequence[Grouping] = ()
+    _outputs: OutputFields | None = None
+    _state_is_due = False
+    """Whether ``initState`` is to be called again, as it used the state before there was any."""
 
     def prepare(self, *given: Any, **named: Any) -> None:
         """Called before the first tuple or window, once for as long as a worker keeps the task."""
@@ -65,11 +70,13 @@ class Bolt(RichFunction, ABC, Generic[T, R]):
         name = self._component or type(self).__name__
         self._collector = OutputCollector[Any](name, streams, self._component is not None)
         self._takes_collector = positional_arity(self.execute) > 1
-        if isinstance(self, Stateful):
-            self.initState(key_value_state(context))
-        given = self._configuration, TopologyContext(name, streams, context), self._collector
+        outputs = self._outputs or {name: {DEFAULT_STREAM: Fields(), **streams}}
+        topology = TopologyContext(name, context, self._groupings, outputs)
+        given = self._configuration, topology, self._collector
         arity = positional_arity(self.prepare)
         self.prepare(*(given[:arity] if arity > 1 else (context,) * takes(self.prepare, 1)))
+        if isinstance(self, Stateful):
+            self._state_is_due = key_value_state(context)._is_used_by(self.initState)
 
     def close(self) -> None:
         self.cleanup()
@@ -92,6 +99,10 @@ class Bolt(RichFunction, ABC, Generic[T, R]):
         output: Callable[[OutputTag[Any], Any], None],
     ) -> None:
         """Call ``execute``, with the collector if it takes that."""
+        if self._state_is_due and isinstance(self, Stateful):
+            # Attributes are part of the checkpoint: this is once in the life of the job, not of the task
+            self._state_is_due = False
+            self.initState(key_value_state(self.getRuntimeContext()))
         collector = self._collector
         collector._goes_to(collect, output)
         returned = self.execute(given, *(collector,) * self._takes_collector)
@@ -109,7 +120,12 @@ class Stateful:
     """A bolt with a ``KeyValueState`` (Storm: ``IStatefulComponent``)."""
 
     def initState(self, state: KeyValueState[Any, Any]) -> None:
-        """Called before ``prepare``, with the state as the last checkpoint left it."""
+        """Called after ``prepare``, to keep the state and to set attributes by it.
+
+        The task has no state before its first tuple, so an ``initState`` that reads or writes it is called
+        once more then: the first call finds it empty. What the bolt changes in its attributes is in the
+        checkpoints too, so after a restart they are as they were.
+        """
 
 
 class BaseRichBolt(Bolt[T, R]):

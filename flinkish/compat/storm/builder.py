@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 from flinkish.api.arguments import instance, positive, text
@@ -19,19 +18,16 @@ from flinkish.api.types.fields import field_getter
 from flinkish.compat.storm.bolts import Bolt
 from flinkish.compat.storm.config import WindowSettings, check_names
 from flinkish.compat.storm.join_bolt import JoinBolt
+from flinkish.compat.storm.task import OutputFields
 from flinkish.compat.storm.topology import BaseWindowedBolt
-from flinkish.compat.storm.tuples import DEFAULT_STREAM, Fields, TupleSchema, delivered
-
-
-@dataclass(frozen=True)
-class _Grouping:
-    """That a bolt reads a stream of a component: the tuples with the same ``fields`` together, or,
-    without fields, all of them; ``spread``: wherever there is room."""
-
-    component: str
-    stream: str
-    fields: Fields | None = None
-    spread: bool = False
+from flinkish.compat.storm.tuples import (
+    DEFAULT_STREAM,
+    Fields,
+    GlobalStreamId,
+    Grouping,
+    TupleSchema,
+    delivered,
+)
 
 
 class _Declarer:
@@ -78,6 +74,9 @@ class SpoutDeclarer(_Declarer):
         super().__init__()
         self._schema, self._stream = TupleSchema(fields, component, DEFAULT_STREAM), stream
 
+    def _output_fields(self) -> Mapping[str, Fields]:
+        return {DEFAULT_STREAM: Fields(*self._schema.fields)}
+
 
 class BoltDeclarer(_Declarer):
     """A bolt that has been set, and which streams it reads (Storm: the same name).
@@ -88,7 +87,7 @@ class BoltDeclarer(_Declarer):
     def __init__(self, component: str, bolt: Bolt[Any, Any], tasks: int) -> None:
         super().__init__()
         self._component, self._bolt, self._tasks = component, bolt, tasks
-        self._groupings: list[_Grouping] = []
+        self._groupings: list[Grouping] = []
 
     def shuffleGrouping(self, componentId: str, streamId: str = DEFAULT_STREAM) -> Self:
         """The tuples go to any task."""
@@ -150,10 +149,13 @@ class BoltDeclarer(_Declarer):
     def _read(self, method: str, component: str, stream: str, **how: Any) -> Self:
         text(f"{method}: componentId", component)
         text(f"{method}: streamId", stream)
-        self._groupings.append(_Grouping(component, stream, **how))
+        self._groupings.append(Grouping(GlobalStreamId(component, stream), **how))
         return self
 
     # ------------------------------------------------------------------ on streams
+
+    def _output_fields(self) -> Mapping[str, Fields]:
+        return self._bolt._streams()
 
     def _set_on(self, topology: StormTopology) -> tuple[DataStream[Any], set[str]]:
         """What the bolt emits, and the ids of its streams."""
@@ -164,8 +166,9 @@ class BoltDeclarer(_Declarer):
         }
         bolt = copy.copy(self._bolt)
         bolt._component, bolt._configuration = self._component, settings
+        bolt._groupings, bolt._outputs = tuple(self._groupings), topology._outputs
         window = WindowSettings.of(settings)
-        ids = {DEFAULT_STREAM, *bolt._streams()}
+        ids = {*topology._outputs[self._component]}
         if isinstance(bolt, BaseWindowedBolt):
             window.complete(bolt)
             if bolt._late_tag is not None:
@@ -180,28 +183,26 @@ class BoltDeclarer(_Declarer):
         by_same_fields = len({grouping.fields for grouping in self._groupings}) == 1
         named = (by_fields and not by_same_fields) or isinstance(bolt, JoinBolt)
         streams = tuple(
-            topology.stream(grouping.component, grouping.stream)
-            .map(_delivery(grouping.component, grouping.stream, named))
-            .name(f"{grouping.component} to {self._component}")
+            topology.stream(*grouping.source)
+            .map(_delivery(grouping.source, named))
+            .name(f"{grouping.source.componentId} to {self._component}")
             for grouping in self._groupings
         )
         tasks = self._tasks if all(grouping.spread for grouping in self._groupings) else 1
         return bolt._set_on(streams, _key(self._groupings) if by_fields else None, tasks), ids
 
 
-def _delivery(component: str, stream: str, named: bool) -> Callable[[Any], Any]:
+def _delivery(source: GlobalStreamId, named: bool) -> Callable[[Any], Any]:
+    component, stream = source
     return lambda value: delivered(value, component, stream, named)
 
 
-def _key(groupings: Sequence[_Grouping]) -> Callable[[Any], Any]:
+def _key(groupings: Sequence[Grouping]) -> Callable[[Any], Any]:
     """The values of the fields that the stream of a tuple is grouped by."""
-    getters = {
-        (grouping.component, grouping.stream): _values_of(grouping.fields or Fields())
-        for grouping in groupings
-    }
+    getters = {grouping.source: _values_of(grouping.fields or Fields()) for grouping in groupings}
     if len({grouping.fields for grouping in groupings}) == 1:
         return next(iter(getters.values()))
-    return lambda value: getters[value.getSourceComponent(), value.getSourceStreamId()](value)
+    return lambda value: getters[value.getSourceGlobalStreamId()](value)
 
 
 def _values_of(fields: Fields) -> Callable[[Any], Any]:
@@ -227,6 +228,10 @@ class StormTopology:
         self._config = instance("StormTopology", config, Mapping, fix)
         self._streams: dict[str, tuple[DataStream[Any], set[str]]] = {}
         self._waiting: list[str] = []
+        self._outputs: OutputFields = {
+            component: {DEFAULT_STREAM: Fields(), **declarer._output_fields()}
+            for component, declarer in components.items()
+        }
         for component in components:
             self.stream(component)
 
@@ -259,7 +264,7 @@ class StormTopology:
     def _all_run(self) -> StreamExecutionEnvironment:
         """The environment, with a sink behind each component that no bolt reads."""
         read = {
-            grouping.component
+            grouping.source.componentId
             for declarer in self._components.values()
             if isinstance(declarer, BoltDeclarer)
             for grouping in declarer._groupings

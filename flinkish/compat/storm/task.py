@@ -6,16 +6,28 @@ Objects of this module belong to a task. A bolt may keep them in its attributes;
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar, overload
 
+from flinkish.api.absent import AbsentMethodError
 from flinkish.api.arguments import instance, text
-from flinkish.api.errors import InvalidProgramError, NotSupportedError, shown
+from flinkish.api.errors import (
+    IllegalArgumentError,
+    InvalidProgramError,
+    NotSupportedError,
+    shown,
+)
 from flinkish.api.functions.runtime_context import RuntimeContext
 from flinkish.api.functions.state import MapState, MapStateDescriptor
 from flinkish.api.metrics import Counter
 from flinkish.api.output_tag import OutputTag
-from flinkish.compat.storm.tuples import DEFAULT_STREAM, Fields, TupleSchema
+from flinkish.compat.storm.tuples import (
+    DEFAULT_STREAM,
+    Fields,
+    GlobalStreamId,
+    Grouping,
+    TupleSchema,
+)
 
 R = TypeVar("R")
 K = TypeVar("K")
@@ -128,11 +140,31 @@ class OutputCollector(Generic[R]):
         log.error("%s: %s", self._component, error)
 
 
+OutputFields = Mapping[str, Mapping[str, Fields]]
+"""The fields of each stream of each component of a topology."""
+
+
 class TopologyContext:
     """The context of a bolt's task (Storm: ``TopologyContext``)."""
 
-    def __init__(self, component: str, streams: Mapping[str, Fields], context: RuntimeContext):
-        self._component, self._streams, self._context = component, streams, context
+    def __init__(
+        self,
+        component: str,
+        context: RuntimeContext,
+        groupings: Sequence[Grouping],
+        outputs: OutputFields,
+    ) -> None:
+        self._component, self._context = component, context
+        self._groupings, self._outputs = groupings, outputs
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AbsentMethodError(
+            f"{self._component}: TopologyContext.{name} is not supported: Spark decides where tasks run. There are"
+            " getThisSources, getThisInputFields, getComponentOutputFields and the like; state and metrics are in"
+            " getRuntimeContext()."
+        )
 
     def getThisComponentId(self) -> str:
         """The id that the bolt was set with."""
@@ -144,9 +176,71 @@ class TopologyContext:
 
     getThisTaskId = getThisTaskIndex
 
+    def getComponentId(self, taskId: int) -> str:
+        """The id of the component of a task: of this one, as others have no number here.
+
+        Raises IllegalArgumentError for another.
+        """
+        if taskId != self.getThisTaskId():
+            raise IllegalArgumentError(
+                f"{self._component}: getComponentId: only the task itself has a number here,"
+                f" {self.getThisTaskId()}, not {shown(taskId)}. Write tuple.getSourceComponent() for where a"
+                " tuple comes from."
+            )
+        return self._component
+
+    def getComponentIds(self) -> set[str]:
+        """The ids of all spouts and bolts of the topology."""
+        return set(self._outputs)
+
     def getThisStreams(self) -> set[str]:
         """The streams that the bolt emits to."""
-        return {DEFAULT_STREAM, *self._streams}
+        return self.getComponentStreams(self._component)
+
+    def getComponentStreams(self, componentId: str) -> set[str]:
+        """The streams that a component emits to. Raises IllegalArgumentError if there is none of that id."""
+        if componentId not in self._outputs:
+            raise IllegalArgumentError(
+                f"{self._component}: there is no component {shown(componentId)}. There are"
+                f" {', '.join(sorted(self._outputs))}."
+            )
+        return set(self._outputs[componentId])
+
+    def getThisSources(self) -> dict[GlobalStreamId, Grouping]:
+        """The streams that the bolt reads, and how they are grouped. A bolt that ``setBolt(bolt, stream)``
+        sets has none, as those streams have no ids."""
+        return {grouping.source: grouping for grouping in self._groupings}
+
+    def getThisInputFields(self) -> dict[str, dict[str, list[str]]]:
+        """The fields that the bolt reads: by component, and by stream."""
+        fields: dict[str, dict[str, list[str]]] = {}
+        for component, stream in self.getThisSources():
+            read = self.getComponentOutputFields(component, stream)
+            fields.setdefault(component, {})[stream] = read.toList()
+        return fields
+
+    def getThisOutputFields(self, streamId: str) -> Fields:
+        """The fields that the bolt declares for a stream."""
+        return self.getComponentOutputFields(self._component, streamId)
+
+    def getComponentOutputFields(
+        self, componentId: str | GlobalStreamId, streamId: str = DEFAULT_STREAM
+    ) -> Fields:
+        """The fields that a component declares for a stream, none if it declares none. In place of both ids a
+        ``GlobalStreamId`` will do.
+
+        Raises IllegalArgumentError if there is no such stream.
+        """
+        component, stream = (
+            componentId if isinstance(componentId, GlobalStreamId) else (componentId, streamId)
+        )
+        streams = self.getComponentStreams(component)
+        if stream not in streams:
+            raise IllegalArgumentError(
+                f"{self._component}: {component!r} has no stream {shown(stream)}. There are"
+                f" {', '.join(sorted(streams))}."
+            )
+        return self._outputs[component][stream]
 
     def registerCounter(self, name: str) -> Counter:
         """A counter among the metrics of the job."""
@@ -164,25 +258,42 @@ class KeyValueState(Generic[K, V]):
     def __init__(self, state: MapState[K, V]) -> None:
         fix = "A stateful bolt gets one by initState(state)."
         self._state = instance("KeyValueState", state, MapState, fix)
+        self._loaded, self._used = True, False
 
     def get(self, key: K, defaultValue: V | None = None) -> V | None:
         """The value of ``key``, or ``defaultValue``."""
-        return self._state.get(key) if self._state.contains(key) else defaultValue
+        found = self._is_loaded() and self._state.contains(key)
+        return self._state.get(key) if found else defaultValue
 
     def put(self, key: K, value: V) -> None:
         """Set the value of ``key``."""
-        self._state.put(key, value)
+        if self._is_loaded():
+            self._state.put(key, value)
 
     def delete(self, key: K) -> V | None:
         """Remove ``key`` and return its value."""
         value = self.get(key)
-        self._state.remove(key)
+        if self._loaded:
+            self._state.remove(key)
         return value
 
     def __iter__(self) -> Iterator[tuple[K, V]]:
-        return iter(list(self._state.entries()))
+        return iter(list(self._state.entries()) if self._is_loaded() else [])
 
     iterator = __iter__
+
+    def _is_used_by(self, initState: Callable[[KeyValueState[K, V]], None]) -> bool:
+        """Call ``initState`` before there is state, which is empty for it; whether it used the state."""
+        self._loaded = False
+        try:
+            initState(self)
+        finally:
+            self._loaded = True
+        return self._used
+
+    def _is_loaded(self) -> bool:
+        self._used = self._used or not self._loaded
+        return self._loaded
 
 
 def key_value_state(context: RuntimeContext) -> KeyValueState[Any, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from flinkish.api.arguments import instance, text, whole_number
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
@@ -63,6 +63,32 @@ class Fields(tuple[str, ...]):
                 f"Fields: there is no {shown(field)}; the fields are {', '.join(self) or 'none'}."
             )
         return self.index(field)
+
+
+@stored_as("storm.GlobalStreamId")
+class GlobalStreamId(NamedTuple):
+    """A stream of a component (Storm: ``GlobalStreamId``)."""
+
+    componentId: str
+    streamId: str = DEFAULT_STREAM
+
+    def get_componentId(self) -> str:
+        """The id of the spout or bolt that emits to it."""
+        return self.componentId
+
+    def get_streamId(self) -> str:
+        """The id that the component declares it by."""
+        return self.streamId
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """That a bolt reads a stream: the tuples with the same ``fields`` together, or, without fields,
+    all of them; ``spread``: wherever there is room (Storm: ``Grouping``)."""
+
+    source: GlobalStreamId
+    fields: Fields | None = None
+    spread: bool = False
 
 
 def Values(*values: object) -> list[object]:
@@ -152,6 +178,10 @@ class Tuple(tuple[Any, ...]):
     def getSourceStreamId(self) -> str:
         """The id of the stream it was emitted to."""
         return self._schema.stream
+
+    def getSourceGlobalStreamId(self) -> GlobalStreamId:
+        """Both of them."""
+        return GlobalStreamId(self._schema.component, self._schema.stream)
 
 
 @stored_as("storm.TupleSchema")

@@ -20,6 +20,7 @@ from flinkish.compat.storm import (
     StormSubmitter,
     TopologyBuilder,
     Values,
+    setBolt,
 )
 from flinkish.testing import StreamTestHarness
 from tests.streams import feed, values
@@ -280,6 +281,75 @@ class Seen(BaseStatefulBolt):
         collector.emit((tuple_["user"], before + 1))
 
 
+class RunningTotal(BaseStatefulBolt):
+    """As in storm-starter: its sum is read in initState."""
+
+    def prepare(self, topoConf, context, collector):
+        self.collector, self.total = collector, None
+
+    def initState(self, state):
+        self.state = state
+        self.total = state.get("total", 0)
+        if not dict(state):
+            state.put("began", self.total)
+
+    def execute(self, tuple_):
+        self.total += tuple_[0]
+        self.state.put("total", self.total)
+        self.collector.emit((self.total, dict(self.state)))
+
+
+class RunningTotalOfWindows(BaseStatefulWindowedBolt):
+    initState = RunningTotal.initState
+
+    def execute(self, window, collector):
+        self.total += sum(each[0] for each in window.get())
+        self.state.put("total", self.total)
+        collector.emit((self.total, dict(self.state)))
+
+
+@pytest.mark.parametrize(
+    "bolt", [RunningTotal(), RunningTotalOfWindows().withTumblingWindow(Count(1))]
+)
+def test_state_is_read_when_it_is_initialized(bolt):
+    def build(numbers):
+        builder = TopologyBuilder()
+        builder.setSpout("numbers", numbers)
+        builder.setBolt("total", bolt).shuffleGrouping("numbers")
+        return builder.createTopology()["total"]
+
+    harness = StreamTestHarness(build)
+    feed(harness, [(1,), (2,)])
+    assert values(harness) == [(n, {"began": 0, "total": n}) for n in (1, 3)]
+    harness = StreamTestHarness.restore(build, harness.snapshot())
+    feed(harness, [(4,)])
+    assert values(harness) == [(7, {"began": 0, "total": 7})]
+    assert in_local_execution(build, [(1,), (2,)])[-1] == (3, {"began": 0, "total": 3})
+
+
+class ReadsItsState(Seen):
+    """A version that reads its state when it is initialized, which the one before did not."""
+
+    def initState(self, state):
+        self.state, self.ada = state, state.get("ada")
+
+    def execute(self, tuple_, collector):
+        collector.emit(self.ada)
+
+
+def test_state_that_an_earlier_version_wrote_is_read():
+    def build(users, bolt):
+        return setBolt(bolt, users).uid("seen")
+
+    harness = StreamTestHarness(lambda users: build(users, Seen()))
+    feed(harness, [{"user": "ada"}])
+    restored = StreamTestHarness.restore(
+        lambda users: build(users, ReadsItsState()), harness.snapshot()
+    )
+    feed(restored, [{"user": "bob"}])
+    assert values(restored) == [1]
+
+
 class OwnInit(BaseWindowedBolt):
     def __init__(self, factor):
         self.factor = factor
@@ -318,6 +388,82 @@ def test_a_stateful_bolt_on_elements_with_names():
     harness = StreamTestHarness(build)
     feed(harness, [{"user": "ada"}, fl.Row(user="bob"), {"user": "ada"}])
     assert values(harness) == [("ada", 1), ("bob", 1), ("ada", 2)]
+
+
+# ---------------------------------------------------------------------- the context of a task
+
+
+class Asks(BaseRichBolt):
+    """Emits what ``ask(context)`` gives, at its first tuple."""
+
+    def __init__(self, ask):
+        self.ask = ask
+
+    def prepare(self, topoConf, context, collector):
+        self.context, self.collector = context, collector
+
+    def execute(self, tuple_):
+        self.collector.emit((self.ask(self.context), tuple_.getSourceGlobalStreamId()))
+
+    def declareOutputFields(self, declarer):
+        declarer.declareStream("alerts", Fields("id"))
+
+
+def asked(ask):
+    def build(numbers):
+        builder = TopologyBuilder()
+        builder.setSpout("numbers", numbers, fields=Fields("n"))
+        builder.setBolt("halves", EvenOdd()).shuffleGrouping("numbers")
+        declarer = builder.setBolt("asks", Asks(ask)).fieldsGrouping("numbers", Fields("n"))
+        declarer.shuffleGrouping("halves", "odd")
+        return builder.createTopology()["asks"]
+
+    harness = StreamTestHarness(build)
+    feed(harness, [2])
+    ((answer, source),) = values(harness)
+    assert (source.get_componentId(), source.get_streamId()) == ("numbers", "default")
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("ask", "answer"),
+    [
+        (
+            lambda c: {source: grouping.fields for source, grouping in c.getThisSources().items()},
+            {("numbers", "default"): ("n",), ("halves", "odd"): None},
+        ),
+        (
+            lambda c: c.getThisInputFields(),
+            {"numbers": {"default": ["n"]}, "halves": {"odd": ["number"]}},
+        ),
+        (lambda c: c.getComponentId(c.getThisTaskId()), "asks"),
+        (lambda c: c.getComponentIds(), {"numbers", "halves", "asks"}),
+        (
+            lambda c: (c.getThisStreams(), c.getThisOutputFields("alerts")),
+            ({"default", "alerts"}, ("id",)),
+        ),
+        (
+            lambda c: [c.getComponentOutputFields(s) for s in c.getThisSources()],
+            [("n",), ("number",)],
+        ),
+    ],
+)
+def test_a_bolt_asks_what_it_reads(ask, answer):
+    assert asked(ask) == answer
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (lambda c: c.getComponentId(9), r"only the task itself .* not 9.*getSourceComponent"),
+        (lambda c: c.getComponentOutputFields("number"), "no component 'number'. There are asks"),
+        (lambda c: c.getThisOutputFields("alarm"), "'asks' has no stream 'alarm'. There are ale"),
+        (lambda c: c.getThisWorkerPort(), "getThisWorkerPort is not supported.*getRuntimeContext"),
+    ],
+)
+def test_what_the_context_cannot_say(ask, says):
+    with pytest.raises(FlinkishError, match=says):
+        asked(ask)
 
 
 # ---------------------------------------------------------------------- joins
@@ -370,7 +516,6 @@ def test_a_join_of_three_in_local_execution_by_fields():
         bolt = JoinBolt("users", "id").join("orders", "userId", "users")
         bolt.leftJoin("cities", "of", "users").select("name,orderId,city")
         bolt.withTumblingWindow(Duration.seconds(10)).withTimestampField("ts")
-        bolt.withLag(Duration.seconds(20))  # the streams come one after another
         builder = TopologyBuilder()
         builder.setSpout("users", users, fields=Fields("id", "name", "ts"))
         builder.setSpout("orders", orders, fields=Fields("orderId", "userId", "ts"))
