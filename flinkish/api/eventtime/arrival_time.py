@@ -182,6 +182,16 @@ class FieldTime:
         return self.read(element)
 
 
+@dataclass(frozen=True)
+class TimeOfSome:
+    """An arrival time that not all elements have: the others arrive when they are read."""
+
+    read: Callable[[Any], int | None]
+
+    def __call__(self, element: Any, timestamp: int) -> int | None:
+        return self.read(element)
+
+
 def time_call(method: str, time: TimestampAssignerLike[Any] | Field | None) -> TimeCall | None:
     """``time`` as ``f(element, timestamp)``; None stays None.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flinkish.api.arguments import instance
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
+from flinkish.api.eventtime.arrival_time import TimeOfSome
 from flinkish.api.eventtime.watermarks import TimestampAssignerLike
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.api.types.row import Row, row_type
@@ -62,8 +63,8 @@ def query(
     ``references``: by name, the rows of reference data.
     ``ordering``: the event ordering settings of the job.
     ``arrivalTime``: the field, or ``f(event, t)`` in ms, that says when an event has arrived, for all inputs or by
-    the name of the input. Without it that is ``EventEnqueuedUtcTime`` where an event has it, and else its time by
-    ``TIMESTAMP BY``, so that none is early or late; without ``TIMESTAMP BY`` it is the clock.
+    the name of the input. Without it that is ``EventEnqueuedUtcTime`` where an event has it. Else it is the event's
+    time by ``TIMESTAMP BY``, so that none is early or late; without ``TIMESTAMP BY`` it is the clock.
     ``udf``: by name, the Python functions that the text calls as ``udf.name(...)``.
     ``independentSubstreams``: with ``TIMESTAMP BY ... OVER``, see ``timestampBy``.
 
@@ -185,8 +186,10 @@ class _Inputs:
         read = _reader(name, columns)
         given = arrival.get(name) if isinstance(arrival, Mapping) else arrival
         arrives = _arrival_function(name, given)
+        enqueued = _enqueued(name)
         if timing is None:
-            return byArrivalTime(stream, arrives).map(read)
+            arrived: Any = TimeOfSome(enqueued) if arrives is None else arrives
+            return byArrivalTime(stream, arrived).map(read)
         scope = Scope(
             self._text, tuple({alias.lower(): None, name.lower(): None})[:1], self._functions
         )
@@ -201,13 +204,10 @@ class _Inputs:
             return tuple(frozen(part(rows)) for part in over)
 
         if arrives is None:
-            whole = _reader(name)
 
             def arrives(element: Any, timestamp: int) -> int:
-                enqueued = field_of(whole(element), _ENQUEUED)
-                return (
-                    time(element, timestamp) if enqueued is None else _milliseconds(name, enqueued)
-                )
+                arrival = enqueued(element)
+                return time(element, timestamp) if arrival is None else arrival
 
         return timestampBy(
             stream,
@@ -232,6 +232,16 @@ def _reader(name: str, columns: Mapping[str, str] | None = None) -> Callable[[An
             raise IllegalArgumentError(f"query: input {name}: {failure}.") from None
 
     return read
+
+
+def _enqueued(name: str) -> Callable[[Any], int | None]:
+    read = _reader(name)
+
+    def enqueued(element: Any) -> int | None:
+        value = field_of(read(element), _ENQUEUED)
+        return None if value is None else _milliseconds(f"{_ENQUEUED} of input {name}", value)
+
+    return enqueued
 
 
 def _milliseconds(what: str, value: Any) -> int:

@@ -14,6 +14,7 @@ from flinkish.api.eventtime.arrival_time import (
     DeadLetter,
     DeadLetterReason,
     OrderingPolicy,
+    TimeOfSome,
 )
 from flinkish.api.plan.operators import ArrivalTimeDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
@@ -349,7 +350,7 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
     def _time(
         self,
         name: str,
-        extract: Callable[[Any, int], int] | None,
+        extract: Callable[[Any, int], int | None] | None,
         value: Any,
         came_with: int,
         otherwise: int,
@@ -357,6 +358,8 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
         if extract is None:
             return otherwise
         time = extract(value, came_with)
+        if time is None and isinstance(extract, TimeOfSome):
+            return otherwise
         try:
             return time if type(time) is int else index(time)
         except TypeError:

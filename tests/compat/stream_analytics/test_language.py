@@ -8,11 +8,18 @@ from typing import Any
 
 import pytest
 
-from flinkish import FlinkishError, IllegalArgumentError, Row, StreamExecutionEnvironment
+from flinkish import (
+    FlinkishError,
+    IllegalArgumentError,
+    Row,
+    StreamExecutionEnvironment,
+    StreamRecord,
+)
 from flinkish.compat.stream_analytics import EventOrdering, query
 from flinkish.compat.stream_analytics.calls import AGGREGATES, REFUSED, SPECIAL
 from flinkish.compat.stream_analytics.functions import FUNCTIONS
 from flinkish.compat.stream_analytics.text import SYSTEM_TIMESTAMP, SYSTEM_WINDOW
+from flinkish.testing import StreamTestHarness
 from tests.compat.stream_analytics.queries import CASES, READINGS, Case, at, rows
 from tests.docs.pages import ROOT
 from tests.docs.pages import rows as page_rows
@@ -257,6 +264,36 @@ class TestEventOrdering:
         assert in_order([row.asDict() for row in found["output"]]) == in_order(
             rows("id n", "1 1", "1 1", "1 1", "2 2")
         )
+
+
+class TestWithoutTimestampBy:
+    SQL = "SELECT id, System.Timestamp() AS at FROM Input"
+
+    def test_events_have_the_time_at_which_they_were_enqueued(self) -> None:
+        sql = "SELECT COUNT(*) AS n, System.Timestamp() AS until FROM Input GROUP BY TumblingWindow(s, 10)"
+        events = rows("id EventEnqueuedUtcTime", "1 08:00:01", "2 08:00:09", "3 08:00:12")
+        found = local(sql, {"Input": events})["output"]
+        assert found == [Row(n=n, until=at(c)) for n, c in ((2, "08:00:10"), (1, "08:00:20"))]
+        given = local(self.SQL, {"Input": events}, arrivalTime="id")["output"]
+        assert [row.at.timestamp() for row in given] == [0.001, 0.002, 0.003]
+
+    def test_without_that_they_have_the_time_of_the_clock(self) -> None:
+        harness = StreamTestHarness(
+            lambda stream: query(self.SQL, {"Input": stream}).outputs["output"]
+        )
+        harness.setProcessingTime(5_000)
+        for event in (*rows("id eventEnqueuedUtcTime", "1 -", "2 08:00:01"), '{"id": 3}'):
+            harness.processElement(event)
+        times = [
+            element.timestamp
+            for element in harness.getOutput()
+            if isinstance(element, StreamRecord)
+        ]
+        assert times == [5_000, 1714982401000, 1714982401000]
+
+    def test_a_time_that_is_none_is_named(self) -> None:
+        with pytest.raises(FlinkishError, match="EventEnqueuedUtcTime of input Input: 'soon'"):
+            local(self.SQL, {"Input": [{"id": 1, "EventEnqueuedUtcTime": "soon"}]})
 
 
 @pytest.mark.parametrize("start", [at("08:00:20"), 1714982420000, "2024-05-06T08:00:20Z"])
