@@ -16,63 +16,17 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from flinkish.api.errors import IllegalArgumentError
+from flinkish.compat.stream_analytics.words import (
+    AFTER_SOURCE,
+    LITERALS,
+    NO_FUNCTIONS,
+    RESERVED,
+    TIMESTAMP_BY,
+)
 
 TYPES = frozenset({"bigint", "float", "nvarchar", "datetime", "bit", "record", "array"})
 LIMIT, WHEN = "LIMIT_DURATION", "WHEN_CONDITION"
 SYSTEM_TIMESTAMP, SYSTEM_WINDOW = "SYSTEM_TIMESTAMP", "SYSTEM_WINDOW"
-
-_NO_FUNCTIONS = frozenset(
-    [
-        "ALL",
-        "AND",
-        "APPLY",
-        "AS",
-        "BETWEEN",
-        "BY",
-        "CASE",
-        "DISTINCT",
-        "ELSE",
-        "EXCEPT",
-        "EXISTS",
-        "FROM",
-        "GROUP",
-        "HAVING",
-        "IN",
-        "INTERSECT",
-        "INTO",
-        "IS",
-        "JOIN",
-        "LIKE",
-        "NOT",
-        "ON",
-        "OR",
-        "OVER",
-        "SELECT",
-        "THEN",
-        "TOP",
-        "UNION",
-        "WHEN",
-        "WHERE",
-        "WITH",
-    ]
-)
-_AFTER_SOURCE = frozenset(
-    {
-        "WHERE",
-        "GROUP BY",
-        "JOIN",
-        "LEFT",
-        "RIGHT",
-        "FULL",
-        "INNER",
-        "CROSS",
-        "OUTER",
-        "ON",
-        "HAVING",
-        "UNION",
-    }
-    | {"SELECT", "INTO", "PARTITION BY", ")", ";", "AS", "TIMESTAMP", "ORDER BY", "WITH"}
-)
 
 
 @dataclass(frozen=True)
@@ -136,7 +90,7 @@ class Text:
         first = min(found)
         between = self._dialect.tokenize(self._sql[begin:first])
         # only the name of the source and its alias may come between
-        if any(token.text.upper() in _AFTER_SOURCE - {"AS"} for token in between):
+        if any(_words(token) in AFTER_SOURCE - {"AS"} for token in between):
             return None
         return self._timings[first]
 
@@ -163,8 +117,14 @@ class Text:
             found = first.get("highlight")
             near = f" at {found!r}" if found else ""
             place = Place(int(line), self._column_of(first, tokens[0]))
-            said = first.get("description") or str(error)
-            raise place.error(f"the text cannot be parsed{near}: {said}.") from None
+            said = str(first.get("description") or error)
+            if "sqlglot" in said or "Token" in said:
+                said = "something is missing there, or does not belong there"
+            if str(found).upper() in RESERVED - NO_FUNCTIONS - AFTER_SOURCE:
+                said = f"{said.removesuffix('.')}. To name a column, write [{found}]"
+            raise place.error(
+                f"the text cannot be parsed{near}: {said.removesuffix('.')}."
+            ) from None
         if len(trees) != 1 or not isinstance(trees[0], exp.Query):
             raise self._at(tokens[0].start).error(
                 f"{tokens[0].text} begins no query. Write SELECT ... INTO ..., with WITH steps before it."
@@ -202,16 +162,15 @@ class Text:
         while position < len(tokens):
             token = tokens[position]
             words = token.text.upper()
-            following = tokens[position + 1].text.upper() if position + 1 < len(tokens) else ""
             if words == "(" and kept and kept[-1].text.upper() == "OVER":
                 overs.append(depth)
             depth += (words == "(") - (words == ")")
             if words == ")" and overs and overs[-1] == depth:
                 overs.pop()
-            if words == "TIMESTAMP" and following == "BY":
+            if words == TIMESTAMP_BY:
                 position = self._timing(tokens, position)
             elif words == "PARTITION BY" and not overs:
-                _, position = _until(tokens, position + 1, _AFTER_SOURCE)
+                _, position = _until(tokens, position + 1, AFTER_SOURCE)
                 position += 2 * _is_count(tokens[position : position + 2])
             else:
                 kept.append(token)
@@ -220,10 +179,10 @@ class Text:
 
     def _timing(self, tokens: list[Token], begin: int) -> int:
         """Note the ``TIMESTAMP BY`` at ``begin``; returns the position behind it."""
-        timestamp, position = _until(tokens, begin + 2, _AFTER_SOURCE | {"OVER", ","})
+        timestamp, position = _until(tokens, begin + 1, AFTER_SOURCE | {"OVER", ","})
         over: list[exp.Expression] = []
         if position < len(tokens) and tokens[position].text.upper() == "OVER":
-            columns, position = _until(tokens, position + 1, _AFTER_SOURCE)
+            columns, position = _until(tokens, position + 1, AFTER_SOURCE)
             over = self._expressions(columns, tokens[begin])
         (time,) = self._expressions(timestamp, tokens[begin])[:1]
         text = self._sql[tokens[begin].start : tokens[position - 1].end + 1]
@@ -266,13 +225,16 @@ def written(node: exp.Expression) -> str:
     return copy.sql(dialect="tsql")
 
 
+def _words(token: Token) -> str:
+    """The text of a token in upper case; a quoted name is no keyword."""
+    return token.text.upper() if token.token_type is not TokenType.IDENTIFIER else ""
+
+
 def _until(tokens: list[Token], begin: int, stops: frozenset[str]) -> tuple[list[Token], int]:
     """The tokens up to the first outside parentheses that is one of ``stops``."""
     depth, position = 0, begin
     while position < len(tokens):
-        token = tokens[position]
-        # a quoted name is no keyword
-        words = token.text.upper() if token.token_type is not TokenType.IDENTIFIER else ""
+        words = _words(tokens[position])
         if depth == 0 and words in stops:
             break
         depth += (words == "(") - (words == ")")
@@ -290,7 +252,7 @@ def _statements(tokens: list[Token]) -> list[list[Token]]:
     statements: list[list[Token]] = [[]]
     depth, has_select = 0, False
     for token in tokens:
-        words = token.text.upper() if token.token_type is not TokenType.IDENTIFIER else ""
+        words = _words(token)
         depth += (words == "(") - (words == ")")
         if words == ";" and depth == 0:
             statements.append([])
@@ -317,8 +279,12 @@ def _statements(tokens: list[Token]) -> list[list[Token]]:
     return [statement for statement in statements if statement]
 
 
+def _named(token: Token, kind: TokenType, text: str) -> Token:
+    return Token(kind, text, token.line, token.col, token.start, token.end)
+
+
 def _var(token: Token, text: str) -> Token:
-    return Token(TokenType.VAR, text, token.line, token.col, token.start, token.end)
+    return _named(token, TokenType.VAR, text)
 
 
 def _function(token: Token, name: str) -> Token:
@@ -342,9 +308,7 @@ def _named_functions(tokens: Sequence[Token]) -> list[Token]:
         )
         text = "" if quoted else token.text.upper()
         if token.token_type is TokenType.NATIONAL_STRING:
-            named.append(
-                Token(TokenType.STRING, token.text, token.line, token.col, token.start, token.end)
-            )
+            named.append(_named(token, TokenType.STRING, token.text))
         elif text == "SYSTEM" and words(1) == "." and words(2) in ("TIMESTAMP", "WINDOW"):
             name = SYSTEM_TIMESTAMP if words(2) == "TIMESTAMP" else SYSTEM_WINDOW
             called = words(3) == "("
@@ -372,15 +336,30 @@ def _named_functions(tokens: Sequence[Token]) -> list[Token]:
             and words(1) == "("
             and text.replace("_", "").isalnum()
             and not text[0].isdigit()
-            and text not in _NO_FUNCTIONS
+            and text not in NO_FUNCTIONS
             and text.lower() not in TYPES
             and not (named and named[-1].text.upper() in ("INTO", "WITH", "TABLE"))
         ):
             named.append(_function(token, token.text))
+        elif text == "TIMESTAMP" and words(1) == "BY":
+            named.append(_var(token, TIMESTAMP_BY))
+            position += 1
+        elif token.token_type is not TokenType.VAR and _is_name(text, named, words(1)):
+            named.append(_named(token, TokenType.IDENTIFIER, token.text))
         else:
             named.append(token)
         position += 1
     return named
+
+
+def _is_name(word: str, before: Sequence[Token], after: str) -> bool:
+    """Whether a word that sqlglot may know as a keyword is a name, as T-SQL does not reserve it."""
+    if not word.replace("_", "").isalpha() or word in RESERVED | LITERALS:
+        return False
+    if before and before[-1].text.upper() in ("CROSS", "OUTER", "FOR", "CURRENT"):
+        return False  # CROSS APPLY, FOR JSON, CURRENT ROW
+    frame = after in ("BETWEEN", "UNBOUNDED", "CURRENT") or after.isdigit()
+    return not (word in ("ROWS", "RANGE") and frame)
 
 
 def _over(tokens: list[Token]) -> list[Token]:
@@ -388,8 +367,10 @@ def _over(tokens: list[Token]) -> list[Token]:
     parts: dict[str, list[Token]] = {"": []}
     heads: dict[str, Token] = {}
     part, depth, cases = "", 0, 0
-    for token in tokens:
+    for token, following in zip(tokens, [*tokens[1:], *tokens[-1:]]):
         words = token.text.upper()
+        if words == "LIMIT" and "DURATION" not in following.text.upper():
+            words = ""  # a column
         if depth == 0 and cases == 0 and words in ("PARTITION BY", "ORDER BY", "LIMIT", "WHEN"):
             part, heads[words] = words, token
             parts[part] = []

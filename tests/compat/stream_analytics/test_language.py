@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+from sqlglot.dialects.tsql import TSQL
 
 from flinkish import (
     FlinkishError,
@@ -18,7 +19,8 @@ from flinkish import (
 from flinkish.compat.stream_analytics import EventOrdering, query
 from flinkish.compat.stream_analytics.calls import AGGREGATES, REFUSED, SPECIAL
 from flinkish.compat.stream_analytics.functions import FUNCTIONS
-from flinkish.compat.stream_analytics.text import SYSTEM_TIMESTAMP, SYSTEM_WINDOW
+from flinkish.compat.stream_analytics.text import SYSTEM_TIMESTAMP, SYSTEM_WINDOW, Text
+from flinkish.compat.stream_analytics.words import LITERALS, RESERVED
 from flinkish.testing import StreamTestHarness
 from tests.compat.stream_analytics.queries import CASES, READINGS, Case, at, rows
 from tests.docs.pages import ROOT
@@ -191,6 +193,14 @@ ERRORS = {
         "column 33: int is no type",
     ),
     "columns that are not there": ("CREATE TABLE Input SELECT 1", "column 1: write CREATE TABLE"),
+    "a word that is reserved": (
+        "SELECT temp, for FROM Input",
+        "column 14: the text cannot be parsed at 'for': .*To name a column, write .for.\\.$",
+    ),
+    "a clause without its operand": (
+        "SELECT temp, or FROM Input",
+        "column 17: the text cannot be parsed at 'FROM': something is missing there",
+    ),
     "what cannot be parsed": (
         "SELECT a FROM Input WHERE\n  a = = 2",
         "line 2, column 7: the text cannot be parsed",
@@ -264,6 +274,34 @@ class TestEventOrdering:
         assert in_order([row.asDict() for row in found["output"]]) == in_order(
             rows("id n", "1 1", "1 1", "1 1", "2 2")
         )
+
+
+COLUMN = [
+    "SELECT i.{0} AS a, {0} FROM Input i TIMESTAMP BY {0} WHERE {0} > 0",
+    "SELECT {0} AS a, i.{0} FROM Input i TIMESTAMP BY i.{0} OVER {0}",
+    "SELECT MAX({0}) AS a, {0} FROM Input TIMESTAMP BY {0} GROUP BY {0}, TumblingWindow(s, 1)",
+    "SELECT LAST({0}) OVER (PARTITION BY {0} LIMIT DURATION(s, 1) WHEN {0} > 0) AS a, {0}"
+    " FROM Input TIMESTAMP BY {0}",
+]
+
+
+@pytest.mark.parametrize("sql", COLUMN)
+def test_the_commonest_column_needs_no_quotes(sql: str) -> None:
+    found = local(sql.format("timestamp"), {"Input": [{"timestamp": 5_000}]})
+    assert found == {"output": [Row(a=5_000, timestamp=5_000)]}
+
+
+def test_words_that_are_not_reserved_are_names() -> None:
+    """Whatever sqlglot knows them as."""
+    words = {word for word in TSQL.tokenizer_class.KEYWORDS if word.replace("_", "").isalpha()}
+    for word in sorted((words | {"VALUE", "TYPE", "COUNT"}) - RESERVED - LITERALS):
+        for sql in (
+            *COLUMN,
+            "SELECT {0}.n AS a FROM {0} {0} TIMESTAMP BY n",
+            "WITH {0} AS (SELECT CAST({0} AS bigint) AS {0} FROM Input) SELECT {0} + 1 AS n INTO {0} FROM {0}",
+            "SELECT a.{0} FROM Input a JOIN Input b ON DATEDIFF(s, a, b) = 0 AND a.{0} = b.{0}",
+        ):
+            Text(sql.format(word.lower()))
 
 
 class TestWithoutTimestampBy:
