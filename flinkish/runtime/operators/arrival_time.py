@@ -350,7 +350,7 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
     def _time(
         self,
         name: str,
-        extract: Callable[[Any, int], int | None] | None,
+        extract: Callable[[Any, int], Any] | None,
         value: Any,
         came_with: int,
         otherwise: int,
