@@ -1,4 +1,4 @@
-"""``AfterAllowedLatenessTrigger``: a window fires once, when no element can come to it any more."""
+"""Triggers that fire a window once, when no element can come to it any more."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from flinkish.api.errors import InvalidProgramError
 from flinkish.api.time.durations import TimeLike
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing.assigners import WindowAssigner
-from flinkish.api.windowing.triggers import OnMergeContext, Trigger, TriggerContext, TriggerResult
+from flinkish.api.windowing.triggers import (
+    OnMergeContext,
+    ProcessingTimeTrigger,
+    Trigger,
+    TriggerContext,
+    TriggerResult,
+)
 from flinkish.api.windowing.windows import TimeWindow, Window
 
 
@@ -83,3 +89,25 @@ class AfterAllowedLatenessTrigger(Trigger[object, TimeWindow]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.allowedLateness})"
+
+
+class ProcessingTimeOrEndTrigger(ProcessingTimeTrigger):
+    """Fires when the clock passes the end of the window, or when the input ends before. Flink drops windows of
+    processing time that are open then."""
+
+    def onElement(
+        self, element: object, timestamp: int, window: TimeWindow, ctx: TriggerContext
+    ) -> TriggerResult:
+        ctx.registerEventTimeTimer(MAX_TIMESTAMP)
+        return super().onElement(element, timestamp, window, ctx)
+
+    def onEventTime(self, time: int, window: TimeWindow, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.FIRE_AND_PURGE
+
+    def clear(self, window: TimeWindow, ctx: TriggerContext) -> None:
+        ctx.deleteEventTimeTimer(MAX_TIMESTAMP)
+        super().clear(window, ctx)
+
+    def onMerge(self, window: TimeWindow, ctx: OnMergeContext) -> None:
+        ctx.registerEventTimeTimer(MAX_TIMESTAMP)
+        super().onMerge(window, ctx)

@@ -40,10 +40,13 @@ class Lookup:
                 "pipeline",
                 "ttl",
                 "parallelism",
+                "partitionBy",
                 "cacheConfig",
             ),
         )
         self._as = named["as"].split(".")
+        # It divides the work in Atlas and changes no result
+        compile_expression(named.get("partitionBy"), place.at("partitionBy"))
         if ("localField" in named) != ("foreignField" in named):
             raise place.error("localField and foreignField belong together.")
         if "localField" not in named and "pipeline" not in named:

@@ -279,7 +279,7 @@ class _Builder:
             self._stream = self._input(named.get("connectionName"), place)
         if "partitionIdleTimeout" in named:
             idle = place.at("partitionIdleTimeout")
-            self._partition_idleness = interval_of(named["partitionIdleTimeout"], idle)
+            self._partition_idleness = interval_of(named["partitionIdleTimeout"], idle, 1)
         if self._partition_idleness is not None:
             length = self._partition_idleness.toMillis()
             self._strategy = self._strategy.withIdleness(length)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping, MutableSequence
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -31,7 +31,7 @@ from flinkish.compat.atlas.bson.values import (
 from flinkish.compat.atlas.expressions.compiler import Place, compile_expression, named_arguments
 from flinkish.compat.atlas.extended_json import line
 from flinkish.compat.atlas.queries import leaves
-from flinkish.compat.atlas.stages import Stages
+from flinkish.compat.atlas.stages import Stages, stage_name
 
 SINKS = ("$emit", "$merge")
 
@@ -120,20 +120,11 @@ def _writes_texts(sink: FileSink[Any]) -> bool:
 
 
 def _check_merge(destination: Destination) -> None:
-    named, place = destination.argument, destination.place
-    matched = named.get("whenMatched", "merge")
-    choices = ("replace", "keepExisting", "merge", "fail", "delete")
-    if not isinstance(matched, (list, tuple)) and matched not in choices:
-        raise place.at("whenMatched").error(
-            f"is a pipeline or one of {', '.join(choices)}, not {shown(matched)}."
-        )
-    if named.get("whenNotMatched", "insert") not in ("insert", "discard", "fail"):
-        raise place.at("whenNotMatched").error("is 'insert', 'discard' or 'fail'.")
-    into = named["into"]
+    into = destination.argument["into"]
     if not isinstance(into, str) and not (isinstance(into, Mapping) and "coll" in into):
-        raise place.at("into").error("is {connectionName, db, coll}, or the name of a collection.")
-    if isinstance(matched, (list, tuple)):
-        MergeRule(destination)
+        place = destination.place.at("into")
+        raise place.error("is {connectionName, db, coll}, or the name of a collection.")
+    MergeRule(destination)
 
 
 @dataclass
@@ -157,22 +148,45 @@ class DocumentLine:
         return line(document, self.canonical)
 
 
+_UPDATES = ("$addFields", "$set", "$project", "$unset", "$replaceRoot", "$replaceWith")
+"""The stages of a pipeline that updates a row."""
+
+
 class MergeRule:
-    """``$merge``: which row a document belongs to, and what becomes of the two."""
+    """``$merge``: which row a document belongs to, and what becomes of the two. ``matched`` and ``notMatched``
+    give the name of it for a document; it is a pipeline where ``matched`` is None."""
 
     def __init__(self, destination: Destination) -> None:
         named, place = destination.argument, destination.place
         on = named.get("on", "_id")
         self.on = [on] if isinstance(on, str) else list(on)
-        self.matched = named.get("whenMatched", "merge")
-        self.notMatched = named.get("whenNotMatched", "insert")
         self.place = place
+        matched, notMatched = named.get("whenMatched", "merge"), named.get("whenNotMatched")
+        if notMatched is None:
+            notMatched = "discard" if matched == "delete" else "insert"
+        where = place.at("whenNotMatched")
+        self.notMatched = _choice(
+            notMatched, where, "is 'insert', 'discard' or 'fail'", ("insert", "discard", "fail")
+        )
+        where = place.at("whenMatched")
+        self.matched: Callable[[Document], str] | None = None
         let = named.get("let", {"new": "$$ROOT"})
         self._let = {k: compile_expression(v, place.at("let").at(k)) for k, v in let.items()}
         self._stages: Stages | None = None
-        if isinstance(self.matched, (list, tuple)):
-            variables = frozenset({"new", *self._let})
-            self._stages = Stages(self.matched, place.at("whenMatched").path, variables=variables)
+        if not isinstance(matched, (list, tuple)):
+            choices = ("replace", "keepExisting", "merge", "fail", "delete")
+            said = f"is a pipeline or one of {', '.join(choices)}"
+            self.matched = _choice(matched, where, said, choices)
+            return
+        for position, stage in enumerate(matched):
+            name = stage_name(stage, where.at(position))
+            if name not in _UPDATES:
+                raise where.at(position).error(
+                    f"{name} is not allowed in whenMatched, which updates one document. There are"
+                    f" {', '.join(_UPDATES)}."
+                )
+        variables = frozenset({"new", *self._let})
+        self._stages = Stages(matched, where.path, variables=variables)
 
     def key(self, document: Document) -> Any:
         """A hashable key of the fields by which rows are found; raises DocumentError if one is missing."""
@@ -191,14 +205,16 @@ class MergeRule:
         if self._stages is not None:
             variables = {k: part(document, now()) for k, part in self._let.items()}
             found = self._stages.run([row], {**now(), **variables, "new": document}, self._fail)
-            return {**found[0], "_id": row["_id"]} if found and "_id" in row else found[0]
-        if self.matched == "merge":
+            return {**found[0], "_id": row["_id"]} if "_id" in row else found[0]
+        assert self.matched is not None
+        matched = self.matched(document)
+        if matched == "merge":
             return {**row, **document}
-        if self.matched == "replace":
+        if matched == "replace":
             return {**({"_id": row["_id"]} if "_id" in row else {}), **document}
-        if self.matched == "keepExisting":
+        if matched == "keepExisting":
             return row
-        if self.matched == "delete":
+        if matched == "delete":
             return None
         raise InvalidProgramError(
             f"{self.place.path}: there is a row already for {shown(document)}."
@@ -206,6 +222,28 @@ class MergeRule:
 
     def _fail(self, failure: Any) -> None:
         raise InvalidProgramError(f"{failure.stage}: {failure.reason}: {shown(failure.document)}")
+
+
+def _choice(
+    value: Any, place: Place, said: str, choices: Sequence[str]
+) -> Callable[[Document], str]:
+    """One of ``choices``, or an expression that gives one for a document."""
+    if isinstance(value, str) and value in choices:
+        return lambda document: value
+    if not (isinstance(value, Mapping) or (isinstance(value, str) and value.startswith("$"))):
+        raise place.error(f"{said}, or an expression that gives one of them, not {shown(value)}.")
+    evaluate = compile_expression(value, place)
+
+    def chosen(document: Document) -> str:
+        found = evaluate(document, now())
+        if found not in choices:
+            raise InvalidProgramError(
+                f"{place.path}: the expression gives {shown(found)} for {shown(document)}, which is none of"
+                f" {', '.join(choices)}."
+            )
+        return str(found)
+
+    return chosen
 
 
 @dataclass
@@ -245,10 +283,11 @@ class WriteDocuments:
         key = rule.key(document)
         found = index.get(key)
         if found is None:
-            if rule.matched != "delete" and rule.notMatched == "insert":
+            unmatched = rule.notMatched(document)
+            if unmatched == "insert":
                 index[key] = len(rows)
                 rows.append(document)
-            elif rule.notMatched == "fail":
+            elif unmatched == "fail":
                 raise InvalidProgramError(
                     f"{rule.place.path}: there is no row for {shown(document)}."
                 )

@@ -178,6 +178,7 @@ _OUTSIDE = ("$source", "$tumblingWindow", "$hoppingWindow", "$sessionWindow", "$
 _REFUSED = {
     "$facet": "A pipeline is linear: build one for each branch, from the same stream.",
     "$out": "Write $merge.",
+    "$iceberg": "Write $emit, and give its connection the Iceberg sink of docs/own_sinks.md.",
     "$https": "Call the service from p.results with AsyncDataStream, and begin a second pipeline behind it.",
     "$externalFunction": "Call the function from p.results with map, and begin a second pipeline behind it.",
     "$function": "JavaScript does not run here: call a Python function from p.results with map.",

@@ -6,29 +6,15 @@ constructors of BSON's types, and ``sp.process(...)`` and ``sp.createStreamProce
 
 from __future__ import annotations
 
-import math
-import os
 import re
-import uuid
-from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 from flinkish.api.errors import IllegalArgumentError, shown
-from flinkish.compat.atlas.bson.regular_expressions import compiled
-from flinkish.compat.atlas.bson.values import (
-    MAX_KEY,
-    MIN_KEY,
-    DocumentError,
-    Int64,
-    ObjectId,
-    Timestamp,
-    date_of,
-)
-from flinkish.compat.atlas.expressions.date_formats import read
+from flinkish.compat.atlas.bson.values import DocumentError, Int64
+from flinkish.compat.atlas.constructors import CONSTANTS, CONSTRUCTORS, regular_expression
 from flinkish.compat.atlas.extended_json import decoded
 
 
@@ -70,65 +56,25 @@ _REGEX = re.compile(r"/((?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+)/([a-z]*)")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": ""}
 
 
-def _date(*arguments: Any) -> datetime:
-    if not arguments:
-        return datetime.now(UTC)
-    (value, *parts) = arguments
-    if parts:
-        numbers = [int(number) for number in arguments]
-        year, month, day, hour, minute, second, milli = (
-            numbers + [0, 1, 0, 0, 0, 0][len(numbers) - 1 :]
-        )[:7]
-        return datetime(year, month + 1, day, hour, minute, second, milli * 1000, UTC)
-    if isinstance(value, datetime):
-        return value
-    return read(value, None, None) if isinstance(value, str) else date_of(int(value))
-
-
-def _regex(pattern: str, options: str = "") -> re.Pattern[str]:
-    return compiled(pattern, options.replace("g", ""))
-
-
-_CONSTRUCTORS: dict[str, Callable[..., Any]] = {
-    "ISODate": _date,
-    "Date": _date,
-    "NumberInt": lambda value=0: int(value),
-    "Int32": lambda value=0: int(value),
-    "NumberLong": lambda value=0: Int64(int(value)),
-    "Long": lambda value=0: Int64(int(value)),
-    "NumberDouble": float,
-    "Double": float,
-    "Number": float,
-    "NumberDecimal": lambda value="0": Decimal(str(value)),
-    "Decimal128": lambda value="0": Decimal(str(value)),
-    "ObjectId": lambda value=None: ObjectId(os.urandom(12).hex() if value is None else value),
-    "UUID": uuid.UUID,
-    "BinData": lambda kind, data: b64decode(data),
-    "Timestamp": lambda time, increment=0: (
-        Timestamp(int(time["t"]), int(time["i"]))
-        if isinstance(time, dict)
-        else Timestamp(int(time), int(increment))
-    ),
-    "RegExp": _regex,
-    "MinKey": lambda: MIN_KEY,
-    "MaxKey": lambda: MAX_KEY,
-    "String": str,
-    "Boolean": bool,
-}
-
 _SHELL = ("sp", "db", "console", "rs")
 """Objects of mongosh. Of the calls of their methods, those that make a processor count."""
 
-_CONSTANTS = {
-    "true": True,
-    "false": False,
-    "null": None,
-    "undefined": None,
-    "NaN": math.nan,
-    "Infinity": math.inf,
-    "MinKey": MIN_KEY,
-    "MaxKey": MAX_KEY,
-}
+_STATEMENTS = frozenset(
+    [
+        "async",
+        "class",
+        "do",
+        "for",
+        "function",
+        "if",
+        "import",
+        "return",
+        "switch",
+        "throw",
+        "try",
+        "while",
+    ]
+)
 
 
 class _Reader:
@@ -190,13 +136,19 @@ class _Reader:
         while self._token.kind != "end":
             if self._skip(";") or self._skip(","):
                 continue
-            value = self._statement()
+            begin = self._token
+            try:
+                value = self._statement()
+            except IllegalArgumentError as error:
+                raise self._of_script(error, begin) from None
             if isinstance(value, Definition):
                 processed = value
             elif _is_stage(value):
                 loose.append(value)
             elif isinstance(value, list) and value and all(map(_is_stage, value)):
-                found = Definition(decoded(value))
+                # Other lists are parts of a pipeline
+                if found is None or "$source" in value[0] or "$source" not in found.stages[0]:
+                    found = Definition(decoded(value))
             elif isinstance(value, dict) and "pipeline" in value:
                 rest = {name: inner for name, inner in value.items() if name != "pipeline"}
                 options = {**rest, **(rest.pop("options", None) or {})}
@@ -208,9 +160,25 @@ class _Reader:
             raise self._error("there is no list of stages in the text")
         return definition
 
+    def _of_script(self, error: IllegalArgumentError, begin: _Token) -> IllegalArgumentError:
+        """``error`` of the statement at ``begin``, and what of a script is read."""
+        values = ("sp", "let", "var", "const", *self._names)
+        if begin.kind != "name" and not self._names:
+            return error  # a text of JSON
+        fix = "write the value itself there, without a function"
+        if begin.text not in values:
+            (statement, *_) = self._text[begin.position :].splitlines()
+            line = self._text.count("\n", 0, begin.position) + 1
+            fix = f"cut the statement of line {line} that begins with {shown(statement.strip())}"
+        return IllegalArgumentError(
+            f"{error} Of a script for mongosh only values, names for them and calls of sp are read: {fix}."
+        )
+
     def _statement(self) -> Any:
         if self._token.kind != "name":
             return self._value()
+        if self._token.text in _STATEMENTS:
+            raise self._error(f"{self._token.text} begins a statement of JavaScript")
         if self._token.text in ("let", "var", "const"):
             self._take()
             while True:
@@ -300,7 +268,7 @@ class _Reader:
         self._position = found.end()
         self._token = self._next()
         try:
-            return _regex(found[1], found[2])
+            return regular_expression(found[1], found[2])
         except DocumentError as error:
             raise self._error(str(error), token.position) from None
 
@@ -347,7 +315,7 @@ class _Reader:
         if name in _SHELL:
             return self._method(token)
         if self._is("("):
-            constructor = _CONSTRUCTORS.get(name)
+            constructor = CONSTRUCTORS.get(name)
             if constructor is None:
                 raise self._error(f"there is no function {name}", token.position)
             return self._constructed(name, constructor, token)
@@ -355,10 +323,13 @@ class _Reader:
             value = self._names[name]
             while self._is("."):
                 self._take()
-                value = value.get(self._take().text) if isinstance(value, dict) else None
+                part = self._take()
+                if not isinstance(value, dict) or self._is("("):
+                    raise self._error(f"{name}.{part.text} is not known here", token.position)
+                value = value.get(part.text)
             return value
-        if name in _CONSTANTS:
-            return _CONSTANTS[name]
+        if name in CONSTANTS:
+            return CONSTANTS[name]
         raise self._error(f"the name {name} is not defined", token.position)
 
     def _constructed(self, name: str, constructor: Callable[..., Any], token: _Token) -> Any:

@@ -25,7 +25,10 @@ from flinkish.api.windowing.assigners import (
     TumblingProcessingTimeWindows,
 )
 from flinkish.api.windowing.windows import TimeWindow
-from flinkish.compat.atlas.closing_trigger import AfterAllowedLatenessTrigger
+from flinkish.compat.atlas.closing_trigger import (
+    AfterAllowedLatenessTrigger,
+    ProcessingTimeOrEndTrigger,
+)
 from flinkish.compat.atlas.idle_advance import withIdleAdvance
 from flinkish.compat.atlas.session_windows import ExclusiveSessionWindows
 
@@ -296,6 +299,12 @@ def _stage(
     size = _length(name, "interval", interval, 1)
     slide = _length(name, "hopSize", hop, 1)
     offset = _option(name, "offset", options.get("offset"), None)
+    if abs(offset) >= slide:
+        repeats = "interval" if name == "tumblingWindow" else "hopSize"
+        raise IllegalArgumentError(
+            f"{name}: offset is {offset} ms, but must be within the {repeats} of {slide} ms, after which"
+            f" windows repeat. Pass {offset % slide} ms."
+        )
     if settings.timeout:
         strategy = WatermarkStrategy[T].forMonotonousTimestamps()
         stream = stream.assignTimestampsAndWatermarks(
@@ -318,6 +327,8 @@ def _window_stage(
     windowed: Any = (
         stream.windowAll(assigner) if groupBy is None else stream.keyBy(groupBy).window(assigner)
     )
+    if settings.boundary is Boundary.PROCESSING_TIME:
+        windowed.trigger(ProcessingTimeOrEndTrigger())
     if settings.lateness:
         trigger = AfterAllowedLatenessTrigger(settings.lateness)
         windowed.allowedLateness(settings.lateness).trigger(trigger)

@@ -96,8 +96,17 @@ def window_plan(name: str, argument: Any, place: Place) -> WindowPlan:
     """The window stage ``name``; raises IllegalArgumentError if its argument is none."""
     named = named_arguments(argument, place, _REQUIRED[name], _OPTIONAL)
     length = "gap" if name == "$sessionWindow" else "interval"
-    interval = interval_of(named[length], place.at(length))
-    hop = interval_of(named["hopSize"], place.at("hopSize")) if "hopSize" in named else interval
+    repeats = "hopSize" if name == "$hoppingWindow" else length
+    interval = interval_of(named[length], place.at(length), 1)
+    hop = interval_of(named[repeats], place.at(repeats), 1)
+    offset = _option(named, "offset", place)
+    if repeats == "gap" and _option(named, "idleTimeout", place) is not None:
+        raise place.at("idleTimeout").error(
+            "is not supported in sessions. Write partitionIdleTimeout in $source, so that an idle partition"
+            " does not hold the others back."
+        )
+    if offset is not None:
+        _check_offset(offset, hop, repeats, place.at("offset"))
     if not isinstance(named["pipeline"], (list, tuple)):
         raise place.at("pipeline").error("is a list of stages.")
     for position, stage in enumerate(named["pipeline"]):
@@ -113,12 +122,18 @@ def window_plan(name: str, argument: Any, place: Place) -> WindowPlan:
         raise place.at("boundary").error(
             f"is 'eventTime' or 'processingTime', not {shown(boundary)}."
         )
+    for option in ("idleTimeout", "allowedLateness"):
+        if boundary == "processingTime" and _option(named, option, place) is not None:
+            raise place.at(option).error(
+                "means nothing with boundary: 'processingTime', as such windows close by the clock. Leave it"
+                " out, or write boundary: 'eventTime'."
+            )
     return WindowPlan(
         name=name,
         place=place,
         interval=interval,
         hop=hop,
-        offset=_option(named, "offset", place),
+        offset=offset,
         idleTimeout=_option(named, "idleTimeout", place),
         allowedLateness=_option(named, "allowedLateness", place),
         boundary=Boundary(boundary),
@@ -127,7 +142,27 @@ def window_plan(name: str, argument: Any, place: Place) -> WindowPlan:
     )
 
 
-def interval_of(value: Any, place: Place, sizes: Sequence[str] = ("size",)) -> Interval:
+def _check_offset(offset: Interval, hop: Interval, repeats: str, place: Place) -> None:
+    length = hop.toMillis()
+    if repeats == "gap":
+        raise place.error("sessions have none, as they begin with a document. Leave it out.")
+    if abs(offset.toMillis()) >= length:
+        unit = offset.unit if length % Interval(1, offset.unit).toMillis() == 0 else "ms"
+        within = offset.toMillis() % length // Interval(1, unit).toMillis()
+        raise place.error(
+            f"{_written(offset, 'offsetFromUtc')} is beyond the {repeats}, {_written(hop, 'size')}, after which"
+            f" windows repeat. Write {_written(Interval(within, unit), 'offsetFromUtc')}."
+        )
+
+
+def _written(interval: Interval, size: str) -> str:
+    return f'{{{size}: {interval.size}, unit: "{interval.unit}"}}'
+
+
+def interval_of(
+    value: Any, place: Place, least: int | None, sizes: Sequence[str] = ("size",)
+) -> Interval:
+    """The length of time that is written at ``place``, of ``least`` units or more."""
     named = named_arguments(value, place, ("unit",), sizes)
     size = next((named[name] for name in sizes if name in named), None)
     if size is None or not is_number(size) or not float(size).is_integer():
@@ -135,6 +170,8 @@ def interval_of(value: Any, place: Place, sizes: Sequence[str] = ("size",)) -> I
     units = ("ms", "second", "minute", "hour", "day")
     if named["unit"] not in units:
         raise place.at("unit").unknown("unit", str(named["unit"]), units)
+    if least is not None and size < least:
+        raise place.error(f"is {int(size)} {named['unit']}, but must be {least} or more.")
     return Interval(int(size), named["unit"])
 
 
@@ -143,9 +180,10 @@ def _option(named: Mapping[str, Any], name: str, place: Place) -> Interval | Non
     value = named.get(name)
     if value is None or (is_number(value) and value == 0):
         return None
-    sizes = ("size", "offsetFromUtc") if name == "offset" else ("size",)
-    interval = interval_of(value, place.at(name), sizes)
-    return interval if interval.size or name == "offset" else None
+    if name == "offset":
+        return interval_of(value, place.at(name), None, ("size", "offsetFromUtc"))
+    interval = interval_of(value, place.at(name), 0)
+    return interval if interval.size else None
 
 
 def mentions(specification: Any, *names: str) -> bool:

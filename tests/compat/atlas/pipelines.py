@@ -191,7 +191,7 @@ EXAMPLES = [
           {$source: {connectionName: "in", topic: "orders"}},
           {$lookup: {
             from: {connectionName: "cluster0", db: "shop", coll: "customers"},
-            localField: "customer", foreignField: "_id", as: "customer"}},
+            localField: "customer", foreignField: "_id", as: "customer", partitionBy: "$customer"}},
           {$unwind: {path: "$customer", preserveNullAndEmptyArrays: true}},
           {$set: {city: {$ifNull: ["$customer.city", "unknown"]}, customer: "$customer.name"}},
         ]""",

@@ -86,6 +86,21 @@ class TestTheTablesOfTheDocument:
         harness.setProcessingTime(at(10))
         assert closed(harness) == [(0, [0, 0, 1, 3]), (5, [2, 1, 4, 5, 6, 6])]
 
+    def test_windows_of_the_clock_that_are_open_at_the_end_are_emitted(self) -> None:
+        for window in (
+            windows(5, boundary="processingTime")[1],
+            {
+                "$sessionWindow": {
+                    **windows(5, boundary="processingTime")[1]["$tumblingWindow"],
+                    "gap": {"size": 5, "unit": "minute"},
+                    "partitionBy": "$k",
+                }
+            },
+        ):
+            window.get("$sessionWindow", {}).pop("interval", None)
+            out = run([windows(5)[0], window], [event(0), event(7)])
+            assert [d["events"] for d in out.documents] == [[0, 7]]
+
     def test_allowed_lateness(self) -> None:
         stages = windows(5, allowedLateness={"size": 2, "unit": "minute"})
         harness = self.harness(stages, watermarkPerDocument=True)
@@ -276,6 +291,14 @@ MERGES = [
     ({"whenMatched": "keepExisting"}, [*ROWS, NEW[1]]),
     ({"whenNotMatched": "discard"}, [{"_id": 1, "n": 10, "old": True}, ROWS[1]]),
     ({"whenMatched": "delete"}, [ROWS[1]]),
+    ({"whenMatched": "delete", "whenNotMatched": "insert"}, [ROWS[1], NEW[1]]),
+    (
+        {
+            "whenMatched": {"$cond": [{"$gt": ["$n", 5]}, "replace", "keepExisting"]},
+            "whenNotMatched": {"$cond": [{"$gt": ["$n", 20]}, "discard", "insert"]},
+        },
+        [NEW[0], ROWS[1]],
+    ),
     (
         {"whenMatched": [{"$set": {"n": {"$add": ["$n", "$$new.n"]}}}]},
         [{"_id": 1, "n": 11, "old": True}, ROWS[1], NEW[1]],
@@ -316,6 +339,13 @@ def test_merge_into_a_collection_that_an_expression_names() -> None:
 def test_merge_that_must_not_happen_fails_the_job(option: dict[str, Any], rows: list[Any]) -> None:
     with pytest.raises((JobExecutionError, InvalidProgramError), match=r"there is (a|no) row"):
         merged(option, NEW[:1], [dict(row) for row in rows])
+
+
+def test_an_expression_that_gives_no_choice_fails_the_job() -> None:
+    with pytest.raises(
+        (JobExecutionError, InvalidProgramError), match="whenMatched: the expression gives 10 for"
+    ):
+        merged({"whenMatched": "$n"}, NEW, [dict(row) for row in ROWS])
 
 
 EMIT = [
@@ -391,6 +421,7 @@ def test_records_of_documents() -> None:
 
 SOURCE = {"$source": {"connectionName": "in"}}
 WINDOW = {"interval": {"size": 1, "unit": "second"}, "pipeline": []}
+HOUR = {"size": 1, "unit": "hour"}
 
 REFUSED = [
     ([{"$match": {}}], r"stages\[0\]: a pipeline begins with \$source"),
@@ -447,6 +478,104 @@ REFUSED = [
     ),
     ([SOURCE, {"$merge": {"into": {"db": "x"}}}], "is {connectionName, db, coll}"),
     ([SOURCE, {"$merge": {"into": "c", "whenMatched": "x"}}], "is a pipeline or one of replace"),
+    (
+        [SOURCE, {"$merge": {"into": "c", "whenNotMatched": [{"$set": {"n": 0}}]}}],
+        "whenNotMatched: is 'insert', 'discard' or 'fail', or an expression",
+    ),
+    (
+        [SOURCE, {"$merge": {"into": "c", "whenMatched": [{"$match": {"n": 0}}]}}],
+        r"whenMatched\[0\]: \$match is not allowed in whenMatched.*\$replaceWith",
+    ),
+    (
+        [
+            SOURCE,
+            {"$tumblingWindow": {**WINDOW, "offset": {"offsetFromUtc": 90, "unit": "second"}}},
+        ],
+        r'offset: \{offsetFromUtc: 90, unit: "second"\} is beyond the interval, \{size: 1, unit: "second"\},'
+        r' after which windows repeat\. Write \{offsetFromUtc: 0, unit: "second"\}',
+    ),
+    (
+        [
+            SOURCE,
+            {
+                "$hoppingWindow": {
+                    **WINDOW,
+                    "hopSize": {"size": 100, "unit": "ms"},
+                    "offset": {"offsetFromUtc": -1, "unit": "second"},
+                }
+            },
+        ],
+        r"beyond the hopSize, .*Write \{offsetFromUtc: 0, unit: \"ms\"\}",
+    ),
+    (
+        [SOURCE, {"$tumblingWindow": {**WINDOW, "interval": {"size": 0, "unit": "second"}}}],
+        r"\$tumblingWindow\.interval: is 0 second, but must be 1 or more",
+    ),
+    (
+        [
+            SOURCE,
+            {"$tumblingWindow": {**WINDOW, "allowedLateness": {"size": -1, "unit": "second"}}},
+        ],
+        "allowedLateness: is -1 second, but must be 0 or more",
+    ),
+    (
+        [
+            SOURCE,
+            {
+                "$tumblingWindow": {
+                    **WINDOW,
+                    "boundary": "processingTime",
+                    "idleTimeout": {"size": 1, "unit": "second"},
+                }
+            },
+        ],
+        "idleTimeout: means nothing with boundary: 'processingTime'",
+    ),
+    *(
+        (
+            [
+                SOURCE,
+                {"$sessionWindow": {"gap": HOUR, "partitionBy": "$k", "pipeline": [], name: HOUR}},
+            ],
+            says,
+        )
+        for name, says in (
+            ("offset", r"\$sessionWindow\.offset: sessions have none"),
+            ("idleTimeout", r"\$sessionWindow\.idleTimeout: .*partitionIdleTimeout in \$source"),
+        )
+    ),
+    ([SOURCE, {"$iceberg": {}}], r"\$iceberg is not supported.*\$emit.*own_sinks"),
+    (
+        [SOURCE, {"$set": {"x": {"$function": {"body": "", "args": [], "lang": "js"}}}}],
+        r"\$set\.x: \$function is not supported: JavaScript does not run here.*with map",
+    ),
+    (
+        [
+            SOURCE,
+            {
+                "$tumblingWindow": {
+                    **WINDOW,
+                    "pipeline": [{"$group": {"_id": 1, "x": {"$accumulator": {}}}}],
+                }
+            },
+        ],
+        r"\$group\.x: \$accumulator is not supported: JavaScript",
+    ),
+    (
+        [
+            SOURCE,
+            {
+                "$lookup": {
+                    "from": "people",
+                    "localField": "a",
+                    "foreignField": "b",
+                    "as": "c",
+                    "partitionBy": "$$x",
+                }
+            },
+        ],
+        r"\$lookup\.partitionBy: there is no variable \$\$x",
+    ),
     ([], "stages is empty"),
     (5, "Pass the list of stages, or its text"),
 ]

@@ -81,6 +81,54 @@ def test_statements_of_mongosh() -> None:
     assert definition.name == "counts"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "let x = {}",
+        "let part = [{{$match: {{a: 1}}}}]; x = {}; let unused = [{{$count: 'n'}}]; let n = [1]",
+        "const name = 'p'\nvar x = {}\ndb.c.drop()\nsp.listConnections()",
+    ],
+)
+def test_a_list_with_a_name_is_the_pipeline(text: str) -> None:
+    stages = [{"$source": {"connectionName": "in"}}, {"$match": {"a": 2}}]
+    assert read_definition(text.format(stages)).stages == stages
+
+
+SCRIPT = "let s = {$source: {connectionName: 'in'}}\n"
+ONLY = "Of a script for mongosh only values, names for them and calls of sp are read: "
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        (
+            "print(s)",
+            "line 2, column 1: there is no function print.*cut the statement of line 2 .*print",
+        ),
+        (
+            "\nfor (const i of [1]) {\n}",
+            "line 3, .*for begins a statement.*line 3 that .*'for .const i",
+        ),
+        ("function f(a) { return a }", "cut the statement of line 2"),
+        ("db.c.find().forEach(d => print(d))", "cut the statement of line 2 .*db.c.find"),
+        ("let x = f(1)", "column 9: there is no function f.*write the value itself there"),
+        ("sp.process([s, {$match: {n: process.env.N}}])", "write the value itself there"),
+        ("s.push(1)", "s.push is not known here.*write the value"),
+        ("let t = [s]; t.push({$match: {}})", "t.push is not known here.*write the value"),
+    ],
+)
+def test_what_of_a_script_is_not_read_says_what_to_cut(text: str, fix: str) -> None:
+    with pytest.raises(IllegalArgumentError, match=fix) as caught:
+        read_definition(SCRIPT + text)
+    assert ONLY in str(caught.value)
+
+
+def test_a_text_of_json_is_no_script() -> None:
+    with pytest.raises(IllegalArgumentError) as caught:
+        read_definition("[{$match: {a: b}}]")
+    assert ONLY not in str(caught.value)
+
+
 def test_stages_one_after_the_other() -> None:
     text = '{$source: {connectionName: "in"}},\n{$match: {a: 1}}'
     assert len(read_definition(text).stages) == 2

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flinkish import (
     AllWindowedStream,
@@ -109,6 +111,50 @@ class TestWatermarks:
         assert [r.value for r in job.results[0]] == [(0, 5, [0, 0, 1, 3])]
         job.tickDue(at(10))
         assert [r.value for r in job.results[0]][1:] == [(5, 10, [2, 1, 4, 5, 6, 6])]
+
+
+@given(
+    st.lists(st.integers(0, 12), max_size=12),
+    st.sampled_from([atlas.tumblingWindow, atlas.sessionWindow]),
+)
+def test_each_event_is_in_one_window_of_the_clock(steps: list[int], stage: Any) -> None:
+    """Also if the input ends while the window is open."""
+    length = {"gap" if stage is atlas.sessionWindow else "interval": FIVE_MINUTES}
+    harness = StreamTestHarness(
+        lambda stream: (
+            stage(
+                stream,
+                **length,
+                pipeline=lambda windows: windows.apply(lambda window, events: list(events)),
+                boundary=Boundary.PROCESSING_TIME,
+            ).results
+        )
+    )
+    now = 0
+    for number, minutes in enumerate(steps):
+        now += minutes
+        harness.setProcessingTime(now * 60_000)
+        harness.processElement(number)
+    harness.endInput()
+    harness.setProcessingTime((now + 10) * 60_000)
+    found = [e.value for e in harness.getOutput() if isinstance(e, StreamRecord)]
+    assert found == list(range(len(steps)))
+
+
+def test_an_offset_is_within_the_hop() -> None:
+    def build(stream: DataStream[int]) -> DataStream[Any]:
+        return atlas.hoppingWindow(
+            stream,
+            interval=FIVE_MINUTES,
+            hopSize=Interval(1, "minute"),
+            pipeline=collected,
+            offset=Interval(90, "second"),
+        ).results
+
+    with pytest.raises(
+        IllegalArgumentError, match=r"within the hopSize of 60000 ms.*Pass 30000 ms"
+    ):
+        StreamTestHarness(build)
 
 
 class TestAllowedLateness:

@@ -44,11 +44,19 @@ class Place:
         return IllegalArgumentError(f"{self.path}: {message}")
 
     def unknown(self, what: str, name: str, known: Iterable[str]) -> IllegalArgumentError:
-        """An error for a name that is none, with those that are near."""
+        """An error for a name that is none, with those that are near, or what to write instead."""
+        if name in _JAVASCRIPT:
+            return self.error(
+                f"{name} is not supported: JavaScript does not run here. Write the operators of expressions, or"
+                " end the pipeline before this stage, call a Python function from p.results with map, and begin"
+                " a second pipeline behind it."
+            )
         near = difflib.get_close_matches(name, sorted(known), 3, 0.6)
         fix = f"Did you mean {' or '.join(near)}?" if near else "docs/compat/atlas.md lists them."
         return self.error(f"there is no {what} {name}. {fix}")
 
+
+_JAVASCRIPT = frozenset({"$function", "$accumulator"})
 
 OPERATORS: dict[str, Compiler] = {}
 """By name, with the dollar sign."""
