@@ -281,11 +281,8 @@ class Seen(BaseStatefulBolt):
         collector.emit((tuple_["user"], before + 1))
 
 
-class RunningTotal(BaseStatefulBolt):
-    """As in storm-starter: its sum is read in initState."""
-
-    def prepare(self, topoConf, context, collector):
-        self.collector, self.total = collector, None
+class ReadsTotal:
+    """As in storm-starter."""
 
     def initState(self, state):
         self.state = state
@@ -293,15 +290,18 @@ class RunningTotal(BaseStatefulBolt):
         if not dict(state):
             state.put("began", self.total)
 
+
+class RunningTotal(ReadsTotal, BaseStatefulBolt):
+    def prepare(self, topoConf, context, collector):
+        self.collector, self.total = collector, None
+
     def execute(self, tuple_):
         self.total += tuple_[0]
         self.state.put("total", self.total)
         self.collector.emit((self.total, dict(self.state)))
 
 
-class RunningTotalOfWindows(BaseStatefulWindowedBolt):
-    initState = RunningTotal.initState
-
+class RunningTotalOfWindows(ReadsTotal, BaseStatefulWindowedBolt):
     def execute(self, window, collector):
         self.total += sum(each[0] for each in window.get())
         self.state.put("total", self.total)
