@@ -55,6 +55,9 @@ def _compiled(name: str, call: exp.Expression, node: exp.Expression, scope: Scop
     arguments = list(call.expressions)
     if name in ("COLLECT", "COLLECTTOP", "TOPONE"):
         return _collecting(name, arguments, node, scope)
+    distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
+    if distinct:
+        arguments = arguments[0].expressions
     if len(arguments) != 1:
         raise scope.text.error(call, f"{name} has {len(arguments)} argument(s), and takes 1.")
     (argument,) = arguments
@@ -62,9 +65,7 @@ def _compiled(name: str, call: exp.Expression, node: exp.Expression, scope: Scop
         return len
     if name.startswith("PERCENTILE"):
         return _percentile(name, argument, node, scope)
-    distinct = isinstance(argument, exp.Distinct)
-    inner = argument.expressions[0] if isinstance(argument, exp.Distinct) else argument
-    value = compile_expression(inner, scope)
+    value = compile_expression(argument, scope)
     finish = _OF_VALUES[name]
 
     def aggregate(rows: Sequence[Environment]) -> Any:

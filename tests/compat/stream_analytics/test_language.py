@@ -98,6 +98,14 @@ ERRORS = {
         "SELECT LEN(a, b) FROM Input",
         "column 8: LEN has 2 argument.s., and takes 1",
     ),
+    "DISTINCT of two": (
+        "SELECT COUNT(DISTINCT device, temp) FROM Input GROUP BY TumblingWindow(s, 1)",
+        "column 8: COUNT has 2 argument.s., and takes 1",
+    ),
+    "DISTINCT of nothing": (
+        "SELECT COUNT(DISTINCT ) FROM Input GROUP BY TumblingWindow(s, 1)",
+        "column 8: COUNT has 0 argument.s., and takes 1",
+    ),
     "an aggregate without a window": (
         "SELECT device, COUNT(*) FROM Input",
         "column 16: COUNT is an aggregate function",
