@@ -19,6 +19,8 @@ from flinkish.compat.storm import (
     EvictionContext,
     EvictionPolicy,
     Fields,
+    GlobalStreamId,
+    Grouping,
     JoinBolt,
     KeyValueState,
     OutputCollector,
@@ -136,6 +138,9 @@ class Counts(BaseRichBolt[Tuple, list[object]]):
         collector: OutputCollector[list[object]],
     ) -> None:
         self.collector, self.counts = collector, dict[str, int]()
+        assert_type(context.getThisSources(), dict[GlobalStreamId, Grouping])
+        assert_type(context.getThisInputFields(), dict[str, dict[str, list[str]]])
+        context.getThisWorkerPort()  # type: ignore[attr-defined]
 
     def execute(self, input: Tuple) -> None:  # noqa: A002
         self.counts[input[0]] = self.counts.get(input[0], 0) + 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from flinkish.api.absent import AbsentMethodError
 from flinkish.api.arguments import instance, text
@@ -157,14 +157,16 @@ class TopologyContext:
         self._component, self._context = component, context
         self._groupings, self._outputs = groupings, outputs
 
-    def __getattr__(self, name: str) -> object:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise AbsentMethodError(
-            f"{self._component}: TopologyContext.{name} is not supported: Spark decides where tasks run. There are"
-            " getThisSources, getThisInputFields, getComponentOutputFields and the like; state and metrics are in"
-            " getRuntimeContext()."
-        )
+    if not TYPE_CHECKING:  # type checkers must see that the method is absent
+
+        def __getattr__(self, name: str) -> object:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            raise AbsentMethodError(
+                f"{self._component}: TopologyContext.{name} is not supported: Spark decides where tasks run. There"
+                " are getThisSources, getThisInputFields, getComponentOutputFields and the like; state and"
+                " metrics are in getRuntimeContext()."
+            )
 
     def getThisComponentId(self) -> str:
         """The id that the bolt was set with."""
