@@ -343,7 +343,8 @@ class TimeTriggerPolicy(TriggerPolicy[object]):
     """Fires every ``slidingInterval`` on the clock while there are events (Storm: the same name).
 
     Windows end at whole multiples of the interval since the epoch, and fire once the clock is past
-    the end, so that none of the events of that millisecond is missed.
+    the end, so that none of the events of that millisecond is missed. At the end of the input those
+    that are open fire at once.
     """
 
     def __init__(self, slidingInterval: TimeLike) -> None:
@@ -356,6 +357,15 @@ class TimeTriggerPolicy(TriggerPolicy[object]):
 
     def track(self, event: Event[object], context: TriggerPolicyContext) -> None:
         context.registerProcessingTimeTimer(aligned(event.timestamp, self.slidingInterval))
+        context.registerWatermarkTimer(MAX_TIMESTAMP)
+
+    def onWatermark(self, watermark: int, context: TriggerPolicyContext) -> None:
+        end = aligned(context.currentProcessingTime(), self.slidingInterval)
+        while context.getLatestEventTs() is not None:
+            context.onTrigger(EvictionContext(end))
+            if not context.expiresWithTime():
+                break
+            end += self.slidingInterval
 
     def onProcessingTime(self, time: int, context: TriggerPolicyContext) -> None:
         context.onTrigger(EvictionContext(time))

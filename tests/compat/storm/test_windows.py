@@ -164,6 +164,23 @@ def test_an_empty_window_does_not_delay_the_one_after_it():
     assert stamped(harness)[2:] == [(50, [44])]
 
 
+@pytest.mark.parametrize(
+    ("length", "slide", "rest"),
+    [
+        (Time.seconds(5), None, [(15_000, ["e4"])]),
+        (Time.seconds(10), Time.seconds(5), [(15_000, ["e3", "e4"]), (20_000, ["e4"])]),
+        (Count(3), Time.seconds(5), [(15_000, ["e2", "e3", "e4"])]),
+        (Count(3), None, []),
+    ],
+)
+def test_windows_of_the_clock_that_are_open_at_the_end_fire(length, slide, rest):
+    harness = harness_of(length, slide, eventTime=False)
+    arriving(harness, 1, 3, 6, 12)
+    fired = len(stamped(harness))
+    harness.endInput()
+    assert stamped(harness)[fired:] == rest
+
+
 def test_they_do_by_the_clock_too():
     harness = harness_of(Time.seconds(10), Time.seconds(5), eventTime=False)
     arriving(harness, 1)
