@@ -351,6 +351,7 @@ class TimeTriggerPolicy(TriggerPolicy[object]):
         self.slidingInterval = positive_length(
             f"{type(self).__name__}: slidingInterval", slidingInterval
         )
+        self.ended = False
 
     def isEventTime(self) -> bool:
         return False
@@ -360,6 +361,7 @@ class TimeTriggerPolicy(TriggerPolicy[object]):
         context.registerWatermarkTimer(MAX_TIMESTAMP)
 
     def onWatermark(self, watermark: int, context: TriggerPolicyContext) -> None:
+        self.ended = True
         end = aligned(context.currentProcessingTime(), self.slidingInterval)
         while context.getLatestEventTs() is not None:
             context.onTrigger(EvictionContext(end))
@@ -368,6 +370,8 @@ class TimeTriggerPolicy(TriggerPolicy[object]):
             end += self.slidingInterval
 
     def onProcessingTime(self, time: int, context: TriggerPolicyContext) -> None:
+        if self.ended:
+            return
         context.onTrigger(EvictionContext(time))
         if context.getLatestEventTs() is not None:
             context.registerProcessingTimeTimer(time + self.slidingInterval)

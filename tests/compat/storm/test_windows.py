@@ -178,7 +178,17 @@ def test_windows_of_the_clock_that_are_open_at_the_end_fire(length, slide, rest)
     arriving(harness, 1, 3, 6, 12)
     fired = len(stamped(harness))
     harness.endInput()
+    harness.setProcessingTime(60_000)
     assert stamped(harness)[fired:] == rest
+
+
+def test_in_batch_windows_of_the_clock_end():
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    env.setRuntimeMode(fl.RuntimeExecutionMode.BATCH)
+    windows = storm.PolicyWindowedStream.of(
+        env.fromData(1, 2, 3, 4), Count(3), Time.seconds(5), eventTime=False
+    )
+    assert list(windows.process(contents).executeAndCollect()) == [[2, 3, 4]]
 
 
 def test_they_do_by_the_clock_too():
