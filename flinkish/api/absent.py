@@ -1,17 +1,23 @@
-"""The errors for names of Flink that flinkish lacks, which say what to write instead.
+"""The error for a name of Flink that flinkish lacks, which says what to write instead.
 
-``from flinkish import Schema`` and ``stream.timeWindow`` look their name up in two tables, so that a
-ported line fails with its fix and not with a bare ImportError or AttributeError.
+``from flinkish import Schema`` and ``stream.timeWindow`` look their name up in ``absent_names.toml``, so that
+a ported line fails with its fix and not with a bare ImportError or AttributeError. PyFlink's names are in the
+same file, for ``flinkish.pyflink``.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+import tomllib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, ClassVar
 
-from flinkish.api.absent_methods import ABSENT_METHODS
-from flinkish.api.absent_names import ABSENT_NAMES, MOVED_NAMES
 from flinkish.api.errors import NotSupportedError
+
+ANY_RECEIVER = "*"
 
 
 class AbsentNameError(NotSupportedError, ImportError):
@@ -22,28 +28,72 @@ class AbsentMethodError(NotSupportedError, AttributeError):
     """A method that a class of flinkish does not have; says what to write instead."""
 
 
+@dataclass(frozen=True)
+class Dialect:
+    """A table of ``absent_names.toml``, and how its names are spelled."""
+
+    table: str
+    spelling: str
+    spelled: Callable[[str], str]
+
+
+FLINK = Dialect(
+    "flink",
+    "flinkish has the names of Flink's Java API",
+    lambda name: re.sub(r"(?<=[a-z0-9])_([a-z])", lambda match: match[1].upper(), name),
+)
+
+
+@cache
+def absent_tables() -> dict[str, dict[str, dict[str, str]]]:
+    """What to write instead of a name, by dialect, module or receiver, and name."""
+    tables = tomllib.loads((files("flinkish.api") / "absent_names.toml").read_text("utf-8"))
+    return {
+        dialect: {
+            owner: {
+                name: sentence.replace("{name}", name)
+                for names, sentence in rows
+                for name in names.split()
+            }
+            for owner, rows in owners.items()
+        }
+        for dialect, owners in tables.items()
+    }
+
+
+def what_to_write(dialect: Dialect, owners: Iterable[str], name: str) -> str | None:
+    """What the first of ``owners`` that lacks ``name`` says; None if none of them is in the table with it."""
+    if (
+        name.startswith("__") and name != "__all__"
+    ):  # without which import * would import nothing in silence
+        return None
+    table = absent_tables()[dialect.table]
+    for owner in owners:
+        for absent, sentence in table.get(owner, {}).items():
+            if absent == name or (absent[-1] == "*" and name.startswith(absent[:-1])):
+                return sentence
+    return None
+
+
 def absent_name(name: str) -> Exception:
     """The error that an import of ``name`` from ``flinkish`` raises."""
-    if name in MOVED_NAMES:
-        package = MOVED_NAMES[name]
-        return AbsentNameError(f"{name} is in {package}: write from {package} import {name}.")
-    if name in ABSENT_NAMES:
-        return AbsentNameError(f"flinkish has no {name}. {ABSENT_NAMES[name]}")
+    instead = what_to_write(FLINK, ("flinkish",), name)
+    if instead is not None:
+        return AbsentNameError(f"flinkish has no {name}. {instead}")
     return AttributeError(f"module 'flinkish' has no attribute {name!r}")
 
 
-def absent_method(receiver: type, name: str) -> AbsentMethodError | None:
-    """The error that a look-up of ``name`` on an object of ``receiver`` raises; None if no table
-    has the name."""
-    for owner in (*(base.__name__ for base in receiver.__mro__), ""):
-        if name in ABSENT_METHODS.get(owner, ()):
-            instead = ABSENT_METHODS[owner][name]
-            return AbsentMethodError(f"{receiver.__name__}.{name} is not supported: {instead}.")
-    camel_case = re.sub(r"(?<=[a-z0-9])_([a-z])", lambda m: m.group(1).upper(), name)
-    if camel_case != name and not name.startswith("_") and hasattr(receiver, camel_case):
+def absent_method(receiver: type, name: str, dialect: Dialect = FLINK) -> AbsentMethodError | None:
+    """The error that a look-up of ``name`` on an object of ``receiver`` raises; None if the table
+    does not have the name."""
+    owners = (*(base.__name__ for base in receiver.__mro__), ANY_RECEIVER)
+    instead = what_to_write(dialect, owners, name)
+    if instead is not None:
+        return AbsentMethodError(f"{receiver.__name__}.{name} is not supported. {instead}")
+    spelled = dialect.spelled(name)
+    if spelled != name and not name.startswith("_") and hasattr(receiver, spelled):
         return AbsentMethodError(
-            f"{receiver.__name__} has no {name}: flinkish has the names of Flink's Java API. Write"
-            f" {camel_case}."
+            f"{receiver.__name__} has no {name}: {dialect.spelling}. Write {spelled}."
         )
     return None
 
@@ -51,9 +101,11 @@ def absent_method(receiver: type, name: str) -> AbsentMethodError | None:
 class AbsentMethods:
     """Lets a class say what to write instead of a method that it lacks."""
 
+    _dialect: ClassVar = FLINK
+
     if not TYPE_CHECKING:  # type checkers must see that the method is absent
 
         def __getattr__(self, name: str) -> object:
-            raise absent_method(type(self), name) or AttributeError(
+            raise absent_method(type(self), name, self._dialect) or AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}"
             )

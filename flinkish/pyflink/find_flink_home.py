@@ -1,4 +1,4 @@
-"""PyFlink finds its jars by this; flinkish has none."""
+"""PyFlink finds its jars by this, and its tests import it; flinkish has none."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from flinkish.api.errors import NotSupportedError
 
 
 def _find_flink_home() -> str:
-    raise NotSupportedError("flinkish has no Flink home: a job runs on Spark.")
+    raise NotSupportedError("Leave it out: a job runs on Spark, and there is no Flink home.")
 
 
 _find_flink_source_root = _find_flink_home

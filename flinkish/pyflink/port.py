@@ -16,8 +16,8 @@ from typing import NamedTuple
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from flinkish.api.absent import AbsentNameError
-from flinkish.pyflink.absent import ABSENT_METHODS
+from flinkish.api.absent import AbsentNameError, absent_tables
+from flinkish.pyflink.datastream import KeyedStream, WindowedStream
 
 _OTHER = "pyflink"
 _OURS = "flinkish.pyflink"
@@ -36,36 +36,13 @@ _MODULES = (
 )
 """The modules to search for a name that a module lacks."""
 
-_ADVICE = {
-    "pyflink.table": (
-        "StreamTableEnvironment of flinkish.pyflink.table runs queries without state; for others call key_by(...) on"
-        " the stream, or continue in Spark with stream.core.toDataFrame()."
-    ),
-    "pyflink.ml": "Use Spark's MLlib, or a model in a MapFunction.",
-    "pyflink.java_gateway": "There is no JVM of Flink's.",
-}
-
-
-_JARS = "Nothing of Java's runs: it is ignored. Leave it out."
-
+_TABLE = absent_tables()["pyflink"]
 _CALLS = {
-    "add_classpaths": _JARS,
-    "add_jars": _JARS,
-    "add_sink": "Write sink_to(sink), print() or for_each_batch(function).",
-    "add_source": "Write from_source(source, watermark_strategy, name).",
-    **{
-        name: f"It is not supported: {ABSENT_METHODS[name]}."
-        for name in (
-            "create_input",
-            "from_parallel_collection",
-            "register_cached_file",
-            "set_stream_time_characteristic",
-            "time_window",
-            "time_window_all",
-            "write_as_csv",
-            "write_as_text",
-        )
-    },
+    name: instead
+    for owner, names in _TABLE.items()
+    if owner in ("StreamExecutionEnvironment", "DataStream")
+    for name, instead in names.items()
+    if not any(hasattr(stream, name) for stream in (KeyedStream, WindowedStream))
 }
 """What to write instead of a method that the job calls."""
 
@@ -135,7 +112,7 @@ class _ImportRewriter(cst.CSTTransformer):
         """``pyflink.datastream.X`` after ``import pyflink.datastream``."""
         called = original_node.attr.value
         if called in _CALLS or called.startswith(("_j_", "get_java_")):
-            self._note(original_node, called, _CALLS.get(called, _ADVICE["pyflink.java_gateway"]))
+            self._note(original_node, called, _CALLS.get(called, _TABLE["java_gateway"]["*"]))
         value = updated_node.value
         if self._rewrites_names and isinstance(value, cst.Name) and value.value == _OTHER:
             return updated_node.with_changes(value=_expression(_OURS))
@@ -145,11 +122,11 @@ class _ImportRewriter(cst.CSTTransformer):
         try:
             importlib.import_module(_renamed(module))
         except ModuleNotFoundError:
-            advice = next(
-                (text for name, text in _ADVICE.items() if _is_of(module, name)),
-                "Look for its names in docs/port/pyflink.md.",
+            self._note(
+                node,
+                module,
+                "flinkish has no such module. Look for its names in docs/port/pyflink.md.",
             )
-            self._note(node, module, f"flinkish has no such module. {advice}")
             return False
         return True
 

@@ -1,17 +1,17 @@
-"""Makes ``docs/port/missing.md`` of the tables that the errors say: ``python -m tests.docs.missing_names``."""
+"""Makes ``docs/port/missing.md`` of the table that the errors say: ``python -m tests.docs.missing_names``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 
-from flinkish.api.absent_methods import ABSENT_METHODS
-from flinkish.api.absent_names import ABSENT_NAMES, MOVED_NAMES
+from flinkish.api.absent import ANY_RECEIVER, absent_tables
 from tests.docs.pages import DOCS
 
 PAGE = DOCS / "port" / "missing.md"
 
+_TITLES = {"flink": "Flink", "pyflink": "PyFlink"}
 _RECEIVERS = {
-    "": "any class",
+    ANY_RECEIVER: "any class",
     "_TwoStreams": "`ConnectedStreams`, `BroadcastConnectedStream`",
     "BaseWindowedStream": "`WindowedStream`, `AllWindowedStream`",
 }
@@ -19,53 +19,29 @@ _RECEIVERS = {
 
 def page() -> str:
     """The page as Markdown."""
-    methods = []
-    for owner, names in ABSENT_METHODS.items():
-        receiver = _RECEIVERS.get(owner, f"`{owner}`")
-        methods += [f"| {receiver} | {row}" for row in _rows(names)]
-    return "\n".join(
-        (
-            "# Names that flinkish lacks",
-            "",
-            "A name of Flink that flinkish does not have raises an error that says what to write instead: an import",
-            "(`from flinkish import CheckpointedFunction`), a method (`stream.timeWindow`), and a method in PyFlink's",
-            "spelling (`stream.key_by`). These tables are what the errors say. Every public class of Flink 1.20 and 2.3",
-            "is in flinkish or here.",
-            "",
-            "## Classes",
-            "",
-            "| name | what to write |",
-            "|---|---|",
-            *(f"| {row}" for row in _rows(ABSENT_NAMES)),
-            "",
-            "## Methods",
-            "",
-            "| of | name | what to write |",
-            "|---|---|---|",
-            *methods,
-            "",
-            "## Names that have moved",
-            "",
-            "| name | import it from |",
-            "|---|---|",
-            *(
-                f"| {row}"
-                for row in _rows({name: f"`{where}`" for name, where in MOVED_NAMES.items()})
-            ),
-            "",
-        )
-    )
-
-
-def _rows(entries: Mapping[str, str]) -> list[str]:
-    """``names | text |``, the names of one text together."""
-    names: dict[str, list[str]] = {}
-    for name, instead in entries.items():
-        names.setdefault(instead, []).append(f"`{name}`")
-    return [
-        f"{', '.join(group)} | {instead.replace('|', chr(92) + '|')} |"
-        for instead, group in names.items()
+    lines = [
+        "# Names that flinkish lacks",
+        "",
+        "A name of Flink or PyFlink that flinkish does not have raises an error that says what to write instead:",
+        "an import (`from flinkish import CheckpointedFunction`) or a method (`stream.timeWindow`). So does a method",
+        "in the other's spelling (`stream.key_by`, and `keyBy` in `flinkish.pyflink`). These tables are what the",
+        "errors say. Every public class of Flink 1.20 and 2.3, and every public name of PyFlink 2.2, is there or here.",
     ]
+    for dialect, title in _TITLES.items():
+        lines += ["", f"## {title}", "", "| of | name | what to write |", "|---|---|---|"]
+        lines += _rows(dialect)
+    return "\n".join((*lines, ""))
+
+
+def _rows(dialect: str) -> Iterator[str]:
+    """A row for each text of a module or receiver, with all of its names."""
+    for owner, table in absent_tables()[dialect].items():
+        names: dict[str, list[str]] = {}
+        for name, instead in table.items():
+            names.setdefault(instead, []).append("all others" if name == "*" else f"`{name}`")
+        of = _RECEIVERS.get(owner, f"`{owner}`")
+        for instead, group in names.items():
+            yield f"| {of} | {', '.join(group)} | {instead.replace('|', chr(92) + '|')} |"
 
 
 if __name__ == "__main__":

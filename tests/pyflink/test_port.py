@@ -103,11 +103,11 @@ def test_names_that_are_absent_and_methods_that_are_not_supported_are_listed():
         (3, "FileSink", "from flinkish.pyflink.datastream.connectors import FileSink"),
         (3, "TimeCharacteristic", "Leave it out: the window assigner says"),
         (4, "CsvRowSerializationSchema", "Map the elements with a function"),
-        (5, "java_gateway", "There is no JVM of Flink's."),
-        (7, "add_jars", "Leave it out."),
-        (8, "_j_stream_execution_environment", "There is no JVM of Flink's."),
+        (5, "get_gateway", "there is no JVM of Flink's."),
+        (7, "add_jars", "Leave it out"),
+        (8, "_j_stream_execution_environment", "there is no JVM of Flink's"),
         (9, "add_source", "from_source(source, watermark_strategy, name)"),
-        (9, "time_window", "write window(TumblingEventTimeWindows.of(size))"),
+        (9, "time_window", "Write window(TumblingEventTimeWindows.of(size))"),
         (9, "add_sink", "Write sink_to(sink)"),
     ):
         assert any((at, found) == (line, name) and reason in text for at, found, text in listed), (

@@ -7,8 +7,8 @@ import inspect
 from enum import Enum
 from typing import Any
 
-from flinkish.api.absent import AbsentNameError
-from flinkish.pyflink.absent import ABSENT_METHODS, AbsentMethods
+from flinkish.api.absent import AbsentNameError, absent_method
+from flinkish.pyflink.absent import PYFLINK, AbsentMethods
 from tests.pyflink.reference import PublicName, public_names
 
 _JAVA = "it is made of an object of Java's"
@@ -29,8 +29,8 @@ DIFFERENT = {
     "datastream.connectors.base.Source.__init__": _JAVA,
     "datastream.connectors.base.Sink.__init__": _JAVA,
     "datastream.connectors.file_system.FileSink.get_transformer": _JAVA,
-    "datastream.connectors.kafka.FlinkKafkaProducer.": "Flink 1's: it says what to write",
     "datastream.connectors.kafka.KafkaSink.get_transformer": _JAVA,
+    "datastream.connectors.kafka.FlinkKafkaProducer.": "Flink 1's: it says what to write",
     "datastream.data_stream.BroadcastStream.__init__": _MADE,
     "datastream.data_stream.BroadcastConnectedStream.__init__": _MADE,
     "datastream.data_stream.DataStream.broadcast": "two methods there, of one name",
@@ -63,8 +63,8 @@ def found(name: PublicName) -> Any:
     except AbsentNameError:
         return None
     except AttributeError:
-        explained = part in ABSENT_METHODS or part.startswith(("get_java_", "to_j_"))
-        if explained and inspect.isclass(owner) and issubclass(owner, AbsentMethods):
+        says = inspect.isclass(owner) and issubclass(owner, AbsentMethods)
+        if says and absent_method(owner, part, PYFLINK) is not None:
             return None
         raise
     return value

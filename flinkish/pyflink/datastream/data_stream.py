@@ -75,7 +75,6 @@ from flinkish.pyflink.datastream.functions import (
     ProcessFunction,
     ProcessWindowFunction,
     ReduceFunction,
-    SinkFunction,
     WindowFunction,
 )
 from flinkish.pyflink.datastream.output_tag import OutputTag
@@ -426,20 +425,7 @@ class DataStream(AbsentMethods):
         stream = self._operator("get_side_output").getSideOutput(output_tag.core)
         return DataStream(self._environment, stream, output_tag.type_info)
 
-    def cache(self) -> DataStream:
-        """Not supported."""
-        raise NotSupportedError(
-            "cache: a stream cannot be kept. Write it with sink_to and read it."
-        )
-
     # ------------------------------------------------------------------ sinks
-
-    def add_sink(self, sink_func: SinkFunction) -> DataStreamSink:
-        """Not supported: the functions are Java's."""
-        raise NotSupportedError(
-            "add_sink: a SinkFunction is Java's. Write sink_to(FileSink...), print() or"
-            " for_each_batch(function), which is called with each batch's elements and id."
-        )
 
     def sink_to(self, sink: Sink | CoreSinkKind[Any]) -> DataStreamSink:
         """Send the elements to ``sink``, which may also be one of flinkish's, or your own."""

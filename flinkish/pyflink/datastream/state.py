@@ -6,14 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
-from flinkish.api.absent import AbsentMethodError
 from flinkish.api.arguments import instance, text
 from flinkish.api.functions import state as core
 from flinkish.api.functions import ttl as core_ttl
 from flinkish.api.functions.broadcast import BroadcastState as CoreBroadcastState
 from flinkish.api.functions.broadcast import ReadOnlyBroadcastState as CoreReadOnlyBroadcastState
 from flinkish.api.functions.functions import AggregateFunction as CoreAggregateFunction
-from flinkish.pyflink.absent import ABSENT_METHODS, AbsentMethods, absent_names
+from flinkish.pyflink.absent import AbsentMethods, absent_names, refuse
 from flinkish.pyflink.common.arguments import declared_type, millis_of_time
 from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.time import Time
@@ -526,9 +525,7 @@ class ReadOnlyBroadcastState(State, AbsentMethods, Generic[K, V]):
 
     def clear(self) -> None:
         """Not supported here."""
-        raise AbsentMethodError(
-            f"ReadOnlyBroadcastState.clear is not supported: {ABSENT_METHODS['put']}."
-        )
+        refuse(type(self), "clear")
 
     def __contains__(self, key: K) -> bool:
         return self.contains(key)

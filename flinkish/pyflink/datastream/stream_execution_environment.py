@@ -14,7 +14,7 @@ from flinkish.api.environment.configuration import Configuration as CoreConfigur
 from flinkish.api.environment.configuration import RuntimeExecutionMode as CoreRuntimeMode
 from flinkish.api.environment.environment import StreamExecutionEnvironment as CoreEnvironment
 from flinkish.api.environment.restart_strategies import RESTART_OPTIONS
-from flinkish.api.errors import InvalidProgramError, NotSupportedError
+from flinkish.api.errors import InvalidProgramError
 from flinkish.api.streams.data_stream import DataStreamSource
 from flinkish.pyflink.absent import AbsentMethods
 from flinkish.pyflink.common.arguments import declared_type_or_none
@@ -30,7 +30,6 @@ from flinkish.pyflink.datastream.connectors.base import Source
 from flinkish.pyflink.datastream.data_stream import DataStream
 from flinkish.pyflink.datastream.dependencies import PythonDependencies
 from flinkish.pyflink.datastream.execution_mode import RuntimeExecutionMode
-from flinkish.pyflink.datastream.functions import SourceFunction
 from flinkish.pyflink.datastream.slot_sharing_group import SlotSharingGroup
 from flinkish.pyflink.datastream.state_backend import StateBackend
 from flinkish.pyflink.datastream.utils import ResultTypeQueryable
@@ -356,18 +355,6 @@ class StreamExecutionEnvironment(AbsentMethods):
     def read_text_file(self, file_path: str) -> DataStream:
         """The lines of a text file or of the files of a directory."""
         return self._stream(self._core.readTextFile(file_path), None)
-
-    def add_source(
-        self,
-        source_func: SourceFunction,
-        source_name: str = "Custom Source",
-        type_info: TypeInformation | None = None,
-    ) -> DataStream:
-        """Not supported: the functions are Java's."""
-        raise NotSupportedError(
-            "add_source: a SourceFunction is Java's. Use from_collection, FileSource, or Spark's"
-            " connectors with from_data_frame(df)."
-        )
 
     def _stream(
         self, stream: DataStreamSource[Any], type_info: TypeInformation | None

@@ -11,12 +11,11 @@ from typing import Any, Generic, TypeAlias
 from typing_extensions import TypeVar
 
 from flinkish.api.arguments import instance
-from flinkish.api.errors import NotSupportedError
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing import assigners as core_assigners
 from flinkish.api.windowing import triggers as core_triggers
 from flinkish.api.windowing import windows as core_windows
-from flinkish.pyflink.absent import absent_names
+from flinkish.pyflink.absent import AbsentMethods, absent_names
 from flinkish.pyflink.common.arguments import millis_of_time
 from flinkish.pyflink.common.shipping import shippable
 from flinkish.pyflink.common.time import Time
@@ -382,7 +381,7 @@ class NeverTrigger(BuiltInTrigger):
 # ---------------------------------------------------------------------- assigners
 
 
-class WindowAssignerContext:
+class WindowAssignerContext(AbsentMethods):
     """The clock for an assigner (PyFlink: ``WindowAssigner.WindowAssignerContext``)."""
 
     def __init__(self, context: core_assigners.WindowAssignerContext) -> None:
@@ -396,13 +395,6 @@ class WindowAssignerContext:
     def get_current_processing_time(self) -> int:
         """The processing-time clock."""
         return self._context.getCurrentProcessingTime()
-
-    def get_runtime_context(self) -> Any:
-        """Not supported: an assigner has no state."""
-        raise NotSupportedError(
-            "WindowAssignerContext.get_runtime_context: an assigner has no state here. Count in a"
-            " KeyedProcessFunction, or use count_window."
-        )
 
 
 class WindowAssigner(ABC, Generic[T, W]):

@@ -17,7 +17,7 @@ from flinkish.api.connectors.file_source import FileSource as CoreFileSource
 from flinkish.api.connectors.sink import Sink as CoreSink
 from flinkish.api.connectors.source import Source as CoreSource
 from flinkish.api.errors import NotSupportedError
-from flinkish.pyflink.absent import absent_names
+from flinkish.pyflink.absent import AbsentMethods, absent_names, refuse
 from flinkish.pyflink.common.serialization import Encoder, RowDataBulkWriterFactory
 from flinkish.pyflink.common.time import Duration
 from flinkish.pyflink.common.typeinfo import RowTypeInfo, TypeInformation
@@ -47,7 +47,7 @@ class StreamFormat:
         return StreamFormat()
 
 
-class FileSourceBuilder:
+class FileSourceBuilder(AbsentMethods):
     """Builds a ``FileSource``."""
 
     def __init__(self, source: CoreFileSource[str]) -> None:
@@ -60,19 +60,6 @@ class FileSourceBuilder:
     def process_static_file_set(self) -> FileSourceBuilder:
         """Read the files that exist when the job starts. This is the default."""
         return self
-
-    def set_file_enumerator(self, file_enumerator: object) -> NoReturn:
-        """Not supported: the enumerators are Java's."""
-        raise NotSupportedError(
-            "set_file_enumerator: the enumerators are Java's. Leave it out: all files are found, those of"
-            " directories too."
-        )
-
-    def set_split_assigner(self, split_assigner: object) -> NoReturn:
-        """Not supported: the assigners are Java's."""
-        raise NotSupportedError(
-            "set_split_assigner: the assigners are Java's. Leave it out: Spark spreads the files."
-        )
 
     def build(self) -> FileSource:
         """The source."""
@@ -102,10 +89,7 @@ class FileSource(Source):
     @staticmethod
     def for_bulk_file_format(bulk_format: object, *paths: str) -> NoReturn:
         """Not supported: the formats are Java's."""
-        raise NotSupportedError(
-            "for_bulk_file_format: the formats are Java's. Use flinkish's own source:"
-            " env.from_source(flinkish.FileSource.forParquet(path), ...), or forCsv or forJson."
-        )
+        refuse(FileSource, "for_bulk_file_format")
 
 
 class RollingPolicy:

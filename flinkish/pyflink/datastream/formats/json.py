@@ -8,6 +8,7 @@ from flinkish.api.connectors.schemas import DeserializationSchema as CoreDeseria
 from flinkish.api.connectors.schemas import JsonDeserializationSchema
 from flinkish.api.connectors.schemas import SerializationSchema as CoreSerializationSchema
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
+from flinkish.pyflink.absent import AbsentMethods
 from flinkish.pyflink.common.serialization import DeserializationSchema, SerializationSchema
 from flinkish.pyflink.common.typeinfo import RowTypeInfo, TypeInformation
 from flinkish.runtime.formats.json_lines import JsonLine
@@ -46,7 +47,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         """A builder."""
         return JsonRowDeserializationSchema.Builder()
 
-    class Builder:
+    class Builder(AbsentMethods):
         """Builds a ``JsonRowDeserializationSchema``."""
 
         def __init__(self) -> None:
@@ -57,20 +58,6 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             """Set the type of the Rows, whose field names are those of the objects."""
             self._type_info = _row_type("type_info", type_info)
             return self
-
-        def json_schema(self, json_schema: str) -> JsonRowDeserializationSchema.Builder:
-            """Not supported: pass ``type_info``."""
-            raise NotSupportedError(
-                "json_schema: the type of Rows is not read from a JSON schema. Write"
-                " type_info(Types.ROW_NAMED(names, types))."
-            )
-
-        def fail_on_missing_field(self) -> JsonRowDeserializationSchema.Builder:
-            """Not supported: a field that is missing is None."""
-            raise NotSupportedError(
-                "fail_on_missing_field: a field that is missing is None. Leave it out, and filter the"
-                " Rows."
-            )
 
         def ignore_parse_errors(self) -> JsonRowDeserializationSchema.Builder:
             """Skip messages that do not fit."""

@@ -1,5 +1,0 @@
-"""When tasks start, which Spark decides: the name says what to write instead."""
-
-from flinkish.pyflink.absent import absent_names
-
-__getattr__ = absent_names(__name__)
