@@ -128,7 +128,7 @@ test-fast: $(READY)
 
 # The wheel with the newest versions that it allows, as an install without pins has them: the README's first job, and
 # the tests of test-fast.
-newest: EXTRAS := dev,demo,notebook,connect,completion,table
+newest: EXTRAS := dev,demo,notebook,connect,completion
 newest: $(READY)
 	rm -rf build/wheel
 	$(BIN)/python -m hatchling build --target wheel --directory build/wheel

@@ -28,10 +28,9 @@ MAY_IMPORT = {
     "deployment": {"deployment", "graph", "runtime", "api"},
     "graph": {"graph", "api"},
     "local": {"local", "deployment", "graph", "runtime", "api"},
-    "pyflink": {"pyflink", "table", "runtime", "api"},
+    "pyflink": {"pyflink", "runtime", "api"},
     "runtime": {"runtime", "api"},
     "spark": {"spark", "deployment", "runtime", "graph", "api"},
-    "table": {"table", "runtime", "api"},
     "testing": {"testing", "runtime", "graph", "api"},
     "web": {"web", "api"},
 }

@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar
@@ -70,7 +71,7 @@ def what_to_write(dialect: Dialect, owners: Iterable[str], name: str) -> str | N
     table = absent_tables()[dialect.table]
     for owner in owners:
         for absent, sentence in table.get(owner, {}).items():
-            if absent == name or (absent[-1] == "*" and name.startswith(absent[:-1])):
+            if absent == name or ("*" in absent and fnmatchcase(name, absent)):
                 return sentence
     return None
 

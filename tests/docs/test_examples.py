@@ -5,6 +5,8 @@ The pages in docs/examples show files of examples; tests/examples/test_pages.py 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,19 +24,25 @@ WITH_PYTHON = [
 WITH_JOBS = [page for page in WITH_PYTHON if "getExecutionEnvironment" in text(page)]
 ON_SPARK = [ROOT / "README.md", DOCS / "start.md", DOCS / "sources.md"]
 """What a reader tries first, and a page with DataFrames."""
+TABLES = DOCS / "port" / "tables.md"
 
 WIDTH = 100
 """As docs/site.css has it."""
 
 
-def run(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def run(
+    page: Path,
+    capsys: pytest.CaptureFixture[str],
+    execution: Callable[[str], AbstractContextManager[None]] = lambda code: nullcontext(),
+) -> None:
     """One after another, as a reader would type them in; each is followed by what it prints."""
     names: dict[str, Any] = {"__name__": page.stem}
     shown = blocks(page)
     for (language, code), (next_language, printed) in zip(shown, [*shown[1:], ("", "")]):
         if language == "python":
             assert next_language == "text", f"{name(page)} does not say what this prints: {code}"
-            exec(compile(code, str(page), "exec", dont_inherit=True), names)
+            with execution(code):
+                exec(compile(code, str(page), "exec", dont_inherit=True), names)
             lines = capsys.readouterr().out.splitlines()
             # Keys and the results of several sinks come in any order
             assert sorted(lines) == sorted(printed.splitlines())
@@ -62,11 +70,20 @@ def test_python_fits_the_column_of_the_site() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in WITH_PYTHON if page != DOCS / "sources.md"], ids=name
+    "page",
+    [page for page in WITH_PYTHON if page not in (DOCS / "sources.md", TABLES)],
+    ids=name,
 )
 def test_a_page_prints_what_it_says(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with local_execution():
         run(page, capsys)
+
+
+@pytest.mark.slow("a query of Spark SQL")
+def test_the_programs_of_tables_print_what_the_page_says(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(TABLES, capsys, lambda code: nullcontext() if "toDataFrame" in code else local_execution())
 
 
 @pytest.mark.slow("a page has up to four jobs, which run one after another")

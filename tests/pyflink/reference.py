@@ -1,6 +1,7 @@
-"""PyFlink's public names, as ``pyflink_2_2_api.txt`` lists them.
+"""PyFlink's public names, as ``pyflink_2_2_api.txt`` lists them, and those of the packages that flinkish lacks,
+as ``pyflink_2_2_absent_packages.txt`` does.
 
-``python -m tests.pyflink.reference FOLDER`` makes the list of the folder ``pyflink`` of a release, which need
+``python -m tests.pyflink.reference FOLDER`` makes the lists of the folder ``pyflink`` of a release, which need
 not be installed: it only reads the sources. Left out are what begins with ``_``, what takes Java's objects
 (``j_...``).
 """
@@ -15,8 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 REFERENCE = Path(__file__).with_name("pyflink_2_2_api.txt")
+ABSENT_PACKAGES = Path(__file__).with_name("pyflink_2_2_absent_packages.txt")
 
 _PACKAGES = ("common", "datastream", "metrics")
+_INTERNAL = {"bin", "examples", "fn_execution", "tests"}
 _OF_JAVA = re.compile(
     r"datastream\.(connectors\.(cassandra|elasticsearch|hybrid_source|jdbc|kinesis|pulsar|rabbitmq)"
     r"|formats\.(avro|csv|orc|parquet))"
@@ -49,6 +52,15 @@ def public_names() -> list[PublicName]:
             names.append(PublicName(module, match["kind"], match["name"], match["given"]))
         else:
             assert not line, f"unreadable: {line}"
+    return names
+
+
+def absent_packages() -> dict[tuple[str, str], list[str]]:
+    """The methods of each name of a module that flinkish lacks, by the module and the name."""
+    names = {}
+    for line in ABSENT_PACKAGES.read_text("utf-8").splitlines():
+        (module, name), methods = line.partition(":")[0].split(), line.partition(":")[2]
+        names[module, name] = methods.split()
     return names
 
 
@@ -135,5 +147,25 @@ def _of_method(item: ast.FunctionDef, path: str) -> Iterator[str]:
         yield f"- {kind} {path}.{item.name}{parameters}"
 
 
+def listed_absent(folder: Path) -> Iterator[str]:
+    """The lines of the list of absent packages: module, name, and methods."""
+    for file in sorted(folder.rglob("*.py")):
+        parts = file.relative_to(folder).with_suffix("").parts
+        if parts[0] in _PACKAGES or _INTERNAL & {*parts}:
+            continue
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        methods: dict[str, list[str]] = {}
+        for line in _of_module(file) if module else ():
+            match = _LINE.fullmatch(line)
+            assert match is not None, line
+            name, _, method = match["name"].partition(".")
+            methods.setdefault(name, []).append(method.rpartition(".")[2])
+        for name, found in methods.items():
+            shown = dict.fromkeys(method for method in found if method and method[0] != "_")
+            if not name.startswith("_"):
+                yield f"{module} {name}: {' '.join(shown)}".strip()
+
+
 if __name__ == "__main__":
-    print("\n".join(listed(Path(sys.argv[1]))).strip())
+    REFERENCE.write_text("\n".join(listed(Path(sys.argv[1]))).strip() + "\n", "utf-8")
+    ABSENT_PACKAGES.write_text("\n".join(listed_absent(Path(sys.argv[1]))) + "\n", "utf-8")

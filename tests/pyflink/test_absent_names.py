@@ -30,9 +30,11 @@ from flinkish.pyflink.datastream import (
     StreamExecutionEnvironment,
 )
 from flinkish.pyflink.datastream.connectors.file_system import FileSource, StreamFormat
+from tests.docs.pages import ROOT, anchors
+from tests.pyflink.reference import absent_packages
 
 TABLE = absent_tables()["pyflink"]
-MODULES = [module for module in TABLE if module[0].islower()]
+MODULES = [module for module in TABLE if re.fullmatch(r"[a-z_.]+", module)]
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -51,6 +53,35 @@ def test_an_import_says_what_to_write_instead(module):
         if absent == "*":
             with pytest.raises(AbsentNameError):
                 exec(f"from {loaded.__name__} import *", {})
+
+
+def test_each_name_of_an_absent_package_is_refused():
+    for module, name in absent_packages():
+        with pytest.raises(AbsentNameError, match=f"has no {name}. [A-Z]"):
+            exec(f"from flinkish.pyflink.{module} import {name}", {})
+
+
+def test_each_name_of_tables_says_where_to_read():
+    of_tables = [name for name in absent_packages() if name[0].startswith("table")]
+    assert len({module for module, _ in of_tables}) > 20
+    for module, name in of_tables:
+        with pytest.raises(AbsentNameError) as error:
+            exec(f"from flinkish.pyflink.{module} import {name}", {})
+        if name not in ("Row", "RowKind"):
+            assert "docs/port/tables.md" in str(error.value), (module, name)
+
+
+def test_the_places_are_there():
+    texts = [
+        text for table in absent_tables().values() for t in table.values() for text in t.values()
+    ]
+    places = {
+        place for text in texts for place in re.findall(r"(docs/[\w/]+\.md)(?:#([\w-]+))?", text)
+    }
+    assert len(places) > 9
+    for page, anchor in places:
+        assert (ROOT / page).exists()
+        assert not anchor or anchor in anchors(ROOT / page), anchor
 
 
 def test_what_pyflink_has_not_either_is_an_attribute_error():
