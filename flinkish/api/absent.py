@@ -87,8 +87,12 @@ def absent_name(name: str) -> Exception:
 def absent_method(receiver: type, name: str, dialect: Dialect = FLINK) -> AbsentMethodError | None:
     """The error that a look-up of ``name`` on an object of ``receiver`` raises; None if the table
     does not have the name."""
-    owners = (*(base.__name__ for base in receiver.__mro__), ANY_RECEIVER)
-    instead = what_to_write(dialect, owners, name)
+    for base in receiver.__mro__:
+        instead = what_to_write(dialect, (base.__name__,), name)
+        if instead is not None or name in vars(base):
+            break
+    else:
+        instead = what_to_write(dialect, (ANY_RECEIVER,), name)
     if instead is not None:
         return AbsentMethodError(f"{receiver.__name__}.{name} is not supported. {instead}")
     spelled = dialect.spelled(name)

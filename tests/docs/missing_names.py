@@ -12,6 +12,8 @@ PAGE = DOCS / "port" / "missing.md"
 _TITLES = {"flink": "Flink", "pyflink": "PyFlink"}
 _RECEIVERS = {
     ANY_RECEIVER: "any class",
+    "table.*": "any class of `table`",
+    "table.SQL": "statements of SQL",
     "_TwoStreams": "`ConnectedStreams`, `BroadcastConnectedStream`",
     "BaseWindowedStream": "`WindowedStream`, `AllWindowedStream`",
 }

@@ -159,9 +159,10 @@ def listed_absent(folder: Path) -> Iterator[str]:
             match = _LINE.fullmatch(line)
             assert match is not None, line
             name, _, method = match["name"].partition(".")
-            methods.setdefault(name, []).append(method.rpartition(".")[2])
+            found = methods.setdefault(name, [])
+            found += [method.rpartition(".")[2]] if match["kind"] in ("method", "static") else []
         for name, found in methods.items():
-            shown = dict.fromkeys(method for method in found if method and method[0] != "_")
+            shown = dict.fromkeys(method for method in found if method[0] != "_")
             if not name.startswith("_"):
                 yield f"{module} {name}: {' '.join(shown)}".strip()
 
