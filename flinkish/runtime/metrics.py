@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
-import cloudpickle
-
 from flinkish.api.arguments import instance, text
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.execution.client import FunctionRuns, OperatorMetrics
@@ -21,6 +19,7 @@ from flinkish.api.execution.details import KeyGroupState, OperatorBatch, WorkerD
 from flinkish.api.functions.accumulators import Accumulator
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.metrics import Counter, Histogram, HistogramStatistics, Meter, MetricGroup
+from flinkish.api.pickled_functions import dumps
 from flinkish.runtime.profiling import Profiler
 from flinkish.runtime.progress import InputWatermarks, VertexLoads, visible
 from flinkish.runtime.reports import SOURCE_PART, OperatorReport
@@ -254,7 +253,7 @@ class _RegisteredAccumulator:
 
     def changed(self) -> bool:
         """Whether the value differs from ``reported``, which is then set to it."""
-        before, self.reported = self.reported, cloudpickle.dumps(self._accumulator)
+        before, self.reported = self.reported, dumps(self._accumulator)
         return before != self.reported
 
 

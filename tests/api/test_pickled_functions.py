@@ -11,6 +11,8 @@ import cloudpickle
 import pytest
 
 from flinkish.api.pickled_functions import dumps
+from flinkish.runtime.records.frames import NO_MARKS, Frame, decode_frame, encode_frame
+from flinkish.runtime.records.records import Records, no_timestamps
 
 
 def nested(value: Any) -> Callable[[], list[int]]:
@@ -58,3 +60,12 @@ def test_functions_and_those_in_them_keep_their_file(name: str) -> None:
     assert loaded.__code__ is not function.__code__
     assert {code.co_filename for code in codes(loaded.__code__)} == {__file__}
     assert loaded.__code__ == function.__code__
+
+
+@pytest.mark.usefixtures("version")
+def test_so_do_functions_that_are_elements() -> None:
+    function = FUNCTIONS["lambda"]
+    function.__module__ = "__main__"
+    data = encode_frame(Frame(Records([function], no_timestamps(1)), NO_MARKS), "map")
+    (loaded,) = decode_frame(data).records.values
+    assert loaded.__code__.co_filename == __file__

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-import cloudpickle
-
 from flinkish.api.arguments import instance
 from flinkish.api.errors import (
     IllegalArgumentError,
@@ -33,6 +31,7 @@ from flinkish.api.functions.checkpointed import (
 from flinkish.api.functions.functions import RichFunction
 from flinkish.api.functions.runtime_context import KeyedStateStore, OpenContext, RuntimeContext
 from flinkish.api.functions.state import ListState, ListStateDescriptor
+from flinkish.api.pickled_functions import dumps
 from flinkish.runtime.closing import close_all
 from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.state.table_states import refuse_none, without_none
@@ -164,7 +163,7 @@ class CheckpointedFunctionRunner:
         self._context = context
         self._single = single
         state = function.__getstate__() if isinstance(function, RichFunction) else vars(function)
-        self._shipped = cloudpickle.dumps(state)
+        self._shipped = dumps(state)
         self._instances: dict[int, _Instance] = {}
         self._current: _Instance | None = None
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Union
 
-import cloudpickle
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.errors import FlinkishError, UnfitElementError, shown
+from flinkish.api.pickled_functions import dumps
 from flinkish.api.stored_values import pickled_by_name, plainly_pickled, unpickled
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.api.types.row import Row, row_type
@@ -414,7 +414,7 @@ def _pickled(content: Any, values: Sequence[Any], operator: str, stored: bool) -
     except BaseException:
         # Classes of __main__ (scripts, notebooks) can only be pickled by value, as cloudpickle does
         try:
-            return bytes(cloudpickle.dumps(content, protocol=5))
+            return dumps(content)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -429,7 +429,7 @@ def _pickled(content: Any, values: Sequence[Any], operator: str, stored: bool) -
 
 def _picklable(value: Any) -> bool:
     try:
-        cloudpickle.dumps(value)
+        dumps(value)
     except KeyboardInterrupt:
         raise
     except BaseException:

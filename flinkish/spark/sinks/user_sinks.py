@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import cloudpickle
-
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.functions.runtime_context import TaskInfo
+from flinkish.api.pickled_functions import dumps
 from flinkish.api.program_classes import ProgramClasses
 from flinkish.api.stored_values import as_text, of_text
 from flinkish.deployment.vertex_plans import shipped_sink
@@ -44,8 +43,7 @@ class UserWriteTask:
         info = TaskInfo(self.name, tasks, tasks, subtask.index, subtask.attempt)
         sink: Sink[Any] = pickle.loads(self.payload)
         prepared, changes = write(self.name, sink, runs_of(parts), BatchContext(info, self.batchId))
-        report: bytes = cloudpickle.dumps((list(prepared), [tuple(each) for each in changes]))
-        return report
+        return dumps((list(prepared), [tuple(each) for each in changes]))
 
 
 class UserSink(WorkerSink):
