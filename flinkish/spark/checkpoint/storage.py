@@ -55,7 +55,7 @@ class Directory:
         """Whether the directory has an entry that matches ``pattern``."""
         if self._local is not None:
             return any(self._local.glob(pattern))
-        return self._driver.missing(self.child(pattern)) is None
+        return not self._driver.isMissing(self.child(pattern))
 
 
 class CheckpointStorage(Directory):
@@ -79,12 +79,12 @@ class CheckpointStorage(Directory):
         if self._local:
             with self._accessed("read"):
                 names = [file.name for file in (self._local / log).glob("[0-9]*")]
-        elif self._driver.missing(self.child(f"{log}/[0-9]*")):
+        elif self._driver.isMissing(pattern := self.child(f"{log}/[0-9]*")):
             return None
         else:
-            files = self._session.read.text(self.child(f"{log}/[0-9]*"), wholetext=True)
-            rows = files.select("_metadata.file_name").collect()
-            names = [row[0] for row in rows]
+            # For a single pattern Spark logs a warning with a stack trace
+            files = self._session.read.text([pattern, pattern]).inputFiles()
+            names = [file.rpartition("/")[2] for file in files]
         return max((int(name) for name in names if name.isdigit()), default=None)
 
     def readLines(self, file: str) -> list[str]:
@@ -139,7 +139,7 @@ class CheckpointStorage(Directory):
 
     def _read_with_spark(self, name: str) -> str | None:
         path = self.child(name)
-        if self._driver.missing(path):
+        if self._driver.isMissing(path):
             return None
         rows = self._session.read.text(path, wholetext=True).collect()
         return "".join(row[0] for row in rows).rstrip("\x00") if rows else None

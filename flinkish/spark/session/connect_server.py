@@ -6,7 +6,7 @@ from __future__ import annotations
 import socket
 import uuid
 from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,14 @@ _CONNECT_SECONDS = 2.0
 
 _ROOT = "spark.sql.streaming.checkpointLocation"
 """Spark's setting for the folder of checkpoints whose directory is not given."""
+
+_IS_MISSING = (
+    "BEGIN DECLARE EXIT HANDLER FOR PATH_NOT_FOUND VALUES (true);"
+    " SELECT 1 FROM text.`{}` WITH ('path' = '{}') LIMIT 0; VALUES (false); END"
+)
+
+_SWITCHED_OFF = ("UNSUPPORTED_FEATURE.SQL_SCRIPTING", "TABLE_OR_VIEW_NOT_FOUND")
+"""What Spark says to such a script without spark.sql.scripting.enabled or spark.sql.runSQLOnFiles."""
 
 
 def is_remote(session: SparkSession) -> bool:
@@ -108,6 +116,25 @@ class ConnectServer(Driver):
         files = self.session.read.text(path).inputFiles()
         return [file.rpartition("/")[2] for file in files] == [path.rpartition("/")[2]]
 
+    def isMissing(self, path: str) -> bool:
+        from pyspark.errors import PySparkException
+
+        # A server logs each error of a client with a stack trace, so the error is handled there.
+        # For a single missing path it also logs a warning with one.
+        name, text = path.replace("`", "``"), path.replace("\\", "\\\\").replace("'", "\\'")
+        try:
+            return bool(self.session.sql(_IS_MISSING.format(name, text)).collect()[0][0])
+        except PySparkException as error:
+            if error.getCondition() not in _SWITCHED_OFF:
+                raise
+            return super().isMissing(path)
+
+    def plainPathsAreLocal(self) -> bool:
+        with suppress(Exception):
+            return _plain_paths_are_local(self.session)
+        # The server does not tell where its Java is
+        return super().plainPathsAreLocal()
+
     def makeDirectory(self, path: str) -> None:
         there = local_path(path)
         if there is not None:
@@ -128,11 +155,8 @@ class ConnectServer(Driver):
         return TemporaryPlace(uri, partial(self.removeDirectory, uri))
 
     def _temporary_folder(self) -> str:
-        asked = (
-            "SELECT reflect('java.lang.System', 'getProperty', 'java.io.tmpdir') FROM VALUES (1)"
-        )
         try:
-            return Path(self.session.sql(asked).collect()[0][0]).as_uri()
+            return Path(_property(self.session, "java.io.tmpdir")).as_uri()
         except Exception as error:
             raise NotSupportedError(
                 "Spark Connect: the server does not tell its directory for temporary files"
@@ -144,3 +168,18 @@ class ConnectServer(Driver):
         """Call ``function`` in a Python process of the server."""
         rows = self.session.range(1, numPartitions=1)
         rows.mapInArrow(function.__call__, "id long").collect()
+
+
+@lru_cache(maxsize=1)
+def _plain_paths_are_local(session: SparkSession) -> bool:
+    # A file of Java's is on the server's own file system for sure
+    file = f"{_property(session, 'java.home')}/lib/modules"
+    if ConnectServer(session).isMissing(file):
+        return False
+    return session.read.text(file).inputFiles()[0].startswith("file:")
+
+
+def _property(session: SparkSession, name: str) -> str:
+    """A property of the server's JVM."""
+    asked = f"SELECT reflect('java.lang.System', 'getProperty', '{name}') FROM VALUES (1)"
+    return str(session.sql(asked).collect()[0][0])

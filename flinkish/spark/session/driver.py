@@ -103,9 +103,9 @@ class Driver(ABC):
     def temporaryPlace(self) -> TemporaryPlace:
         """A new temporary directory. Raises NotSupportedError if none can be created."""
 
-    def missing(self, path: str) -> str | None:
-        """None if ``path`` exists, else the whole URI that Spark reports as missing."""
-        return _missing(self.session, path)
+    def isMissing(self, path: str) -> bool:
+        """Whether no file or directory matches ``path``, which may be a pattern."""
+        return _missing(self.session, path) is not None
 
     def plainPathsAreLocal(self) -> bool:
         """Whether Spark's default file system is that of its machine."""
@@ -120,6 +120,7 @@ def _plain_paths_are_local(session: SparkSession) -> bool:
 
 
 def _missing(session: SparkSession, path: str) -> str | None:
+    """None if ``path`` exists, else the whole URI that Spark reports as missing."""
     from pyspark.errors import AnalysisException
 
     try:

@@ -72,7 +72,8 @@ def test_a_savepoint_is_taken_and_gone_on_from(env, there):
     assert sorted(seen) == [(number, number // 2 + 1) for number in range(len(seen))]
 
 
-def test_a_function_that_fails_is_run_again_from_the_checkpoint(env, there):
+def test_a_function_that_fails_is_run_again_from_the_checkpoint(env, there, server):
+    before = len(server.log())
     env.enableCheckpointing(str(there / "checkpoint"))
     env.setRestartStrategy(fl.RestartStrategies.fixedDelayRestart(2, 0))
     seen = []
@@ -81,6 +82,7 @@ def test_a_function_that_fails_is_run_again_from_the_checkpoint(env, there):
     result = env.execute()
     assert result.numRestarts == 1
     assert sorted(seen) == [(number, number // 2 + 1) for number in range(20)]
+    assert "PATH_NOT_FOUND" not in server.log()[before:]
 
 
 def test_an_interrupt_cancels_the_job(env, remote):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +84,9 @@ def test_windows_have_the_results_of_a_local_run(env, mode, touched, server):
     local = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
     expected = sorted(counted(local).executeAndCollect())
     env.setRuntimeMode(fl.RuntimeExecutionMode[mode])
+    before = len(server.log())
     assert sorted(counted(env).executeAndCollect()) == expected
+    assert not re.findall("PATH_NOT_FOUND|FileNotFoundException", server.log()[before:])
     assert len(expected) == 6
     assert not touched, "what a server has, this process does not see"
     assert not list(server.directory.glob("flinkish-*")), "what is temporary is removed"
