@@ -1,22 +1,25 @@
-"""The error for a name of Flink that flinkish lacks, which says what to write instead.
+"""The errors for names that flinkish lacks, which say what to write instead.
 
 ``from flinkish import Schema`` and ``stream.timeWindow`` look their name up in ``absent_names.toml``, so that
 a ported line fails with its fix and not with a bare ImportError or AttributeError. PyFlink's names are in the
-same file, for ``flinkish.pyflink``.
+same file, for ``flinkish.pyflink``. A name that is like one of flinkish's is probably misspelt, and the error
+suggests that one.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from flinkish.api.errors import NotSupportedError
+from flinkish.api.suggestions import suggestion
 
 ANY_RECEIVER = "*"
 
@@ -81,7 +84,35 @@ def absent_name(name: str) -> Exception:
     instead = what_to_write(FLINK, ("flinkish",), name)
     if instead is not None:
         return AbsentNameError(f"flinkish has no {name}. {instead}")
-    return AttributeError(f"module 'flinkish' has no attribute {name!r}")
+    return unknown_name("flinkish", name)
+
+
+def unknown_name(module: str, name: str) -> Exception:
+    """The error that an import of ``name`` from ``module``, which lacks it, raises."""
+    near = "" if name.startswith("_") else suggestion(name, vars(sys.modules[module]))
+    if near:
+        # Of an AttributeError an import would keep nothing
+        return AbsentNameError(f"{module} has no {name}.{near}")
+    return AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def unknown_names(module: str) -> Callable[[str], NoReturn]:
+    """The ``__getattr__`` of ``module``."""
+
+    def look_up(name: str) -> NoReturn:
+        raise unknown_name(module, name)
+
+    return look_up
+
+
+def unknown_method(receiver: object, name: str) -> AttributeError:
+    """The error of a look-up of ``name`` on ``receiver``, which lacks it."""
+    message = f"{type(receiver).__name__!r} object has no attribute {name!r}"
+    if name.startswith("_"):
+        return AttributeError(message)
+    # Python adds a suggestion of its own, unless it knows the object and not the name
+    near = suggestion(name, dir(type(receiver)))
+    return AttributeError(f"{message}.{near}", obj=receiver) if near else AttributeError(message)
 
 
 def absent_method(receiver: type, name: str, dialect: Dialect = FLINK) -> AbsentMethodError | None:
@@ -111,6 +142,4 @@ class AbsentMethods:
     if not TYPE_CHECKING:  # type checkers must see that the method is absent
 
         def __getattr__(self, name: str) -> object:
-            raise absent_method(type(self), name, self._dialect) or AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}"
-            )
+            raise absent_method(type(self), name, self._dialect) or unknown_method(self, name)

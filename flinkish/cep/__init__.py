@@ -6,6 +6,7 @@ docs/cep.md is the guide.
 """
 
 import flinkish.cep.operator  # noqa: F401  # registers the operator
+from flinkish.api.absent import unknown_names as _unknown_names
 from flinkish.api.errors import MalformedPatternError as MalformedPatternError
 from flinkish.api.errors import UnboundedPatternWarning as UnboundedPatternWarning
 from flinkish.cep.after_match import AfterMatchSkipStrategy as AfterMatchSkipStrategy
@@ -29,3 +30,5 @@ from flinkish.cep.pattern import WithinType as WithinType
 from flinkish.cep.pattern_stream import CEP as CEP
 from flinkish.cep.pattern_stream import PatternStream as PatternStream
 from flinkish.cep.quantifier import Quantifier as Quantifier
+
+__getattr__ = _unknown_names(__name__)

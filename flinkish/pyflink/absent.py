@@ -21,6 +21,7 @@ from flinkish.api.absent import (
     Dialect,
     absent_method,
     absent_tables,
+    unknown_name,
     what_to_write,
 )
 
@@ -60,7 +61,7 @@ def absent_names(module: str) -> Callable[[str], NoReturn]:
         instead = what_to_write(PYFLINK, owners, name)
         if instead is not None:
             raise AbsentNameError(f"{module} has no {name}. {instead}")
-        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        raise unknown_name(module, name)
 
     return look_up
 

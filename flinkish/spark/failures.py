@@ -29,6 +29,9 @@ _PROCESS_ENDED = re.compile(
     r"Python worker exited unexpectedly"
     r"|terminated with exception: *(?:Broken pipe|Stream closed|Connection reset[^\n]*?)? *(?:SQLSTATE|$)"
 )
+_NOT_CONNECTED = re.compile(
+    "Python worker failed to connect back|Timed out while waiting for the Python worker"
+)
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*", re.DOTALL)
 
 
@@ -89,6 +92,16 @@ def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
             " directory from a copy, or begin anew with another one."
         )
         trace = ""
+    elif _NOT_CONNECTED.search(text):
+        result = JobExecutionError(
+            "the job failed: a Python process that Spark started has not connected to it for ten seconds"
+            f"{_java_cause(text)}. Either that Python does not start: set PYSPARK_PYTHON={sys.executable} before"
+            " the SparkSession is built. Or the machine is busy: run fewer tasks at a time"
+            " (env.setParallelism(n), and .master('local[n]')). Or a firewall or VPN blocks connections from"
+            " the machine to itself: set spark.python.unix.domain.socket.enabled to true on the"
+            " SparkSession."
+        )
+        trace = ""
     elif _PROCESS_ENDED.search(text):
         result = JobExecutionError(
             "the job failed: one of its Python processes has ended without a word. It was killed, perhaps"
@@ -108,6 +121,12 @@ def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
         result.add_note(f"In the worker:\n{with_source_lines(trace.strip())}")
     result.__cause__ = error if not trace else None
     return result
+
+
+def _java_cause(text: str) -> str:
+    """What Java says has caused Spark's exception, in parentheses; empty if it does not."""
+    causes = re.findall(r"^Caused by: (.*?)\s*$", text, re.MULTILINE)
+    return f" ({causes[-1]})" if causes else ""
 
 
 def _worker_traceback(text: str) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 import re
 import tomllib
+import traceback
 from importlib.resources import files
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import flinkish
 from flinkish import NotSupportedError, StreamExecutionEnvironment
@@ -53,6 +56,47 @@ def test_any_other_name_is_a_plain_attribute_error() -> None:
         flinkish.Nonsense  # noqa: B018
     with pytest.raises(ImportError, match="cannot import name 'Nonsense'"):
         exec("from flinkish import Nonsense")
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "meant"),
+    [
+        ("flinkish", "TumblingEventTimeWindow", "TumblingEventTimeWindows"),
+        ("flinkish", "keyedProcessFunction", "KeyedProcessFunction"),
+        ("flinkish.cep", "Patern", "Pattern"),
+        ("flinkish.testing", "StreamTestHarnes", "StreamTestHarness"),
+        ("flinkish.compat.storm", "TopologyBuider", "TopologyBuilder"),
+        ("flinkish.pyflink.common", "WatermarkStrategie", "WatermarkStrategy"),
+        ("flinkish.pyflink.datastream", "StreamExecutionEnviroment", "StreamExecutionEnvironment"),
+    ],
+)
+def test_a_misspelt_import_suggests_the_name(package: str, name: str, meant: str) -> None:
+    with pytest.raises(ImportError, match=f"{package} has no {name}. Did you mean {meant}\\?"):
+        exec(f"from {package} import {name}")
+
+
+def test_a_misspelt_method_suggests_the_name() -> None:
+    stream = StreamExecutionEnvironment.getExecutionEnvironment().fromData((1, 2))
+    for subject, name, meant in (
+        (stream, "keyby", "keyBy"),
+        (stream, "flatmap", "flatMap"),
+        (stream.keyBy(0).window(flinkish.GlobalWindows.create()), "agregate", "aggregate"),
+        (stream.getExecutionEnvironment(), "fromColection", "fromCollection"),
+    ):
+        with pytest.raises(AttributeError, match=f"{name}'. Did you mean {meant}\\?$") as raised:
+            getattr(subject, name)
+        assert not hasattr(subject, name)
+        printed = "".join(traceback.format_exception(raised.value))
+        assert printed.count("Did you mean") == 1, "Python has nothing to add"
+
+
+@given(st.sampled_from([name for name in dir(flinkish) if name[0].isupper()]), st.data())
+def test_a_letter_more_or_less_is_found(name: str, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(name) - 1))
+    for misspelt in (name[:at] + name[at + 1 :], name[:at] + "z" + name[at:], name.swapcase()):
+        if misspelt not in {*dir(flinkish), *NAMES} and len(name) > 3:
+            with pytest.raises(ImportError, match="Did you mean"):
+                getattr(flinkish, misspelt)
 
 
 @pytest.mark.parametrize("method", TABLE["*"])

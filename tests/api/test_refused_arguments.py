@@ -155,3 +155,32 @@ def test_an_error_about_a_key_does_not_fail_by_the_key():
 def test_a_row_names_the_positions_it_has(field):
     with pytest.raises(FlinkishError, match=r"Row\.getField"):
         fl.Row(a=1).getField(field)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: fl.Types.TUPLE(fl.Types.STRING(), fl.Types.LONG()),
+            r"^Types.TUPLE: .* Pass a list of types, as in Types.TUPLE\(\[Types.STRING\(\),",
+        ),
+        (lambda: fl.Types.ROW(fl.Types.STRING()), r"^Types.ROW: .* Pass a list"),
+        (
+            lambda: numbers.addSink(fl.DiscardingSink()),
+            r"^addSink: DiscardingSink .* sinkTo\(sink\)",
+        ),
+        (
+            lambda: numbers.addSink(fl.FileSink.forText("out")),
+            r"^addSink: FileSink .* sinkTo\(sink\)",
+        ),
+        (lambda: numbers.sinkTo(print), r"^sinkTo: .* addSink\(function\)"),
+        (
+            lambda: env.addSource(fl.FileSource.forLines("in")),
+            r"^addSource: FileSource .* fromSource",
+        ),
+        (lambda: env.fromSource(lambda ctx: None), r"^fromSource: .* addSource\(function\)"),
+    ],
+)
+def test_what_another_method_takes_names_that_method(call, said):
+    with pytest.raises(InvalidProgramError, match=said):
+        call()

@@ -241,9 +241,9 @@ def test_a_file_that_is_not_there_is_one_sentence(env, tmp_path):
 
 
 def test_a_schema_that_spark_cannot_read_is_one_sentence(env, tmp_path):
-    source = fl.FileSource.forCsv(str(tmp_path), "user STRNG")
+    source = fl.FileSource.forCsv(str(tmp_path), "user VARCHAR")
     stream = env.fromSource(source, fl.WatermarkStrategy.noWatermarks(), "clicks")
-    with pytest.raises(IllegalArgumentError, match=r'the schema .user STRNG. cannot .*"STRNG"'):
+    with pytest.raises(IllegalArgumentError, match=r"the schema .user VARCHAR. cannot .*length"):
         list(stream.executeAndCollect())
 
 
@@ -274,6 +274,19 @@ def test_a_worker_that_was_killed_is_told_from_a_function_that_raises(env):
 def test_the_planner_of_a_source_that_was_killed_is_told_too(said):
     text = f"[STREAM_FAILED] Query [id = a, runId = b] terminated with exception: {said} SQLSTATE: XXKST"
     assert ENDED in str(translated(RuntimeError(text)))
+
+
+def test_a_python_that_does_not_connect_is_told_with_its_cause_and_what_to_set():
+    text = """[STREAM_FAILED] Query terminated with exception: Job aborted due to stage failure:
+org.apache.spark.SparkException: Python worker failed to connect back.
+\tat org.apache.spark.api.python.PythonWorkerFactory.createSimpleWorker(PythonWorkerFactory.scala:301)
+Caused by: java.net.SocketTimeoutException: Timed out while waiting for the Python worker to connect back
+\tat org.apache.spark.api.python.PythonWorkerFactory.createSimpleWorker(PythonWorkerFactory.scala:250)"""
+    error = translated(RuntimeError(text))
+    assert isinstance(error, JobExecutionError)
+    assert "(java.net.SocketTimeoutException: Timed out" in str(error)
+    for setting in (f"PYSPARK_PYTHON={sys.executable}", "spark.python.unix.domain.socket.enabled"):
+        assert setting in str(error)
 
 
 def test_what_spark_says_of_another_error_is_kept():

@@ -189,7 +189,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
     ) -> DataStreamSource[T]:
         """A stream of any source, with timestamps and watermarks from the start if a strategy is
         given: separately for each split, if the source has several (``Source.withSplits``)."""
-        instance("fromSource", source, Source, "Pass one, such as FileSource.forLines(path).")
+        fix = "Pass one, such as FileSource.forLines(path), or call addSource(function)."
+        instance("fromSource", source, Source, fix)
         if watermarkStrategy is not None:
             fix = "Pass one, such as WatermarkStrategy.noWatermarks(), or leave it out."
             if not isinstance(watermarkStrategy, ArrivalTimeStrategy):
@@ -234,6 +235,11 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         Raises InvalidProgramError if ``function`` is neither, NotSupportedError for a
         CheckpointedFunction.
         """
+        if isinstance(function, Source):
+            raise InvalidProgramError(
+                f"addSource: {type(function).__name__} is a Source and not a SourceFunction. Write"
+                " fromSource(source, strategy, name)."
+            )
         text("addSource: sourceName", sourceName)
         if typeInfo is not None:
             instance("addSource: typeInfo", typeInfo, TypeInformation, "Pass one, or leave it out.")

@@ -464,7 +464,7 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
         if not isinstance(sink, Sink):
             raise InvalidProgramError(
                 f"sinkTo: {shown(sink)} is not a Sink. Pass one, such as FileSink.forCsv(directory),"
-                " or call forEachBatch(function)."
+                " or call addSink(function) for each element, or forEachBatch(function)."
             )
         return self._sink("Writer", sink)
 
@@ -474,7 +474,13 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
 
         Deprecated, as in Flink: a batch that is run again after a failure calls it again, so that
         each element comes at least once. ``sinkTo`` with a ``Sink`` of your own can do better.
+
+        Raises InvalidProgramError for anything else, such as a ``Sink``.
         """
+        if isinstance(sinkFunction, Sink):
+            raise InvalidProgramError(
+                f"addSink: {type(sinkFunction).__name__} is a Sink and not a SinkFunction. Write sinkTo(sink)."
+            )
         called = self._transform(process_description(SinkCall(sinkFunction)))
         kind = type(sinkFunction).__name__ if isinstance(sinkFunction, SinkFunction) else "Function"
         return called.name(f"Sink: {kind}")._sink("Sink", DiscardingSink())

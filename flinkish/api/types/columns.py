@@ -129,8 +129,11 @@ def _quoted(name: str) -> str:
 
 
 def is_schema(schema: object) -> bool:
-    """Whether ``schema`` is a DDL string or a StructType, and has columns."""
-    return bool(schema) and (isinstance(schema, str) or hasattr(schema, "jsonValue"))
+    """Whether ``schema`` is a DDL string or a StructType, and has columns. Raises IllegalArgumentError if
+    a DDL string cannot be read."""
+    if isinstance(schema, str):
+        return bool(table_schema(schema).fields)
+    return bool(schema) and hasattr(schema, "jsonValue")
 
 
 def type_of_columns(schema: str | StructType) -> TypeInformation[Any]:

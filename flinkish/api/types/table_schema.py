@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.suggestions import suggestion
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -84,6 +85,35 @@ def _basic(name: str) -> ColumnType:
     return ColumnType(f"{word}{parenthesis}{rest}")
 
 
+_TYPES = frozenset(
+    [
+        "boolean",
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "decimal",
+        "string",
+        "char",
+        "character",
+        "varchar",
+        "binary",
+        "date",
+        "time",
+        "timestamp",
+        "timestamp_ntz",
+        "interval",
+        "void",
+        "variant",
+        "geometry",
+        "geography",
+    ]
+)
+"""Spark's types without parameters. ``array``, ``map`` and ``struct`` have some."""
+
+
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'|\w+|[^\w\s])")
 
 
@@ -129,6 +159,15 @@ class _DdlReader:
             row = self._row(">")
             self._expect(">")
             return row
+        if not name.isidentifier():
+            self._next -= 1
+            raise self._unreadable()
+        if _SYNONYMS.get(name, name).partition("(")[0] not in _TYPES:
+            near = suggestion(name, (*_TYPES, *_SYNONYMS, "array", "map", "struct"))
+            raise IllegalArgumentError(
+                f"the schema {self._ddl!r} has the type {name.upper()}, which Spark does not have.{near} Write"
+                ' it as "origin string, delay int".'
+            )
         while name.startswith("interval") and self._peek().lower() in _INTERVAL:
             name += f" {self._take().lower()}"
         if self._accept("("):

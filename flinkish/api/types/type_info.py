@@ -16,6 +16,7 @@ from typing import (
     Annotated,
     Any,
     Generic,
+    Never,
     TypeAlias,
     TypeVar,
     Union,
@@ -26,7 +27,7 @@ from typing import (
 from typing import is_typeddict as is_typed_dict
 
 from flinkish.api.arguments import instance, text
-from flinkish.api.errors import IllegalArgumentError, shown
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.types.row import Row
 
 T = TypeVar("T")
@@ -260,15 +261,17 @@ class Types:
         return _array(element)
 
     @staticmethod
-    def TUPLE(fields: Sequence[TypeInformation[Any]]) -> TypeInformation[tuple[Any, ...]]:
+    def TUPLE(
+        fields: Sequence[TypeInformation[Any]], *others: Never
+    ) -> TypeInformation[tuple[Any, ...]]:
         """A tuple of those fields, whose names are ``f0``, ``f1`` and so on."""
-        instance("Types.TUPLE", fields, Sequence, "Pass a list of types.")
+        _check_list("TUPLE", fields, others)
         return TypeInformation("Tuple", tuple(fields))
 
     @staticmethod
-    def ROW(fields: Sequence[TypeInformation[Any]]) -> TypeInformation[Any]:
+    def ROW(fields: Sequence[TypeInformation[Any]], *others: Never) -> TypeInformation[Any]:
         """A row of fields named ``f0``, ``f1`` and so on."""
-        instance("Types.ROW", fields, Sequence, "Pass a list of types.")
+        _check_list("ROW", fields, others)
         return Types.ROW_NAMED([f"f{position}" for position in range(len(fields))], fields)
 
     @staticmethod
@@ -316,6 +319,16 @@ class Types:
     def MAP(key: TypeInformation[A], value: TypeInformation[B]) -> TypeInformation[dict[A, B]]:
         """A dict of those key and value types."""
         return TypeInformation("Map", (key, value))
+
+
+def _check_list(method: str, fields: object, others: tuple[object, ...]) -> None:
+    """Raises InvalidProgramError unless one list was given; in Java the types come one by one."""
+    fix = f"Pass a list of types, as in Types.{method}([Types.STRING(), Types.LONG()])."
+    instance(f"Types.{method}", fields, Sequence, fix)
+    if others:
+        raise InvalidProgramError(
+            f"Types.{method}: {shown(others[0])} is one argument too many. {fix}"
+        )
 
 
 def _array(element: TypeInformation[A]) -> TypeInformation[Sequence[A]]:

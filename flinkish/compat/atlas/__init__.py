@@ -5,6 +5,7 @@ once, when the watermark less its allowed lateness reaches its end; what comes l
 letter queue. docs/compat/atlas.md sets the two side by side.
 """
 
+from flinkish.api.absent import unknown_names as _unknown_names
 from flinkish.compat.atlas.bson.values import Int64 as Int64
 from flinkish.compat.atlas.bson.values import ObjectId as ObjectId
 from flinkish.compat.atlas.closing_trigger import (
@@ -27,3 +28,5 @@ from flinkish.compat.atlas.window_stages import hoppingWindow as hoppingWindow
 from flinkish.compat.atlas.window_stages import sessionWindow as sessionWindow
 from flinkish.compat.atlas.window_stages import source as source
 from flinkish.compat.atlas.window_stages import tumblingWindow as tumblingWindow
+
+__getattr__ = _unknown_names(__name__)

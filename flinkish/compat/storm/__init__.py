@@ -21,6 +21,7 @@ docs/compat/storm.md has Storm's words beside flinkish's.
 """
 
 import flinkish.compat.storm.operator  # noqa: F401  # registers its operators
+from flinkish.api.absent import unknown_names as _unknown_names
 from flinkish.compat.storm.bolts import BaseBasicBolt as BaseBasicBolt
 from flinkish.compat.storm.bolts import BaseRichBolt as BaseRichBolt
 from flinkish.compat.storm.bolts import BaseStatefulBolt as BaseStatefulBolt
@@ -73,3 +74,5 @@ from flinkish.compat.storm.windows import PolicyWindowCollector as PolicyWindowC
 from flinkish.compat.storm.windows import PolicyWindowedStream as PolicyWindowedStream
 from flinkish.compat.storm.windows import PolicyWindowFunction as PolicyWindowFunction
 from flinkish.compat.storm.windows import PolicyWindowLike as PolicyWindowLike
+
+__getattr__ = _unknown_names(__name__)

@@ -5,6 +5,7 @@ of a stream, and what they give carries ``System.Timestamp``. docs/compat/stream
 the two side by side.
 """
 
+from flinkish.api.absent import unknown_names as _unknown_names
 from flinkish.compat.stream_analytics.event_functions import Duration as Duration
 from flinkish.compat.stream_analytics.event_functions import Ranked as Ranked
 from flinkish.compat.stream_analytics.event_functions import collectTop as collectTop
@@ -33,3 +34,5 @@ from flinkish.compat.stream_analytics.queries import TumblingWindow as TumblingW
 from flinkish.compat.stream_analytics.queries import byArrivalTime as byArrivalTime
 from flinkish.compat.stream_analytics.queries import timestampBy as timestampBy
 from flinkish.compat.stream_analytics.windows import CappedSessionWindows as CappedSessionWindows
+
+__getattr__ = _unknown_names(__name__)

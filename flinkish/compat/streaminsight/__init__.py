@@ -29,6 +29,7 @@ A tick is a millisecond. docs/compat/streaminsight.md has StreamInsight's words 
 
 import flinkish.compat.streaminsight.advance_time_operator  # registers its operators
 import flinkish.compat.streaminsight.lifetime_operators  # noqa: F401  # registers its operators
+from flinkish.api.absent import unknown_names as _unknown_names
 from flinkish.compat.streaminsight.advance_time import (
     AdvanceTimeGenerationSettings as AdvanceTimeGenerationSettings,
 )
@@ -76,3 +77,5 @@ from flinkish.compat.streaminsight.windows import LifetimeWindowedStream as Life
 from flinkish.compat.streaminsight.windows import LifetimeWindows as LifetimeWindows
 from flinkish.compat.streaminsight.windows import SnapshotWindows as SnapshotWindows
 from flinkish.compat.streaminsight.windows import TumblingLifetimeWindows as TumblingLifetimeWindows
+
+__getattr__ = _unknown_names(__name__)

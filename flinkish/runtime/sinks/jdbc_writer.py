@@ -3,13 +3,15 @@ database."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from flinkish.api.connectors.jdbc_sink import JdbcSink, PreparedStatement
 from flinkish.api.connectors.urls import shown_url
-from flinkish.api.errors import JobExecutionError, NotSupportedError
+from flinkish.api.errors import JobExecutionError, NotSupportedError, shown
+from flinkish.api.time.durations import fits_long
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.user_code import user_code_of
 from flinkish.runtime.sinks.batch_writer import BatchWriter, SendCounts
@@ -27,6 +29,9 @@ ONLY_WRITER = ""
 _PAUSE = 0.1
 """The pause before a transaction is tried again, in seconds. Each further try waits that much
 longer."""
+
+_UNFIT = (OverflowError, ValueError, TypeError)
+"""What a driver raises for a value that it cannot send."""
 
 Rows = list[list[Any]]
 
@@ -69,12 +74,12 @@ class JdbcWriter(BatchWriter):
         while sent is None:
             try:
                 sent = self._written(rows, batchId)
-            except self._database.errors as error:
+            except (self._database.errors, *_UNFIT) as error:
                 tries += 1
                 if tries > self._retries or not self._database.isTransient(error):
                     raise JobExecutionError(
                         f"{self._name}: the database refuses batch {batchId} of {self._sink.sql!r}:"
-                        f" {str(error).strip()}. Nothing of the batch is written."
+                        f" {str(error).strip()}.{_unfit_row(rows, error)} Nothing of the batch is written."
                     ) from None
                 time.sleep(_PAUSE * tries)
         return SendCounts(sum(map(len, rows.values())), sent)
@@ -144,3 +149,23 @@ class JdbcWriter(BatchWriter):
             f"{self._name}: the database at {url} cannot be opened: {str(error).strip()}."
             " Start it, or fix the JdbcConnectionOptions."
         )
+
+
+def _unfit_row(rows: Mapping[str, Rows], error: Exception) -> str:
+    """A sentence on the first row with a value that no driver sends: an int of more than 64 bits, or
+    half a surrogate pair; empty if there is none."""
+    if not isinstance(error, _UNFIT):
+        return ""
+    for row in (row for part in rows.values() for row in part):
+        for position, value in enumerate(row, 1):
+            if isinstance(value, int) and not fits_long(value):
+                fix = "Send it as a text or a Decimal."
+            elif isinstance(value, str) and _HALF_A_PAIR.search(value):
+                fix = "Clean the text, as by text.encode('utf-8', 'replace').decode()."
+            else:
+                continue
+            return f" Its parameter {position} is {shown(value)}, in the row {shown(tuple(row))}. {fix}"
+    return ""
+
+
+_HALF_A_PAIR = re.compile("[\ud800-\udfff]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import subprocess
 import sys
@@ -32,7 +33,7 @@ from flinkish.api.errors import (
 )
 from flinkish.runtime.records.records import untimed
 from flinkish.runtime.sinks.batch_writer import SendCounts
-from flinkish.runtime.sinks.databases import CopyTarget, Postgresql, statement
+from flinkish.runtime.sinks.databases import CopyTarget, Postgresql, Sqlite, statement
 from flinkish.runtime.sinks.jdbc_writer import JdbcWriter
 from tests.databases import INSERT, UPSERT, Server, Tables, pair, postgresql_server
 
@@ -94,6 +95,30 @@ def test_a_batch_that_is_refused_leaves_nothing(tables: Tables) -> None:
         write(writer, 0, ("a", 1), ("a", 2))
     assert tables.rows == []
     write(writer, 0, ("a", 1))
+    assert tables.rows == [("a", 1)]
+
+
+@pytest.mark.parametrize(
+    ("element", "said"),
+    [
+        (
+            ("a", 2**63),
+            r"parameter 2 is 9223372036854775808, in the row \('a', 9223372036854775808\)",
+        ),
+        (("\ud800", 1), r"parameter 1 is '\\ud800', in the row \('\\ud800', 1\). Clean the text"),
+    ],
+)
+def test_a_value_that_a_driver_cannot_send_is_named(
+    tables: Tables, element: tuple[str, int], said: str
+) -> None:
+    writer = tables.writer()
+    with pytest.raises(JobExecutionError, match="refuses batch 3 of 'INSERT") as raised:
+        write(writer, 3, ("b", 1), element)
+    # PostgreSQL itself refuses the number, for the column's type
+    if isinstance(writer._database, Sqlite) or element[1] == 1:
+        assert re.search(said, str(raised.value))
+    assert tables.rows == []
+    write(writer, 3, ("a", 1))
     assert tables.rows == [("a", 1)]
 
 
