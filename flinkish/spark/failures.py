@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from typing import TYPE_CHECKING
@@ -63,11 +64,13 @@ def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
         return error
     text = str(error)
     trace = _worker_traceback(text)
-    found = _OURS.findall(text)
+    found = list(_OURS.finditer(text))
     if found:
-        name, message = found[-1]
+        name, message = found[-1].groups()
         kind = getattr(errors, name, FlinkishError)
         result = _with_message(kind, message)
+        for line in itertools.takewhile(_is_note, text[found[-1].end() :].splitlines()[1:]):
+            result.add_note(line.split(" SQLSTATE: ")[0])
         trace = _without_internals(trace)
         if not trace:
             return result
@@ -121,6 +124,11 @@ def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
         result.add_note(f"In the worker:\n{with_source_lines(trace.strip())}")
     result.__cause__ = error if not trace else None
     return result
+
+
+def _is_note(line: str) -> bool:
+    """Whether a line after an error's message is one of its notes."""
+    return bool(line.strip()) and _SPARKS_LINE.match(line) is None
 
 
 def _java_cause(text: str) -> str:

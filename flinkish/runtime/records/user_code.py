@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from flinkish.api.errors import FlinkishError, InternalError, UnfitElementError, UserFunctionError
 from flinkish.runtime.records.copies import ATOMS, copied
+from flinkish.runtime.records.none_results import none_note
 
 
 @contextmanager
@@ -42,9 +43,7 @@ def user_method_of(operator: str, method: str) -> Iterator[None]:
     except BaseException as error:
         if isinstance(error, FlinkishError) or is_interrupt(error):
             raise
-        raise (
-            internal_error(operator, error) or UserFunctionError.of(operator, None, error, method)
-        ) from error
+        raise _named(operator, error, None, method) from error
 
 
 def raise_named(operator: str, error: BaseException, element: Callable[[], object]) -> None:
@@ -56,9 +55,20 @@ def raise_named(operator: str, error: BaseException, element: Callable[[], objec
         raise error.at(operator) from None
     if isinstance(error, FlinkishError) or is_interrupt(error):
         raise error
-    raise (
-        internal_error(operator, error) or UserFunctionError.of(operator, element(), error)
-    ) from error
+    raise _named(operator, error, element) from error
+
+
+def _named(
+    operator: str, error: BaseException, element: Callable[[], object] | None, method: str | None = None
+) -> FlinkishError:
+    internal = internal_error(operator, error)
+    if internal is not None:
+        return internal
+    named = UserFunctionError.of(operator, element() if element else None, error, method)
+    note = none_note(error)
+    if note is not None:
+        named.add_note(note)
+    return named
 
 
 def internal_error(operator: str, error: BaseException) -> InternalError | None:
