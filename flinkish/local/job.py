@@ -36,6 +36,7 @@ from flinkish.api.errors import (
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
 from flinkish.api.execution.details import JobDetails, SourceDetails
 from flinkish.api.time.elements import Watermark
+from flinkish.api.tracebacks import short_traceback
 from flinkish.deployment.alignments import Alignments
 from flinkish.deployment.interrupts import interrupts_held, wait_for
 from flinkish.deployment.restarts import is_recoverable, restart_backoff
@@ -554,6 +555,7 @@ class LocalJobClient(JobClient):
             raise wanted.error
         return directory
 
+    @short_traceback
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
         self.isAwaited = True
         with self.cancelledOnInterrupt():

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from flinkish.api.errors import ElementsNeededError, IllegalStateError, NotSupportedError
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
 from flinkish.api.execution.details import JobDetails
+from flinkish.api.tracebacks import short_traceback
 from flinkish.deployment.interrupts import interrupts_held, plain_interrupts, wait_for
 from flinkish.deployment.restarts import RestartBackoff, is_recoverable
 from flinkish.deployment.status.job_details import JobDetailsView
@@ -184,6 +185,7 @@ class SparkJobClient(JobClient):
                 " runs."
             )
 
+    @short_traceback
     def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
         self.isAwaited = True
         with self.cancelledOnInterrupt():

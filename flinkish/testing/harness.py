@@ -35,6 +35,7 @@ from flinkish.api.time.elements import (
     Watermark,
     WatermarkStatus,
 )
+from flinkish.api.tracebacks import short_traceback
 from flinkish.graph.identities import (
     NO_IDENTITIES,
     Identities,
@@ -159,43 +160,53 @@ class StreamTestHarness:
 
     # ------------------------------------------------------------------ input
 
+    @short_traceback
     def processElement(self, value: Any, timestamp: int | None = None) -> None:
         """Process an element, with a timestamp in ms or without one."""
         self._process_element(0, value, timestamp)
 
+    @short_traceback
     def processElement1(self, value: Any, timestamp: int | None = None) -> None:
         """Process an element of the first of two inputs."""
         self._process_element(0, value, timestamp)
 
+    @short_traceback
     def processElement2(self, value: Any, timestamp: int | None = None) -> None:
         """Process an element of the second of two inputs."""
         self._process_element(1, value, timestamp)
 
+    @short_traceback
     def processWatermark(self, timestamp: int | Watermark) -> None:
         """Process a watermark (ms), which fires the timers that it reaches. One that is not higher than
         the last changes nothing."""
         self._process_watermark(0, timestamp)
 
+    @short_traceback
     def processWatermark1(self, timestamp: int | Watermark) -> None:
         """Process a watermark (ms) of the first of two inputs."""
         self._process_watermark(0, timestamp)
 
+    @short_traceback
     def processWatermark2(self, timestamp: int | Watermark) -> None:
         """Process a watermark (ms) of the second of two inputs."""
         self._process_watermark(1, timestamp)
 
+    @short_traceback
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
         """Mark the input idle or active."""
         self._input(0).processWatermarkStatus(status)
 
+    @short_traceback
     def processWatermarkStatus1(self, status: WatermarkStatus) -> None:
         """Mark the first of two inputs idle or active."""
         self._input(0).processWatermarkStatus(status)
 
+    @short_traceback
     def processWatermarkStatus2(self, status: WatermarkStatus) -> None:
         """Mark the second of two inputs idle or active."""
         self._input(1).processWatermarkStatus(status)
 
+    @short_traceback
     @naming_internal_errors
     def setProcessingTime(self, now: int) -> None:
         """Set the processing-time clock (ms), which fires the timers that it reaches."""
@@ -203,6 +214,7 @@ class StreamTestHarness:
         self._clock.advanceTo(time_in_millis("setProcessingTime", now))
         self._chain.advanceProcessingTime(self._clock.getCurrentProcessingTime())
 
+    @short_traceback
     @naming_internal_errors
     def endInput(self) -> None:
         """End all inputs: process ``Watermark(MAX)`` of each."""
@@ -210,6 +222,7 @@ class StreamTestHarness:
         for harness_input in self._inputs:
             harness_input.processWatermark(MAX_TIMESTAMP)
 
+    @short_traceback
     def close(self) -> None:
         """Close the user functions."""
         self._warnings.warn(self._chain.attributeChanges())

@@ -31,7 +31,6 @@ from flinkish.api.display.progress_bar import ProgressBar, progress_bar
 from flinkish.api.environment.configuration import CheckpointConfig, Configuration
 from flinkish.api.environment.settings import EnvironmentSettings
 from flinkish.api.errors import (
-    FlinkishError,
     IllegalArgumentError,
     IllegalStateError,
     InvalidProgramError,
@@ -56,6 +55,7 @@ from flinkish.api.plan.transformations import (
     Transformation,
 )
 from flinkish.api.streams.data_stream import DataStream, DataStreamSource
+from flinkish.api.tracebacks import short_traceback
 from flinkish.api.types.row import Row
 from flinkish.api.types.type_info import TypeInformation
 
@@ -362,6 +362,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
 
     # ------------------------------------------------------------------ running
 
+    @short_traceback
     def execute(self, jobName: str | None = None) -> JobExecutionResult:
         """Run the job to its end. Without ``jobName`` its name is that of the option ``pipeline.name``.
 
@@ -380,6 +381,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
             listener.onJobExecuted(result, None)
         return result
 
+    @short_traceback
     def executeAsync(self, jobName: str | None = None) -> JobClient:
         """Start the job and return a handle on it. In a notebook a warning names a job that an
         earlier run of the cell left running."""
@@ -420,9 +422,6 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         except Exception as error:
             for listener in self._listeners:
                 listener.onJobSubmitted(None, error)
-            if isinstance(error, FlinkishError):
-                # The message says what to fix; the frames of flinkish would not help
-                error.with_traceback(None)
             raise
         # Nobody else can cancel the job before the program has its client
         with client.cancelledOnInterrupt():

@@ -14,8 +14,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from flinkish.api.absent import AbsentMethods
-from flinkish.api.errors import IllegalStateError
+from flinkish.api.errors import FlinkishError, IllegalStateError
 from flinkish.api.functions.accumulators import Accumulator
+from flinkish.api.tracebacks import shorten
 
 if TYPE_CHECKING:
     from flinkish.api.execution.details import JobDetails
@@ -349,8 +350,12 @@ class CollectResultIterator(CloseableIterator[T]):
                 " env.executeAsync() first."
             )
         while not self._values:
-            with self._client.cancelledOnInterrupt():
-                self._values = self._batches.get()[::-1]
+            try:
+                with self._client.cancelledOnInterrupt():
+                    self._values = self._batches.get()[::-1]
+            except FlinkishError as error:
+                shorten(error)
+                raise
         return self._values.pop()
 
     def close(self) -> None:

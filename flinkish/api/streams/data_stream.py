@@ -83,6 +83,7 @@ from flinkish.api.plan.transformations import (
     Transformation,
     UnionTransformation,
 )
+from flinkish.api.tracebacks import short_traceback
 from flinkish.api.types.fields import Field, TupleOfFields
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.assigners import GlobalWindows, WindowAssigner
@@ -527,6 +528,7 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
     @overload
     def executeAndCollect(self, jobName: str, limit: int) -> list[T_co]: ...
 
+    @short_traceback
     def executeAndCollect(
         self, jobName: str | int = "DataStream Collect", limit: int | None = None
     ) -> CloseableIterator[T_co] | list[T_co]:
@@ -570,6 +572,7 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
 
     # ------------------------------------------------------------------ inspecting
 
+    @short_traceback
     def preview(self, n: int = 20, seconds: float = 10.0) -> Elements[T_co]:
         """The first ``n`` elements, or those that arrive within ``seconds`` after the first batch;
         also of an unbounded stream. They come from a separate job, which is then stopped: it leaves
@@ -586,6 +589,7 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
         waitsFor = None if elements or complete else stop.waitsFor
         return Elements(elements, self._columns(), complete, waitsFor)
 
+    @short_traceback
     def display(self, n: int = 20, seconds: float = 10.0) -> None:
         """Show the elements of ``preview`` as a table: in the cell of a notebook, else as text."""
         elements = self.preview(n, seconds)
@@ -596,11 +600,13 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
         else:
             print(elements.toText())
 
+    @short_traceback
     def collectAsPandas(self, limit: int | None = None) -> pd.DataFrame:
         """Run the stream to its end, or to ``limit`` elements, and return a pandas DataFrame with a
         column for each field. Like ``preview`` it runs a separate job."""
         return self._collected(limit).toPandas()
 
+    @short_traceback
     def collectAsArrow(self, limit: int | None = None) -> pa.Table:
         """``collectAsPandas``, but as an Arrow table."""
         return self._collected(limit).toArrow()

@@ -16,6 +16,7 @@ from flinkish.api.streams.data_stream import DataStream as CoreStream
 from flinkish.api.streams.data_stream import DataStreamSink as CoreSink
 from flinkish.api.streams.data_stream import SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream as CoreKeyedStream
+from flinkish.api.tracebacks import short_traceback
 from flinkish.pyflink.absent import AbsentMethods, absent_names
 from flinkish.pyflink.common.arguments import declared_type_or_none, milliseconds, user_function
 from flinkish.pyflink.common.execution_config import ExecutionConfig
@@ -155,9 +156,11 @@ class CloseableIterator:
     def __iter__(self) -> Self:
         return self
 
+    @short_traceback
     def __next__(self) -> Any:
         return next(self._results)
 
+    @short_traceback
     def next(self) -> Any:
         """The next result."""
         return next(self._results)
@@ -453,6 +456,7 @@ class DataStream(AbsentMethods):
         over them, each at least once."""
         return DataStreamSink(self._stream.forEachPartition(function))
 
+    @short_traceback
     def execute_and_collect(
         self, job_execution_name: str | None = None, limit: int | None = None
     ) -> Any:

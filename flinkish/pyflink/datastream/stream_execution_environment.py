@@ -16,6 +16,7 @@ from flinkish.api.environment.environment import StreamExecutionEnvironment as C
 from flinkish.api.environment.restart_strategies import RESTART_OPTIONS
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.streams.data_stream import DataStreamSource
+from flinkish.api.tracebacks import short_traceback
 from flinkish.pyflink.absent import AbsentMethods
 from flinkish.pyflink.common.arguments import declared_type_or_none
 from flinkish.pyflink.common.configuration import Configuration
@@ -366,10 +367,12 @@ class StreamExecutionEnvironment(AbsentMethods):
 
     # ------------------------------------------------------------------ running
 
+    @short_traceback
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
         """Run the job to its end."""
         return JobExecutionResult(self._core.execute(job_name))
 
+    @short_traceback
     def execute_async(self, job_name: str = "Flink Streaming Job") -> JobClient:
         """Start the job and return a handle on it."""
         return JobClient(self._core.executeAsync(job_name))

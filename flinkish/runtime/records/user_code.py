@@ -59,7 +59,10 @@ def raise_named(operator: str, error: BaseException, element: Callable[[], objec
 
 
 def _named(
-    operator: str, error: BaseException, element: Callable[[], object] | None, method: str | None = None
+    operator: str,
+    error: BaseException,
+    element: Callable[[], object] | None,
+    method: str | None = None,
 ) -> FlinkishError:
     internal = internal_error(operator, error)
     if internal is not None:

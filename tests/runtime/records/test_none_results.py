@@ -64,7 +64,8 @@ WITH_COUNT = [
     lambda it, value, ctx: it.count.value() + 1,
     lambda it, value, ctx: value < it.count.value(),
     lambda it, value, ctx: max(it.count.value(), value),
-    lambda it, value, ctx: [n for n in it.count.value()],
+    lambda it, value, ctx: list(it.count.value()),
+    lambda it, value, ctx: [n + 1 for n in it.count.value()],
     lambda it, value, ctx: it.count.value().day,
     lambda it, value, ctx: it.count.value()["a"],
     lambda it, value, ctx: f"{it.count.value():5}",
@@ -87,7 +88,10 @@ def test_the_state_that_had_no_value_is_named(body: Callable[[Any, int, Any], ob
     [
         (lambda it, value, ctx: it.sum.get() * 2, "it.sum.get() gave None: nothing was stored"),
         (lambda it, value, ctx: it.seen.get(value) + 1, "it.seen.get(...) gave None: nothing"),
-        (lambda it, value, ctx: ctx.timestamp() + 1000, "ctx.timestamp() gave None: the element has no"),
+        (
+            lambda it, value, ctx: ctx.timestamp() + 1000,
+            "ctx.timestamp() gave None: the element has no",
+        ),
     ],
 )
 def test_so_are_other_calls(body: Callable[[Any, int, Any], object], said: str) -> None:
