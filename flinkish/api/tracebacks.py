@@ -36,10 +36,15 @@ def short_traceback(method: Callable[P, R]) -> Callable[P, R]:
     return shortening
 
 
+def shows_all_frames() -> bool:
+    """Whether tracebacks keep all frames."""
+    return bool(os.environ.get(FULL_TRACEBACKS))
+
+
 def shorten(error: FlinkishError, above: int = 0) -> None:
     """Leave of the traceback of ``error`` the frame below the first ``above``, and those of the
     program. The traceback of an InternalError stays, as that of any other fault of flinkish."""
-    if isinstance(error, InternalError) or os.environ.get(FULL_TRACEBACKS):
+    if isinstance(error, InternalError) or shows_all_frames():
         return
     first, *rest = list(_traces(error.__traceback__))[above:]
     error.__traceback__ = _joined([first, *filter(_is_of_program, rest)])

@@ -31,6 +31,7 @@ from flinkish.api.display.progress_bar import ProgressBar, progress_bar
 from flinkish.api.environment.configuration import CheckpointConfig, Configuration
 from flinkish.api.environment.settings import EnvironmentSettings
 from flinkish.api.errors import (
+    FlinkishError,
     IllegalArgumentError,
     IllegalStateError,
     InvalidProgramError,
@@ -55,7 +56,7 @@ from flinkish.api.plan.transformations import (
     Transformation,
 )
 from flinkish.api.streams.data_stream import DataStream, DataStreamSource
-from flinkish.api.tracebacks import short_traceback
+from flinkish.api.tracebacks import short_traceback, shows_all_frames
 from flinkish.api.types.row import Row
 from flinkish.api.types.type_info import TypeInformation
 
@@ -422,6 +423,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         except Exception as error:
             for listener in self._listeners:
                 listener.onJobSubmitted(None, error)
+            if isinstance(error, FlinkishError) and not shows_all_frames():
+                # The message says what to fix; the frames of flinkish would not help
+                error.with_traceback(None)
             raise
         # Nobody else can cancel the job before the program has its client
         with client.cancelledOnInterrupt():
