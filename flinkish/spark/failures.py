@@ -96,7 +96,7 @@ def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
         )
         trace = ""
     elif _NOT_CONNECTED.search(text):
-        result = JobExecutionError(
+        return JobExecutionError(
             "the job failed: a Python process that Spark started has not connected to it for ten seconds"
             f"{_java_cause(text)}. Either that Python does not start: set PYSPARK_PYTHON={sys.executable} before"
             " the SparkSession is built. Or the machine is busy: run fewer tasks at a time"
@@ -104,7 +104,6 @@ def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
             " the machine to itself: set spark.python.unix.domain.socket.enabled to true on the"
             " SparkSession."
         )
-        trace = ""
     elif _PROCESS_ENDED.search(text):
         result = JobExecutionError(
             "the job failed: one of its Python processes has ended without a word. It was killed, perhaps"

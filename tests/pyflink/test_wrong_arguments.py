@@ -182,6 +182,9 @@ CALLS = [
     (lambda s: OutputTag("late", int), "is no TypeInformation"),
     (lambda s: OutputTag(""), "OutputTag: tag_id"),
     (lambda s: Types.ROW([Types.INT]), "with the parentheses"),  # type: ignore[list-item]
+    (lambda s: Types.ROW(Types.INT()), "Pass a list of types"),  # type: ignore[arg-type]
+    (lambda s: Types.TUPLE(Types.INT(), Types.INT()), "Pass a list of types"),  # type: ignore[arg-type]
+    (lambda s: Types.TUPLE([Types.INT()], Types.INT()), "one argument too many"),  # type: ignore[arg-type]
     (lambda s: Types.ROW_NAMED(["a"], [Types.INT(), Types.INT()]), "1 names and 2 types"),
     (lambda s: environment().from_collection(5), "from_collection: 5 of type int"),
     (lambda s: environment().from_collection([5], int), "from_collection: type_info"),

@@ -265,13 +265,13 @@ class Types:
         fields: Sequence[TypeInformation[Any]], *others: Never
     ) -> TypeInformation[tuple[Any, ...]]:
         """A tuple of those fields, whose names are ``f0``, ``f1`` and so on."""
-        _check_list("TUPLE", fields, others)
+        check_list("TUPLE", fields, others)
         return TypeInformation("Tuple", tuple(fields))
 
     @staticmethod
     def ROW(fields: Sequence[TypeInformation[Any]], *others: Never) -> TypeInformation[Any]:
         """A row of fields named ``f0``, ``f1`` and so on."""
-        _check_list("ROW", fields, others)
+        check_list("ROW", fields, others)
         return Types.ROW_NAMED([f"f{position}" for position in range(len(fields))], fields)
 
     @staticmethod
@@ -321,7 +321,7 @@ class Types:
         return TypeInformation("Map", (key, value))
 
 
-def _check_list(method: str, fields: object, others: tuple[object, ...]) -> None:
+def check_list(method: str, fields: object, others: tuple[object, ...]) -> None:
     """Raises InvalidProgramError unless one list was given; in Java the types come one by one."""
     fix = f"Pass a list of types, as in Types.{method}([Types.STRING(), Types.LONG()])."
     instance(f"Types.{method}", fields, Sequence, fix)

@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from decimal import Decimal
 from enum import Enum
 from operator import index
-from typing import Any, TypeAlias
+from typing import Any, Never, TypeAlias
 
 import numpy as np
 
 from flinkish.api.errors import InvalidProgramError, UnfitElementError, shown
 from flinkish.api.types.type_info import TypeInformation as CoreType
 from flinkish.api.types.type_info import Types as CoreTypes
+from flinkish.api.types.type_info import check_list
 from flinkish.pyflink.absent import AbsentMethods, absent_names
 from flinkish.pyflink.common.time import Instant
 from flinkish.pyflink.common.types import Row, created_row
@@ -631,8 +632,9 @@ class Types:
         return PickledBytesTypeInfo()
 
     @staticmethod
-    def ROW(field_types: _Types) -> RowTypeInfo:
+    def ROW(field_types: _Types, *others: Never) -> RowTypeInfo:
         """Rows with the names ``f0``, ``f1`` and so on."""
+        check_list("ROW", field_types, others)
         return RowTypeInfo(field_types)
 
     @staticmethod
@@ -641,8 +643,9 @@ class Types:
         return RowTypeInfo(field_types, field_names)
 
     @staticmethod
-    def TUPLE(field_types: _Types) -> TupleTypeInfo:
+    def TUPLE(field_types: _Types, *others: Never) -> TupleTypeInfo:
         """Tuples."""
+        check_list("TUPLE", field_types, others)
         return TupleTypeInfo(field_types)
 
     @staticmethod
