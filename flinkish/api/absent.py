@@ -91,7 +91,7 @@ def unknown_name(module: str, name: str) -> Exception:
     """The error that an import of ``name`` from ``module``, which lacks it, raises."""
     near = "" if name.startswith("_") else suggestion(name, vars(sys.modules[module]))
     if near:
-        # Of an AttributeError an import would keep nothing
+        # An import replaces an AttributeError by an error of its own
         return AbsentNameError(f"{module} has no {name}.{near}")
     return AttributeError(f"module {module!r} has no attribute {name!r}")
 

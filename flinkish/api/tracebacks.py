@@ -46,29 +46,31 @@ def shorten(error: FlinkishError, above: int = 0) -> None:
     program. The traceback of an InternalError stays, as that of any other fault of flinkish."""
     if isinstance(error, InternalError) or shows_all_frames():
         return
-    first, *rest = list(_traces(error.__traceback__))[above:]
-    error.__traceback__ = _joined([first, *filter(_is_of_program, rest)])
+    first, *rest = list(traces(error.__traceback__))[above:]
+    error.__traceback__ = _joined([first, *filter(is_of_program, rest)])
     raised: BaseException | None = error
     while raised is not None and isinstance(error, UserFunctionError):
         raised = raised.__cause__ or raised.__context__
         if raised is not None:
             raised.__traceback__ = _joined(
-                list(filter(_is_of_program, _traces(raised.__traceback__)))
+                list(filter(is_of_program, traces(raised.__traceback__)))
             )
 
 
-def _is_of_program(trace: TracebackType) -> bool:
+def is_of_program(trace: TracebackType) -> bool:
+    """Whether a frame of a traceback is of the program, and not of flinkish or of its context managers."""
     return str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0] not in _HIDDEN
 
 
-def _traces(trace: TracebackType | None) -> Iterator[TracebackType]:
+def traces(trace: TracebackType | None) -> Iterator[TracebackType]:
+    """The frames of a traceback, the outermost first."""
     while trace is not None:
         yield trace
         trace = trace.tb_next
 
 
-def _joined(traces: Sequence[TracebackType]) -> TracebackType | None:
+def _joined(kept: Sequence[TracebackType]) -> TracebackType | None:
     joined = None
-    for trace in reversed(traces):
+    for trace in reversed(kept):
         joined = TracebackType(joined, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
     return joined

@@ -107,9 +107,8 @@ def sinks(pairs: DataStream[Pair]) -> None:
 def looking(pairs: DataStream[Pair]) -> None:
     assert_type(pairs.preview(), Elements[Pair])
     pairs.display(5)
-    # Without types of their own
-    pairs.collectAsPandas(10)  # pyright: ignore[reportUnknownMemberType]
-    pairs.collectAsArrow()  # pyright: ignore[reportUnknownMemberType]
+    pairs.collectAsPandas(10)
+    pairs.collectAsArrow()
 
 
 def streams(pairs: DataStream[Pair], words: DataStream[str]) -> None:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Iterator
-from types import FrameType, TracebackType
+from types import FrameType
+
+from flinkish.api.tracebacks import is_of_program, traces
 
 _NO_VALUE = (
     "nothing was stored under it for this key yet. Write what it begins with, such as ({0} or 0), or check"
@@ -30,7 +32,7 @@ def none_note(error: BaseException) -> str | None:
     """A sentence on the call that gave the None that ``error`` is about; None if there is none."""
     if not isinstance(error, (TypeError, AttributeError)) or "NoneType" not in str(error):
         return None
-    for trace in reversed(list(_traces(error.__traceback__))):
+    for trace in reversed(list(filter(is_of_program, traces(error.__traceback__)))):
         call = next(_calls_before(trace.tb_frame, trace.tb_lasti), None)
         if call is not None:
             return str(call)
@@ -61,14 +63,6 @@ class _Call:
         if type(self._receiver).__module__.startswith("flinkish.pyflink."):
             names = ("assign_timestamps_and_watermarks", "with_timestamp_assigner")
         return f"{call} gave None: {_CALLS[self._path[-1]].format(call, *names)}."
-
-
-def _traces(trace: TracebackType | None) -> Iterator[TracebackType]:
-    """The parts of a traceback that are in user code."""
-    while trace is not None:
-        if not str(trace.tb_frame.f_globals.get("__name__", "")).startswith(_OURS):
-            yield trace
-        trace = trace.tb_next
 
 
 def _calls_before(frame: FrameType, offset: int) -> Iterator[_Call]:
