@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, NoReturn
 
-import cloudpickle
-
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.functions.adapt import named
+from flinkish.api.pickled_functions import dumps
 from flinkish.api.plan.operators import OperatorDescription
 from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.graph.stream_graph import StreamNode
@@ -86,7 +85,7 @@ def _plans(content: object) -> Iterator[VertexPlan]:
 
 def _failed(value: object) -> Exception | None:
     try:
-        cloudpickle.dumps(value)
+        dumps(value)
     except Exception as error:
         return error
     return None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
 import cloudpickle
 import pytest
 
+import flinkish
 from flinkish.api.pickled_functions import dumps
 from flinkish.runtime.records.frames import NO_MARKS, Frame, decode_frame, encode_frame
 from flinkish.runtime.records.records import Records, no_timestamps
@@ -69,3 +71,13 @@ def test_so_do_functions_that_are_elements() -> None:
     data = encode_frame(Frame(Records([function], no_timestamps(1)), NO_MARKS), "map")
     (loaded,) = decode_frame(data).records.values
     assert loaded.__code__.co_filename == __file__
+
+
+def test_nothing_else_pickles_functions() -> None:
+    root = Path(flinkish.__file__).parent
+    found = {f.relative_to(root).as_posix() for f in root.rglob("*.py") if _DUMPS in f.read_text()}
+    # pyspark's own, for the class of the processor and bytes
+    assert found == {"spark/translation.py"}
+
+
+_DUMPS = "cloudpickle.dumps("

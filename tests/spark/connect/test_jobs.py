@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import flinkish as fl
+from flinkish.spark.session.drivers import driver_of
 
 pytestmark = [
     pytest.mark.connect,
@@ -90,6 +91,30 @@ def test_windows_have_the_results_of_a_local_run(env, mode, touched, server):
     assert len(expected) == 6
     assert not touched, "what a server has, this process does not see"
     assert not list(server.directory.glob("flinkish-*")), "what is temporary is removed"
+
+
+@pytest.mark.parametrize(
+    "setting", [None, "spark.sql.scripting.enabled", "spark.sql.runSQLOnFiles"]
+)
+def test_files_are_looked_for_without_an_error(remote, there, server, setting):
+    (there / "a\\b'c`d e").mkdir()
+    (there / "12").write_text("line")
+    driver = driver_of(remote)
+    before = len(server.log())
+    if setting is not None:
+        remote.conf.set(setting, "false")
+    try:
+        found = ["12", "[0-9]*", "1?", "a\\\\b'c`d e"]
+        assert [driver.isMissing(f"{there.as_uri()}/{name}") for name in found] == [False] * 4
+        assert [driver.isMissing(f"file:{there}/{name}") for name in ("x", "[a-c]?*x")] == [
+            True
+        ] * 2
+        assert driver.plainPathsAreLocal()
+    finally:
+        if setting is not None:
+            remote.conf.unset(setting)
+    if setting is None:
+        assert "Exception" not in server.log()[before:]
 
 
 def test_state_timers_side_outputs_and_sources_of_the_server(env, server, tmp_path):
