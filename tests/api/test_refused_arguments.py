@@ -161,10 +161,10 @@ def test_a_row_names_the_positions_it_has(field):
     ("call", "said"),
     [
         (
-            lambda: fl.Types.TUPLE(fl.Types.STRING(), fl.Types.LONG()),
-            r"^Types.TUPLE: .* Pass a list of types, as in Types.TUPLE\(\[Types.STRING\(\),",
+            lambda: fl.Types.TUPLE(fl.Types.STRING(), int),
+            r"^Types.TUPLE: .* Pass types, as in Types.TUPLE\(Types.STRING\(\),",
         ),
-        (lambda: fl.Types.ROW(fl.Types.STRING()), r"^Types.ROW: .* Pass a list"),
+        (lambda: fl.Types.ROW([fl.Types.STRING]), r"^Types.ROW: .* Pass types"),
         (
             lambda: numbers.addSink(fl.DiscardingSink()),
             r"^addSink: DiscardingSink .* sinkTo\(sink\)",

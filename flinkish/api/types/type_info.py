@@ -16,7 +16,6 @@ from typing import (
     Annotated,
     Any,
     Generic,
-    Never,
     TypeAlias,
     TypeVar,
     Union,
@@ -262,17 +261,19 @@ class Types:
 
     @staticmethod
     def TUPLE(
-        fields: Sequence[TypeInformation[Any]], *others: Never
+        *fields: TypeInformation[Any] | Sequence[TypeInformation[Any]],
     ) -> TypeInformation[tuple[Any, ...]]:
-        """A tuple of those fields, whose names are ``f0``, ``f1`` and so on."""
-        check_list("TUPLE", fields, others)
-        return TypeInformation("Tuple", tuple(fields))
+        """A tuple of those fields, one by one or in a list, whose names are ``f0``, ``f1`` and so
+        on."""
+        return TypeInformation("Tuple", _listed("TUPLE", fields))
 
     @staticmethod
-    def ROW(fields: Sequence[TypeInformation[Any]], *others: Never) -> TypeInformation[Any]:
-        """A row of fields named ``f0``, ``f1`` and so on."""
-        check_list("ROW", fields, others)
-        return Types.ROW_NAMED([f"f{position}" for position in range(len(fields))], fields)
+    def ROW(
+        *fields: TypeInformation[Any] | Sequence[TypeInformation[Any]],
+    ) -> TypeInformation[Any]:
+        """A row of those fields, one by one or in a list, named ``f0``, ``f1`` and so on."""
+        types = _listed("ROW", fields)
+        return Types.ROW_NAMED([f"f{position}" for position in range(len(types))], types)
 
     @staticmethod
     def ROW_NAMED(
@@ -321,14 +322,14 @@ class Types:
         return TypeInformation("Map", (key, value))
 
 
-def check_list(method: str, fields: object, others: tuple[object, ...]) -> None:
-    """Raises InvalidProgramError unless one list was given; in Java the types come one by one."""
-    fix = f"Pass a list of types, as in Types.{method}([Types.STRING(), Types.LONG()])."
-    instance(f"Types.{method}", fields, Sequence, fix)
-    if others:
-        raise InvalidProgramError(
-            f"Types.{method}: {shown(others[0])} is one argument too many. {fix}"
-        )
+def _listed(method: str, fields: tuple[Any, ...]) -> tuple[TypeInformation[Any], ...]:
+    """The types of fields, which come one by one as in Java, or in a list as in PyFlink."""
+    if len(fields) == 1 and isinstance(fields[0], Sequence):
+        fields = tuple(fields[0])
+    fix = f"Pass types, as in Types.{method}(Types.STRING(), Types.LONG())."
+    for each in fields:
+        instance(f"Types.{method}", each, TypeInformation, fix)
+    return fields
 
 
 def _array(element: TypeInformation[A]) -> TypeInformation[Sequence[A]]:

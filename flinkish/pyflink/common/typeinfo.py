@@ -18,10 +18,10 @@ from typing import Any, Never, TypeAlias
 
 import numpy as np
 
+from flinkish.api.arguments import instance
 from flinkish.api.errors import InvalidProgramError, UnfitElementError, shown
 from flinkish.api.types.type_info import TypeInformation as CoreType
 from flinkish.api.types.type_info import Types as CoreTypes
-from flinkish.api.types.type_info import check_list
 from flinkish.pyflink.absent import AbsentMethods, absent_names
 from flinkish.pyflink.common.time import Instant
 from flinkish.pyflink.common.types import Row, created_row
@@ -634,7 +634,7 @@ class Types:
     @staticmethod
     def ROW(field_types: _Types, *others: Never) -> RowTypeInfo:
         """Rows with the names ``f0``, ``f1`` and so on."""
-        check_list("ROW", field_types, others)
+        _check_list("ROW", field_types, others)
         return RowTypeInfo(field_types)
 
     @staticmethod
@@ -645,7 +645,7 @@ class Types:
     @staticmethod
     def TUPLE(field_types: _Types, *others: Never) -> TupleTypeInfo:
         """Tuples."""
-        check_list("TUPLE", field_types, others)
+        _check_list("TUPLE", field_types, others)
         return TupleTypeInfo(field_types)
 
     @staticmethod
@@ -675,3 +675,13 @@ class Types:
 
 
 __getattr__ = absent_names(__name__)
+
+
+def _check_list(method: str, fields: object, others: tuple[object, ...]) -> None:
+    """Raises InvalidProgramError unless one list was given; in Java the types come one by one."""
+    fix = f"Pass a list of types, as in Types.{method}([Types.STRING(), Types.LONG()])."
+    instance(f"Types.{method}", fields, Sequence, fix)
+    if others:
+        raise InvalidProgramError(
+            f"Types.{method}: {shown(others[0])} is one argument too many. {fix}"
+        )

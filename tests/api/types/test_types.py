@@ -90,6 +90,8 @@ def test_a_type_tells_its_parts():
     assert airport.isTupleType()
     assert not airport.isBasicType()
     assert Types.TUPLE([Types.INT(), Types.STRING()]).getFieldNames() == ("f0", "f1")
+    assert Types.TUPLE(Types.INT(), Types.STRING()) == Types.TUPLE([Types.INT(), Types.STRING()])
+    assert Types.ROW(Types.INT()) == Types.ROW([Types.INT()])
     assert Types.ROW([Types.INT()]) == Types.ROW_NAMED(["f0"], [Types.INT()])
     assert Types.LONG().isBasicType()
     assert (Types.LONG().getArity(), Types.LONG().getFieldNames()) == (1, ())
