@@ -26,7 +26,7 @@ from typing import (
 from typing import is_typeddict as is_typed_dict
 
 from flinkish.api.arguments import instance, text
-from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
+from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.types.row import Row
 
 T = TypeVar("T")
