@@ -37,23 +37,31 @@ def compile_pattern(pattern: AnyPattern) -> CompiledPattern:
     """The NFA of ``pattern``. Raises MalformedPatternError if the pattern has none."""
     check_names(pattern)
     check_skip_strategy(pattern)
-    return _Compiler(pattern).compiled()
+    compiled = _Compiler(pattern).compiled()
+    for state in _reached_without_event(compiled):
+        if state.isStop:
+            raise MalformedPatternError(
+                f"the stage {state.stage!r} accepts no event, and all stages before it are optional, which"
+                " Flink does not support. Make one of the stages in the group necessary, or use two"
+                " patterns, one with the group and one without."
+            )
+    return compiled
 
 
 def can_match_nothing(compiled: CompiledPattern) -> bool:
     """Whether an empty match would satisfy the pattern (Flink: ``canProduceEmptyMatches``)."""
-    open_ends, seen = [compiled.start.name], set()
-    while open_ends:
-        name = open_ends.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        for transition in compiled.byName[name].transitions:
-            if transition.action is Action.PROCEED:
-                if compiled.byName[transition.target].isFinal:
-                    return True
-                open_ends.append(transition.target)
-    return False
+    return any(state.isFinal for state in _reached_without_event(compiled))
+
+
+def _reached_without_event(compiled: CompiledPattern) -> list[State]:
+    """The states that can be reached from the start without an event, and the start."""
+    reached = [compiled.start]
+    for state in reached:
+        for transition in state.transitions:
+            target = compiled.byName[transition.target]
+            if transition.action is Action.PROCEED and target not in reached:
+                reached.append(target)
+    return reached
 
 
 def check_names(pattern: AnyPattern) -> None:
@@ -173,7 +181,8 @@ class _Compiler:
             )
         last = self._last
         ends_with_not = _strategy(last) is ConsumingStrategy.NOT_FOLLOW
-        if ends_with_not and not self._window_times.get(last.getName()) and not window:
+        # As in Flink, a negative time of the whole match passes here, although it is no limit
+        if ends_with_not and self._window_times.get(last.getName(), 0) <= 0 and not window:
             raise MalformedPatternError(
                 f"notFollowedBy: the pattern ends with {last.getName()!r}, which nobody can wait for without"
                 " a time. Call within(Duration) on it, or append a stage."
@@ -195,7 +204,8 @@ class _Compiler:
         strategy = _strategy(self._current)
         if strategy is ConsumingStrategy.NOT_FOLLOW:
             step = _millis(self._current, WithinType.PREVIOUS_AND_CURRENT)
-            if sink.type is not StateType.FINAL or (step is None and not self._window_time):
+            waits = step is not None or (self._window_time or 0) > 0
+            if sink.type is not StateType.FINAL or not waits:
                 return sink  # earlier states get a transition to the stop state
             pending = self._stage_state(StateType.PENDING)
             condition = self._take_condition(self._current)

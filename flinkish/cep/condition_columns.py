@@ -5,6 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +24,12 @@ _MOST_CONDITIONS = 16
 
 @dataclass(frozen=True)
 class KnownVerdicts:
-    """The events of a run that can matter, with the known verdicts on each."""
+    """The events of a run that can matter, with the known verdicts on each, and key and time of
+    those left out."""
 
     records: Records
     verdicts: Iterable[tuple[str, Verdicts]]
+    leftOut: Iterable[tuple[Any, int]]
 
 
 class ConditionColumns:
@@ -33,7 +37,7 @@ class ConditionColumns:
 
     An event keeps their verdicts while it waits for the watermark. Only the object that evaluated
     the conditions uses these verdicts: after a restart the conditions may differ. Events that leave
-    any possible match unchanged are dropped here.
+    any possible match unchanged are left out here; only their times may matter.
     """
 
     def __init__(
@@ -60,9 +64,11 @@ class ConditionColumns:
             if truth is not None:
                 codes |= truth.astype(np.int64) << number
         complete = all(truth is not None for truth in truths)
+        left_out: Iterable[tuple[Any, int]] = ()
         if complete and self._nfa.leavesOut and isinstance(keys, ColumnKeys):
             inert = self._are_inert(codes) & (records.timestamps > watermark)
             if inert.any():
+                left_out = zip(compress(keys, inert), records.timestamps[inert].tolist())
                 places = np.flatnonzero(~inert)
                 codes, values = codes[places], values.take(places)
                 records = Records(values, records.timestamps[places], keys.over(values))
@@ -70,7 +76,8 @@ class ConditionColumns:
         of_codes = {
             code: (self._mine, _verdicts(code, known)) for code in np.unique(codes).tolist()
         }
-        return KnownVerdicts(records, [of_codes[code] for code in codes.tolist()])
+        verdicts = [of_codes[code] for code in codes.tolist()]
+        return KnownVerdicts(records, verdicts, left_out)
 
     def known(self, verdicts: Sequence[tuple[str, Verdicts]]) -> Verdicts | None:
         """The verdicts on an event that has waited; None if they are another object's."""

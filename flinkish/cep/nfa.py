@@ -155,8 +155,8 @@ class NFA:
 
     @cached_property
     def leavesOut(self) -> bool:
-        """Whether inert events need not be processed at all: the transitions of a match depend on
-        nothing but the event and the time limit of the whole match."""
+        """Whether inert events may be left out, as only their times can matter: the transitions of a
+        match depend on nothing but the event and the time limit of the whole match."""
         states = self._compiled.states
         times = self._compiled.windowTimes or any(state.isPending for state in states)
         types = any(asks_types(edge.condition) for state in states for edge in state.transitions)
@@ -279,6 +279,14 @@ class NFA:
         state.partial = partial
         state.buffer.advanceTime(timestamp)
         return found, timed_out
+
+    def firstEnd(self, state: NFAState) -> int | None:
+        """When the match that began first has taken the time limit of a whole match, which there
+        must be; None if no match has begun."""
+        earliest = state.partial.peek()
+        if earliest is None or earliest.started is None:
+            return None
+        return earliest.startTimestamp + self.windowTime
 
     def _deadline(self, match: ComputationState, timestamp: int) -> int | None:
         """The time limit of ``match``, if ``timestamp`` has reached it."""

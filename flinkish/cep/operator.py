@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from functools import cmp_to_key, partial
 from itertools import groupby, repeat
 from operator import itemgetter
@@ -39,10 +39,13 @@ from flinkish.runtime.records.copies import handed_out
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.user_code import is_interrupt
 from flinkish.runtime.registry import register_operator
-from flinkish.runtime.state.backend import Timer
+from flinkish.runtime.state.backend import StateTable, Timer
 
 NFA_STATE, EVENT_QUEUE = "nfaStateName", "eventQueuesStateName"
 """The names of the states, as in Flink."""
+
+TIMES_LEFT_OUT = "timesOfEventsLeftOut"
+"""The state with the times of waiting events that change no match. Matches end at these times."""
 
 Waiting: TypeAlias = tuple[Any, ...]
 """A timestamp and an event, with the verdicts of its conditions, if they are known."""
@@ -90,6 +93,7 @@ class CepOperator(TimerOperator, OneInputOperator):
         # Not as user states, which store and return copies
         self._state = self.backend.table(NFA_STATE)
         self._queue = self.backend.table(EVENT_QUEUE)
+        self._times = self.backend.table(TIMES_LEFT_OUT)
         for function in self._description.userFunctions:
             self.openFunction(function)
 
@@ -134,6 +138,24 @@ class CepOperator(TimerOperator, OneInputOperator):
             else:
                 self.metrics.numLateRecordsDropped += 1
         self._enqueue(queued)
+        if known is not None and self._nfa.windowTime > 0:
+            self._enqueue_times(known.leftOut)
+
+    def _enqueue_times(self, leftOut: Iterable[tuple[Any, int]]) -> None:
+        """Keep the times at which a match may end, of events that are left out."""
+        queued: dict[Any, list[int]] = {}
+        for key, timestamp in leftOut:
+            queued.setdefault(key, []).append(timestamp)
+        watermark = self.currentWatermark
+        # A match that begins after the watermark, and after 1970, ends by its own timer, and not
+        # before this time
+        soonest = watermark + self._nfa.windowTime if watermark >= 0 else watermark
+        tables = self._times, self._queue, self._state
+        for key, times in queued.items():
+            if max(times) > soonest or any(t.get(key, None) is not None for t in tables):
+                self.backend.currentKey = key
+                self._times.put(key, None, self._times.get(key, None, []) + times)
+                self._register(min(times))
 
     def _enqueue(self, queued: dict[Any, list[Waiting]]) -> None:
         """Append to the queues of the keys, and set a timer where a queue begins earlier than
@@ -188,26 +210,45 @@ class CepOperator(TimerOperator, OneInputOperator):
     def _process_queue(self, state: NFAState, until: int | None) -> None:
         """Match the waiting elements up to ``until``; the comparator orders those that have the
         same time."""
-        key = self.backend.currentKey
-        waiting: list[Waiting] | None = self._queue.get(key, None)
-        if waiting is None:
-            return
-        waiting.sort(key=_timestamp)
-        due = len(waiting) if until is None else bisect_right(waiting, until, key=_timestamp)
-        later = waiting[due:]
-        if later:
-            self._queue.put(key, None, later)
-            self._register(later[0][0])
-        else:
-            self._queue.remove(key, None)
-        reached = None
+        times: list[int] = self._due(self._times, until, None)
+        waiting: list[Waiting] = self._due(self._queue, until, _timestamp)
+        passed, reached = 0, None
         for timestamp, value, *verdict in (
-            waiting[:due] if self._compare is None else self._sorted(waiting[:due])
+            waiting if self._compare is None else self._sorted(waiting)
         ):
             if timestamp != reached:
+                passed = self._pass(state, times, passed, timestamp)
                 self._advance(state, timestamp)
                 reached = timestamp
             self._process(state, value, timestamp, self._verdicts.known(verdict))
+        self._pass(state, times, passed, None)
+
+    def _due(
+        self, table: StateTable, until: int | None, time: Callable[[Any], int] | None
+    ) -> list[Any]:
+        """Take what waits in ``table`` up to ``until``, in the order of ``time``."""
+        key = self.backend.currentKey
+        waiting: list[Any] = table.get(key, None, [])
+        waiting.sort(key=time)
+        due = len(waiting) if until is None else bisect_right(waiting, until, key=time)
+        later = waiting[due:]
+        if later:
+            table.put(key, None, later)
+            self._register(later[0] if time is None else time(later[0]))
+        elif waiting:
+            table.remove(key, None)
+        return waiting[:due]
+
+    def _pass(self, state: NFAState, times: list[int], passed: int, until: int | None) -> int:
+        """Let matches end at those of ``times`` that lie before ``until``; ``passed`` is the number
+        of times that are over. Returns the new number."""
+        while (end := self._nfa.firstEnd(state)) is not None:
+            following = bisect_left(times, end, passed)
+            if following == len(times) or (until is not None and times[following] >= until):
+                break
+            self._advance(state, times[following])
+            passed = following + 1
+        return passed
 
     def _sorted(self, waiting: list[Waiting]) -> Iterator[Waiting]:
         """``waiting``, which is in the order of time, with the elements of one time ordered by the

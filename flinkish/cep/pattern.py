@@ -7,7 +7,7 @@ from typing import Any, Generic, NoReturn, Self, cast, overload
 
 from typing_extensions import TypeVar
 
-from flinkish.api.arguments import instance, length_from_zero, member, text, whole_number
+from flinkish.api.arguments import instance, member, milliseconds, text, whole_number
 from flinkish.api.errors import MalformedPatternError, shown
 from flinkish.api.time.durations import Duration, TimeLike
 from flinkish.cep.after_match import AfterMatchSkipStrategy
@@ -144,10 +144,11 @@ class Pattern(Generic[T, F]):
         withinType: WithinType = WithinType.FIRST_AND_LAST,
     ) -> Self:
         """Drop partial matches that take longer than ``windowTime`` (a Duration, timedelta or int
-        ms): from their first event to the last, or from one event to that of this stage."""
+        ms): from their first event to the last, or from one event to that of this stage. As in
+        Flink, 0 and negative lengths are no limit."""
         kind = member("within: withinType", withinType, WithinType)
         if windowTime is not None:
-            self._window_times[kind] = length_from_zero("within: windowTime", windowTime)
+            self._window_times[kind] = milliseconds("within: windowTime", windowTime)
         return self
 
     # ------------------------------------------------------------------ further stages

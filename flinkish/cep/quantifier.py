@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from flinkish.api.arguments import length_from_zero, positive
+from flinkish.api.arguments import milliseconds, positive
 from flinkish.api.errors import IllegalArgumentError, MalformedPatternError
 from flinkish.api.time.durations import Duration, TimeLike
 
@@ -137,7 +137,7 @@ class Times:
             )
         millis = None
         if windowTime is not None:
-            millis = length_from_zero(f"{method}: windowTime", windowTime)
+            millis = milliseconds(f"{method}: windowTime", windowTime)
         return Times(from_, to, millis)
 
     def getFrom(self) -> int:

@@ -89,8 +89,8 @@ def stage_of(name: str) -> str:
 class CompiledPattern:
     """A compiled pattern. Times are in ms.
 
-    ``windowTime``: the longest time of a match, 0 if it has no limit. ``windowTimes``: by the name of a
-    state, the longest time since the event before.
+    ``windowTime``: the longest time of a match. ``windowTimes``: by the name of a state, the longest
+    time since the event before. Without a limit they are 0 or negative.
     """
 
     states: tuple[State, ...]
@@ -121,7 +121,7 @@ class CompiledPattern:
     @property
     def isBounded(self) -> bool:
         """Whether every partial match ends at some time, or there are none."""
-        if self.windowTime > 0 or self.windowTimes:
+        if self.windowTime > 0 or any(time > 0 for time in self.windowTimes.values()):
             return True
         waiting = (StateType.NORMAL, StateType.PENDING)
         return not any(state.type in waiting for state in self.states)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flinkish import Duration, OutputTag, StreamRecord
@@ -22,7 +23,9 @@ from flinkish.cep import (
     PatternProcessFunction,
     TimedOutPartialMatchHandler,
     UnboundedPatternWarning,
+    WithinType,
 )
+from flinkish.cep.condition_columns import ConditionColumns
 from flinkish.cep.nfa import NFA
 from flinkish.runtime.columns.tracing.column_runs import counted_runs
 from flinkish.runtime.records.records import Records
@@ -47,53 +50,68 @@ def shown(match):
     return {stage: [(event.k, event.n) for event in events] for stage, events in match.items()}
 
 
-def condition(draw):
-    number = draw.randrange(5)
+def condition(draw, plain):
+    number = draw.randrange(4)
+    if plain:  # most events matter to no stage
+        return lambda event: event.n == number
     return draw.choice(
         [
             lambda event: event.n % 5 == number,
             lambda event: event.n % 5 > number,
-            lambda event: event.n % 5 == number or event.n > 90,
+            lambda event: event.n % 5 == number or event.n > 8,
             lambda event: event.n is None or event.n % 2 == 1,
             lambda event: str(event.n).endswith(str(number)),  # not over columns
         ]
         if draw.random() < 0.9
-        else [lambda event, ctx: event.n > len(list(ctx.getEventsForPattern("s0"))) * 10]
+        else [lambda event, ctx: event.n > len(list(ctx.getEventsForPattern("s0")))]
     )
 
 
+QUANTIFIERS = [
+    lambda p: p.oneOrMore(),
+    lambda p: p.times(2),
+    lambda p: p.optional(),
+    lambda p: p.oneOrMore().greedy(),
+    lambda p: p.oneOrMore().consecutive(),
+]
+
+
 def pattern(seed: int) -> Pattern[Any, Any]:
+    """A random pattern; every second one may leave events out."""
     draw = random.Random(seed)
+    plain = draw.random() < 0.5
+    stages = draw.choice([1, 2, 2, 3])
+    skipped_to = f"s{draw.randrange(stages)}"
     skip = draw.choice(
         [
             AfterMatchSkipStrategy.noSkip(),
             AfterMatchSkipStrategy.skipPastLastEvent(),
             AfterMatchSkipStrategy.skipToNext(),
+            AfterMatchSkipStrategy.skipToFirst(skipped_to),
+            AfterMatchSkipStrategy.skipToLast(skipped_to),
         ]
     )
-    stages = draw.randint(1, 3)
     made: Any = Pattern.begin("s0", skip)
     for number in range(stages):
         if number:
-            hows = ["next", "followedBy", "followedBy", "followedByAny", "notNext", "notFollowedBy"]
-            how = draw.choice(hows if number < stages - 1 else hows[:4])
+            hows = ["followedBy", "followedByAny", "notFollowedBy"]
+            hows += [] if plain else ["next", "followedBy", "notNext"]
+            last = number == stages - 1
+            how = draw.choice([h for h in hows if not (last and h.startswith("not"))])
             made = getattr(made, how)(f"s{number}")
         else:
             how = "begin"
-        made = made.where(condition(draw))
+        made = made.where(condition(draw, plain))
         if draw.random() < 0.3:
-            made = made.or_(condition(draw))
+            made = made.or_(condition(draw, plain))
         if not how.startswith("not") and draw.random() < 0.5:
-            made = draw.choice(
-                [
-                    lambda p: p.oneOrMore(),
-                    lambda p: p.times(2),
-                    lambda p: p.optional(),
-                    lambda p: p.oneOrMore().consecutive(),
-                    lambda p: p.oneOrMore().greedy(),
-                ]
-            )(made)
-    return made.within(Duration.ofMillis(draw.choice([8, 20, 60]))) if draw.random() < 0.8 else made
+            made = draw.choice(QUANTIFIERS[:4] if plain else QUANTIFIERS)(made)
+    if draw.random() < 0.8:
+        made = made.within(Duration.ofMillis(draw.choice([5, 12, 40])))
+    if draw.random() < (0.1 if plain else 0.3):
+        step = Duration.ofMillis(draw.choice([-1, 3, 8]))
+        made = made.within(step, WithinType.PREVIOUS_AND_CURRENT)
+    return made
 
 
 def job(seed, traces, late):
@@ -110,17 +128,18 @@ def job(seed, traces, late):
 
 
 def emitted(seed, steps, traces, late=True):
-    """What comes out of each stream. A step is a batch with the way in which it comes, a watermark, or a restart."""
+    """What comes out of each stream for each key, in order. A step is a batch with the way in which it comes, a
+    watermark, or a restart."""
     harness = StreamTestHarness(job(seed, traces, late))
-    found: list[Counter[str]] = [Counter(), Counter(), Counter()]
-    order: list[str] = []
+    found: dict[tuple[int, str], list[str]] = defaultdict(list)
 
     def take():
-        for number, counts in enumerate(found):
-            values = [r.value for r in harness.getOutput(number) if isinstance(r, StreamRecord)]
-            counts.update(map(repr, values))
-            if not number:
-                order.extend(map(repr, values))
+        for number in range(3):
+            for record in harness.getOutput(number):
+                if isinstance(record, StreamRecord):
+                    value = record.value
+                    key = value.k if number == 2 else next(iter(value[2].values()))[0][0]
+                    found[number, key].append(repr((value, record.timestamp)))
 
     for step in steps:
         if step == "restart":
@@ -147,59 +166,86 @@ def emitted(seed, steps, traces, late=True):
             harness._inputs[0].output.emitRecords(Records(values, times))
     harness.endInput()
     take()
-    return found, sorted(order)
+    return dict(found)
 
 
-event = st.tuples(st.sampled_from("ab"), st.integers(0, 99), st.integers(0, 100))
-step = (
-    st.tuples(st.lists(event, max_size=25), st.booleans() | st.just(True))
-    | st.integers(0, 90)
-    | st.just("restart")
-)
-
-
-def rising(steps):
-    """``steps`` whose watermarks rise."""
-    reached = -1
-    for each in steps:
-        if isinstance(each, int):
-            reached += each // 4 + 1
+def steps(seed):
+    """Random batches, watermarks that rise, and restarts."""
+    draw = random.Random(seed)
+    reached = -40
+    for _ in range(draw.randint(2, 9)):
+        action = draw.random()
+        if action < 0.4:
+            events = [
+                (draw.choice("ab"), draw.randrange(10), draw.randint(max(reached - 5, -30), 60))
+                for _ in range(draw.choice([2, 10, 30]))
+            ]
+            yield (
+                sorted(events, key=lambda e: e[2]) if draw.random() < 0.3 else events,
+                action < 0.35,
+            )
+        elif action < 0.9:
+            reached += draw.randint(1, 25)
             yield reached
         else:
-            yield each
+            yield "restart"
 
 
-def compared(seed, steps, late):
-    steps = list(rising(steps))
+class Counts(Counter[str]):
+    """In how many examples events were kept as columns, and left out."""
+
+    def of(self, monkeypatch: pytest.MonkeyPatch):
+        original = ConditionColumns.of
+
+        def of(columns, records, watermark):
+            known = original(columns, records, watermark)
+            if known is not None:
+                left_out = list(known.leftOut)
+                self["columns"] += 1
+                self["left out"] += bool(left_out)
+                known = replace(known, leftOut=left_out)
+            return known
+
+        monkeypatch.setattr(ConditionColumns, "of", of)
+        return self
+
+
+def compared(seed):
+    late = seed % 2 == 0
     try:
         pattern(seed)
-        expected = emitted(seed, steps, traces=False, late=late)
+        expected = emitted(seed, steps(seed), traces=False, late=late)
     except MalformedPatternError:
         return
-    assert emitted(seed, steps, traces=True, late=late) == expected
+    assert emitted(seed, steps(seed), traces=True, late=late) == expected
 
 
-OVER_COLUMNS = (1, [([(key, n, n) for n in range(10) for key in "ab"], True), 5, "restart"], True)
+def compared_with_columns(monkeypatch, examples):
+    """Compare random examples, of which a good part takes columns and leaves events out."""
+    counts = Counts().of(monkeypatch)
+
+    @settings(max_examples=examples)
+    @given(st.integers(0, 2**32))
+    def each(seed):
+        for more in range(4):
+            compared(seed + more)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnboundedPatternWarning)
+        each()
+    assert counts["columns"] > examples
+    assert counts["left out"] > examples / 4
 
 
 @pytest.mark.takes_columns("ColumnFunction")
-@example(*OVER_COLUMNS)
-@given(st.integers(0, 2**32), st.lists(step, max_size=8), st.booleans())
-def test_random_patterns(seed, steps, late):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnboundedPatternWarning)
-        compared(seed, steps, late)
+def test_random_patterns(monkeypatch):
+    compared_with_columns(monkeypatch, settings.default.max_examples)
 
 
 @pytest.mark.thorough("thousands of patterns")
 @pytest.mark.takes_columns("ColumnFunction")
-@example(*OVER_COLUMNS)
-@settings(max_examples=1500)
-@given(st.integers(0, 2**32), st.lists(step, max_size=10), st.booleans())
-def test_many_random_patterns(seed, steps, late):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnboundedPatternWarning)
-        compared(seed, steps, late)
+def test_many_random_patterns(monkeypatch):
+    compared_with_columns(monkeypatch, 500)
 
 
 def three_steps():
@@ -250,6 +296,78 @@ def test_events_that_matter_to_no_stage_are_left_out(monkeypatch):
     count, found, seen = processed(three_steps(), monkeypatch, NUMBERS)
     assert (count, found) == (3, [[5, 50, 96]])
     assert [sum(verdicts) for verdicts in seen] == [1, 1, 1]
+
+
+def matches_and_timeouts(made, steps, columns):
+    """Matches and timed-out matches with their times. A step is a batch of events or a watermark."""
+
+    def build(stream):
+        if not columns:
+            stream.getExecutionEnvironment().getConfig().disableFunctionTracing()
+        result = CEP.pattern(stream.keyBy("k"), made).inEventTime().process(Matches())
+        return result, result.getSideOutput(TIMED_OUT)
+
+    harness = StreamTestHarness(build)
+    for each in steps:
+        if isinstance(each, int):
+            harness.processWatermark(each)
+            continue
+        numbers, times = zip(*each)
+        batch = RowColumns(pa.RecordBatch.from_pydict({"k": ["a"] * len(each), "n": numbers}))
+        harness._inputs[0].output.emitRecords(Records(batch, np.array(times, np.int64)))
+    harness.endInput()
+    return [
+        [r.value for r in harness.getOutput(i) if isinstance(r, StreamRecord)] for i in range(2)
+    ]
+
+
+A, C, X = 1, 3, 7
+
+
+def followed(skip):
+    return (
+        Pattern.begin("a", skip)
+        .where(lambda event: event.n == A)
+        .followedByAny("c")
+        .where(lambda event: event.n == C)
+        .within(Duration.ofMillis(10))
+    )
+
+
+@pytest.mark.takes_columns("ColumnFunction")
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [[(A, 0), (A, 1), (C, 2), (X, 15)]],
+        [[(A, 0), (A, 1), (C, 2), (X, 15)], 1, 30],
+        [[(A, 0), (A, 1), (C, 2)], 3, [(X, 15), (X, 30)], 40],
+        [-1, [(X, 15)], [(A, 0), (A, 1)], [(C, 2)]],
+    ],
+)
+@pytest.mark.parametrize("skip", ["skipToFirst", "skipToLast"])
+def test_a_match_ends_when_an_event_that_is_left_out_has_come(skip, steps):
+    """The match of the second waits until the first has taken too long."""
+    made = followed(getattr(AfterMatchSkipStrategy, skip)("a"))
+    whole = {"a": [("a", A)], "c": [("a", C)]}
+    for columns in (False, True):
+        found, _ = matches_and_timeouts(made, steps, columns)
+        assert found == [("match", 2, whole), ("match", 15, whole)]
+
+
+@pytest.mark.takes_columns("ColumnFunction")
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [[(A, -5), (X, 15)]],
+        [[(X, 15)], [(A, -5)]],
+        [-10, [(X, -2)], [(A, -5)], -4, 10],
+    ],
+)
+def test_a_match_that_began_before_1970_times_out(steps):
+    """It has no timer, as in Flink: the next event ends it."""
+    for columns in (False, True):
+        _, timed_out = matches_and_timeouts(followed(None), steps, columns)
+        assert timed_out == [("timed out", 5, {"a": [("a", A)]})]
 
 
 def test_none_is_left_out_where_one_more_breaks_the_match(monkeypatch):

@@ -35,6 +35,7 @@ from flinkish.cep import (
     RichPatternSelectFunction,
     SimpleCondition,
     UnboundedPatternWarning,
+    WithinType,
 )
 from flinkish.testing import StreamTestHarness
 
@@ -122,7 +123,7 @@ def test_an_element_without_a_timestamp_is_an_error():
         (lambda: Pattern.begin(3), "neither the name of a stage nor a pattern"),
         (lambda: Pattern.begin("a").times(0), "times"),
         (lambda: Pattern.begin("a").times(3, 2), "from 3 to 2 times is no range"),
-        (lambda: Pattern.begin("a").within(-1), "cannot be negative"),
+        (lambda: Pattern.begin("a").within("soon"), "within: windowTime"),
         (lambda: Pattern.begin(Pattern.begin("a")).where(of("a")), "accepts no events itself"),
         (lambda: Pattern.begin(Pattern.begin("a")).subtype(str), "accepts no events itself"),
         (lambda: Pattern.begin("a").notNext(Pattern.begin("b")), "a group cannot be negated"),
@@ -147,6 +148,67 @@ def test_what_cannot_be_is_refused_where_it_is_written(build, words):
 def test_names_are_unique(pattern, words):
     with pytest.raises(MalformedPatternError, match=re.escape(words)):
         harness(pattern)
+
+
+def optional(name: str, pattern: Any = Pattern) -> Pattern[Any, Any]:
+    stage = pattern.begin(name) if pattern is Pattern else pattern.followedBy(name)
+    return stage.where(of(name)).optional()
+
+
+def ends(pattern: Pattern[Any, Any]) -> Pattern[Any, Any]:
+    return pattern.where(of("b")).followedBy("c").where(of("c")).within(100)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        ends(Pattern.begin(optional("a")).notNext("b")),
+        ends(Pattern.begin(optional("a")).notFollowedBy("b")),
+        ends(Pattern.begin(optional("a", optional("x"))).notNext("b")),
+        ends(Pattern.begin(Pattern.begin(optional("a"))).notFollowedBy("b")),
+        ends(Pattern.begin(optional("a")).times(2).notNext("b")),
+        ends(optional("x").followedBy(optional("a")).notNext("b")),
+        Pattern.begin(optional("a")).notFollowedBy("b").where(of("b")).within(100),
+        Pattern.begin(ends(Pattern.begin(optional("a")).notNext("b"))).times(2),
+    ],
+)
+def test_nothing_but_optional_stages_before_one_that_accepts_no_event_is_refused(pattern):
+    with pytest.raises(
+        MalformedPatternError, match="the stage 'b' accepts no event, and all stages before it"
+    ):
+        harness(pattern)
+
+
+def test_a_group_of_optional_stages_may_follow_a_necessary_one():
+    start = Pattern.begin("s").where(of("s"))
+    run = harness(ends(start.followedBy(optional("a")).notNext("b")))
+    group = ends(Pattern.begin(optional("a")).notNext("b"))
+    inner = harness(start.followedBy(group).within(100))
+    for each in (run, inner):
+        for at, kind in enumerate("bsacsbc"):
+            each.processElement(("k", kind), at)
+        each.endInput()
+        assert {"s": [("k", "s")], "a": [("k", "a")], "c": [("k", "c")]} in values(each)
+
+
+@pytest.mark.parametrize("kind", list(WithinType))
+def test_a_negative_length_is_no_limit_as_in_flink(kind):
+    pattern = Pattern.begin("a").where(of("a")).oneOrMore(-1).next("b").where(of("b"))
+    with pytest.warns(UnboundedPatternWarning):
+        run = harness(pattern.within(Duration.ofMillis(-1), kind))
+    for at, element in ((0, "a"), (10**6, "a"), (10**9, "b")):
+        run.processElement(("k", element), at)
+    run.endInput()
+    assert [len(match["a"]) for match in values(run)] == [2, 1]
+
+
+@pytest.mark.parametrize("length", [0, -1])
+def test_what_ends_with_a_stage_that_accepts_no_event_waits_for_a_positive_time(length):
+    def ending() -> Pattern[Any, Any]:
+        return Pattern.begin("a").where(of("a")).notFollowedBy("b").where(of("b"))
+
+    with pytest.raises(MalformedPatternError, match="Call within"):
+        harness(ending().within(length, WithinType.PREVIOUS_AND_CURRENT))
 
 
 @pytest.mark.parametrize(
