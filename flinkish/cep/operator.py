@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import cmp_to_key, partial
-from itertools import groupby, repeat
+from itertools import chain, groupby, repeat
 from operator import itemgetter
 from typing import Any, NoReturn, TypeAlias
 
@@ -21,6 +21,7 @@ from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.runtime_context import RuntimeContext
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.time.durations import to_long
+from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.cep.condition_columns import ConditionColumns
 from flinkish.cep.description import CepDescription
 from flinkish.cep.evaluation import Verdicts
@@ -150,12 +151,14 @@ class CepOperator(TimerOperator, OneInputOperator):
         # A match that begins after the watermark, and after 1970, ends by its own timer, and not
         # before this time
         soonest = watermark + self._nfa.windowTime if watermark >= 0 else watermark
-        tables = self._times, self._queue, self._state
         for key, times in queued.items():
-            if max(times) > soonest or any(t.get(key, None) is not None for t in tables):
-                self.backend.currentKey = key
-                self._times.put(key, None, self._times.get(key, None, []) + times)
-                self._register(min(times))
+            kept, waiting = self._times.get(key, None, []), self._queue.get(key, None, ())
+            first, last = min(times), max(times)
+            if kept or waiting or last > soonest or self._state.get(key, None) is not None:
+                self._times.put(key, None, kept + times)
+                if first < min(chain(kept, map(_timestamp, waiting)), default=MAX_TIMESTAMP + 1):
+                    self.backend.currentKey = key
+                    self._register(first)
 
     def _enqueue(self, queued: dict[Any, list[Waiting]]) -> None:
         """Append to the queues of the keys, and set a timer where a queue begins earlier than
