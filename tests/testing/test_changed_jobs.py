@@ -92,20 +92,36 @@ class Expiring(Counter):
         descriptor.enableTimeToLive(ttl)
         self.kept = self.getRuntimeContext().getState(descriptor)
 
+    def changed(self, kept, value):
+        return (kept or 0) + 1
 
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        (AsMap, "the state 'kept' was a ValueState in the checkpoint and is a MapState now"),
-        (Expiring, "was a ValueState in the checkpoint and is a ValueState that expires now"),
-    ],
-)
-def test_a_state_that_became_another_kind_is_refused(kind, message):
-    def job(kind):
-        return lambda stream: stream.keyBy(lambda value: 0).process(kind()).uid("kept")
 
+def kept_by(kind):
+    return lambda stream: stream.keyBy(lambda value: 0).process(kind()).uid("kept")
+
+
+def test_a_state_that_became_another_kind_is_refused():
+    message = "the state 'kept' was a ValueState in the checkpoint and is a MapState now"
     with pytest.raises(IncompatibleCheckpointError, match=message):
-        StreamTestHarness.restore(job(kind), begun(job(Counter)))
+        StreamTestHarness.restore(kept_by(AsMap), begun(kept_by(Counter)))
+
+
+def test_a_time_to_live_is_switched_on_and_off_again():
+    """The restore is the last access."""
+    harness = StreamTestHarness(kept_by(Counter))
+    harness.processElement(1)
+    harness.setProcessingTime(100_000)
+    for kind, wait, count in (
+        (Expiring, 4_999, 2),
+        (Counter, 9_000_000, 3),
+        (Expiring, 5_000, 0),
+    ):
+        harness = StreamTestHarness.restore(kept_by(kind), harness.snapshot())
+        harness.setProcessingTime(harness._clock.getCurrentProcessingTime() + wait)
+        assert harness.numKeyedStateEntries() == (count > 0)
+        if count:
+            harness.processElement(1)
+            assert harness.getOutput()[0].value == (kind.__name__, count)
 
 
 def windows(assigner, *more, keyType=None, call=lambda windowed: windowed.reduce(max)):

@@ -62,7 +62,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         self._columns = AlignedColumns(
             self, description, self._by_key, self._note, self._process_listed
         )
-        self._window_states = KeyedStates(self.backend, self.clock, sweeps=True)
+        self._window_states = KeyedStates(self.backend, self.clock, sweeps=True, ofWindows=True)
         self._function = WindowFunctionRunner(self, description, self._window_states)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:

@@ -46,6 +46,7 @@ from flinkish.runtime.savepoint.saved_state import (
 )
 from flinkish.runtime.savepoint.window_reading import saved_windows
 from flinkish.runtime.state.backend import NotedState
+from flinkish.runtime.state.expiring_tables import is_table_of
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.time.clock import ProcessingTimeService
@@ -122,7 +123,7 @@ class _KeyedStateReading(StateReading):
     query: KeyedStateQuery
 
     def _wants(self, table: str, state: str) -> bool:
-        return table in (VALUES, MAPS) and state == self.query.descriptor.name
+        return table in (VALUES, MAPS) and is_table_of(self.query.descriptor.name, state)
 
     def rows(self, states: Iterable[SavedState]) -> Iterator[Any]:
         for saved in states:
@@ -130,6 +131,7 @@ class _KeyedStateReading(StateReading):
             state = operator.states.of(self.query.descriptor)
             backend = operator.backend
             restore_keyed(backend, saved.operator, saved.content)
+            operator.states.settle()
             for key in state.keysIn(None):
                 backend.currentKey = key
                 value = _read(state)
@@ -303,7 +305,7 @@ class _WindowContext(WindowReaderContext[Any]):
         self._operator = operator
         self._timers = timers
         self.window: Any = None
-        self.states = KeyedStates(operator.backend, operator.clock)
+        self.states = KeyedStates(operator.backend, operator.clock, ofWindows=True)
 
     def getWindow(self) -> Any:
         return self.window

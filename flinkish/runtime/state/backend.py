@@ -12,7 +12,7 @@ is the void namespace, for state that belongs to the key alone.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -321,9 +321,13 @@ class NotedState(NamedTuple):
 
     name: str
     kind: str
-    """``ValueState``, ``MapState`` and so on, and whether its entries expire."""
+    """``ValueState``, ``MapState`` and so on."""
     type: str
     """The type of the values; empty if it was not given."""
+
+
+EXPIRES = " that expires"
+"""Earlier versions noted this behind the kind of a state with a time to live."""
 
 
 class KeyedStateBackend(ABC):
@@ -341,14 +345,17 @@ class KeyedStateBackend(ABC):
         """The states in the checkpoint from which the job was started."""
         self.states: dict[NotedState, None] = {}
         """The states that user functions use."""
+        self.whenLoaded: list[Callable[[], None]] = []
+        """Called when the backend has moved to a key group."""
 
     def note(self, state: NotedState) -> None:
         """Note that a user function uses ``state``. Raises IncompatibleCheckpointError if the state
         had another kind in the checkpoint, or a type whose values do not fit the new one."""
         earlier = [noted for noted in self.earlierStates if noted.name == state.name]
-        if earlier and all(noted.kind != state.kind for noted in earlier):
+        kinds = [noted.kind.removesuffix(EXPIRES) for noted in earlier]
+        if earlier and state.kind not in kinds:
             raise IncompatibleCheckpointError(
-                f"the state {state.name!r} was a {earlier[0].kind} in the checkpoint and is a"
+                f"the state {state.name!r} was a {kinds[0]} in the checkpoint and is a"
                 f" {state.kind} now: one cannot be read as the other. Give the new state a name of its"
                 " own, or begin anew with another checkpoint directory."
             )
@@ -359,6 +366,7 @@ class KeyedStateBackend(ABC):
                 " other changes give the new state a name of its own, read the old one in the function"
                 " and write its values to the new one."
             )
+        self.states |= {noted: None for noted in earlier if noted.kind.endswith(EXPIRES)}
         self.states[state] = None
 
     def noted(self) -> tuple[tuple[str, str, str], ...]:
@@ -388,6 +396,10 @@ class KeyedStateBackend(ABC):
     @abstractmethod
     def timerQueue(self, name: str) -> TimerQueue:
         """The timer queue called ``name``, created if there is none."""
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The names of all tables and timer queues that have entries."""
 
     @abstractmethod
     def numEntries(self) -> int:

@@ -283,6 +283,9 @@ class HeapKeyedStateBackend(KeyedStateBackend):
         queue: HeapTimerQueue = self._item("timers", name, HeapTimerQueue)
         return queue
 
+    def names(self) -> list[str]:
+        return list(dict.fromkeys(name for (_, name), item in self.contents.items() if len(item)))
+
     def numEntries(self) -> int:
         return sum(len(item) for (kind, _), item in self.contents.items() if kind != "timers")
 

@@ -22,6 +22,7 @@ from flinkish.api.functions.state import (
 )
 from flinkish.api.plan.state_form import accumulators, map_type
 from flinkish.runtime.state.backend import KeyedStateBackend, NotedState, TimerQueue
+from flinkish.runtime.state.expiring_tables import StateHome
 from flinkish.runtime.state.table_states import (
     TableAggregatingState,
     TableListState,
@@ -38,7 +39,8 @@ class KeyedStates(KeyedStateStore):
     ``namespace``, which the operator sets before it calls a user function.
 
     ``clock`` measures the time to live of entries; without a clock no state can expire. ``sweeps``:
-    whether the operator calls ``removeExpired``, which background clean-up needs.
+    whether the operator calls ``removeExpired``, which background clean-up needs. ``ofWindows``:
+    whether the states belong to windows, and not to the key alone.
     """
 
     def __init__(
@@ -46,13 +48,17 @@ class KeyedStates(KeyedStateStore):
         backend: KeyedStateBackend,
         clock: ProcessingTimeService | None = None,
         sweeps: bool = False,
+        ofWindows: bool = False,
     ) -> None:
         self.backend = backend
         self.namespace: Any = None
         self._clock = clock
         self._sweeps = sweeps
+        self._of_windows = ofWindows
+        self._homes: dict[str, StateHome] = {}
         self._states: dict[str, tuple[type[StateDescriptor[Any]], Any]] = {}
-        self._expiring: list[tuple[TimerQueue, Any]] = []
+        self._expiring: dict[str, tuple[TimerQueue, Any]] = {}
+        backend.whenLoaded.append(self.settle)
 
     def getState(self, stateProperties: ValueStateDescriptor[Any]) -> ValueState[Any]:
         state: ValueState[Any] = self.of(stateProperties)
@@ -83,6 +89,7 @@ class KeyedStates(KeyedStateStore):
         if known is None:
             self.backend.note(_noted(kind, descriptor))
             known = self._states[descriptor.name] = kind, self._new(kind, descriptor)
+            self._settle(descriptor.name)
         elif known[0] is not kind:
             raise InvalidProgramError(
                 f"the state {descriptor.name!r} is used with a {kind.__name__}, but was used with a"
@@ -95,16 +102,37 @@ class KeyedStates(KeyedStateStore):
         keys: list[Any] = self.of(descriptor).keysIn(self.namespace)
         return keys
 
+    def tableOf(self, descriptor: StateDescriptor[Any]) -> str:
+        """The name of the table of a state."""
+        home = self._homes.get(descriptor.name)
+        return descriptor.name if home is None else home.table.name
+
+    def settle(self) -> None:
+        """Move entries that were stored with another time to live, or without one."""
+        for name in self._homes:
+            self._settle(name)
+
     def removeExpired(self, now: int) -> None:
         """Remove the entries that have expired by ``now`` (ms), of states with background
         clean-up."""
-        for queue, state in self._expiring:
+        for queue, state in self._expiring.values():
             while (timer := queue.pollDue(now)) is not None:
                 state.removeExpired(timer.key, timer.namespace)
 
+    def _settle(self, name: str) -> None:
+        checked = self._expiring.get(name)
+        schedule = _unchecked if checked is None else checked[1].schedule
+        self._homes[name].settle(self._is_ours, self._clock, schedule)
+
+    def _is_ours(self, namespace: object) -> bool:
+        return (namespace is not None) == self._of_windows
+
     def _new(self, kind: type[StateDescriptor[Any]], descriptor: StateDescriptor[Any]) -> State:
         config = descriptor.ttlConfig
-        if config is None or not config.isEnabled():
+        expires = config is not None and config.isEnabled()
+        background = expires and self._sweeps and config.cleanupInBackground  # type: ignore[union-attr]
+        home = self._homes[descriptor.name] = StateHome(self.backend, descriptor, background)
+        if config is None or not expires:
             state: State = _STATES[kind](self, descriptor)
             return state
         if self._clock is None:
@@ -112,13 +140,15 @@ class KeyedStates(KeyedStateStore):
                 f"the state {descriptor.name!r} has a time to live, but cannot expire here. Leave"
                 " enableTimeToLive out of its descriptor."
             )
-        cleanup: TimerQueue | None = None
-        if config.cleanupInBackground and self._sweeps:
-            cleanup = self.backend.timerQueue(f"{descriptor.name}/ttl")
-        expiring: State = TTL_STATES[kind](self, descriptor, Ttl(config, self._clock, cleanup))
+        cleanup = home.queue()
+        expiring: Any = TTL_STATES[kind](self, descriptor, Ttl(config, self._clock, cleanup))
         if cleanup is not None:
-            self._expiring.append((cleanup, expiring))
-        return expiring
+            self._expiring[descriptor.name] = cleanup, expiring
+        return expiring  # type: ignore[no-any-return]
+
+
+def _unchecked(entry: object, key: object, namespace: object) -> None:
+    """In place of the schedule of a state whose entries are not checked."""
 
 
 def _kind_of(descriptor: StateDescriptor[Any]) -> type[StateDescriptor[Any]]:
@@ -135,9 +165,7 @@ def _kind_of(descriptor: StateDescriptor[Any]) -> type[StateDescriptor[Any]]:
 
 
 def _noted(kind: type[StateDescriptor[Any]], descriptor: StateDescriptor[Any]) -> NotedState:
-    config = descriptor.ttlConfig
-    expires = " that expires" if config is not None and config.isEnabled() else ""
-    name = kind.__name__.removesuffix("Descriptor") + expires
+    name = kind.__name__.removesuffix("Descriptor")
     return NotedState(descriptor.name, name, _type_of(descriptor))
 
 

@@ -46,7 +46,8 @@ class PagedKeyedStateBackend(KeyedStateBackend):
         """Move to the key group of ``store``; ``directory`` is the one that ``flush`` last returned
         for the key group; None: a new one.
 
-        Does not call the store. Changes that were not flushed are lost.
+        Does not call the store, unless state is moved because its time to live was switched on or
+        off. Changes that were not flushed are lost.
         """
         directory = {} if directory is None else directory
         if directory and directory.get("format") != _FORMAT:
@@ -59,6 +60,8 @@ class PagedKeyedStateBackend(KeyedStateBackend):
         self.currentKey = None
         for name, item in self._items.items():
             item.load(store, directory.get(name))
+        for loaded in self.whenLoaded:
+            loaded()
 
     def flush(self) -> dict[str, Any]:
         """Write the pages changed since ``load``, drop them from memory, and return the new
@@ -102,6 +105,11 @@ class PagedKeyedStateBackend(KeyedStateBackend):
 
     def timerQueue(self, name: str) -> PagedTimerQueue:
         return self._item(_TIMERS, name, PagedTimerQueue)
+
+    def names(self) -> list[str]:
+        opened = [name for name, item in self._items.items() if len(item)]
+        unopened = [name for name in self._directory if name not in self._items]
+        return list(dict.fromkeys(name[1:] for name in (*opened, *unopened) if name != "format"))
 
     def numEntries(self, table: str | None = None) -> int:
         """The number of entries of all tables together, or of those named ``table``; a map counts

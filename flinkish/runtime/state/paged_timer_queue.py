@@ -4,8 +4,8 @@ Each batch appends its registrations and deletions as sorted pages of records (`
 the catalogue holds the range of timestamps of each page. When the time reaches t, the pages that
 begin at or before t are read and replayed, and their records after t are merged and rewritten. So a
 page is not read before its first timer is due, with one exception: if more than
-``MOST_SMALL_PAGES`` small pages have accumulated, they are read and merged early, which costs about
-one read for each batch.
+``MOST_SMALL_PAGES`` small pages have accumulated, or all timers have been deleted, the small pages
+are read and merged early, which costs about one read for each batch.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ class PagedTimerQueue(TimerQueue, Paged):
 
     def _read_small_pages(self, unread: list[TimerPage]) -> None:
         small = [page for page in unread if page.records < SMALL_PAGE]
-        if len(small) > MOST_SMALL_PAGES:
+        if len(small) > MOST_SMALL_PAGES or not len(self):
             for page in small:
                 self._read_page(page)
             unread[:] = [page for page in unread if page.records >= SMALL_PAGE]

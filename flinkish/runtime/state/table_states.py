@@ -39,6 +39,9 @@ class StateOwner(Protocol):
     backend: KeyedStateBackend
     namespace: Any
 
+    def tableOf(self, descriptor: StateDescriptor[Any]) -> str:
+        """The name of the table of a state."""
+
 
 class TableState(State):
     """A state whose entry is one value of a table."""
@@ -48,7 +51,7 @@ class TableState(State):
     def __init__(self, owner: StateOwner, descriptor: StateDescriptor[Any]) -> None:
         self._owner = owner
         self._backend = owner.backend
-        self._table: StateTable = owner.backend.table(descriptor.name)
+        self._table: StateTable = owner.backend.table(owner.tableOf(descriptor))
         self.name = descriptor.name
 
     def _get(self, default: Any = None) -> Any:
@@ -246,7 +249,7 @@ class TableMapState(MapState[Any, Any]):
     def __init__(self, owner: StateOwner, descriptor: MapStateDescriptor[Any, Any]) -> None:
         self._owner = owner
         self._backend = owner.backend
-        self._table: MapStateTable = owner.backend.mapTable(descriptor.name)
+        self._table: MapStateTable = owner.backend.mapTable(owner.tableOf(descriptor))
         self.name = descriptor.name
 
     def get(self, key: Any) -> Any:

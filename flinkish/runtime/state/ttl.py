@@ -39,11 +39,14 @@ from flinkish.runtime.time.clock import ProcessingTimeService
 TtlValue: TypeAlias = tuple[Any, int]
 """A value and the time of its last access, in ms."""
 
+_CHECKS = 4
+"""How often at most the check of an entry is scheduled while its time to live passes once."""
+
 
 class Ttl:
     """The expiry rules of one state: its config and the clock (Flink: ``AbstractTtlDecorator``)."""
 
-    __slots__ = ("_clock", "cleanup", "returnExpired", "timeToLive", "updateOnRead")
+    __slots__ = ("_clock", "_grain", "_queue", "returnExpired", "timeToLive", "updateOnRead")
 
     def __init__(
         self, config: StateTtlConfig, clock: ProcessingTimeService, cleanup: TimerQueue | None
@@ -52,7 +55,13 @@ class Ttl:
         self.timeToLive = config.timeToLive
         self.updateOnRead = config.updateType is UpdateType.OnReadAndWrite
         self.returnExpired = config.stateVisibility is StateVisibility.ReturnExpiredIfNotCleanedUp
-        self.cleanup = cleanup
+        self._queue = cleanup
+        self._grain = max(1, config.timeToLive // _CHECKS)
+
+    @property
+    def checks(self) -> bool:
+        """Whether a check is scheduled for each entry."""
+        return self._queue is not None
 
     def wrapped(self, value: Any) -> TtlValue:
         """``value`` with the current time as its last access."""
@@ -90,9 +99,28 @@ class Ttl:
         return entry
 
     def schedule(self, entry: TtlValue, key: Any, namespace: Any) -> None:
-        """Schedule the background check of an entry for the time when it expires."""
-        if self.cleanup is not None:
-            self.cleanup.add(self.end(entry), key, namespace)
+        """Schedule the check of an entry for the time when it expires, or for one shortly before, so
+        that an entry that is renewed often is not scheduled again each time."""
+        if self._queue is not None:
+            end = self.end(entry)
+            early = end - end % self._grain
+            early = early if early > self._clock.getCurrentProcessingTime() else end
+            self._queue.add(early, key, namespace)
+
+    def unschedule(self, entry: TtlValue | None, key: Any, namespace: Any) -> None:
+        """Delete the check of an entry, if there is an entry."""
+        if self._queue is not None and entry is not None:
+            end = self.end(entry)
+            early = end - end % self._grain
+            self._queue.remove(early, key, namespace)
+            if early != end and early <= self._clock.getCurrentProcessingTime():
+                self._queue.remove(end, key, namespace)
+
+    def reschedule(self, old: TtlValue | None, new: TtlValue, key: Any, namespace: Any) -> None:
+        """Schedule the check of ``new``, which replaces ``old``."""
+        if old is None or self.end(old) // self._grain != self.end(new) // self._grain:
+            self.unschedule(old, key, namespace)
+            self.schedule(new, key, namespace)
 
 
 class TtlTableState(TableState):
@@ -104,13 +132,21 @@ class TtlTableState(TableState):
         super().__init__(owner, descriptor)
         self._ttl = ttl
 
-    def _create(self, entry: Any) -> None:
-        """Put an entry, and schedule its check if there was no entry before."""
-        ttl = self._ttl
-        if ttl.cleanup is not None and self._get() is None:
-            last = entry[-1] if isinstance(entry, list) else entry
-            ttl.schedule(last, self._backend.currentKey, self._owner.namespace)
-        self._put(entry)
+    def schedule(self, entry: TtlValue, key: Any, namespace: Any) -> None:
+        """Schedule the check of an entry that is stored already."""
+        self._ttl.schedule(entry, key, namespace)
+
+    def clear(self) -> None:
+        if self._ttl.checks:
+            key, namespace = self._backend.currentKey, self._owner.namespace
+            self._ttl.unschedule(_first(self._get()), key, namespace)
+        super().clear()
+
+    def _put(self, value: Any) -> None:
+        if self._ttl.checks:
+            key, namespace = self._backend.currentKey, self._owner.namespace
+            self._ttl.reschedule(_first(self._get()), _first(value), key, namespace)
+        super()._put(value)
 
     def _read(self) -> TtlValue | None:
         return self._ttl.read(self._get(), self._put, self.clear)
@@ -123,6 +159,11 @@ class TtlTableState(TableState):
                 self._table.remove(key, namespace)
             else:
                 self._ttl.schedule(entry, key, namespace)
+
+
+def _first(entry: Any) -> Any:
+    """An entry with its time: of a list the first element, which expires first."""
+    return entry[0] if type(entry) is list else entry
 
 
 class TtlValueState(TtlTableState, ValueState[Any]):
@@ -139,7 +180,7 @@ class TtlValueState(TtlTableState, ValueState[Any]):
         if value is None:
             self.clear()
         else:
-            self._create(self._ttl.wrapped(copied(value)))
+            self._put(self._ttl.wrapped(copied(value)))
 
 
 class TtlListState(TtlTableState, ListState[Any]):
@@ -169,17 +210,14 @@ class TtlListState(TtlTableState, ListState[Any]):
     def addAll(self, values: Iterable[Any]) -> None:
         added = [self._ttl.wrapped(value) for value in without_none(self.name, values)]
         if added:
-            kept = self._get()
-            if kept is None:
-                self._create(added)
-            else:
-                kept.extend(added)
-                self._put(kept)
+            kept = self._get([])
+            kept.extend(added)
+            self._put(kept)
 
     def update(self, values: Iterable[Any]) -> None:
         new = [self._ttl.wrapped(value) for value in without_none(self.name, values)]
         if new:
-            self._create(new)
+            self._put(new)
         else:
             self.clear()
 
@@ -193,7 +231,7 @@ class TtlListState(TtlTableState, ListState[Any]):
             return
         if len(alive) < len(entries):
             self._table.put(key, namespace, alive)
-        self._ttl.schedule(min(alive, key=_last_access), key, namespace)
+        self._ttl.schedule(alive[0], key, namespace)
 
 
 class TtlReducingState(TtlTableState, ReducingState[Any]):
@@ -218,7 +256,7 @@ class TtlReducingState(TtlTableState, ReducingState[Any]):
         elif kept is not None:
             value = kept[0]
         if value is not None:
-            self._create(self._ttl.wrapped(value))
+            self._put(self._ttl.wrapped(value))
 
 
 class TtlAggregatingState(TtlTableState, AggregatingState[Any, Any]):
@@ -242,7 +280,7 @@ class TtlAggregatingState(TtlTableState, AggregatingState[Any, Any]):
             return
         kept = self._ttl.usable(self._get())
         accumulator = self._function.createAccumulator() if kept is None else kept[0]
-        self._create(self._ttl.wrapped(added(self._function, copied(value), accumulator)))
+        self._put(self._ttl.wrapped(added(self._function, copied(value), accumulator)))
 
 
 class TtlMapState(TableMapState):
@@ -261,13 +299,28 @@ class TtlMapState(TableMapState):
         return None if entry is None else entry[0]
 
     def put(self, key: Any, value: Any) -> None:
-        ttl, entry = self._ttl, self._ttl.wrapped(value)
-        if ttl.cleanup is not None and super().get(key) is None:
-            ttl.schedule(entry, self._backend.currentKey, (self._owner.namespace, key))
-        super().put(key, entry)
+        self._renew(key, self._ttl.wrapped(value))
 
     def contains(self, key: Any) -> bool:
         return self._read(key, super().get(key)) is not None
+
+    def remove(self, key: Any) -> None:
+        if self._ttl.checks:
+            current, namespace = self._backend.currentKey, self._owner.namespace
+            old = self._table.get(current, namespace, key)
+            self._ttl.unschedule(old, current, (namespace, key))
+        super().remove(key)
+
+    def clear(self) -> None:
+        if self._ttl.checks:
+            current, namespace = self._backend.currentKey, self._owner.namespace
+            for key, entry in super()._items():
+                self._ttl.unschedule(entry, current, (namespace, key))
+        super().clear()
+
+    def schedule(self, entry: TtlValue, key: Any, namespace: Any) -> None:
+        """Schedule the check of an entry that is stored already."""
+        self._ttl.schedule(entry, key, namespace)
 
     def removeExpired(self, key: Any, namespace: Any) -> None:
         """Remove the entry ``namespace[1]`` of the map in ``namespace[0]`` if it has expired;
@@ -280,19 +333,20 @@ class TtlMapState(TableMapState):
             else:
                 self._ttl.schedule(entry, key, namespace)
 
+    def _renew(self, key: Any, entry: TtlValue) -> None:
+        current, namespace = self._backend.currentKey, self._owner.namespace
+        old = self._table.get(current, namespace, key) if self._ttl.checks else None
+        super().put(key, entry)
+        self._ttl.reschedule(old, entry, current, (namespace, key))
+
     def _read(self, key: Any, entry: TtlValue | None) -> TtlValue | None:
-        put, remove = super().put, super().remove
-        return self._ttl.read(entry, lambda new: put(key, new), lambda: remove(key))
+        return self._ttl.read(entry, lambda new: self._renew(key, new), lambda: self.remove(key))
 
     def _items(self) -> Iterator[tuple[Any, Any]]:
         for key, wrapped in super()._items():
             entry = self._read(key, wrapped)
             if entry is not None:
                 yield key, entry[0]
-
-
-def _last_access(entry: TtlValue) -> int:
-    return entry[1]
 
 
 _StatesOf: TypeAlias = dict[type[StateDescriptor[Any]], Callable[[StateOwner, Any, Ttl], Any]]

@@ -481,6 +481,7 @@ class KeyGroupTask(VertexTask):
         clock = max(row.clock for row in rows)
         restored = [row for row in rows if row.gate == RESTORED_GATE]
         metered = MeteredPageStore(store)
+        self._clock.begin(clock)  # the time of access of restored state that has none
         if restored:
             snapshot = restored_state(self._backend, self.plan.uid, restored, metered)
         self._head.inFirstKeyGroup = key_group == self._first_key_group

@@ -42,7 +42,7 @@ class ContentWindowOperator(TimerOperator, OneInputOperator):
 
     def open(self) -> None:
         self._table = self.backend.table(TABLE)
-        self._window_states = KeyedStates(self.backend, self.clock, sweeps=True)
+        self._window_states = KeyedStates(self.backend, self.clock, sweeps=True, ofWindows=True)
         self._function = WindowFunctionRunner(self, self._description, self._window_states)
 
     def processRecords(self, records: Records) -> None:

@@ -98,7 +98,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
         backend = self.backend
         self._contents: WindowContents = window_contents(self._description, backend)
         self._merging_sets = backend.table(MERGING_SETS) if self._merges else None
-        self._window_states = KeyedStates(backend, self.clock, sweeps=True)
+        self._window_states = KeyedStates(backend, self.clock, sweeps=True, ofWindows=True)
         self._assigner_context = ClockContext(self.clock)
         self._trigger_context = WindowTriggerContext(self, self.timers, self._window_states)
         self._function = WindowFunctionRunner(self, self._description, self._window_states)

@@ -47,7 +47,7 @@ def globals_of(data, found=None):
 
 def note_inside(value, found):
     if isinstance(value, (bytes, memoryview)):
-        if bytes(value[:1]) == pickle.PROTO:
+        if bytes(value[:1]) == pickle.PROTO and value[1] <= pickle.HIGHEST_PROTOCOL:
             globals_of(value, found)
     elif isinstance(value, dict):
         for part in value.items():

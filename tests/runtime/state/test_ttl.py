@@ -16,11 +16,15 @@ from flinkish import (
     MapStateDescriptor,
     ReducingStateDescriptor,
     RichFilterFunction,
+    RichMapFunction,
     StateTtlConfig,
     ValueStateDescriptor,
 )
+from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.keyed_states import KeyedStates
+from flinkish.runtime.state.page_store import DictPageStore
+from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
 from tests.runtime.micro_batches import MicroBatches
 
@@ -265,12 +269,14 @@ class TestCleanupInBackground:
         mapped.put("b", 2)
         env.at(8)
         listed.add(3)
-        table = env.backend.contents["table", "l"]
+        table = env.backend.table("l/expires after 10 ms")
         for now, left in ((10, [2, 3]), (15, [3])):
             env.at(now)
             env.states.removeExpired(now)
             assert [value for value, _ in table.get("k", None)] == left
-            keys = [key for key, _ in env.backend.contents["map", "m"].items("k", None)]
+            keys = [
+                key for key, _ in env.backend.mapTable("m/expires after 10 ms").items("k", None)
+            ]
             assert keys == (["b"] if now == 10 else [])
         env.at(18)
         env.states.removeExpired(18)
@@ -282,6 +288,308 @@ class TestCleanupInBackground:
         env.at(100)
         env.states.removeExpired(100)
         assert env.backend.numEntries() == 1
+
+
+class Stored:
+    """One state of one kind, in memory or in pages, under several keys, with restarts."""
+
+    def __init__(self, kind: str, paged: bool) -> None:
+        self.kind, self.paged = kind, paged
+        self.clock = ProcessingTimeService()
+        self.contents: dict[Any, Any] = {}
+        self.store, self.directory = DictPageStore(), None
+        self.earlier: tuple[NotedState, ...] = ()
+
+    def start(self, config: StateTtlConfig | None) -> None:
+        """Begin, or go on with ``config`` from what is stored."""
+        self.config = config
+        self.backend = (
+            PagedKeyedStateBackend("u") if self.paged else HeapKeyedStateBackend(self.contents)
+        )
+        self.backend.earlierStates = self.earlier
+        self.states = KeyedStates(self.backend, self.clock, sweeps=True)
+        descriptor = KINDS[self.kind]()
+        if config is not None:
+            descriptor.enableTimeToLive(config)
+        self.state = self.states.of(descriptor)
+        self.load()
+
+    def load(self) -> None:
+        if self.paged:
+            self.backend.load(self.store, self.directory)
+
+    def flush(self) -> None:
+        """End a batch and begin the next one."""
+        self.earlier = tuple(NotedState(*noted) for noted in self.backend.noted())
+        if self.paged:
+            self.directory = self.backend.flush()
+            self.load()
+
+    def write(self, key: int, value: int) -> None:
+        self.backend.currentKey = key
+        state = self.state
+        if self.kind == "map":
+            state.put(value % 3, value)
+        else:
+            (state.update if self.kind == "value" else state.add)(value)
+
+    def remove(self, key: int) -> None:
+        self.backend.currentKey = key
+        if self.kind == "map":
+            for each in range(3):
+                self.state.remove(each)
+        else:
+            self.state.clear()
+
+    def clear(self, key: int) -> None:
+        self.backend.currentKey = key
+        self.state.clear()
+
+    def read(self, key: int) -> Any:
+        self.backend.currentKey = key
+        if self.kind == "map":
+            return dict(self.state.entries()) or None
+        if self.kind == "list":
+            return list(self.state.get()) or None
+        return self.state.value() if self.kind == "value" else self.state.get()
+
+    def entries(self) -> int:
+        """How many entries are stored, those of maps one by one."""
+        if self.kind != "map":
+            return self.backend.numEntries()
+        table = self.state._table
+        return sum(len(list(table.items(*name))) for name in table.maps())
+
+    def checks(self) -> int:
+        """How many checks are scheduled. Ends the use of this object."""
+        checks = 0
+        for name in self.backend.names():
+            queue = self.backend.timerQueue(name)
+            while queue.pollDue(2**63 - 1) is not None:
+                checks += 1
+        return checks
+
+
+KINDS: dict[str, Any] = {
+    "value": lambda: ValueStateDescriptor("s"),
+    "list": lambda: ListStateDescriptor("s"),
+    "map": lambda: MapStateDescriptor("s"),
+    "reducing": lambda: ReducingStateDescriptor("s", lambda a, b: a + b),
+    "aggregating": lambda: AggregatingStateDescriptor("s", Total()),
+}
+
+ACTIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["write", "write", "remove", "clear", "read", "sweep", "flush"]),
+        st.integers(0, 2),
+        st.sampled_from([0, 1, 7, 100, 400]),
+    ),
+    max_size=60,
+)
+
+
+@pytest.mark.parametrize("paged", [False, True], ids=["memory", "pages"])
+@pytest.mark.parametrize("kind", KINDS)
+@given(ACTIONS, st.booleans(), st.sampled_from([10, 1_000]))
+def test_what_is_stored_depends_only_on_the_live_entries(kind, paged, actions, renews, length):
+    config = StateTtlConfig.newBuilder(length)
+    config = config.updateTtlOnReadAndWrite() if renews else config
+    stored = Stored(kind, paged)
+    stored.start(config.build())
+    for action, key, wait in actions:
+        stored.clock.advanceTo(stored.clock.getCurrentProcessingTime() + wait)
+        if action == "sweep":
+            stored.states.removeExpired(stored.clock.getCurrentProcessingTime())
+        elif action == "flush":
+            stored.flush()
+        elif action == "write":
+            stored.write(key, wait)
+        else:
+            getattr(stored, action)(key)
+    if len(actions) % 2:
+        assert stored.checks() == stored.entries()
+        return
+    for key in range(3):
+        stored.clear(key)
+    stored.flush()
+    assert stored.backend.names() == []
+    assert not stored.paged or (not stored.directory and not stored.store.pages)
+
+
+@pytest.mark.parametrize("paged", [False, True], ids=["memory", "pages"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_thousand_clears_leave_nothing(kind, paged):
+    stored = Stored(kind, paged)
+    stored.start(StateTtlConfig.newBuilder(Duration.ofDays(1)).build())
+    for number in range(1_000):
+        stored.clock.advanceTo(number * 1_000)
+        stored.write(1, number)
+        (stored.clear if number % 2 else stored.remove)(1)
+        if number % 100 == 0:
+            stored.flush()
+    stored.flush()
+    assert stored.backend.names() == []
+    assert not stored.store.pages
+
+
+@pytest.mark.parametrize("number", [1, 100])
+def test_an_entry_that_is_renewed_often_has_one_check(number):
+    stored = Stored("value", paged=False)
+    stored.start(StateTtlConfig.newBuilder(1_000).build())
+    for now in range(0, number * 10, 10):
+        stored.clock.advanceTo(now)
+        stored.write(1, now)
+    stored.states.removeExpired(number * 10)
+    assert stored.read(1) == number * 10 - 10
+    assert stored.checks() == 1
+
+
+TEN = StateTtlConfig.newBuilder(10).build()
+CONFIGS = {
+    "off": None,
+    "on": TEN,
+    "other": StateTtlConfig.newBuilder(25).build(),
+    "no clean-up": StateTtlConfig.newBuilder(10).disableCleanupInBackground().build(),
+}
+
+
+@pytest.mark.parametrize("paged", [False, True], ids=["memory", "pages"])
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(list(CONFIGS)),
+            st.integers(0, 30),
+            st.dictionaries(st.integers(0, 2), st.just(1)),
+        ),
+        min_size=2,
+        max_size=6,
+    )
+)
+def test_a_time_to_live_may_change_at_each_restore(kind, paged, runs):
+    """Entries without a time were accessed at the restore; the others keep theirs."""
+    stored = Stored(kind, paged)
+    accessed: dict[int, int | None] = {}
+    for name, wait, written in runs:
+        config = CONFIGS[name]
+        stored.start(config)
+        now = stored.clock.getCurrentProcessingTime()
+        if config is None:
+            accessed = dict.fromkeys(accessed)
+        else:
+            accessed = {key: now if at is None else at for key, at in accessed.items()}
+        for key in written:
+            stored.clear(key)
+            stored.write(key, 1)
+            accessed[key] = None if config is None else now
+        now += wait
+        stored.clock.advanceTo(now)
+        stored.states.removeExpired(now)
+        if config is not None:
+            length = config.timeToLive
+            alive = {key: at for key, at in accessed.items() if at is None or now < at + length}
+            if config.cleanupInBackground:
+                assert stored.entries() == len(alive)
+                accessed = alive
+        for key in range(3):
+            there = key in accessed if config is None else key in alive
+            value = {1: 1} if kind == "map" else [1] if kind == "list" else 1
+            assert stored.read(key) == (value if there else None)
+        if config is not None:
+            accessed = alive  # a read removes what has expired
+        stored.flush()
+    expected = len(accessed) if config is not None and config.cleanupInBackground else 0
+    assert stored.checks() == expected
+
+
+@pytest.mark.parametrize("paged", [False, True], ids=["memory", "pages"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("names", [("on",), ("off",), ("on", "off", "on"), ("no clean-up", "off")])
+def test_state_of_an_earlier_version_goes_on(kind, paged, names):
+    """It had entries with times in the table of the state's name."""
+    stored = Stored(kind, paged)
+    stored.earlier = (NotedState("s", f"{_kind_name(kind)} that expires", ""),)
+    stored.start(None)
+    backend = stored.backend
+    if kind == "map":
+        backend.mapTable("s").put(0, None, 1, (1, 100))
+    else:
+        backend.table("s").put(0, None, [(1, 100)] if kind == "list" else (1, 100))
+    backend.timerQueue("s/ttl").add(110, 0, (None, 1) if kind == "map" else None)
+    if paged:
+        stored.directory = backend.flush()
+    stored.clock.advanceTo(105)
+    value = {1: 1} if kind == "map" else [1] if kind == "list" else 1
+    for name in names:
+        stored.start(CONFIGS[name])
+        assert stored.read(0) == value
+        stored.flush()
+    assert "s/ttl" not in stored.backend.names()
+    if names[-1] == "on":
+        end = 110 if len(names) == 1 else 115
+        for now, left in ((end - 1, 1), (end, 0)):
+            stored.clock.advanceTo(now)
+            stored.states.removeExpired(now)
+            assert stored.entries() == left
+
+
+def _kind_name(kind: str) -> str:
+    return type(KINDS[kind]()).__name__.removesuffix("Descriptor")
+
+
+def test_states_of_windows_and_of_keys_do_not_take_each_others_entries():
+    backend, clock = HeapKeyedStateBackend(), ProcessingTimeService()
+    of_keys = KeyedStates(backend, clock, sweeps=True)
+    of_windows = KeyedStates(backend, clock, sweeps=True, ofWindows=True)
+    of_windows.namespace = "window"
+    expiring = ValueStateDescriptor("s")
+    expiring.enableTimeToLive(TEN)
+    backend.currentKey = 1
+    of_windows.of(expiring).update("of the window")
+    of_keys.of(ValueStateDescriptor("s")).update("of the key")
+    of_keys.settle()
+    of_windows.settle()
+    assert of_windows.of(expiring).value() == "of the window"
+    clock.advanceTo(10)
+    of_windows.removeExpired(10)
+    assert of_windows.of(expiring).value() is None
+    assert of_keys.of(ValueStateDescriptor("s")).value() == "of the key"
+
+
+class Counts(RichMapFunction[Any, Any]):
+    """How often each element has come."""
+
+    expires = False
+
+    def open(self, openContext):
+        count = ValueStateDescriptor[int]("count")
+        if self.expires:
+            count.enableTimeToLive(TEN)
+        self.count = self.getRuntimeContext().getState(count)
+
+    def map(self, value):
+        self.count.update((self.count.value() or 0) + 1)
+        return value, self.count.value()
+
+
+class ExpiringCounts(Counts):
+    expires = True
+
+
+def test_the_clock_of_the_batch_is_the_time_of_the_restore():
+    def job(function):
+        return MicroBatches(
+            lambda stream: stream.keyBy(lambda value: value).map(function).uid("counts"), 1
+        )
+
+    before, after = job(Counts()), job(ExpiringCounts())
+    before.process([[("a", None), ("b", None)]], clock=1_000)
+    after.stores = before.stores
+    after.process([[("c", None)]], clock=2_000)
+    after.process([[("a", None)]], clock=2_009)
+    after.process([[("a", None), ("b", None)]], clock=2_010)
+    found = [result.value for result in after.results[0]]
+    assert found == [("c", 1), ("a", 2), ("a", 3), ("b", 1)]
 
 
 STEPS = st.lists(
