@@ -399,7 +399,8 @@ class KeyedStateBackend(ABC):
 
     @abstractmethod
     def names(self) -> list[str]:
-        """The names of all tables and timer queues that have entries."""
+        """The names of all tables and timer queues that have entries, or had some when they were
+        loaded."""
 
     @abstractmethod
     def numEntries(self) -> int:

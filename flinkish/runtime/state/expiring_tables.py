@@ -9,13 +9,12 @@ is moved, key group by key group, when a key group is first loaded.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from flinkish.api.functions.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.runtime.state.backend import EXPIRES, KeyedStateBackend, TimerQueue
-from flinkish.runtime.time.clock import ProcessingTimeService
 
 _WITH_TIMES = "/expires"
 _CHECKED = re.compile(r"/expires after \d+ ms")
@@ -80,28 +79,20 @@ class StateHome:
         return self._backend.timerQueue(self.table.name) if self.table.checked else None
 
     def settle(
-        self, ours: Callable[[Any], bool], clock: ProcessingTimeService | None, schedule: Schedule
+        self, tables: Iterable[str], ours: Callable[[Any], bool], now: int, schedule: Schedule
     ) -> None:
-        """Move the entries of the key group that are in other tables, of the namespaces that are
-        ``ours``. Entries without a time count as accessed now."""
-        state = self._state
-        for other in self._backend.names():
-            if other == state + _EARLIER_CHECKS:
+        """Move the entries of the key group that are in others of its ``tables``, and in one of the
+        namespaces that are ``ours``. Entries without a time count as accessed ``now`` (ms)."""
+        for other in tables:
+            if other == self._state + _EARLIER_CHECKS:
                 self._drop_checks(other, ours)
-            elif other != self.table.name and is_table_of(state, other):
-                self._move(other, ours, clock, schedule)
+            elif other != self.table.name and is_table_of(self._state, other):
+                self._move(other, ours, now, schedule)
                 self._drop_checks(other, ours)
 
-    def _move(
-        self,
-        other: str,
-        ours: Callable[[Any], bool],
-        clock: ProcessingTimeService | None,
-        schedule: Schedule,
-    ) -> None:
+    def _move(self, other: str, ours: Callable[[Any], bool], now: int, schedule: Schedule) -> None:
         had_times = other.startswith(self._state + _WITH_TIMES)
         had_times = had_times or (self._mixed and other == self._state)
-        now = 0 if clock is None else clock.getCurrentProcessingTime()
 
         def moved(value: Any) -> Any:
             if had_times == self.table.withTimes:

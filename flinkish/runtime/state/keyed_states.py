@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from flinkish.api.errors import IllegalStateError, InvalidProgramError
@@ -89,7 +90,7 @@ class KeyedStates(KeyedStateStore):
         if known is None:
             self.backend.note(_noted(kind, descriptor))
             known = self._states[descriptor.name] = kind, self._new(kind, descriptor)
-            self._settle(descriptor.name)
+            self._settle(descriptor.name, self.backend.names())
         elif known[0] is not kind:
             raise InvalidProgramError(
                 f"the state {descriptor.name!r} is used with a {kind.__name__}, but was used with a"
@@ -109,8 +110,9 @@ class KeyedStates(KeyedStateStore):
 
     def settle(self) -> None:
         """Move entries that were stored with another time to live, or without one."""
+        tables = self.backend.names() if self._homes else ()
         for name in self._homes:
-            self._settle(name)
+            self._settle(name, tables)
 
     def removeExpired(self, now: int) -> None:
         """Remove the entries that have expired by ``now`` (ms), of states with background
@@ -119,10 +121,11 @@ class KeyedStates(KeyedStateStore):
             while (timer := queue.pollDue(now)) is not None:
                 state.removeExpired(timer.key, timer.namespace)
 
-    def _settle(self, name: str) -> None:
+    def _settle(self, name: str, tables: Iterable[str]) -> None:
         checked = self._expiring.get(name)
         schedule = _unchecked if checked is None else checked[1].schedule
-        self._homes[name].settle(self._is_ours, self._clock, schedule)
+        now = 0 if self._clock is None else self._clock.getCurrentProcessingTime()
+        self._homes[name].settle(tables, self._is_ours, now, schedule)
 
     def _is_ours(self, namespace: object) -> bool:
         return (namespace is not None) == self._of_windows

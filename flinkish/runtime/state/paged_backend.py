@@ -107,9 +107,9 @@ class PagedKeyedStateBackend(KeyedStateBackend):
         return self._item(_TIMERS, name, PagedTimerQueue)
 
     def names(self) -> list[str]:
-        opened = [name for name, item in self._items.items() if len(item)]
-        unopened = [name for name in self._directory if name not in self._items]
-        return list(dict.fromkeys(name[1:] for name in (*opened, *unopened) if name != "format"))
+        stored = [name for name in self._directory if name != "format"]
+        new = [n for n, item in self._items.items() if n not in self._directory and len(item)]
+        return list(dict.fromkeys(name[1:] for name in (*stored, *new)))
 
     def numEntries(self, table: str | None = None) -> int:
         """The number of entries of all tables together, or of those named ``table``; a map counts
