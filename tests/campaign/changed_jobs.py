@@ -512,18 +512,21 @@ CHANGES: dict[str, Change] = {
             "process": "aggregate(mean)",
             "ValueState": "ListState",
             "ValueState of a class": "MapState",
-            "ValueState with TTL": "ValueState",
+            "ValueState with TTL": "ListState",
             "ValueState, timers": "rich map",
             "ListState": "ValueState",
             "MapState": "ListState",
             "ReducingState": "ValueState",
             "AggregatingState": "AggregatingState of a list",
-            "two inputs": "ValueState with TTL",
+            "two inputs": "ListState",
             "rich map": "ValueState of text",
             "broadcast state": "rich map",
             "join within 100": "ValueState",
             "window join": "join within 100",
         }
+    ),
+    "time to live": _function(
+        {"ValueState": "ValueState with TTL", "ValueState with TTL": "ValueState"}
     ),
     "other size": _piece("windows", LARGER),
     "like windows": _piece(
