@@ -177,7 +177,11 @@ def steps(seed):
         action = draw.random()
         if action < 0.4:
             events = [
-                (draw.choice("ab"), draw.randrange(10), draw.randint(max(reached - 5, -30), 60))
+                (
+                    draw.choice("ab"),
+                    draw.randrange(10),
+                    draw.randint(min(max(reached - 5, -30), 60), 60),
+                )
                 for _ in range(draw.choice([2, 10, 30]))
             ]
             yield (
