@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from flinkish.api.functions.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
+from flinkish.api.functions.ttl import StateTtlConfig
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.runtime.state.backend import EXPIRES, KeyedStateBackend, TimerQueue
 
@@ -47,28 +48,31 @@ def is_table_of(state: str, name: str) -> bool:
 class StateHome:
     """The table of one state, and how to get there from others.
 
-    ``backgroundCleanup``: whether expired entries are removed without being read. A checkpoint that
-    goes back to an earlier version says so in its notes.
+    ``config``: its time to live, if it has one. ``checks``: whether the operator runs the checks that
+    background clean-up needs. A checkpoint that goes back to an earlier version says so in its
+    notes.
     """
 
     def __init__(
         self,
         backend: KeyedStateBackend,
         descriptor: StateDescriptor[Any],
-        backgroundCleanup: bool,
+        config: StateTtlConfig | None,
+        checks: bool,
     ) -> None:
         self._backend = backend
         self._state = descriptor.name
         self._is_map = isinstance(descriptor, MapStateDescriptor)
         self._is_list = isinstance(descriptor, ListStateDescriptor)
-        self._mixed = any(
+        self._of_earlier_version = any(
             noted.name == self._state and noted.kind.endswith(EXPIRES)
             for noted in backend.earlierStates
         )
-        config = descriptor.ttlConfig
-        if config is None or not config.isEnabled():
-            self.table = TableName(self._state + _PLAIN if self._mixed else self._state)
-        elif backgroundCleanup:
+        if config is None:
+            self.table = TableName(
+                self._state + _PLAIN if self._of_earlier_version else self._state
+            )
+        elif checks and config.cleanupInBackground:
             name = f"{self._state}{_WITH_TIMES} after {config.timeToLive} ms"
             self.table = TableName(name, withTimes=True, checked=True)
         else:
@@ -92,7 +96,7 @@ class StateHome:
 
     def _move(self, other: str, ours: Callable[[Any], bool], now: int, schedule: Schedule) -> None:
         had_times = other.startswith(self._state + _WITH_TIMES)
-        had_times = had_times or (self._mixed and other == self._state)
+        had_times = had_times or (self._of_earlier_version and other == self._state)
 
         def moved(value: Any) -> Any:
             if had_times == self.table.withTimes:

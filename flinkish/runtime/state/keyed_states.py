@@ -132,10 +132,12 @@ class KeyedStates(KeyedStateStore):
 
     def _new(self, kind: type[StateDescriptor[Any]], descriptor: StateDescriptor[Any]) -> State:
         config = descriptor.ttlConfig
-        expires = config is not None and config.isEnabled()
-        background = expires and self._sweeps and config.cleanupInBackground  # type: ignore[union-attr]
-        home = self._homes[descriptor.name] = StateHome(self.backend, descriptor, background)
-        if config is None or not expires:
+        if config is not None and not config.isEnabled():
+            config = None
+        home = self._homes[descriptor.name] = StateHome(
+            self.backend, descriptor, config, checks=self._sweeps
+        )
+        if config is None:
             state: State = _STATES[kind](self, descriptor)
             return state
         if self._clock is None:
@@ -144,10 +146,10 @@ class KeyedStates(KeyedStateStore):
                 " enableTimeToLive out of its descriptor."
             )
         cleanup = home.queue()
-        expiring: Any = TTL_STATES[kind](self, descriptor, Ttl(config, self._clock, cleanup))
+        expiring: State = TTL_STATES[kind](self, descriptor, Ttl(config, self._clock, cleanup))
         if cleanup is not None:
             self._expiring[descriptor.name] = cleanup, expiring
-        return expiring  # type: ignore[no-any-return]
+        return expiring
 
 
 def _unchecked(entry: object, key: object, namespace: object) -> None:
