@@ -109,8 +109,9 @@ class MissingTimestampError(FlinkishError):
 
 
 class UnstableKeyError(FlinkishError, TypeError):
-    """A key whose state could not be found again, as its hash differs between Python processes or it
-    is NaN, which is not equal to itself. ``reason`` names any other cause."""
+    """A key whose state could not be found again, as its hash differs between Python processes or
+    from that of an equal key, or it is NaN, which is not equal to itself. ``reason`` names any other
+    cause."""
 
     def __init__(self, key: object, reason: str | None = None) -> None:
         super().__init__(key, reason)
@@ -126,13 +127,13 @@ class UnstableKeyError(FlinkishError, TypeError):
         if _differs_from_itself(self.key):
             return (
                 f"keyBy: the key {self._shown}, or a part of it, is not equal to itself, so its"
-                " state could not be found again. Use None or a text instead."
+                " state could not be found again. Use a text instead."
             )
         return (
             f"keyBy: the key {self._shown} of type {type(self.key).__name__} cannot be hashed the"
-            " same way in every process. Use None, bool, int, float, str, bytes, Decimal, date,"
-            " datetime, timedelta, UUID, an Enum, or a tuple, frozenset, NamedTuple or frozen"
-            " dataclass of these."
+            " same way in every process. Use bool, int, float, str, bytes, Decimal, date, datetime,"
+            " timedelta, UUID, an Enum, or a tuple, frozenset, NamedTuple or frozen dataclass of these"
+            " and None; of no class that has an __eq__ or __hash__ of its own."
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.graph.job_graph import JobGraph
+from flinkish.runtime.records.keys import KeyRules
 from flinkish.runtime.task.plan import TaskSettings
 
 KEY_GROUPS_A_TASK = 4
@@ -17,9 +18,11 @@ def task_settings(
     maxParallelism: int | None = None,
     keyGroups: int | None = None,
     batch: bool = False,
+    earlierHashes: bool = False,
 ) -> TaskSettings:
     """The settings of the tasks of ``graph``. ``maxParallelism`` and ``keyGroups`` are those of the
-    checkpoint that the job continues from, None if there is none."""
+    checkpoint that the job continues from, None if there is none; ``earlierHashes``: whether it stores
+    state by version 1 of the hashes."""
     most = config.maxParallelism or maxParallelism or parallelism * KEY_GROUPS_A_TASK
     return TaskSettings(
         # One key group keeps elements in one order, like Flink's single task.
@@ -34,5 +37,6 @@ def task_settings(
         jobParameters=config.getGlobalJobParameters(),
         batch=batch,
         columnChecks=config.getColumnChecks(),
+        keyRules=KeyRules(nulls=config.nullKeysAllowed, earlierHashes=earlierHashes),
         classes=graph.classes(),
     )

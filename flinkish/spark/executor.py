@@ -438,6 +438,7 @@ def _graph(
         maxParallelism=plan.maxParallelism,
         keyGroups=plan.keyGroups,
         batch=batch,
+        earlierHashes=plan.earlierHashes,
     )
     return graph, replace(settings, logLevel=logging.getLogger().getEffectiveLevel())
 

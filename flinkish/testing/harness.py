@@ -53,6 +53,7 @@ from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
 from flinkish.runtime.operators.timers import EVENT_TIMERS, PROCESSING_TIMERS
 from flinkish.runtime.records.copies import copied
+from flinkish.runtime.records.keys import KeyRules
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, visible_timestamp
 from flinkish.runtime.records.user_code import naming_internal_errors
 from flinkish.runtime.savepoint.redistribution import has_operator_state
@@ -124,6 +125,7 @@ class StreamTestHarness:
             reusesObjects=config.isObjectReuseEnabled(),
             tracesFunctions=self._traces_functions,
             columnChecks=config.getColumnChecks(),
+            keyRules=KeyRules(nulls=config.nullKeysAllowed),
         )
         with closed_on_error(self._chain):
             self._chain.open()

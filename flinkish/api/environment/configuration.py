@@ -183,6 +183,7 @@ class ExecutionConfig(AbsentMethods):
         self._column_checks = DEFAULT_COLUMN_CHECKS
         self._object_reuse = False
         self.elementsHiddenInErrors = False
+        self.nullKeysAllowed = False
         self.runtimeMode = RuntimeExecutionMode.STREAMING
         self._restart_strategy: RestartStrategyConfiguration = NoRestart()
         self._job_parameters: dict[str, str] = {}
@@ -366,6 +367,12 @@ class ExecutionConfig(AbsentMethods):
         """Show only the types of elements in errors, neither their values nor the messages of user
         functions, for data that must not appear in logs."""
         self.elementsHiddenInErrors = True
+        return self
+
+    def allowNullKeys(self) -> ExecutionConfig:
+        """Take None as one key. Otherwise a key selector that returns None fails the job with
+        UnfitElementError, as Flink refuses null keys."""
+        self.nullKeysAllowed = True
         return self
 
 

@@ -111,7 +111,8 @@ def checked_callable(
 
 def named(function: Any) -> str:
     """A function as an error names it: by its name, and the file and line where it is written."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
+    function = inspect.unwrap(function)
+    code = getattr(function, "__code__", None)
     if not isinstance(code, types.CodeType):
         return shown(function)
     name = "the lambda" if code.co_name == "<lambda>" else function.__qualname__

@@ -20,6 +20,8 @@ class HashPartitioning(Partitioning):
     keySelector: Callable[[Any], Any]
     keyType: str = ""
     """The type of the keys; empty if unknown."""
+    allowsNullKeys: bool = False
+    """Whether None is a key, as it is in other systems that flinkish runs the programs of."""
     name: str = "HASH"
 
 

@@ -325,7 +325,9 @@ def _window_stage(
     settings: _Settings,
 ) -> WindowStage[T, R]:
     windowed: Any = (
-        stream.windowAll(assigner) if groupBy is None else stream.keyBy(groupBy).window(assigner)
+        stream.windowAll(assigner)
+        if groupBy is None
+        else stream.keyBy(groupBy)._withNullKeys().window(assigner)
     )
     if settings.boundary is Boundary.PROCESSING_TIME:
         windowed.trigger(ProcessingTimeOrEndTrigger())

@@ -142,7 +142,7 @@ class BaseRichBolt(Bolt[T, R]):
         stream = streams[0].union(*streams[1:]) if len(streams) > 1 else streams[0]
         if key is None and tasks > 1 and not isinstance(self, Stateful):
             return stream.process(_SpreadBolt(self)).name(self._component or type(self).__name__)
-        keyed = stream.keyBy(constant_key if key is None else key)
+        keyed = stream.keyBy(constant_key if key is None else key)._withNullKeys()
         return keyed.process(_TaskOfBolt(self)).name(self._component or type(self).__name__)
 
 

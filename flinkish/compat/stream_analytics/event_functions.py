@@ -147,7 +147,7 @@ def _analysed(
     if partitionBy is None:
         return events.keyBy(constant_key).process(AnalyticFunction([call]))
     key = key_call(partitionBy, f"{method}: partitionBy")
-    keyed = events.keyBy(lambda rows: key(rows["event"]))
+    keyed = events.keyBy(lambda rows: key(rows["event"]))._withNullKeys()
     return keyed.process(AnalyticFunction([call]))
 
 
@@ -291,6 +291,7 @@ def joinDateDiff(
     joined = (
         _entered(left, "left")
         .keyBy(first)
+        ._withNullKeys()
         .connect(partners.keyBy(second))
         .process(DateDiffJoin(bounds, lambda rows: True, "right", outer, 0))
     )

@@ -17,8 +17,8 @@ from flinkish.api.functions.two_input import KeyedCoProcessFunction
 from flinkish.api.stored_names import stored_as
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
-from flinkish.api.streams.windowed_stream import constant_key
 from flinkish.api.time.elements import earliest
+from flinkish.compat.null_keys import with_null_keys
 from flinkish.compat.streaminsight.events import (
     TICK,
     EdgeEvent,
@@ -86,8 +86,7 @@ def _pieces(
         raise InvalidProgramError(
             f"{method}: one stream is keyed and the other is not. Call keyBy on both or on none."
         )
-    if not any(keyed):
-        left, right = left.keyBy(constant_key), right.keyBy(constant_key)
+    left, right = with_null_keys(left), with_null_keys(right)
     return left.connect(right).process(function(where)).name(function.title)
 
 

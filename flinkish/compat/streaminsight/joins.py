@@ -22,6 +22,7 @@ from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOpera
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.windowed_stream import constant_key
 from flinkish.api.time.elements import earliest
+from flinkish.compat.null_keys import with_null_keys
 from flinkish.compat.streaminsight.events import (
     TICK,
     EdgeEvent,
@@ -69,8 +70,7 @@ def temporalJoin(
         raise InvalidProgramError(
             "temporalJoin: one stream is keyed and the other is not. Call keyBy on both or on none."
         )
-    if not any(keyed):
-        left, right = left.keyBy(constant_key), right.keyBy(constant_key)
+    left, right = with_null_keys(left), with_null_keys(right)
     function = TemporalJoinFunction(where, select)
     return left.connect(right).process(function).name("Temporal Join")
 

@@ -351,9 +351,10 @@ class DataStream(AbsentMethods):
         user_function("key_by", key_selector, KeySelector, function="lambda value: value[0]")
         declared_type_or_none("key_by: key_type", key_type)
         selector = KeyCall(self._dependencies, key_selector, key_type)
-        return KeyedStream(
-            self._environment, self._stream.keyBy(selector), self._type, selector, key_type
-        )
+        keyed = self._stream.keyBy(selector)
+        if key_type in (None, Types.PICKLED_BYTE_ARRAY()):
+            keyed = keyed._withNullKeys()  # in PyFlink a pickled None is a key like any other
+        return KeyedStream(self._environment, keyed, self._type, selector, key_type)
 
     def union(self, *streams: DataStream) -> DataStream:
         """Merge with other streams."""

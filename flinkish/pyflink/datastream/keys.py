@@ -8,7 +8,7 @@ from typing import Any
 
 from flinkish.api.errors import UnstableKeyError
 from flinkish.api.stored_values import pickled, unpickled
-from flinkish.runtime.records.keys import stable_hash
+from flinkish.runtime.records.stable_hashes import stable_hash
 
 _PLAIN = frozenset({str, int, bool, bytes, type(None)})
 

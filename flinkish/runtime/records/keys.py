@@ -6,23 +6,13 @@ fewer key groups than keys, so Spark calls Python once for each key group and ba
 key. The number of key groups is fixed for the life of a checkpoint, while any number of tasks can
 share them.
 
-Python's ``hash()`` of a string differs from process to process, so one worker could not find the
-state that another has written. The *stable hash* is the same everywhere. It follows equality: equal
-keys (``1 == 1.0 == True``) have equal hashes, as they are one entry of a dict.
+The hash of a key is its *stable hash* (``stable_hashes``).
 """
 
 from __future__ import annotations
 
-import dataclasses
-import datetime
-import decimal
-import enum
-import fractions
-import struct
-import uuid
-import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Protocol, overload
 
@@ -30,115 +20,28 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.api.errors import IllegalArgumentError, UnstableKeyError, shown
+from flinkish.api.errors import (
+    FlinkishError,
+    IllegalArgumentError,
+    IncompatibleCheckpointError,
+    UnfitElementError,
+    UnstableKeyError,
+    shown,
+)
+from flinkish.api.functions.adapt import named
+from flinkish.api.functions.join import TaggedUnion
+from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.api.types.fields import field_read
 from flinkish.runtime.records.records import Hashes, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, by_code, python_values
+from flinkish.runtime.records.stable_hashes import (
+    HASH_OF_NONE,
+    hash_of_integer,
+    hashes_of_integers,
+    stable_hash,
+    was_hashed_otherwise,
+)
 from flinkish.runtime.records.user_code import mapped, user_code_of
-
-_MIX = 0x9E3779B1
-
-
-_MASK = 0xFFFFFFFF
-
-
-def stable_hash(key: Any) -> int:
-    """A 32-bit hash of ``key``, the same in every process.
-
-    Raises UnstableKeyError for keys without one, such as objects that hash by identity.
-    """
-    kind = type(key)
-    if kind is str:
-        return zlib.crc32(key.encode("utf-8", "surrogatepass"))
-    if kind is int or kind is bool:
-        return _of_int(int(key))
-    if kind is tuple:
-        return _of_items(key)
-    return _of_any(key)
-
-
-def _of_int(number: int) -> int:
-    # Multiplying spreads neighbours; folding takes the high half into account
-    folded = (number ^ (number >> 32)) & _MASK if -(2**63) <= number < 2**63 else hash(number)
-    return (folded * _MIX ^ (folded >> 15)) & _MASK
-
-
-def _of_integers(numbers: NDArray[np.int64]) -> Hashes:
-    """``_of_int`` of each of ``numbers``."""
-    folded = ((numbers ^ (numbers >> 32)) & _MASK).astype(np.uint64)
-    return (folded * np.uint64(_MIX) ^ folded >> np.uint64(15)).astype(np.uint32)
-
-
-def _of_items(items: Any) -> int:
-    result = 0x811C9DC5
-    for item in items:
-        result = ((result ^ stable_hash(item)) * 0x01000193 + 0x7F4A7C15) & _MASK
-    return result
-
-
-def _of_any(key: Any) -> int:
-    if key is None:
-        return 0x6B7B1D3F
-    if isinstance(key, enum.Enum) and not isinstance(key, (str, int, float, bytes, tuple)):
-        return zlib.crc32(f"{type(key).__qualname__}.{key.name}".encode())
-    if isinstance(key, str):
-        return zlib.crc32(str.encode(key, "utf-8", "surrogatepass"))
-    if isinstance(key, (int, np.integer, np.bool_)):
-        return _of_int(int(key))
-    if isinstance(key, (float, np.floating, decimal.Decimal, fractions.Fraction)):
-        return _of_number(key)
-    if isinstance(key, bytes):
-        return zlib.crc32(key, 1)
-    if isinstance(key, tuple):
-        return _of_items(key)
-    if isinstance(key, frozenset):
-        return sum([stable_hash(part) for part in key]) & _MASK
-    if isinstance(key, uuid.UUID):
-        return zlib.crc32(key.bytes, 2)
-    if isinstance(key, datetime.datetime) and key.tzinfo is not None:
-        # Aware datetimes are equal if they are the same instant, whatever their zone
-        return zlib.crc32(key.astimezone(datetime.UTC).isoformat().encode(), 3)
-    if isinstance(key, (datetime.datetime, datetime.time)):
-        return zlib.crc32(repr(key.replace(fold=0)).encode(), 4)
-    if isinstance(key, (datetime.date, datetime.timedelta)):
-        return zlib.crc32(repr(key).encode(), 4)
-    if _is_frozen_dataclass(key):
-        return _of_items(tuple(getattr(key, f.name) for f in dataclasses.fields(key) if f.compare))
-    raise UnstableKeyError(key)
-
-
-def differs_from_itself(key: Any) -> bool:
-    """Whether ``key`` or a part of it is not equal to itself, like NaN."""
-    if type(key) in _EQUAL_TO_THEMSELVES:
-        return False
-    if isinstance(key, (tuple, frozenset)):
-        return any(map(differs_from_itself, key))
-    if _is_frozen_dataclass(key):
-        return any(differs_from_itself(getattr(key, part.name)) for part in dataclasses.fields(key))
-    try:
-        return bool(key != key)
-    except Exception:  # a broken __ne__ is reported elsewhere
-        return False
-
-
-_EQUAL_TO_THEMSELVES = frozenset((str, int, bool, bytes, type(None)))
-
-
-def _of_number(number: Any) -> int:
-    if number != number:
-        raise UnstableKeyError(number)
-    try:
-        if number == int(number):
-            return _of_int(int(number))
-    except (OverflowError, ValueError):  # infinities
-        return zlib.crc32(str(float(number)).encode(), 5)
-    # hash() of a number depends only on its value, never on the process
-    return zlib.crc32(struct.pack(">q", hash(number)), 6)
-
-
-def _is_frozen_dataclass(key: Any) -> bool:
-    parameters = getattr(type(key), "__dataclass_params__", None)
-    return parameters is not None and parameters.frozen and parameters.eq
 
 
 def key_group_of(key_hash: int, key_groups: int) -> int:
@@ -165,22 +68,54 @@ def unstable_split(operator: str, split: Any) -> IllegalArgumentError:
     )
 
 
+@dataclass(frozen=True)
+class KeyRules:
+    """Which keys a job accepts."""
+
+    nulls: bool = False
+    """Whether None is a key."""
+    earlierHashes: bool = False
+    """Whether state is stored by version 1 of the hashes. Keys whose hash was another are refused
+    then, as their state would not be found."""
+
+    def of(self, partitioning: HashPartitioning) -> KeyRules:
+        """These rules for the keys of ``partitioning``."""
+        return replace(self, nulls=self.nulls or partitioning.allowsNullKeys)
+
+
+KEY_RULES = KeyRules()
+"""The rules unless settings or a checkpoint say otherwise."""
+
+
 class KeyHashes(dict[Any, int]):
-    """A cache of stable hashes, as a stream has far fewer keys than elements."""
+    """A cache of stable hashes, as a stream has far fewer keys than elements. ``earlier`` is
+    ``KeyRules.earlierHashes``."""
 
     MOST = 1 << 20
     MOST_BETWEEN_BATCHES = 1 << 14
 
+    def __init__(self, earlier: bool = False) -> None:
+        super().__init__()
+        self._earlier = earlier
+        self._types: set[type] = set()
+
     def __missing__(self, key: Any) -> int:
+        if self._earlier and was_hashed_otherwise(key):
+            raise IncompatibleCheckpointError(
+                f"the checkpoint was begun by an earlier version of flinkish, which kept the key {shown(key)} of"
+                f" type {type(key).__name__} in another place, so its state would not be found. Start from the"
+                " checkpoint as from a savepoint, which finds it: env.setSavepoint(directory), with a new directory"
+                " for enableCheckpointing."
+            )
         if len(self) >= self.MOST:
             self.clear()
-        result = self[key] = _of_int(key) if type(key) is int else stable_hash(key)
+        result = self[key] = hash_of_integer(key) if type(key) is int else stable_hash(key)
         return result
 
     def ofColumn(self, keys: pa.Array) -> Hashes:
         """The hashes of ``keys``; those of integers are computed at once."""
         if pa.types.is_integer(keys.type) and keys.type != pa.uint64() and not keys.null_count:
-            return _of_integers(keys.to_numpy().astype(np.int64, copy=False))
+            return hashes_of_integers(keys.to_numpy().astype(np.int64, copy=False))
         return self.column(python_values(keys))
 
     def trim(self) -> None:
@@ -192,8 +127,15 @@ class KeyHashes(dict[Any, int]):
         """The hashes of ``keys``, in their order."""
         try:
             # Not map(), which a StopIteration from a key's __hash__ would end silently
-            return np.array([self[key] for key in keys], dtype=np.uint32)
-        except UnstableKeyError:
+            hashes = np.array([self[key] for key in keys], dtype=np.uint32)
+            types = set(map(type, keys))
+            if not types <= self._types:
+                # An equal key of another type may have been found, even for a type to be refused
+                for key in {type(key): key for key in keys}.values():
+                    self.__missing__(key)
+                self._types |= types
+            return hashes
+        except FlinkishError:
             raise
         except Exception:
             for key in keys:
@@ -299,7 +241,8 @@ class KeyColumn:
     """Computes the keys of elements: from a column if the key selector only reads that, with
     ``columns`` if the selector can be traced, else by calling the selector.
 
-    Errors of the selector name ``operator``.
+    Errors of the selector name ``operator``. With None as a key, unless ``rules`` allow it, ``of``
+    raises UnfitElementError.
     """
 
     def __init__(
@@ -307,15 +250,37 @@ class KeyColumn:
         selector: Callable[[Any], Any],
         operator: str,
         columns: ColumnSelector | None = None,
+        rules: KeyRules = KEY_RULES,
     ) -> None:
         self._select = selector
         self._columns = columns
         self._field = field_read(selector)
         self._operator = operator
-        self._hashes = KeyHashes()
+        self._nulls = rules.nulls
+        self._hashes = KeyHashes(rules.earlierHashes)
 
     def of(self, values: Sequence[Any]) -> tuple[Sequence[Any], Hashes]:
         """The keys of ``values`` and their hashes."""
+        keys, hashes = self._of(values)
+        if not self._nulls and (hashes == HASH_OF_NONE).any():
+            for key, value in zip(keys, values):
+                if key is None:
+                    raise self._null_key(value)
+        return keys, hashes
+
+    def _null_key(self, value: Any) -> UnfitElementError:
+        selector = named(self._select)
+        if isinstance(value, TaggedUnion):
+            selector = f"the key selector of {('where', 'equalTo')[value.tag - 1]}"
+            value = value.value
+        return UnfitElementError(
+            f"{selector} returned None as the key of the element {shown(value)}, and None is no key. Did it forget"
+            " return? If an element may have no key, let the selector return another value, such as a text, drop"
+            " the element with filter before, or call env.getConfig().allowNullKeys(): None is one key then.",
+            self._operator,
+        )
+
+    def _of(self, values: Sequence[Any]) -> tuple[Sequence[Any], Hashes]:
         if isinstance(values, RowColumns):
             column = None if self._field is None else values.column(self._field)
             if column is None and self._columns is not None:

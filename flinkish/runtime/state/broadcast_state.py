@@ -9,7 +9,7 @@ from flinkish.api.errors import IllegalArgumentError, IllegalStateError
 from flinkish.api.functions.broadcast import BroadcastState, ReadOnlyBroadcastState
 from flinkish.api.functions.state import MapEntry, MapStateDescriptor
 from flinkish.runtime.records.copies import copied
-from flinkish.runtime.records.keys import differs_from_itself
+from flinkish.runtime.records.stable_hashes import differs_from_itself
 from flinkish.runtime.state.table_states import Again, refuse_nan
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from flinkish.runtime.records.keys import KeyHashes, stable_hash
+from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.records.records import Hashes
+from flinkish.runtime.records.stable_hashes import stable_hash
 from flinkish.runtime.state.backend import Block, StoredBlock
 from flinkish.runtime.state.hashed_pages import Catalogue, HashedPages
 from flinkish.runtime.state.page_store import PageSpace

@@ -31,13 +31,14 @@ class PagedKeyedStateBackend(KeyedStateBackend):
     """The keyed state of one operator in pages; it moves from key group to key group.
 
     Each key group has its own store and directory. ``uid`` is the prefix of all page names, so that
-    operators can share a store. Entries put before the first ``load`` are lost.
+    operators can share a store. Entries put before the first ``load`` are lost. ``earlierHashes``
+    is that of ``KeyRules``.
     """
 
-    def __init__(self, uid: str) -> None:
+    def __init__(self, uid: str, earlierHashes: bool = False) -> None:
         super().__init__()
         self._uid = uid
-        self._hashes = KeyHashes()
+        self._hashes = KeyHashes(earlierHashes)
         self._items: dict[str, Paged] = {}
         self._store: PageStore | None = None
         self._directory: dict[str, Any] = {}

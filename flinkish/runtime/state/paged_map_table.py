@@ -75,7 +75,7 @@ class PagedMapStateTable(MapStateTable, Paged):
             return entry.get(mapKey, default)
         mapHash = self._stable_hash(mapKey)
         if mapHash is None:
-            return default
+            return dict(self.items(key, namespace)).get(mapKey, default)
         return self._big_map(key, namespace, entry).read(mapHash).get(mapKey, default)
 
     def put(self, key: Any, namespace: Any, mapKey: Any, value: Any) -> None:
@@ -86,8 +86,7 @@ class PagedMapStateTable(MapStateTable, Paged):
             if mapHash is not None:
                 self._big_map(key, namespace, entry).write(mapHash, mapKey)[mapKey] = value
                 return
-            entry = dict(self.items(key, namespace))
-            self.clear(key, namespace)
+            entry = self._taken_out(key, namespace)
         block.touched[name] = None
         if entry is None:
             block[name] = {mapKey: value}
@@ -99,8 +98,13 @@ class PagedMapStateTable(MapStateTable, Paged):
         block, name = self._home(key, namespace)
         entry = block.get(name)
         if type(entry) is tuple:
-            self._remove_big(key, namespace, self._big_map(key, namespace, entry), mapKey)
-        elif entry is not None and mapKey in entry:
+            mapHash = self._stable_hash(mapKey)
+            if mapHash is not None:
+                pages = self._big_map(key, namespace, entry)
+                self._remove_big(key, namespace, pages, mapKey, mapHash)
+                return
+            entry = block[name] = self._taken_out(key, namespace)
+        if entry is not None and mapKey in entry:
             block.touched[name] = None
             del entry[mapKey]
             if not entry:
@@ -176,9 +180,17 @@ class PagedMapStateTable(MapStateTable, Paged):
     def _new_big(self, number: int) -> HashedPages:
         return HashedPages(self._space, b"%x." % number, hashes_of_keys)
 
-    def _remove_big(self, key: Any, namespace: Any, pages: HashedPages, mapKey: Any) -> None:
-        mapHash = self._stable_hash(mapKey)
-        if mapHash is not None and mapKey in pages.read(mapHash):
+    def _taken_out(self, key: Any, namespace: Any) -> Block:
+        """The entries of a big map, which is removed: a key without a stable hash may be equal to any
+        of its keys."""
+        entries = dict(self.items(key, namespace))
+        self.clear(key, namespace)
+        return entries
+
+    def _remove_big(
+        self, key: Any, namespace: Any, pages: HashedPages, mapKey: Any, mapHash: int
+    ) -> None:
+        if mapKey in pages.read(mapHash):
             block = pages.write(mapHash, mapKey)
             del block[mapKey]
             if not block and not len(pages):

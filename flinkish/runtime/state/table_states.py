@@ -27,8 +27,8 @@ from flinkish.api.functions.state import (
     ValueStateDescriptor,
 )
 from flinkish.runtime.records.copies import ATOMS, copied, handed_out
-from flinkish.runtime.records.keys import differs_from_itself
 from flinkish.runtime.records.records import Hashes
+from flinkish.runtime.records.stable_hashes import differs_from_itself
 from flinkish.runtime.state.accumulation import added, reduced
 from flinkish.runtime.state.backend import KeyedStateBackend, MapStateTable, StateTable
 

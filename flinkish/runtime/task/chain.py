@@ -22,7 +22,7 @@ from flinkish.runtime.columns.tracing.column_runs import ColumnScope, RunReport
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.output import Input, Output, hand_on
 from flinkish.runtime.records.frames import Frame
-from flinkish.runtime.records.keys import KeyColumn
+from flinkish.runtime.records.keys import KEY_RULES, KeyColumn, KeyRules
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.registry import create_operator
@@ -69,12 +69,17 @@ class KeyedInput(Input):
     """Computes the key of every record for a keyed operator in the same task."""
 
     def __init__(
-        self, target: Input, partitioning: HashPartitioning, operator: str, traces: bool
+        self,
+        target: Input,
+        partitioning: HashPartitioning,
+        operator: str,
+        traces: bool,
+        rules: KeyRules,
     ) -> None:
         self._target = target
         selector = partitioning.keySelector
         columns = ColumnFunction(selector) if traces else None
-        self.keys = KeyColumn(selector, f"keyBy before {operator}", columns)
+        self.keys = KeyColumn(selector, f"keyBy before {operator}", columns, rules.of(partitioning))
 
     def processRecords(self, records: Records) -> None:
         self._target.processRecords(self._keyed(records))
@@ -133,7 +138,7 @@ class OperatorChain:
     leaves the chain, or None. An input that reads several edges gets a valve, which combines their
     watermarks. ``reusesObjects``: operators pass on objects without copying them.
     ``tracesFunctions``: key selectors are traced. ``columnChecks``: for how many elements of a run
-    a traced function is called as a check.
+    a traced function is called as a check. ``keyRules``: which keys the job accepts.
     """
 
     def __init__(
@@ -145,6 +150,7 @@ class OperatorChain:
         reusesObjects: bool = False,
         tracesFunctions: bool = True,
         columnChecks: int = DEFAULT_COLUMN_CHECKS,
+        keyRules: KeyRules = KEY_RULES,
     ) -> None:
         self._nodes = nodes = list(nodes)
         self._scopes = {node.uid: ColumnScope(columnChecks) for node in nodes}
@@ -159,7 +165,7 @@ class OperatorChain:
         ]
         self._valves = _valves(chain.from_iterable(readers for _, readers in read))
         self._keys: list[KeyColumn] = []
-        self._traces_functions = tracesFunctions
+        self._traces_functions, self._key_rules = tracesFunctions, keyRules
         in_order = any(node.operator.inOrder for node in nodes)
         for output, readers in read:
             output.reusesObjects = reusesObjects
@@ -256,7 +262,9 @@ class OperatorChain:
         if isinstance(edge.partitioning, HashPartitioning) and edge.targetUid in self.operators:
             name = self.operators[edge.targetUid].name
             with self._scopes[edge.targetUid].entered():
-                target = keyed = KeyedInput(target, edge.partitioning, name, self._traces_functions)
+                target = keyed = KeyedInput(
+                    target, edge.partitioning, name, self._traces_functions, self._key_rules
+                )
             self._keys.append(keyed.keys)
         return target
 

@@ -12,7 +12,8 @@ from flinkish.api.plan.operators import Splits
 from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.program_classes import ProgramClasses
 from flinkish.runtime.records.columns import ElementColumns
-from flinkish.runtime.records.keys import key_group_of, stable_hash
+from flinkish.runtime.records.keys import KEY_RULES, KeyRules, key_group_of
+from flinkish.runtime.records.stable_hashes import stable_hash
 from flinkish.runtime.sinks.buckets import Buckets
 from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.chain import ChainedEdge, ChainedNode
@@ -106,6 +107,7 @@ class TaskSettings:
     bootstraps: frozenset[str] = frozenset()
     """The uids of the vertices whose state is written to a savepoint: they get elements, but no
     watermarks."""
+    keyRules: KeyRules = KEY_RULES
     classes: ProgramClasses = field(default_factory=ProgramClasses, compare=False, repr=False)
     """The classes that are stored by name."""
 

@@ -23,6 +23,7 @@ from flinkish.api.errors import (
     elements_hidden,
 )
 from flinkish.api.functions.runtime_context import TaskInfo
+from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.api.stored_values import pickled, unpickled
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
@@ -125,7 +126,7 @@ class VertexTask:
         self._clock = ProcessingTimeService()
         self._busy = 0
         self._log = TaskLog(plan.sourceName or plan.uid, settings.logLevel)
-        self._backend = PagedKeyedStateBackend(plan.uid)
+        self._backend = PagedKeyedStateBackend(plan.uid, settings.keyRules.earlierHashes)
         self._writers: list[RecordWriter] = []
         self._writing = ColumnScope(settings.columnChecks)
         """The functions of the writers: key selectors, and folds before a shuffle."""
@@ -148,6 +149,7 @@ class VertexTask:
             reusesObjects=settings.reusesObjects,
             tracesFunctions=settings.tracesFunctions,
             columnChecks=settings.columnChecks,
+            keyRules=settings.keyRules,
         )
 
     def open(self) -> None:
@@ -295,7 +297,9 @@ class VertexTask:
     def _writer(self, plan: ExitPlan) -> RecordWriter:
         groups = key_groups(plan.gate.target, plan.single, self._settings)
         if plan.exchange is Exchange.KEYED:
-            selector = plan.edge.partitioning.keySelector  # type: ignore[union-attr]
+            partitioning = plan.edge.partitioning
+            assert isinstance(partitioning, HashPartitioning)
+            selector = partitioning.keySelector
             traces = self._settings.tracesFunctions
             folds = traces and self._settings.foldsBeforeShuffle
             fold = PaneFold.before(plan.window) if plan.window and folds else None
@@ -307,6 +311,7 @@ class VertexTask:
                 keyGroups=groups,
                 fold=fold,
                 columns=columns,
+                rules=self._settings.keyRules.of(partitioning),
             )
         if plan.exchange is Exchange.BROADCAST:
             return BroadcastRecordWriter(plan.gate, plan.operator, groups)
@@ -331,6 +336,7 @@ class VertexTask:
             keyGroups=groups,
             columns=columns,
             ticks=ticks,
+            rules=replace(self._settings.keyRules, nulls=True),
         )
 
 

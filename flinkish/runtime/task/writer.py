@@ -27,9 +27,11 @@ from flinkish.runtime.records.frames import (
     encode_frame,
 )
 from flinkish.runtime.records.keys import (
+    KEY_RULES,
     ColumnKeys,
     ComputedKeys,
     KeyColumn,
+    KeyRules,
     records_at,
     split_group,
     unstable_split,
@@ -181,6 +183,7 @@ class KeyedRecordWriter(RecordWriter):
 
     ``fold`` folds the elements before the shuffle, for a window operator that would fold them with
     the same result. ``columns`` is the key selector over columns; None if functions are not traced.
+    ``rules``: which keys are accepted.
     """
 
     def __init__(
@@ -191,6 +194,7 @@ class KeyedRecordWriter(RecordWriter):
         keyGroups: Sequence[int],
         fold: PaneFold | None = None,
         columns: ColumnFunction | None = None,
+        rules: KeyRules = KEY_RULES,
     ) -> None:
         super().__init__(gate, operator)
         self._keyGroups = keyGroups
@@ -201,7 +205,7 @@ class KeyedRecordWriter(RecordWriter):
         self._watermark: int | None = None
         """The last watermark of the slice, in ms."""
         self._marks_among: list[Marks] = []
-        self._keys = KeyColumn(keySelector, f"keyBy after {operator}", columns)
+        self._keys = KeyColumn(keySelector, f"keyBy after {operator}", columns, rules)
 
     def begin(self, part: Slice) -> None:
         super().begin(part)
@@ -359,9 +363,10 @@ class SplitRecordWriter(KeyedRecordWriter):
         keyGroups: Sequence[int],
         columns: ColumnFunction | None,
         ticks: bool,
+        rules: KeyRules,
     ) -> None:
         super().__init__(gate, operator, splitOf, keyGroups)
-        self._keys = KeyColumn(splitOf, f"splits after {operator}", columns)
+        self._keys = KeyColumn(splitOf, f"splits after {operator}", columns, rules)
         self._ticks = ticks
 
     def finish(self) -> list[FrameRow]:

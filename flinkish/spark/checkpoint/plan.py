@@ -19,6 +19,7 @@ from flinkish.deployment.savepoint.metadata import SavepointMetadata, flinkish_v
 from flinkish.deployment.vertex_plans import is_by_split
 from flinkish.graph.identities import Identities, NodeIdentity, missing, of_another_form
 from flinkish.graph.job_graph import JobGraph, JobVertex
+from flinkish.runtime.records.stable_hashes import VERSION
 from flinkish.runtime.state.page_codec import FORMAT, OLDEST_FORMAT
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory
@@ -81,6 +82,12 @@ class CheckpointPlan:
         """The number of key groups of the keyed state, None if the checkpoint is new."""
         return None if self._fields is None else self._fields["keyGroups"]
 
+    @property
+    def earlierHashes(self) -> bool:
+        """Whether the checkpoint was begun by a version of flinkish that stored state by version 1
+        of the hashes."""
+        return self._fields is not None and "hashes" not in self._fields
+
     @cached_property
     def jobIdentity(self) -> str:
         """A string shared by all runs that continue from this checkpoint, and by no others."""
@@ -138,6 +145,8 @@ class CheckpointPlan:
         Raises IncompatibleCheckpointError with everything that differs and loses state.
         """
         plan = _described(graph, settings, self.identities)
+        if not self.earlierHashes:
+            plan["hashes"] = VERSION
         if self._begun:
             plan["begun"] = {name: self._begun[name] for name in ("firstBatch", "positions")}
         _check_file_sinks(session, graph, self.isNew and not self._begun)
