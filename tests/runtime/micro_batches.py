@@ -26,6 +26,7 @@ from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.attribute_changes import AttributeChange
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.records.frames import SplitMark, decode_frame
+from flinkish.runtime.records.keys import KeyRules
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.reports import decode_reports
@@ -78,15 +79,16 @@ class MicroBatches:
             for i, stream in enumerate(streams)
         ]
         self.graph = JobGraph(StreamGraph.of([source.getTransformation(), *sinks]))
-        reuse = environment.getConfig().isObjectReuseEnabled()
+        config = environment.getConfig()
         self._settings = TaskSettings(
             keyGroups,
             parallelism,
             self.graph.levels,
             200,
             keyGroups,
-            reuse,
+            config.isObjectReuseEnabled(),
             batch=batch,
+            keyRules=KeyRules(nulls=config.nullKeysAllowed),
             classes=self.graph.classes(),
         )
         self._plans = {v.uid: cloudpickle.dumps(vertex_plan(v)) for v in self.graph.vertices}

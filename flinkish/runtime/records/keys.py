@@ -31,7 +31,7 @@ from flinkish.api.errors import (
 from flinkish.api.functions.adapt import named
 from flinkish.api.functions.join import TaggedUnion
 from flinkish.api.plan.partitioning import HashPartitioning
-from flinkish.api.types.fields import field_read
+from flinkish.api.types.fields import NamedField, PositionedField, field_read
 from flinkish.runtime.records.records import Hashes, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, by_code, python_values
 from flinkish.runtime.records.stable_hashes import (
@@ -237,6 +237,10 @@ class ColumnSelector(Protocol):
         """The keys as columns."""
 
 
+_JOINED = {1: "where", 2: "equalTo"}
+"""The method that took the key selector of each side of a join."""
+
+
 class KeyColumn:
     """Computes the keys of elements: from a column if the key selector only reads that, with
     ``columns`` if the selector can be traced, else by calling the selector.
@@ -269,14 +273,15 @@ class KeyColumn:
         return keys, hashes
 
     def _null_key(self, value: Any) -> UnfitElementError:
-        selector = named(self._select)
+        function = named(self._select)
         if isinstance(value, TaggedUnion):
-            selector = f"the key selector of {('where', 'equalTo')[value.tag - 1]}"
-            value = value.value
+            function, value = f"the key selector of {_JOINED[value.tag]}", value.value
+        elif isinstance(self._select, (NamedField, PositionedField)):
+            function = f"keyBy({self._field!r})"
         return UnfitElementError(
-            f"{selector} returned None as the key of the element {shown(value)}, and None is no key. Did it forget"
-            " return? If an element may have no key, let the selector return another value, such as a text, drop"
-            " the element with filter before, or call env.getConfig().allowNullKeys(): None is one key then.",
+            f"{function} returned None as the key of the element {shown(value)}, and None is no key. Did the function"
+            " forget return? If an element may have no key, return another value for it, such as a text, drop it"
+            " with filter before, or call env.getConfig().allowNullKeys(): None is one key then.",
             self._operator,
         )
 

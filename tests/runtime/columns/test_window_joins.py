@@ -169,6 +169,7 @@ def random_job(random, windows=ALIGNED, more=("",)):
     bound = random.randrange(12)
 
     def build(stream):
+        stream.getExecutionEnvironment().getConfig().allowNullKeys()
         strategy = WatermarkStrategy.forBoundedOutOfOrderness(bound)
         if generator:
             strategy = WatermarkStrategy.forGenerator(lambda context: Behind())
@@ -294,6 +295,7 @@ def test_also_where_only_some_batches_are_columns(seed, which):
 @example(1)
 def test_a_window_of_a_union_may_list_elements_of_two_kinds(seed):
     def build(stream):
+        stream.getExecutionEnvironment().getConfig().allowNullKeys()
         strategy = WatermarkStrategy.forBoundedOutOfOrderness(9)
         union = mixed(stream.assignTimestampsAndWatermarks(strategy))
         listed = union.keyBy("key").window(window)

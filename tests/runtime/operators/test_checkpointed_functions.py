@@ -14,7 +14,8 @@ from flinkish.api.errors import (
     NotSupportedError,
     UserFunctionError,
 )
-from flinkish.runtime.records.keys import key_group_of, stable_hash
+from flinkish.runtime.records.keys import key_group_of
+from flinkish.runtime.records.stable_hashes import stable_hash
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 

@@ -20,9 +20,10 @@ from flinkish.runtime.records.frames import (
     decode_frame,
     encode_frame,
 )
-from flinkish.runtime.records.keys import key_group_of, stable_hash
+from flinkish.runtime.records.keys import KeyRules, key_group_of
 from flinkish.runtime.records.records import Records, no_timestamps, timestamps_of
 from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.stable_hashes import stable_hash
 from flinkish.runtime.task.gates import Gate, Slice
 from flinkish.runtime.task.writer import KeyedRecordWriter
 
@@ -115,7 +116,9 @@ def test_a_key_column_of_few_values_travels_as_codes(names, gap, groups):
 
 
 def received_by_group(values, groups):
-    writer = KeyedRecordWriter(GATE, "op", lambda row: row.name, range(groups))
+    writer = KeyedRecordWriter(
+        GATE, "op", lambda row: row.name, range(groups), rules=KeyRules(nulls=True)
+    )
     writer.begin(Slice(0, 0))
     writer.processRecords(Records(values, np.arange(len(values))))
     frames = {row.key_group: decode_frame(row.frame).records for row in writer.finish()}

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.api.windowing.windows import TimeWindow
-from flinkish.runtime.records.keys import key_group_of, stable_hash
+from flinkish.runtime.records.keys import key_group_of
+from flinkish.runtime.records.stable_hashes import stable_hash
 from flinkish.runtime.savepoint.redistribution import (
     distributed,
     redistributed,

@@ -16,7 +16,8 @@ from flinkish.api.errors import (
     IllegalStateError,
     IncompatibleCheckpointError,
 )
-from flinkish.runtime.records.keys import KeyHashes, stable_hash
+from flinkish.runtime.records.keys import KeyHashes
+from flinkish.runtime.records.stable_hashes import stable_hash
 from flinkish.runtime.state import (
     blocks,
     hashed_pages,

@@ -23,9 +23,10 @@ from flinkish.runtime.columns.panes import PaneFold
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.records import frames
 from flinkish.runtime.records.frames import Frame, decode_frame
-from flinkish.runtime.records.keys import key_group_of, stable_hash
+from flinkish.runtime.records.keys import key_group_of
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.stable_hashes import stable_hash
 from flinkish.runtime.task import writer as record_writer
 from flinkish.runtime.task.gates import FrameRow, Gate, Slice
 from flinkish.runtime.task.writer import KeyedRecordWriter

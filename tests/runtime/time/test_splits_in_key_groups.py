@@ -13,7 +13,8 @@ import flinkish as fl
 from flinkish.api.errors import hide_elements
 from flinkish.api.plan.operators import SourceWatermarksDescription
 from flinkish.runtime.records.frames import SplitMark
-from flinkish.runtime.records.keys import key_group_of, stable_hash
+from flinkish.runtime.records.keys import key_group_of
+from flinkish.runtime.records.stable_hashes import stable_hash
 from tests.runtime.micro_batches import MicroBatches
 from tests.runtime.properties import part_of_examples
 from tests.runtime.test_micro_batches import STRATEGIES
