@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from flinkish.api.arguments import instance
@@ -65,15 +63,6 @@ class KeyedStream(FieldAggregations[T_co], DataStream[T_co], Generic[T_co, K]):
         self.givenKeyType = keyType
         """The type that the user declared, None if it was not declared."""
         self._keyType = known or Types.PICKLED_BYTE_ARRAY()
-
-    def _withNullKeys(self) -> KeyedStream[T_co, K]:
-        """This stream with None as a key."""
-        allowing, partitioned = copy(self), self._transformation
-        assert isinstance(partitioned, PartitionTransformation)
-        assert isinstance(partitioned.partitioning, HashPartitioning)
-        partitioning = replace(partitioned.partitioning, allowsNullKeys=True)
-        allowing._transformation = PartitionTransformation(partitioning, *partitioned.inputs)
-        return allowing
 
     def getKeySelector(self) -> Callable[[T_co], K]:
         """The key selector, as a callable."""

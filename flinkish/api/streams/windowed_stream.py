@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from flinkish.api.absent import AbsentMethods
@@ -21,6 +23,8 @@ from flinkish.api.functions.window import (
     WindowLike,
 )
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.plan.partitioning import HashPartitioning
+from flinkish.api.plan.transformations import PartitionTransformation
 from flinkish.api.plan.window_operator import (
     WindowCall,
     WindowOperatorDescription,
@@ -432,3 +436,14 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
 def constant_key(element: object) -> int:
     """The key selector of a stream without keys (Flink: ``NullByteKeySelector``)."""
     return 0
+
+
+def with_null_keys(stream: DataStream[T]) -> KeyedStream[T, Any]:
+    """``stream`` with None as a key, as in other systems; with ``constant_key`` if it is not keyed."""
+    allowing = copy(stream if isinstance(stream, KeyedStream) else stream.keyBy(constant_key))
+    partitioned = allowing._transformation
+    assert isinstance(partitioned, PartitionTransformation)
+    assert isinstance(partitioned.partitioning, HashPartitioning)
+    partitioning = replace(partitioned.partitioning, allowsNullKeys=True)
+    allowing._transformation = PartitionTransformation(partitioning, *partitioned.inputs)
+    return allowing

@@ -17,7 +17,7 @@ from flinkish.api.functions.functions import Collector, KeySelectorLike
 from flinkish.api.functions.process import ProcessContext
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
-from flinkish.api.streams.windowed_stream import AllWindowedStream, WindowedStream
+from flinkish.api.streams.windowed_stream import AllWindowedStream, WindowedStream, with_null_keys
 from flinkish.api.windowing.assigners import (
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
@@ -327,7 +327,7 @@ def _window_stage(
     windowed: Any = (
         stream.windowAll(assigner)
         if groupBy is None
-        else stream.keyBy(groupBy)._withNullKeys().window(assigner)
+        else with_null_keys(stream.keyBy(groupBy)).window(assigner)
     )
     if settings.boundary is Boundary.PROCESSING_TIME:
         windowed.trigger(ProcessingTimeOrEndTrigger())

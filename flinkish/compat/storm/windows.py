@@ -15,9 +15,9 @@ from flinkish.api.output_tag import OutputTag, checked_tag
 from flinkish.api.plan.operators import OperatorDescription
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
+from flinkish.api.streams.windowed_stream import with_null_keys
 from flinkish.api.time.durations import TimeLike
 from flinkish.api.types.type_info import TypeInformation
-from flinkish.compat.null_keys import with_null_keys
 from flinkish.compat.storm.policies import (
     CountEvictionPolicy,
     CountTriggerPolicy,

@@ -12,7 +12,7 @@ from flinkish.api.functions.adapt import checked_callable, filter_call, key_call
 from flinkish.api.functions.functions import AggregateFunction, FilterLike, KeySelectorLike
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
-from flinkish.api.streams.windowed_stream import constant_key
+from flinkish.api.streams.windowed_stream import constant_key, with_null_keys
 from flinkish.api.types.fields import Field
 from flinkish.api.windowing.assigners import WindowAssigner
 from flinkish.compat.stream_analytics.datediff_join import SIZES, DateDiffJoin, TimeBounds
@@ -147,7 +147,7 @@ def _analysed(
     if partitionBy is None:
         return events.keyBy(constant_key).process(AnalyticFunction([call]))
     key = key_call(partitionBy, f"{method}: partitionBy")
-    keyed = events.keyBy(lambda rows: key(rows["event"]))._withNullKeys()
+    keyed = with_null_keys(events.keyBy(lambda rows: key(rows["event"])))
     return keyed.process(AnalyticFunction([call]))
 
 
@@ -289,9 +289,7 @@ def joinDateDiff(
     partners = _entered(right, "right").filter(lambda rows: second(rows) is not None)
     bounds = TimeBounds.of("left", str(unit), low, high)
     joined = (
-        _entered(left, "left")
-        .keyBy(first)
-        ._withNullKeys()
+        with_null_keys(_entered(left, "left").keyBy(first))
         .connect(partners.keyBy(second))
         .process(DateDiffJoin(bounds, lambda rows: True, "right", outer, 0))
     )

@@ -20,9 +20,8 @@ from flinkish.api.functions.state import MapState, MapStateDescriptor, ValueStat
 from flinkish.api.functions.two_input import KeyedCoProcessFunction
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
-from flinkish.api.streams.windowed_stream import constant_key
+from flinkish.api.streams.windowed_stream import constant_key, with_null_keys
 from flinkish.api.time.elements import earliest
-from flinkish.compat.null_keys import with_null_keys
 from flinkish.compat.streaminsight.events import (
     TICK,
     EdgeEvent,

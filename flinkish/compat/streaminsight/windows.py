@@ -22,10 +22,10 @@ from flinkish.api.plan.operators import OperatorDescription
 from flinkish.api.plan.window_operator import WindowCall, apply_all_call, apply_call
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
+from flinkish.api.streams.windowed_stream import with_null_keys
 from flinkish.api.time.durations import TimeLike
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.windows import TimeWindow
-from flinkish.compat.null_keys import with_null_keys
 from flinkish.compat.streaminsight.events import IntervalEvent, PointEvent, TemporalEvent
 
 T = TypeVar("T")

@@ -16,6 +16,7 @@ from flinkish.api.streams.data_stream import DataStream as CoreStream
 from flinkish.api.streams.data_stream import DataStreamSink as CoreSink
 from flinkish.api.streams.data_stream import SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream as CoreKeyedStream
+from flinkish.api.streams.windowed_stream import with_null_keys
 from flinkish.api.tracebacks import short_traceback
 from flinkish.pyflink.absent import AbsentMethods, absent_names
 from flinkish.pyflink.common.arguments import declared_type_or_none, milliseconds, user_function
@@ -353,7 +354,7 @@ class DataStream(AbsentMethods):
         selector = KeyCall(self._dependencies, key_selector, key_type)
         keyed = self._stream.keyBy(selector)
         if key_type in (None, Types.PICKLED_BYTE_ARRAY()):
-            keyed = keyed._withNullKeys()  # in PyFlink a pickled None is a key like any other
+            keyed = with_null_keys(keyed)  # in PyFlink a pickled None is a key like any other
         return KeyedStream(self._environment, keyed, self._type, selector, key_type)
 
     def union(self, *streams: DataStream) -> DataStream:

@@ -60,7 +60,8 @@ def emitted(build, batches, traces=True, checks=4, timed=True):
     """What a job emits of ``batches``, whose column t is the time."""
 
     def built(stream):
-        config = stream.getExecutionEnvironment().getConfig().setColumnChecks(checks)
+        config = stream.getExecutionEnvironment().getConfig()
+        config.setColumnChecks(checks).allowNullKeys()
         if not traces:
             config.disableFunctionTracing()
         return build(stream)
