@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.api.errors import IncompatibleCheckpointError
+from flinkish.api.errors import IncompatibleCheckpointError, shown
 from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.runtime.columns.element_runs import are_elements, key_column
 from flinkish.runtime.operators.arrival_time import orders_by_partition, orders_of_partitions
@@ -90,7 +90,11 @@ def _split(batch: pa.RecordBatch, groups: _KeyGroups) -> Iterator[tuple[int, pa.
 
 
 def restore_keyed(backend: KeyedStateBackend, operator: str, content: bytes) -> None:
-    """Put a part of keyed state into ``backend``."""
+    """Put a part of keyed state into ``backend``.
+
+    Raises IncompatibleCheckpointError if an equal key has state already: version 1 of the hashes
+    kept some equal keys apart.
+    """
     table, state, *_ = Envelope.of(content)
     parts = decoded(operator, table, state, content)
     if table == "columns":
@@ -106,14 +110,16 @@ def restore_keyed(backend: KeyedStateBackend, operator: str, content: bytes) -> 
     elif table == "values":
         values = backend.table(state)
         for key, namespace, value in zip(*parts):
+            _check_first(operator, state, key, values.get(key, namespace, None) is None)
             values.put(key, namespace, value)
     elif table == "maps":
         maps = backend.mapTable(state)
         for key, namespace, entries in zip(*parts):
+            _check_first(operator, state, key, maps.isEmpty(key, namespace))
             for mapKey, value in entries.items():
                 maps.put(key, namespace, mapKey, value)
     elif table == "windows":
-        _restore_windows(backend, state, *parts)
+        _restore_windows(backend, operator, state, *parts)
     elif table == "timers":
         timers = backend.timerQueue(state)
         for key, namespace, timestamp in zip(*parts):
@@ -122,8 +128,18 @@ def restore_keyed(backend: KeyedStateBackend, operator: str, content: bytes) -> 
         raise ValueError(f"{operator}: {table!r} is no table of keyed state")
 
 
+def _check_first(operator: str, state: str, key: Any, isFirst: bool) -> None:
+    if not isFirst:
+        raise IncompatibleCheckpointError(
+            f"{operator}: the savepoint has the state {state!r} of the key {shown(key)} twice, as an earlier version"
+            " of flinkish kept equal keys of two types apart. Read both with SavepointReader, and write one with"
+            " SavepointWriter."
+        )
+
+
 def _restore_windows(
     backend: KeyedStateBackend,
+    operator: str,
     state: str,
     keys: Sequence[Any],
     windows: Sequence[Any],
@@ -139,6 +155,7 @@ def _restore_windows(
             window, [keys[position] for position in members], hashes[members]
         )
         for position, i in zip(members, index):
+            _check_first(operator, state, keys[position], keys[position] not in blocks[i])
             blocks[i][keys[position]] = values[position]
 
 

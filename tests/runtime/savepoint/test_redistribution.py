@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
+
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.errors import IllegalArgumentError, IncompatibleCheckpointError
 from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.records.keys import key_group_of
@@ -80,6 +83,17 @@ def test_every_kind_of_table_is_restored(backend):
     assert dict(into.mapTable("state").items("a", None)) == {1: 2, 3: 4}
     assert dict(into.windowTable("state").items(window)) == {"a": 5, "b": 6}
     assert into.timerQueue("state").pollDue(9) == (9, "a", window)
+
+
+@pytest.mark.parametrize("table", ["values", "maps", "windows"])
+def test_the_states_of_two_equal_keys_are_not_merged(table):
+    """As before a datetime and a Timestamp had one hash."""
+    noon = datetime.datetime(2024, 2, 29, 12)
+    part = [[TimeWindow(0, 10)], [{1: 2}]]
+    into = paged()
+    restore_keyed(into, "uid", encoded("uid", table, "state", [[noon], *part]))
+    with pytest.raises(IncompatibleCheckpointError, match=r"'state' of the key Timestamp.* twice"):
+        restore_keyed(into, "uid", encoded("uid", table, "state", [[pd.Timestamp(noon)], *part]))
 
 
 def functions(numbers, watermark=0):

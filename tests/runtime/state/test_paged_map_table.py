@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+
+import pandas as pd
 import pytest
 
 from flinkish.runtime.state.hashed_pages import MOST_BYTES
@@ -103,6 +106,32 @@ def test_clearing_a_big_map_reads_none_of_it(job):
     job.table.clear("big", None)
     assert job.table.isEmpty("big", None)
     assert job.batch() == (1, 1, pages - 1)
+
+
+def test_an_equal_key_of_another_type_finds_the_entry_of_a_big_map(job):
+    """Also one that has no stable hash, whatever was looked up before."""
+    days = [datetime.datetime(2024, 1, 1) + datetime.timedelta(n) for n in range(3_000)]
+    for number, day in enumerate(days):
+        job.table.put("days", None, pd.Timestamp(day), number)
+    job.batch()
+    other = Job()
+    other.store = job.store
+    other.backend.load(job.store, job.backend.flush())
+    assert [other.table.get("days", None, day) for day in days] == list(range(3_000))
+    assert other.table.get("days", None, Near(2024, 1, 2)) == 1
+    other.table.remove("days", None, Near(2024, 1, 2))
+    other.batch()
+    assert other.table.get("days", None, days[1]) is None
+    assert other.table.get("days", None, days[2]) == 2
+
+
+class Near(datetime.datetime):
+    """A type that cannot promise the hash of what it is equal to."""
+
+    def __eq__(self, other):
+        return super().__eq__(other)
+
+    __hash__ = datetime.datetime.__hash__
 
 
 class Unstable:
