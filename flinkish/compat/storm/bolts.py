@@ -18,7 +18,7 @@ from flinkish.api.functions.process import (
 from flinkish.api.functions.runtime_context import OpenContext
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
-from flinkish.api.streams.windowed_stream import with_null_keys
+from flinkish.api.streams.windowed_stream import constant_key, with_null_keys
 from flinkish.compat.storm.task import (
     KeyValueState,
     OutputCollector,
@@ -142,7 +142,7 @@ class BaseRichBolt(Bolt[T, R]):
         stream = streams[0].union(*streams[1:]) if len(streams) > 1 else streams[0]
         if key is None and tasks > 1 and not isinstance(self, Stateful):
             return stream.process(_SpreadBolt(self)).name(self._component or type(self).__name__)
-        keyed = with_null_keys(stream if key is None else stream.keyBy(key))
+        keyed = with_null_keys(stream.keyBy(constant_key if key is None else key))
         return keyed.process(_TaskOfBolt(self)).name(self._component or type(self).__name__)
 
 

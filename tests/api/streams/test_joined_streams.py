@@ -17,7 +17,7 @@ from flinkish import (
     TumblingEventTimeWindows,
     ValueStateDescriptor,
 )
-from flinkish.api.errors import InvalidProgramError
+from flinkish.api.errors import InvalidProgramError, UnfitElementError
 from flinkish.testing import StreamTestHarness
 
 TEN = TumblingEventTimeWindows.of(10)
@@ -55,6 +55,23 @@ def results(build):
         harness.processElement2(number, timestamp)
     harness.endInput()
     return [(e.value, e.timestamp) for e in harness.getOutput()[:-1]]
+
+
+@pytest.mark.parametrize(("side", "method"), [(0, "where"), (1, "equalTo")])
+def test_an_element_without_a_key_is_named_with_its_side(side, method):
+    def build(a, b, allows=False):
+        if allows:
+            a.getExecutionEnvironment().getConfig().allowNullKeys()
+        return a.join(b).where(keys[0]).equalTo(keys[1]).window(TEN).apply(Pair())
+
+    keys = [lambda n: None, lambda n: n] if side == 0 else [lambda n: n, lambda n: None]
+    reason = f"the key selector of {method} returned None as the key of the element 3, and"
+    with pytest.raises(UnfitElementError, match=reason):
+        [StreamTestHarness(build).processElement1, StreamTestHarness(build).processElement2][side](
+            3, 1
+        )
+    keys[:] = [lambda n: None, lambda n: None]
+    assert len(results(lambda a, b: build(a, b, allows=True))) == 3
 
 
 @pytest.mark.parametrize("function", [Pair(), lambda first, second: (first, second)])

@@ -8,8 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flinkish.api.errors import IncompatibleCheckpointError, UnstableKeyError
-from flinkish.runtime.records.keys import KeyHashes, key_group_of
+from flinkish import Row
+from flinkish.api.errors import IncompatibleCheckpointError, UnfitElementError, UnstableKeyError
+from flinkish.api.types.fields import NamedField
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction
+from flinkish.runtime.records.keys import KeyColumn, KeyHashes, key_group_of
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.stable_hashes import stable_hash
 
 
@@ -67,3 +71,34 @@ def test_a_column_of_integers_hashes_as_its_keys_do(kind, keys):
     least, width = (-1, kind.bit_width - 1) if str(kind).startswith("i") else (0, kind.bit_width)
     keys = [k for k in keys if k is None or least << width <= k < 1 << width]
     assert KeyHashes().ofColumn(pa.array(keys, kind)).tolist() == list(map(stable_hash, keys))
+
+
+def forgot(row):
+    row.name  # noqa: B018
+
+
+def keys_of(selector, *names, columns=False):
+    rows = [Row(name=name, n=n) for n, name in enumerate(names)]
+    batch = pa.RecordBatch.from_pylist([row.asDict() for row in rows])
+    return KeyColumn(selector, "keyBy after Map", ColumnFunction(selector)).of(
+        RowColumns(batch) if columns else rows
+    )
+
+
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize(
+    ("selector", "words"),
+    [
+        (forgot, r"forgot in .*test_keys.py, line \d+,"),
+        (lambda row: row.name, r"the lambda in .*test_keys.py, line \d+,"),
+        (lambda row: row.name and row.name.upper(), "the lambda .*"),
+        (NamedField("name"), r"keyBy\('name'\)"),
+    ],
+)
+def test_none_is_no_key(selector, words, columns):
+    first, names = ("n=0", [None, None]) if selector is forgot else ("n=1", ["a", None])
+    reason = (
+        rf"{words} returned None as the key of the element Row\(name=None, {first}\).*allowNull"
+    )
+    with pytest.raises(UnfitElementError, match=f"keyBy after Map: {reason}"):
+        keys_of(selector, *names, columns=columns)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 
+import pandas as pd
 import pytest
 
 import flinkish as fl
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.recovery
 LINES = 4
 
 
-def run(env, tmp_path):
+def run(env, tmp_path, key=lambda value: 0):
     """The job, over files that are there; gives what came out by batch."""
     directory = tmp_path / "input"
     if not directory.exists():
@@ -31,7 +32,7 @@ def run(env, tmp_path):
     env.enableCheckpointing(str(tmp_path / "checkpoint"))
     seen = {}
     files = fl.FileSource.forLines(str(directory)).withFilesPerBatch(1)
-    sums = env.fromSource(files).map(int).keyBy(lambda value: 0).reduce(lambda a, b: a + b)
+    sums = env.fromSource(files).map(int).keyBy(key).reduce(lambda a, b: a + b)
     sums.forEachBatch(lambda values, batch: seen.update({batch: values}))
     env.execute()
     return seen
@@ -95,6 +96,21 @@ def test_another_format_names_both_versions(env, tmp_path, fields, by):
     message = refused(env, tmp_path, tmp_path / "checkpoint", IncompatibleCheckpointError)
     assert f"is of format {fields['version']}, written by flinkish {by}. This flinkish" in message
     assert "reads formats 2 to 3" in message
+
+
+@pytest.mark.slow("runs two jobs")
+def test_a_checkpoint_of_earlier_hashes_refuses_the_keys_that_it_kept_elsewhere(env, ended):
+    plan = ended / "checkpoint" / "plan" / "text"
+    fields = json.loads(plan.read_text())
+    assert fields.pop("hashes") == 2
+    plan.write_text(json.dumps(fields))
+    plan.with_name(".text.crc").unlink(missing_ok=True)
+    (ended / "input" / "more.txt").write_text("10\n")
+    assert list(run(env, ended).values()) == [[14]]
+    (ended / "input" / "other.txt").write_text("10\n")
+    with pytest.raises(IncompatibleCheckpointError, match=r"kept the key Timestamp.*setSavepoint"):
+        run(env, ended, pd.Timestamp)
+    assert "hashes" not in json.loads(plan.read_text())
 
 
 @pytest.mark.slow("runs six jobs")
