@@ -347,6 +347,8 @@ class MetricsTotals:
         """When (ms) the last batch ended in which an operator, or a source, emitted an element, by
         its uid and that of the vertex."""
         self._emitting: set[tuple[str, str]] = set()
+        self._with_values: set[str] = set()
+        """The operators that have emitted something else than None."""
 
     def add(self, reports: Iterable[OperatorReport]) -> None:
         """Add the reports of one task in a batch."""
@@ -360,6 +362,8 @@ class MetricsTotals:
                 counts[1] += report.numRecordsOut
                 counts[2] += report.numLateRecordsDropped
             if report.numRecordsOut:
+                if not report.onlyNulls:
+                    self._with_values.add(report.uid)
                 self._emitting.add((report.uid, report.vertex))
             self.loads.add(report)
             self.profiler.add(report)
@@ -424,6 +428,12 @@ class MetricsTotals:
         return sum(
             counts[2] for parts in list(self._counts.values()) for counts in list(parts.values())
         )
+
+    def numNullResults(self, uid: str) -> int:
+        """How many elements an operator has emitted, if all of them are None; else 0."""
+        if uid in self._with_values:
+            return 0
+        return sum(counts[1] for counts in list(self._counts.get(uid, {}).values()))
 
     @property
     def numOpenWindows(self) -> int:

@@ -177,6 +177,8 @@ class OperatorReport(NamedTuple):
     keys: tuple[tuple[str, int], ...] = ()
     """The keys of the key group with the most records, each with their number, if the batch is
     profiled and the operator has keys."""
+    onlyNulls: bool = False
+    """Whether all records that were emitted in this batch are None."""
 
 
 RECORDS_SEND = "numRecordsSend"

@@ -15,8 +15,12 @@ from flinkish.api.execution.details import (
     SourceDetails,
 )
 from flinkish.deployment.status.batch_history import BATCHES_KEPT, BatchHistory
+from flinkish.deployment.status.null_results import NullResults
 from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.metrics import MetricsTotals
+
+_ENOUGH_RESULTS = 100
+"""How many results must be None before a warning comes, unless the job has ended."""
 
 
 class JobMonitor:
@@ -25,6 +29,7 @@ class JobMonitor:
     def __init__(self, graph: JobGraph, metrics: MetricsTotals, history: BatchHistory) -> None:
         self.metrics = metrics
         self.history = history
+        self._null_results = NullResults(graph)
         earlier = history.batches
         self.restored = earlier[-1].id if earlier else None
         """The last batch before this run, or before its last restart."""
@@ -81,6 +86,7 @@ class JobMonitor:
         self._out, self._late = out, late
         self.metrics.profiler.endBatch(number)
         self._note(batch)
+        self._null_results.warn(self.metrics, _ENOUGH_RESULTS)
         self.completed += 1
         self.batchSince = None
 
@@ -98,6 +104,7 @@ class JobMonitor:
         if exception is not None:
             self.history.addException(exception)
         self.history.flush()
+        self._null_results.warn(self.metrics)
 
     def _note(self, batch: BatchDetails) -> None:
         self.history.add(batch, whole=True)

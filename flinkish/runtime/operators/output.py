@@ -14,6 +14,7 @@ from flinkish.api.time.elements import WatermarkStatus
 from flinkish.runtime.records.copies import ATOMS, copied_mutable, immutable
 from flinkish.runtime.records.frames import Frame, SplitMark
 from flinkish.runtime.records.records import NO_RECORDS, NO_TIMESTAMP, Records, timestamps_of
+from flinkish.runtime.records.rows import are_null
 
 
 class Input(ABC):
@@ -81,6 +82,7 @@ class Output:
         "_values",
         "cutsFrames",
         "emitted",
+        "onlyNulls",
         "reusesObjects",
     )
 
@@ -92,6 +94,8 @@ class Output:
         self._sides: dict[str, tuple[list[Any], list[int]]] = {}
         self.emitted = 0
         """The number of records emitted to the main output."""
+        self.onlyNulls = True
+        """Whether all of these records are None."""
         self.reusesObjects = False
         """Whether chained operators share objects (``ExecutionConfig.enableObjectReuse``)."""
         self.cutsFrames = False
@@ -145,7 +149,7 @@ class Output:
         if self._values:
             self.flush()
         if len(records):
-            self.emitted += len(records)
+            self._count(records.values)
             hand_on(records, self._inputs, self.reusesObjects)
 
     def emitFrame(self, frame: Frame) -> None:
@@ -158,7 +162,7 @@ class Output:
                 self.emitRecords, self.emitWatermarks, self.emitWatermarkStatus, self.emitSplit
             )
             return
-        self.emitted += len(records)
+        self._count(records.values)
         frames = [
             Frame(records.copied() if n else records, marks) for n in range(len(self._inputs))
         ]
@@ -212,7 +216,7 @@ class Output:
         if self._values:
             values, timestamps = self._values, self._timestamps
             self._values, self._timestamps = [], []
-            self.emitted += len(values)
+            self._count(values)
             records = Records(values, timestamps_of(timestamps))
             hand_on(records, self._inputs, self.reusesObjects)
         if self._sides:
@@ -228,6 +232,11 @@ class Output:
         if taken[0]:
             self._values, self._timestamps = [], []
         return taken
+
+    def _count(self, values: Sequence[Any]) -> None:
+        self.emitted += len(values)
+        if self.onlyNulls and len(values):
+            self.onlyNulls = are_null(values)
 
     def _all_inputs(self) -> Sequence[Input]:
         if not self._side_inputs:

@@ -191,7 +191,7 @@ class VertexTask:
         self._clock.begin(part.clock)
         for operator in self._chain.operators.values():
             operator.metrics.reset()
-            operator.output.emitted = 0
+            operator.output.emitted, operator.output.onlyNulls = 0, True
         self._chain.restore(snapshot)
         self._chain.initializeFunctions(part.number)
         for writer in self._writers:
@@ -242,6 +242,7 @@ class VertexTask:
                         *(self._writing.reports() if uid == self.plan.uid else ()),
                     ),
                     vertex=self.plan.uid,
+                    onlyNulls=operator.output.onlyNulls,
                     openWindows=backend.numEntries(WINDOW_CONTENTS) if keyed and backend else 0,
                     touchedPages=touched[0] if keyed else 0,
                     touchedBytes=touched[1] if keyed else 0,
