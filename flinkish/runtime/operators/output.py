@@ -14,7 +14,6 @@ from flinkish.api.time.elements import WatermarkStatus
 from flinkish.runtime.records.copies import ATOMS, copied_mutable, immutable
 from flinkish.runtime.records.frames import Frame, SplitMark
 from flinkish.runtime.records.records import NO_RECORDS, NO_TIMESTAMP, Records, timestamps_of
-from flinkish.runtime.records.rows import are_null
 
 
 class Input(ABC):
@@ -149,7 +148,7 @@ class Output:
         if self._values:
             self.flush()
         if len(records):
-            self._count(records.values)
+            self._count(records)
             hand_on(records, self._inputs, self.reusesObjects)
 
     def emitFrame(self, frame: Frame) -> None:
@@ -162,7 +161,7 @@ class Output:
                 self.emitRecords, self.emitWatermarks, self.emitWatermarkStatus, self.emitSplit
             )
             return
-        self._count(records.values)
+        self._count(records)
         frames = [
             Frame(records.copied() if n else records, marks) for n in range(len(self._inputs))
         ]
@@ -216,8 +215,8 @@ class Output:
         if self._values:
             values, timestamps = self._values, self._timestamps
             self._values, self._timestamps = [], []
-            self._count(values)
             records = Records(values, timestamps_of(timestamps))
+            self._count(records)
             hand_on(records, self._inputs, self.reusesObjects)
         if self._sides:
             sides, self._sides = self._sides, {}
@@ -233,10 +232,9 @@ class Output:
             self._values, self._timestamps = [], []
         return taken
 
-    def _count(self, values: Sequence[Any]) -> None:
-        self.emitted += len(values)
-        if self.onlyNulls and len(values):
-            self.onlyNulls = are_null(values)
+    def _count(self, records: Records) -> None:
+        self.emitted += len(records)
+        self.onlyNulls = self.onlyNulls and records.onlyNulls
 
     def _all_inputs(self) -> Sequence[Input]:
         if not self._side_inputs:

@@ -87,6 +87,14 @@ class Records:
             self._plain = is_plain(self.values)
         return self._plain
 
+    @property
+    def onlyNulls(self) -> bool:
+        """Whether all values are None."""
+        values = self.values
+        if isinstance(values, RowColumns):
+            return values.shape.kind is None and values.arrow(0).null_count == len(values)
+        return not len(values) or (values[0] is None and all(value is None for value in values))
+
     def mapped(self, results: Sequence[Any], plain: bool = False) -> Records:
         """The records with ``results`` as values; ``plain``: these were computed from plain values
         only."""

@@ -251,13 +251,6 @@ class RowColumns(Sequence[Any]):
         return self.rows()[index]
 
 
-def are_null(values: Sequence[Any]) -> bool:
-    """Whether all of ``values``, of which there is one or more, are None."""
-    if isinstance(values, RowColumns):
-        return values.shape.kind is None and values.arrow(0).null_count == len(values)
-    return values[0] is None and all(value is None for value in values)
-
-
 def joined(runs: Sequence[RowColumns]) -> Sequence[Any]:
     """Runs of one schema as one run; of columns if the runs have one shape too."""
     shape = runs[0].shape
