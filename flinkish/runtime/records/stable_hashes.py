@@ -43,7 +43,7 @@ def stable_hash(key: Any) -> int:
 
     Raises UnstableKeyError for keys without one, such as objects that hash by identity.
     """
-    kind = type(key)
+    kind: Any = type(key)
     if kind is str:
         return _of_text(key)
     if kind is int:
@@ -212,7 +212,7 @@ _BY_EQUALITY = _by_equality(_OF_TYPES)
 
 
 @lru_cache(maxsize=1024)
-def _of_class(kind: type) -> _Hash | None:
+def _of_class(kind: Any) -> _Hash | None:
     """The hash of the instances of a class that is in no table; None if they have none."""
     if issubclass(kind, (datetime.datetime, datetime.timedelta)):
         return _of_pandas().get((kind.__eq__, kind.__hash__))
