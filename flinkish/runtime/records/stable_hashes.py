@@ -18,7 +18,7 @@ import fractions
 import struct
 import uuid
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -73,19 +73,34 @@ def hashes_of_integers(numbers: NDArray[np.int64]) -> Hashes:
 
 def differs_from_itself(key: Any) -> bool:
     """Whether ``key`` or a part of it is not equal to itself, like NaN."""
-    if type(key) in _EQUAL_TO_THEMSELVES:
+    if type(key) in PLAIN_KEYS:
         return False
-    if isinstance(key, (tuple, frozenset)):
-        return any(map(differs_from_itself, key))
-    if _is_frozen_dataclass(type(key)):
-        return any(differs_from_itself(getattr(key, part.name)) for part in dataclasses.fields(key))
+    if parts := _parts_of(key):
+        return any(map(differs_from_itself, parts))
     try:
         return bool(key != key)
     except Exception:  # a broken __ne__ is reported elsewhere
         return False
 
 
-_EQUAL_TO_THEMSELVES = frozenset((str, int, bool, bytes, type(None)))
+PLAIN_KEYS = frozenset((str, int, bool, bytes, type(None)))
+"""Types that need no check."""
+
+
+def may_equal_others(key: Any) -> bool:
+    """Whether ``key`` or a part of it derives from a type with a stable hash, but compares or hashes
+    in its own way: it may be equal to a key that has another hash."""
+    kind = type(key)
+    return _has_own_equality(kind) or any(map(may_equal_others, _parts_of(key)))
+
+
+def _parts_of(key: Any) -> Sequence[Any]:
+    """The keys that a tuple, frozenset or frozen dataclass consists of."""
+    if isinstance(key, (tuple, frozenset)):
+        return list(key)
+    if _is_frozen_dataclass(type(key)):
+        return [getattr(key, field.name) for field in dataclasses.fields(key)]
+    return ()
 
 
 def was_hashed_otherwise(key: Any) -> bool:
@@ -93,10 +108,8 @@ def was_hashed_otherwise(key: Any) -> bool:
     if isinstance(key, enum.Enum):
         by_name = type(key).__eq__ is object.__eq__
         return not by_name and not isinstance(key, (str, int, float, bytes, tuple))
-    if isinstance(key, (tuple, frozenset)):
-        return any(map(was_hashed_otherwise, key))
-    if _is_frozen_dataclass(type(key)):
-        return any(was_hashed_otherwise(getattr(key, f.name)) for f in dataclasses.fields(key))
+    if parts := _parts_of(key):
+        return any(map(was_hashed_otherwise, parts))
     if isinstance(key, (datetime.date, datetime.time, datetime.timedelta)):
         if type(key) is datetime.datetime and key.tzinfo is not None:
             return bool(key.fold) or key.utcoffset() is None
@@ -209,6 +222,15 @@ def _by_equality(types: Iterable[tuple[_Hash, tuple[type, ...]]]) -> dict[Any, _
 
 
 _BY_EQUALITY = _by_equality(_OF_TYPES)
+
+_BASES = (np.generic, *(kind for _, kinds in _OF_TYPES for kind in kinds))
+
+
+@lru_cache(maxsize=1024)
+def _has_own_equality(kind: Any) -> bool:
+    if (kind.__eq__, kind.__hash__) in _BY_EQUALITY:
+        return False
+    return (issubclass(kind, _BASES) or _is_frozen_dataclass(kind)) and _of_class(kind) is None
 
 
 @lru_cache(maxsize=1024)

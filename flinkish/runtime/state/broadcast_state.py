@@ -9,8 +9,8 @@ from flinkish.api.errors import IllegalArgumentError, IllegalStateError
 from flinkish.api.functions.broadcast import BroadcastState, ReadOnlyBroadcastState
 from flinkish.api.functions.state import MapEntry, MapStateDescriptor
 from flinkish.runtime.records.copies import copied
-from flinkish.runtime.records.stable_hashes import differs_from_itself
-from flinkish.runtime.state.table_states import Again, refuse_nan
+from flinkish.runtime.records.stable_hashes import PLAIN_KEYS
+from flinkish.runtime.state.table_states import Again, check_new_map_key
 
 
 class HeapBroadcastState(BroadcastState[Any, Any]):
@@ -31,8 +31,8 @@ class HeapBroadcastState(BroadcastState[Any, Any]):
         return Again(lambda: iter(self.entries()))
 
     def put(self, key: Any, value: Any) -> None:
-        if type(key) is not str and differs_from_itself(key):
-            refuse_nan("of the broadcast", key)
+        if type(key) not in PLAIN_KEYS:
+            check_new_map_key("of the broadcast", key)
         self.content[key] = copied(value)
 
     def putAll(self, map: Mapping[Any, Any]) -> None:  # noqa: A002 - Flink's name

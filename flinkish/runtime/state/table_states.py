@@ -28,7 +28,11 @@ from flinkish.api.functions.state import (
 )
 from flinkish.runtime.records.copies import ATOMS, copied, handed_out
 from flinkish.runtime.records.records import Hashes
-from flinkish.runtime.records.stable_hashes import differs_from_itself
+from flinkish.runtime.records.stable_hashes import (
+    PLAIN_KEYS,
+    differs_from_itself,
+    may_equal_others,
+)
 from flinkish.runtime.state.accumulation import added, reduced
 from flinkish.runtime.state.backend import KeyedStateBackend, MapStateTable, StateTable
 
@@ -253,12 +257,14 @@ class TableMapState(MapState[Any, Any]):
         self.name = descriptor.name
 
     def get(self, key: Any) -> Any:
+        if type(key) not in PLAIN_KEYS:
+            check_map_key(repr(self.name), key)
         value = self._table.get(self._backend.currentKey, self._owner.namespace, key)
         return value if type(value) in ATOMS else copied(value)
 
     def put(self, key: Any, value: Any) -> None:
-        if type(key) is not str and differs_from_itself(key):
-            refuse_nan(repr(self.name), key)
+        if type(key) not in PLAIN_KEYS:
+            check_new_map_key(repr(self.name), key)
         value = value if type(value) in ATOMS else copied(value)
         self._table.put(self._backend.currentKey, self._owner.namespace, key, value)
 
@@ -267,9 +273,13 @@ class TableMapState(MapState[Any, Any]):
             self.put(key, value)
 
     def remove(self, key: Any) -> None:
+        if type(key) not in PLAIN_KEYS:
+            check_map_key(repr(self.name), key)
         self._table.remove(self._backend.currentKey, self._owner.namespace, key)
 
     def contains(self, key: Any) -> bool:
+        if type(key) not in PLAIN_KEYS:
+            check_map_key(repr(self.name), key)
         found = self._table.get(self._backend.currentKey, self._owner.namespace, key, MISSING)
         return found is not MISSING
 
@@ -323,12 +333,26 @@ class Again(Iterable[Any]):
         return self._iterate()
 
 
-def refuse_nan(name: str, key: object) -> NoReturn:
-    """Raise IllegalArgumentError, as each NaN would be a separate key."""
-    raise IllegalArgumentError(
-        f"the map state {name} cannot have the key {shown(key)}: it, or a part of it, is not equal to"
-        " itself, so its entry could not be found again. Use None or a text instead."
-    )
+def check_new_map_key(name: str, key: object) -> None:
+    """``check_map_key`` for a key that is put. Raises IllegalArgumentError for NaN too, as each would
+    be a separate key."""
+    if differs_from_itself(key):
+        raise IllegalArgumentError(
+            f"the map state {name} cannot have the key {shown(key)}: it, or a part of it, is not equal to"
+            " itself, so its entry could not be found again. Use None or a text instead."
+        )
+    check_map_key(name, key)
+
+
+def check_map_key(name: str, key: object) -> None:
+    """Raises IllegalArgumentError for a key that may be equal to one with another hash, so that its
+    entry might not be found."""
+    if may_equal_others(key):
+        raise IllegalArgumentError(
+            f"the map state {name} cannot have the key {shown(key)} of type {type(key).__name__}: this type, or that"
+            " of a part, has an __eq__ or __hash__ of its own, so an equal key may have another hash, and its entry"
+            " would not be found. Use a plain value of it, such as a text."
+        )
 
 
 def without_none(state: str, values: Iterable[Any]) -> list[Any]:

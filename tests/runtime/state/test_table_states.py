@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 
 from flinkish import (
@@ -166,3 +167,40 @@ def test_an_entry_of_a_map_is_a_pair_with_javas_methods():
     (entry, copied) = harness.getOutput()[2].value, pickle.loads(pickle.dumps(MapEntry((3, 6))))
     assert type(copied) is tuple
     assert copied == entry == MapEntry((3, 6))
+
+
+class Caseless(str):
+    """Equal to texts that have another hash."""
+
+    def __eq__(self, other):
+        return self.lower() == other.lower()
+
+    def __hash__(self):
+        return hash(self.lower())
+
+
+class Code:
+    """Equal to other codes only, which have the same hash."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __eq__(self, other):
+        return isinstance(other, Code) and self.text == other.text
+
+    def __hash__(self):
+        return hash(self.text)
+
+
+@pytest.mark.parametrize("key", [Caseless("a"), (1, Caseless("a")), np.float32(0.1)])
+def test_a_map_key_that_may_equal_keys_of_another_hash_is_refused(states, key):
+    state = states.getMapState(MapStateDescriptor("seen"))
+    for call in (state.get, state.contains, state.remove, lambda key: state.put(key, 1)):
+        with pytest.raises(IllegalArgumentError, match=r"'seen' cannot have the key.* of type"):
+            call(key)
+
+
+def test_a_map_key_of_a_class_with_its_own_equality_is_found(states):
+    state = states.getMapState(MapStateDescriptor("seen"))
+    state.put(Code("a"), 1)
+    assert state.get(Code("a")) == 1
