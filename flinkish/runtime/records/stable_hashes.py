@@ -90,7 +90,7 @@ PLAIN_KEYS = frozenset((str, int, bool, bytes, type(None)))
 def may_equal_others(key: Any) -> bool:
     """Whether ``key`` or a part of it derives from a type with a stable hash, but compares or hashes
     in its own way: it may be equal to a key that has another hash."""
-    kind = type(key)
+    kind: Any = type(key)
     return _has_own_equality(kind) or any(map(may_equal_others, _parts_of(key)))
 
 
