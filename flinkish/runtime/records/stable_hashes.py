@@ -91,7 +91,12 @@ def may_equal_others(key: Any) -> bool:
     """Whether ``key`` or a part of it derives from a type with a stable hash, but compares or hashes
     in its own way: it may be equal to a key that has another hash."""
     kind: Any = type(key)
-    return _has_own_equality(kind) or any(map(may_equal_others, _parts_of(key)))
+    if kind is not tuple and _has_own_equality(kind):
+        return True
+    for part in key if kind is tuple else _parts_of(key):
+        if type(part) not in PLAIN_KEYS and may_equal_others(part):
+            return True
+    return False
 
 
 def _parts_of(key: Any) -> Sequence[Any]:
