@@ -5,27 +5,23 @@ The operators are those that run on Spark, on the heap state backend, without Sp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
-from flinkish.api.arguments import time_in_millis
+from flinkish.api.arguments import positive, time_in_millis
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.connectors.source import Source
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.environment.environment import StreamExecutionEnvironment
-from flinkish.api.errors import (
-    IllegalArgumentError,
-    IllegalStateError,
-    IncompatibleCheckpointError,
-    said_by,
-)
+from flinkish.api.errors import IllegalArgumentError, IllegalStateError
 from flinkish.api.functions.adapt import positional_arity
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.program_classes import use_classes
-from flinkish.api.stored_values import pickled, unpickled
+from flinkish.api.stored_values import pickled
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.api.time.elements import (
     MAX_TIMESTAMP,
@@ -36,36 +32,28 @@ from flinkish.api.time.elements import (
     WatermarkStatus,
 )
 from flinkish.api.tracebacks import short_traceback
-from flinkish.graph.identities import (
-    NO_IDENTITIES,
-    Identities,
-    NodeIdentity,
-    begun_anew,
-    missing,
-    of_another_form,
-    that_keep_none,
-)
+from flinkish.graph.identities import NO_IDENTITIES, Identities
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.attribute_changes import AttributeWarnings
 from flinkish.runtime.closing import closed_on_error
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
-from flinkish.runtime.operators.timers import EVENT_TIMERS, PROCESSING_TIMERS
 from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.keys import KeyRules
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, visible_timestamp
 from flinkish.runtime.records.user_code import naming_internal_errors
-from flinkish.runtime.savepoint.redistribution import has_operator_state
 from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
-from flinkish.runtime.state.page_codec import FORMAT, check_format
+from flinkish.runtime.state.page_codec import FORMAT
 from flinkish.runtime.task.chain import ChainedNode, OperatorChain
 from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.testing.batches import Batches, ignoring_watermarks, inputs_of
+from flinkish.testing.snapshots import checked_operators, read, with_state
 
 X = TypeVar("X")
 
-_TIMERS = {("timers", EVENT_TIMERS), ("timers", PROCESSING_TIMERS)}
+_LOG = logging.getLogger("flinkish")
 
 Build = Callable[..., "DataStream[Any] | Sequence[DataStream[Any]]"]
 
@@ -75,28 +63,41 @@ class StreamTestHarness:
 
     ``build`` returns the stream to look at, or several of them. The clock starts at 0 ms.
 
+    A watermark strategy in ``build`` emits periodically, as in Flink's harness, when ``setProcessingTime`` has moved
+    the clock by ``autoWatermarkInterval`` (ms). With ``elementsPerBatch`` it emits after every so many elements of
+    the input instead, as in a job with ``setElementsPerBatch``: then the results are those of the job.
+
     >>> harness = StreamTestHarness(lambda stream: stream.map(str.upper))
     >>> harness.processElement("a", 5)
     >>> harness.processWatermark(7)
     >>> harness.getOutput()
     [StreamRecord(value='A', timestamp=5), Watermark(timestamp=7)]
+
+    Raises IllegalArgumentError if ``elementsPerBatch`` is not a positive int.
     """
 
     name = "StreamTestHarness"
     """For errors."""
 
     def __init__(
-        self, build: Build, autoWatermarkInterval: int = 200, _snapshot: bytes | None = None
+        self,
+        build: Build,
+        autoWatermarkInterval: int = 200,
+        elementsPerBatch: int | None = None,
+        _snapshot: bytes | None = None,
     ) -> None:
-        snapshot = None if _snapshot is None else _read(_snapshot)
+        if elementsPerBatch is not None:
+            positive("StreamTestHarness: elementsPerBatch", elementsPerBatch)
+        self._in_batches = elementsPerBatch is not None
+        snapshot = None if _snapshot is None else read(_snapshot)
         earlier = NO_IDENTITIES if snapshot is None else snapshot["nodes"]
         graph, self._sources, config = _graph_of(build, earlier)
         self._classes = graph.classes()
         self._classes.learns = True
         use_classes(self._classes)
         if snapshot is not None:
-            snapshot = _with_state(snapshot)
-            snapshot["chain"]["operators"] |= _checked_operators(graph, snapshot)
+            snapshot = with_state(snapshot)
+            snapshot["chain"]["operators"] |= checked_operators(graph, snapshot)
         self._identities = graph.identities()
         self._clock = ProcessingTimeService(0 if snapshot is None else snapshot["clock"])
         self._interval = autoWatermarkInterval
@@ -133,18 +134,29 @@ class StreamTestHarness:
             self._chain.initializeFunctions(0)
         for harness_input, state in zip(self._inputs, snapshot["inputs"] if snapshot else ()):
             harness_input.watermark, harness_input.status = state
+        self._ignoring = [ignoring_watermarks(graph, uid) for uid in self._sources]
+        self._batches = None
+        if elementsPerBatch is not None:
+            inputs = inputs_of(graph, self._sources)
+            self._batches = Batches(elementsPerBatch, inputs, self._end_batch)
 
     @classmethod
     def restore(
-        cls, build: Build, snapshot: bytes, autoWatermarkInterval: int = 200
+        cls,
+        build: Build,
+        snapshot: bytes,
+        autoWatermarkInterval: int = 200,
+        elementsPerBatch: int | None = None,
     ) -> StreamTestHarness:
         """A harness that continues from ``snapshot``, with empty outputs."""
-        return cls(build, autoWatermarkInterval, snapshot)
+        return cls(build, autoWatermarkInterval, elementsPerBatch, snapshot)
 
     @naming_internal_errors
     def snapshot(self) -> bytes:
-        """State, timers, watermarks and clock, to pass to ``restore``."""
+        """State, timers, watermarks and clock, to pass to ``restore``. A batch ends with it, as with a savepoint."""
         use_classes(self._classes)
+        if self._batches is not None:
+            self._batches.endIfBegun()
         chain = self._chain.snapshot()
         self._warnings.warn(self._chain.attributeChanges())
         return pickled(
@@ -180,7 +192,8 @@ class StreamTestHarness:
     @short_traceback
     def processWatermark(self, timestamp: int | Watermark) -> None:
         """Process a watermark (ms), which fires the timers that it reaches. One that is not higher than
-        the last changes nothing."""
+        the last changes nothing. A watermark strategy in ``build`` ignores it, but for ``Watermark(MAX)``, which ends
+        the input: then a warning says what to write."""
         self._process_watermark(0, timestamp)
 
     @short_traceback
@@ -196,25 +209,32 @@ class StreamTestHarness:
     @short_traceback
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
         """Mark the input idle or active."""
-        self._input(0).processWatermarkStatus(status)
+        self._process_status(0, status)
 
     @short_traceback
     def processWatermarkStatus1(self, status: WatermarkStatus) -> None:
         """Mark the first of two inputs idle or active."""
-        self._input(0).processWatermarkStatus(status)
+        self._process_status(0, status)
 
     @short_traceback
     def processWatermarkStatus2(self, status: WatermarkStatus) -> None:
         """Mark the second of two inputs idle or active."""
-        self._input(1).processWatermarkStatus(status)
+        self._process_status(1, status)
 
     @short_traceback
     @naming_internal_errors
     def setProcessingTime(self, now: int) -> None:
-        """Set the processing-time clock (ms), which fires the timers that it reaches."""
+        """Set the processing-time clock (ms), which fires the timers that it reaches. A batch ends before that, as all
+        of its elements see the same time."""
         use_classes(self._classes)
-        self._clock.advanceTo(time_in_millis("setProcessingTime", now))
-        self._chain.advanceProcessingTime(self._clock.getCurrentProcessingTime())
+        now = time_in_millis("setProcessingTime", now)
+        if self._batches is None:
+            self._clock.advanceTo(now)
+            self._chain.advanceProcessingTime(self._clock.getCurrentProcessingTime())
+            return
+        self._batches.endIfBegun()
+        self._clock.advanceTo(now)
+        self._batches.end()
 
     @short_traceback
     @naming_internal_errors
@@ -223,6 +243,8 @@ class StreamTestHarness:
         use_classes(self._classes)
         for harness_input in self._inputs:
             harness_input.processWatermark(MAX_TIMESTAMP)
+        if self._batches is not None:
+            self._batches.end()
 
     @short_traceback
     def close(self) -> None:
@@ -276,14 +298,56 @@ class StreamTestHarness:
         if timestamp is not None:
             stamp = time_in_millis("processElement: timestamp", timestamp)
         output = self._input(index).output
+        if self._batches is not None:
+            self._batches.beforeElement(index)
         output.collect(value, stamp)
         output.flush()
+        if self._batches is not None:
+            self._batches.afterElement(index)
 
     @naming_internal_errors
     def _process_watermark(self, index: int, watermark: int | Watermark) -> None:
         use_classes(self._classes)
         timestamp = watermark.timestamp if isinstance(watermark, Watermark) else watermark
-        self._input(index).processWatermark(time_in_millis("processWatermark", timestamp))
+        timestamp = time_in_millis("processWatermark", timestamp)
+        self._input(index).processWatermark(timestamp)
+        if timestamp != MAX_TIMESTAMP:
+            self._warn_if_ignored(index, f"processWatermark({timestamp})")
+        elif self._batches is not None:
+            self._batches.end()
+
+    def _process_status(self, index: int, status: WatermarkStatus) -> None:
+        self._input(index).processWatermarkStatus(status)
+        self._warn_if_ignored(index, "processWatermarkStatus")
+
+    def _warn_if_ignored(self, index: int, call: str) -> None:
+        """Log once that a strategy of ``build`` ignores the watermarks and statuses of an input."""
+        node, self._ignoring[index] = self._ignoring[index], None
+        if node is None:
+            return
+        if not node.generatesWatermarks:
+            emits = "which emits none: without it, watermarks from outside pass"
+        elif self._in_batches:
+            emits = "which emits its own after each batch: leave the call out"
+        else:
+            emits = (
+                "which emits its own when setProcessingTime moves the clock. For a watermark after each element, as in"
+                " a job, write StreamTestHarness(build, elementsPerBatch=1) and leave the call out"
+            )
+        _LOG.warning(
+            "StreamTestHarness: %s has no effect, as %s in build has a watermark strategy, %s. To pass watermarks"
+            " yourself, leave assignTimestampsAndWatermarks out of build and give processElement the timestamps.",
+            call,
+            node.name,
+            emits,
+        )
+
+    def _end_batch(self, operators: Iterable[str]) -> None:
+        """What a task does at the end of a batch, for some operators, each after those before it."""
+        for uid in operators:
+            operator = self._chain.operators[uid]
+            operator.advanceProcessingTime(self._clock.getCurrentProcessingTime())
+            operator.onPeriodicEmit()
 
     def _noted_nodes(self) -> dict[str, Any]:
         return {
@@ -302,6 +366,7 @@ class StreamTestHarness:
             output=_HarnessOutput(self._side_outputs),
             taskInfo=TaskInfo(node.name),
             autoWatermarkInterval=self._interval,
+            emitsAfterSlices=self._in_batches,
             tracesFunctions=self._traces_functions,
             jobParameters=self._job_parameters,
             keepsAttributes=node.uid in self._behind_shuffles,
@@ -371,72 +436,6 @@ class _HarnessSink(Sink[Any]):
     """The sink whose elements the test reads."""
 
     kind: ClassVar[str] = "_HarnessSink"
-
-
-def _read(data: bytes) -> dict[str, Any]:
-    """The snapshot in ``data``. Raises IncompatibleCheckpointError if it is of another format."""
-    snapshot: dict[str, Any] = _unpickled("the snapshot", data)
-    check_format(snapshot.get("format", 1), "the snapshot")
-    nodes = {uid: NodeIdentity.ofDict(fields) for uid, fields in snapshot["nodes"].items()}
-    return {**snapshot, "nodes": nodes}
-
-
-def _with_state(snapshot: Mapping[str, Any]) -> dict[str, Any]:
-    """``snapshot`` with its state, which is read once the classes of the job are known."""
-    names = {uid: f"{node.name!r} ({uid})" for uid, node in snapshot["nodes"].items()}
-    state = {
-        uid: _part(f"the state of {names.get(uid, uid)}", part)
-        for uid, part in snapshot["state"].items()
-    }
-    return {**snapshot, "state": state, "chain": _part("the snapshot", snapshot["chain"])}
-
-
-def _part(what: str, part: Any) -> Any:
-    # Earlier snapshots were in one piece
-    return _unpickled(what, part) if type(part) is bytes else part
-
-
-def _unpickled(what: str, data: bytes) -> Any:
-    """The object in ``data``. Raises IncompatibleCheckpointError if a class in it is gone."""
-    try:
-        return unpickled(data)
-    except IncompatibleCheckpointError as error:
-        raise IncompatibleCheckpointError(f"{what}: {error}") from None
-    except (ImportError, AttributeError) as error:
-        raise IncompatibleCheckpointError(
-            f"{what} cannot be read ({said_by(error)}). If a class of a stored value was moved or renamed, keep its old"
-            " name importable."
-        ) from error
-
-
-def _checked_operators(graph: StreamGraph, snapshot: Mapping[str, Any]) -> dict[str, int]:
-    """The watermarks of the operators that are of another kind now, and that nothing else is left of.
-
-    Raises IncompatibleCheckpointError if a node with state is gone, or its state was of another kind.
-    """
-    earlier, operators = snapshot["nodes"], snapshot["chain"]["operators"]
-    held = {
-        uid: {name for name, table in tables.items() if len(table)}
-        for uid, tables in snapshot["state"].items()
-    }
-    uids = [node.uid for node in graph]
-    stateful = [
-        uid for uid in earlier if held.get(uid) or has_operator_state(operators.get(uid, {}))
-    ]
-    problems = list(missing(earlier, uids))
-    problems += that_keep_none(earlier, stateful, graph.identities(), uids)
-    changed = of_another_form(
-        earlier,
-        graph.identities(),
-        lambda uid: not _TIMERS.isdisjoint(held.get(uid, ())),
-    )
-    problems += [problem for uid, problem in changed.items() if uid in stateful]
-    if problems:
-        raise IncompatibleCheckpointError(
-            f"the job cannot go on from the snapshot: {'; '.join(problems)}."
-        )
-    anew = begun_anew(earlier, graph.identities())
-    return {uid: operators[uid]["watermark"] for uid in anew if uid in operators}
 
 
 def _graph_of(build: Build, earlier: Identities) -> tuple[StreamGraph, list[str], ExecutionConfig]:
