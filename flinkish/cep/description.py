@@ -60,6 +60,10 @@ class CepDescription(OperatorDescription):
         return "CepOperator" if self.grouped else "GlobalCepOperator"
 
     @property
+    def lateDataMethod(self) -> str:
+        return "sideOutputLateData(tag)"
+
+    @property
     def stateLayout(self) -> str:
         return self.pattern.layout()
 

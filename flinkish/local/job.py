@@ -579,7 +579,7 @@ class LocalJobClient(JobClient):
             self._error.__cause__ = error
         finally:
             failed = None if self._error is None else self._job.view.exception(self._error)
-            self._job.monitor.end(failed)
+            self._job.monitor.end(self._name, failed)
             self._runtime = round((time.monotonic() - began) * 1000)
             self._status = status
             self._ended.set()

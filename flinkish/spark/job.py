@@ -230,7 +230,7 @@ class SparkJobClient(JobClient):
         try:
             status, error = self._run_to_the_end()
             self._error = error
-            self._monitor.end(None if error is None else self._view.exception(error))
+            self._monitor.end(self._name, None if error is None else self._view.exception(error))
             self._runtime = round((time.monotonic() - self._began) * 1000)
             self._write_savepoint()
             self._status = status

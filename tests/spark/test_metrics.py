@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 
 import pytest
 
@@ -71,7 +72,7 @@ def counts(env):
 
 @pytest.fixture(scope="module")
 def measured(spark):
-    """The client of one job of two batches, which has ended, and what came of ``Told``."""
+    """The client of one job of two batches, which has ended, what came of ``Told``, and what the job has logged."""
     env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
     env.setParallelism(2).setMaxParallelism(4).getConfig().setElementsPerBatch(5)
     for build in (counting, late, counts):
@@ -79,13 +80,18 @@ def measured(spark):
     seen = []
     told = env.fromCollection(range(10)).keyBy(lambda n: n).map(Told()).name("told")
     told.forEachBatch(lambda values, batch: seen.extend(values))
-    client = env.executeAsync("measured")
-    client.getJobExecutionResult()
-    return client, seen
+    log = logging.getLogger("flinkish")
+    logged, log.handle = [], lambda record: logged.append(record.getMessage())
+    try:
+        client = env.executeAsync("measured")
+        client.getJobExecutionResult()
+    finally:
+        del log.handle
+    return client, seen, logged
 
 
 def test_metrics_after_a_job(measured):
-    client, _ = measured
+    client, *_ = measured
     result = client.getJobExecutionResult()
     assert client.getJobStatus() is fl.JobStatus.FINISHED
     assert result.jobName == "measured"
@@ -107,7 +113,7 @@ def test_metrics_after_a_job(measured):
 
 
 def test_task_information_and_metrics_of_all_tasks(measured):
-    client, seen = measured
+    client, seen, _ = measured
     metrics = client.getMetrics()["told"].user
     assert set(seen) == {(0, 2), (1, 2)}
     assert 0 < metrics["told.events.rate"] < 10 / 0.1
@@ -121,7 +127,10 @@ def test_task_information_and_metrics_of_all_tasks(measured):
 
 
 def test_late_records_that_are_dropped_are_counted(measured):
-    assert measured[0].getMetrics()["late"].numLateRecordsDropped == 2
+    client, _, logged = measured
+    assert client.getMetrics()["late"].numLateRecordsDropped == 2
+    (said,) = [message for message in logged if "late element" in message]
+    assert said.startswith("measured: late has dropped 2 late elements. ")
 
 
 def test_state_is_shown_in_entries_and_pages(measured):

@@ -125,6 +125,11 @@ class OperatorDescription(ABC):
         return False
 
     @property
+    def lateDataMethod(self) -> str | None:
+        """The call that sends late elements to a side output, so that they are not dropped; None if there is none."""
+        return None
+
+    @property
     def splits(self) -> Splits | None:
         """The splits of its input, if it has a watermark for each: then a split may be in any key group, as long
         as the whole split is in one."""

@@ -146,5 +146,9 @@ class IntervalJoinDescription(TwoInputDescription):
         return "Interval Join"
 
     @property
+    def lateDataMethod(self) -> str:
+        return "sideOutputLeftLateData(tag) or sideOutputRightLateData(tag)"
+
+    @property
     def userFunctions(self) -> tuple[Any, ...]:
         return (self.function or self.call,)

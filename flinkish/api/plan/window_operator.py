@@ -146,6 +146,10 @@ class WindowOperatorDescription(OperatorDescription):
         return tuple(function for function in own if function is not None)
 
     @property
+    def lateDataMethod(self) -> str | None:
+        return None if self.ofTwoStreams else "sideOutputLateData(tag)"
+
+    @property
     def merges(self) -> bool:
         """Whether windows merge, as sessions do."""
         return isinstance(self.assigner, MergingWindowAssigner)

@@ -248,6 +248,10 @@ class PolicyWindowDescription(OperatorDescription):
         return "Policy Windows"
 
     @property
+    def lateDataMethod(self) -> str:
+        return "withLateTupleStream(streamId), or sideOutputLateData(tag) on windows,"
+
+    @property
     def stateLayout(self) -> str:
         return f"{type(self.triggerPolicy).__name__}, {type(self.evictionPolicy).__name__}"
 

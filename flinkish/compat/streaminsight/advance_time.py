@@ -211,6 +211,10 @@ class AdvanceTimeDescription(OperatorDescription):
         return "Advance Time"
 
     @property
+    def lateDataMethod(self) -> str:
+        return "advanceTime(events, settings, violations=tag)"
+
+    @property
     def stateful(self) -> bool:
         """It has state, as it counts over the whole stream."""
         return True

@@ -226,6 +226,10 @@ class LifetimeWindowDescription(OperatorDescription):
         return type(self.windows).__name__
 
     @property
+    def lateDataMethod(self) -> str:
+        return "sideOutputLateData(tag)"
+
+    @property
     def stateLayout(self) -> str:
         return type(self.windows).__name__
 

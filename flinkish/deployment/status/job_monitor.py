@@ -15,6 +15,7 @@ from flinkish.api.execution.details import (
     SourceDetails,
 )
 from flinkish.deployment.status.batch_history import BATCHES_KEPT, BatchHistory
+from flinkish.deployment.status.late_elements import warn_of_late_elements
 from flinkish.deployment.status.null_results import NullResults
 from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.metrics import MetricsTotals
@@ -27,6 +28,7 @@ class JobMonitor:
     """Follows one run of a job."""
 
     def __init__(self, graph: JobGraph, metrics: MetricsTotals, history: BatchHistory) -> None:
+        self._graph = graph
         self.metrics = metrics
         self.history = history
         self._null_results = NullResults(graph)
@@ -99,12 +101,13 @@ class JobMonitor:
         batches = self.history.batches
         self.restored = batches[-1].id if batches else None
 
-    def end(self, exception: ExceptionDetails | None) -> None:
-        """Called when the job has ended."""
+    def end(self, jobName: str, exception: ExceptionDetails | None) -> None:
+        """Called when the job has ended: says which operators have dropped late elements."""
         if exception is not None:
             self.history.addException(exception)
         self.history.flush()
         self._null_results.warn(self.metrics)
+        warn_of_late_elements(jobName, self._graph, self.metrics)
 
     def _note(self, batch: BatchDetails) -> None:
         self.history.add(batch, whole=True)

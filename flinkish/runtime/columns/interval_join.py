@@ -82,6 +82,8 @@ class ColumnIntervalJoin(IntervalJoinOperator):
                 for position in np.flatnonzero(late).tolist():
                     timestamp = int(run.timestamps[position])
                     self.output.collectSide(own.lateTag.id, records.values[position], timestamp)
+            else:
+                self.metrics.numLateRecordsDropped += int(late.sum())
             run = run.kept(~late)
         columns = self._columns[own.name]
         if len(run):

@@ -108,6 +108,8 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
                 if timestamp < watermark:
                     if own.lateTag is not None:
                         self.output.collectSide(own.lateTag.id, value, timestamp)
+                    else:
+                        self.metrics.numLateRecordsDropped += 1
                     continue
                 backend.currentKey = key
                 own.add(timestamp, copied(value))

@@ -80,7 +80,7 @@ class QueryMonitor(JobMonitor):
             )
             self._following.start()
 
-    def end(self, exception: ExceptionDetails | None) -> None:
+    def end(self, jobName: str, exception: ExceptionDetails | None) -> None:
         self._job_ended.set()
         self._batch_ended.set()
         if self._following is not None:
@@ -92,7 +92,7 @@ class QueryMonitor(JobMonitor):
             pending, self._pending = self._pending, {}
         for batch in pending.values():
             self.history.add(batch, whole=True)
-        super().end(exception)
+        super().end(jobName, exception)
 
     def _follow(self) -> None:
         while not self._job_ended.is_set():
