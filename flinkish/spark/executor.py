@@ -18,6 +18,7 @@ from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError
 from flinkish.api.plan.transformations import SinkTransformation
+from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.savepoint.queries import StateQuery
 from flinkish.api.savepoint.writer import SavepointChanges
 from flinkish.api.streams.data_stream import DataStream
@@ -87,6 +88,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+
+_LOG = logging.getLogger("flinkish")
 
 
 class SparkPipelineExecutor:
@@ -191,9 +195,10 @@ class SparkPipelineExecutor:
         run = job_run(session, given, graph)
         alignments = Alignments(graph)
         with settings.classes.current():
-            frames, *_ = _frames(
+            frames, streams, _ = _frames(
                 session, config, storage, plan, graph, settings, {}, run, alignments
             )
+        _warn_of_open_windows(graph, streams)
         columns = sink_schema(graph.sinks[0].head)
         assert columns is not None
         return to_columns(frames.filter(frames["target"] != METRICS), columns)
@@ -228,6 +233,31 @@ class SparkPipelineExecutor:
         """The plan of the job that ends in ``sinks``."""
         enabled = environment.getConfig().isFunctionTracingEnabled()
         return explained_plan(JobGraph(StreamGraph.of(sinks)), enabled)
+
+
+def _warn_of_open_windows(graph: JobGraph, streams: Mapping[str, SourceStream]) -> None:
+    """Warn of windows that a user's query leaves open when it stops before the end of the input has come."""
+    unended = [
+        vertex.head.name
+        for vertex in graph.sources
+        for stream in (streams[vertex.uid],)
+        if not (_source(vertex.head.content).bounded and (stream.whole or stream.endsItself))
+    ]
+    windows = [
+        node.name
+        for vertex in graph.vertices
+        for node in vertex.operators
+        if isinstance(node.operator, WindowOperatorDescription)
+        and node.operator.assigner.isEventTime()
+    ]
+    if unended and windows:
+        _LOG.warning(
+            "toDataFrame: the end of %s does not reach a query of your own, so one that stops, as with"
+            " trigger(availableNow=True), leaves out the windows of %s that are open then. They come when the query"
+            " goes on with later elements, or from env.execute() with forEachBatchDataFrame(...), over bounded input.",
+            ", ".join(unended),
+            ", ".join(windows),
+        )
 
 
 class _Queries:

@@ -326,8 +326,17 @@ def test_print_shows_each_element(env, capfd):
     assert "3" in shown.err.splitlines()
 
 
-def test_on_with_spark_sql(env, spark, tmp_path):
+def test_on_with_spark_sql(env, spark, tmp_path, caplog):
     counts = env.fromElements("a", "b", "a").map(lambda w: (w, 1)).keyBy(lambda p: p[0]).sum(1)
+    minutes = counts.windowAll(fl.TumblingEventTimeWindows.of(60_000)).reduce(max)
+    assert minutes.toDataFrame("word string, count long").isStreaming
+    assert caplog.messages == []
+    ticks = env.fromDataFrame(spark.readStream.format("rate").load(), "timestamp")
+    minutes = ticks.windowAll(fl.TumblingEventTimeWindows.of(60_000)).reduce(max).name("minutes")
+    assert minutes.map(lambda row: (row.value,)).toDataFrame("n long").isStreaming
+    (message,) = caplog.messages
+    assert message.startswith("toDataFrame: the end of Source: DataFrame Source does not reach a")
+    assert "trigger(availableNow=True), leaves out the windows of minutes that are open" in message
     frame = counts.toDataFrame("word string, count long")
     assert frame.isStreaming
     query = (

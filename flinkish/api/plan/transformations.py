@@ -12,6 +12,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
 from flinkish.api.arguments import instance
+from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.partitioning import HashPartitioning, Partitioning
 from flinkish.api.types.type_info import TypeInformation
@@ -70,6 +71,20 @@ class SourceTransformation(Transformation):
     def __init__(self, name: str, source: Source[Any]) -> None:
         super().__init__(name, ())
         self.source = source
+
+
+def check_bounded(method: str, end: Transformation, fix: str) -> None:
+    """Raise IllegalArgumentError if a source of ``end`` is unbounded, as ``method`` returns only with its end."""
+    following, seen = [end], {end.id}
+    for step in following:
+        if isinstance(step, SourceTransformation) and not step.source.bounded:
+            raise IllegalArgumentError(
+                f"{method}: {step.name!r} is unbounded, so the job does not end, and {method} would not return. {fix}"
+            )
+        for source in step.inputs:
+            if source.id not in seen:
+                seen.add(source.id)
+                following.append(source)
 
 
 class OneInputTransformation(Transformation):

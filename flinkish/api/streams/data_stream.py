@@ -82,6 +82,7 @@ from flinkish.api.plan.transformations import (
     SourceTransformation,
     Transformation,
     UnionTransformation,
+    check_bounded,
 )
 from flinkish.api.tracebacks import short_traceback
 from flinkish.api.types.fields import Field, TupleOfFields
@@ -603,16 +604,20 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
     @short_traceback
     def collectAsPandas(self, limit: int | None = None) -> pd.DataFrame:
         """Run the stream to its end, or to ``limit`` elements, and return a pandas DataFrame with a
-        column for each field. Like ``preview`` it runs a separate job."""
-        return self._collected(limit).toPandas()
+        column for each field. Like ``preview`` it runs a separate job. An unbounded stream without a limit raises
+        IllegalArgumentError."""
+        return self._collected("collectAsPandas", limit).toPandas()
 
     @short_traceback
     def collectAsArrow(self, limit: int | None = None) -> pa.Table:
         """``collectAsPandas``, but as an Arrow table."""
-        return self._collected(limit).toArrow()
+        return self._collected("collectAsArrow", limit).toArrow()
 
-    def _collected(self, limit: int | None) -> Elements[T_co]:
-        if limit is not None:
+    def _collected(self, method: str, limit: int | None) -> Elements[T_co]:
+        if limit is None:
+            fix = f"Pass a limit, as in {method}(1000), or look at what comes with preview()."
+            check_bounded(method, self._transformation, fix)
+        else:
             positive("limit", limit)
         with self._running("DataStream Collect", alone=True) as (iterator, _), iterator:
             return Elements(islice(iterator, limit), self._columns())

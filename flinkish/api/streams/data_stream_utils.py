@@ -7,6 +7,7 @@ from typing import TypeVar
 from flinkish.api.arguments import instance, text
 from flinkish.api.execution.client import CloseableIterator
 from flinkish.api.functions.functions import KeySelectorLike
+from flinkish.api.plan.transformations import check_bounded
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.types.type_info import TypeInformation
@@ -52,9 +53,12 @@ class DataStreamUtils:
 
     @staticmethod
     def collectBoundedStream(stream: DataStream[T], jobName: str) -> list[T]:
-        """Run the job, and return all elements of ``stream``, which must be bounded."""
+        """Run the job, and return all elements of ``stream``. An unbounded one raises IllegalArgumentError."""
         name = text("collectBoundedStream: jobName", jobName)
-        with _check("collectBoundedStream", stream).executeAndCollect(name) as elements:
+        _check("collectBoundedStream", stream)
+        fix = "Pass a limit: stream.executeAndCollect(jobName, limit)."
+        check_bounded("collectBoundedStream", stream.getTransformation(), fix)
+        with stream.executeAndCollect(name) as elements:
             return list(elements)
 
 

@@ -1,0 +1,54 @@
+"""What collects a whole stream refuses one that does not end."""
+
+from __future__ import annotations
+
+import pytest
+
+import flinkish as fl
+from flinkish.api.errors import IllegalArgumentError
+from flinkish.pyflink.datastream import StreamExecutionEnvironment as PythonEnvironment
+from flinkish.pyflink.table import StreamTableEnvironment
+
+
+@pytest.fixture
+def env():
+    return fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+
+
+def endless(env):
+    return env.fromSource(fl.DataGeneratorSource(str), None, "ticks")
+
+
+@pytest.mark.parametrize(
+    ("collect", "method", "fix"),
+    [
+        (lambda s: s.collectAsPandas(), "collectAsPandas", "Pass a limit, as in collectAsP"),
+        (lambda s: s.collectAsArrow(), "collectAsArrow", "Pass a limit, as in collectAsArrow(1000"),
+        (
+            lambda s: fl.DataStreamUtils.collectBoundedStream(s, "all"),
+            "collectBoundedStream",
+            "Pass a limit: stream.executeAndCollect(jobName, limit).",
+        ),
+    ],
+)
+def test_an_unbounded_stream_is_refused(env, collect, method, fix):
+    stream = env.fromData("a").union(endless(env)).map(str.upper)
+    with pytest.raises(IllegalArgumentError) as raised:
+        collect(stream)
+    assert str(raised.value).startswith(f"{method}: 'Source: ticks' is unbounded, so the job does")
+    assert fix in str(raised.value)
+
+
+def test_with_a_limit_it_is_not(env):
+    assert endless(env).map(len).collectAsPandas(2)["value"].tolist() == [1, 1]
+
+
+def test_an_unbounded_table_is_refused():
+    env = PythonEnvironment.get_execution_environment()
+    tables = StreamTableEnvironment.create(env)
+    source = env._core.fromSource(fl.DataGeneratorSource(lambda n: fl.Row(n=n)), None, "ticks")
+    stream = type(env.from_collection([1]))(
+        env, source.returns(fl.Types.ROW_NAMED(["n"], [fl.Types.LONG()]))
+    )
+    with pytest.raises(IllegalArgumentError, match="to_pandas: 'Source: ticks' is unbounded"):
+        tables.from_data_stream(stream).to_pandas()
