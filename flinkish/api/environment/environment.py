@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
 from flinkish.api.absent import AbsentMethods
@@ -48,6 +49,7 @@ from flinkish.api.execution.client import (
     JobListener,
 )
 from flinkish.api.execution.executor import PipelineExecutor, Plan, WebUI
+from flinkish.api.execution.left_running import warn_if_left_running
 from flinkish.api.functions.source_function import SourceFunctionLike
 from flinkish.api.plan.operators import SourceWatermarksDescription
 from flinkish.api.plan.transformations import (
@@ -385,9 +387,12 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
     @short_traceback
     def executeAsync(self, jobName: str | None = None) -> JobClient:
         """Start the job and return a handle on it. In a notebook a warning names a job that an
-        earlier run of the cell left running."""
+        earlier run of the cell left running, and at the end of the program one names a job that still runs, as it
+        ends with the program: wait for its ``getJobExecutionResult()``."""
         with self._progress(jobName):
-            return self._start(jobName)
+            client = self._start(jobName)
+        warn_if_left_running(client)
+        return client
 
     def _progress(self, jobName: object) -> AbstractContextManager[ProgressBar]:
         """Shows what the job does, from its start, while the block waits for it."""
@@ -410,7 +415,11 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
                 " takes the sinks that there are: the next one runs those added since."
             )
         checkpoints = self.getCheckpointConfig()
-        if checkpoints.isCheckpointingEnabled() and checkpoints.getCheckpointStorage() is None:
+        directory = checkpoints.getCheckpointStorage()
+        if self.isLocalExecution():
+            if checkpoints.isCheckpointingEnabled() or directory is not None:
+                _warn_of_checkpoints(directory)
+        elif checkpoints.isCheckpointingEnabled() and directory is None:
             _LOG.warning(
                 "Nothing of the job %s survives this program, as its checkpoints have no directory: write"
                 " env.getCheckpointConfig().setCheckpointStorage(directory).",
@@ -552,6 +561,16 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
 
 def _is_type(value: object) -> bool:
     return isinstance(value, (type, TypeInformation))
+
+
+@cache
+def _warn_of_checkpoints(directory: str | None) -> None:
+    """Warn, once for each directory, that local execution takes no checkpoints."""
+    _LOG.warning(
+        "Local execution takes no checkpoints%s: a job that is started again begins anew. Leave setLocalExecution out to"
+        " have them, or write a savepoint with triggerSavepoint(directory) of the JobClient.",
+        "" if directory is None else f", and does not use {directory}",
+    )
 
 
 _with_sinks: weakref.WeakSet[StreamExecutionEnvironment] = weakref.WeakSet()

@@ -12,6 +12,7 @@ from flinkish import Types
 from flinkish.api.environment.restart_strategies import RESTART_OPTIONS
 from flinkish.api.environment.settings import EnvironmentSettings, usable_cores
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError, NotSupportedError
+from flinkish.local.executor import LocalPipelineExecutor
 
 
 @pytest.fixture
@@ -235,12 +236,12 @@ def test_only_cores_that_the_process_may_use_count(monkeypatch):
     assert usable_cores() == 8
 
 
-def test_the_interval_of_checkpoints_is_that_of_batches(env, caplog):
+def test_the_interval_of_checkpoints_is_that_of_batches(env, caplog, monkeypatch):
     config = env.enableCheckpointing(60_000).getConfig()
     assert (config.triggerIntervalOf(True), config.triggerIntervalOf(False)) == (60_000, 0)
     env.setTriggerInterval(500)
     assert (config.triggerIntervalOf(True), config.triggerIntervalOf(False)) == (500, 500)
-    env.setLocalExecution()
+    monkeypatch.setattr(fl.StreamExecutionEnvironment, "executorLoader", LocalPipelineExecutor)
     env.fromData(1).sinkTo(fl.DiscardingSink())
     env.execute("Clicks")
     assert "Nothing of the job Clicks survives this program" in caplog.text
@@ -248,10 +249,23 @@ def test_the_interval_of_checkpoints_is_that_of_batches(env, caplog):
 
 
 @pytest.mark.parametrize("option", ["state.checkpoints.dir", "execution.checkpointing.dir"])
-def test_a_job_whose_checkpoints_have_a_directory_does_not_warn(env, caplog, option, tmp_path):
+def test_a_job_whose_checkpoints_have_a_directory_does_not_warn(
+    env, caplog, option, tmp_path, monkeypatch
+):
     env.enableCheckpointing(60_000).configure(fl.Configuration({option: str(tmp_path)}))
     assert env.getCheckpointConfig().getCheckpointStorage() == str(tmp_path)
-    env.setLocalExecution()
+    monkeypatch.setattr(fl.StreamExecutionEnvironment, "executorLoader", LocalPipelineExecutor)
     env.fromData(1).sinkTo(fl.DiscardingSink())
     env.execute()
-    assert "survives" not in caplog.text
+    assert caplog.text == ""
+
+
+def test_local_execution_says_once_that_it_takes_no_checkpoints(env, caplog):
+    env.setLocalExecution().enableCheckpointing("/proc/cannot-be-written")
+    for _ in range(2):
+        env.fromData(1).sinkTo(fl.DiscardingSink())
+        env.execute()
+    (message,) = caplog.messages
+    assert message.startswith(
+        "Local execution takes no checkpoints, and does not use /proc/cannot-be-written: "
+    )
