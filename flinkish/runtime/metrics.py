@@ -366,6 +366,7 @@ class MetricsTotals:
                     self._with_values.add(report.uid)
                 self._emitting.add((report.uid, report.vertex))
             self.loads.add(report)
+            self.inputs.add(report)
             self.profiler.add(report)
             if report.worker is not None:
                 found = WorkerDetails(*report.worker, self.batches)

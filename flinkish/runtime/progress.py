@@ -24,6 +24,10 @@ class InputWatermark:
     idle: bool
     since: int
     """The time (ms) of the last rise of the watermark, or when the input became idle or active."""
+    lastTimestamp: int | None = None
+    """The highest timestamp (ms) of the elements of a split so far; None before the first."""
+    lastElement: int | None = None
+    """When (ms) the last batch ended in which an element of the split came; None before the first."""
 
 
 class InputWatermarks:
@@ -31,6 +35,15 @@ class InputWatermarks:
 
     def __init__(self) -> None:
         self._inputs: dict[str, dict[tuple[str, bool], InputWatermark]] = {}
+        self._came: dict[tuple[str, str], int] = {}
+        """The highest timestamp in this batch, by operator and split."""
+
+    def add(self, report: OperatorReport) -> None:
+        """Add the report of a task in this batch."""
+        for read in report.inputs:
+            if read.lastTimestamp is not None:
+                known = self._came.get((report.uid, read.name), MIN_TIMESTAMP)
+                self._came[report.uid, read.name] = max(known, read.lastTimestamp)
 
     def of(self, uid: str) -> list[InputWatermark]:
         """The inputs and splits of an operator, the lowest watermark first, idle ones last."""
@@ -43,7 +56,7 @@ class InputWatermarks:
         return max(lags, default=0)
 
     def update(self, uid: str, reports: Iterable[tuple[InputReport, ...]], now: int) -> None:
-        """Take over the reports of an operator's key groups up to ``now`` (ms)."""
+        """Take over the last reports of an operator's key groups up to ``now`` (ms), the end of the batch."""
         found: dict[tuple[str, bool], list[InputReport]] = defaultdict(list)
         for reported in reports:
             for report in reported:
@@ -53,17 +66,23 @@ class InputWatermarks:
         known = self._inputs.get(uid, {})
         # A new dict, as another thread may be reading the old one
         self._inputs[uid] = {
-            key: _updated(known.get(key), parts, now) for key, parts in found.items()
+            key: _updated(known.get(key), parts, self._came.pop((uid, key[0]), None), now)
+            for key, parts in found.items()
         }
 
 
-def _updated(known: InputWatermark | None, parts: list[InputReport], now: int) -> InputWatermark:
+def _updated(
+    known: InputWatermark | None, parts: list[InputReport], came: int | None, now: int
+) -> InputWatermark:
     active = [part for part in parts if not part.idle]
     watermark = min(part.watermark for part in active or parts)
     idle = not active
     stays = known is not None and known.idle == idle and (idle or known.watermark == watermark)
     since = known.since if known is not None and stays else now
-    return InputWatermark(parts[0].name, parts[0].isSplit, watermark, idle, since)
+    last = (None, None) if known is None else (known.lastTimestamp, known.lastElement)
+    if came is not None:
+        last = came if last[0] is None else max(came, last[0]), now
+    return InputWatermark(parts[0].name, parts[0].isSplit, watermark, idle, since, *last)
 
 
 @dataclass

@@ -41,6 +41,8 @@ class InputReport(NamedTuple):
     isSplit: bool
     watermark: int
     idle: bool
+    lastTimestamp: int | None = None
+    """The highest timestamp of the elements of a split in this batch; None if none came."""
 
 
 def split_name(split: object, number: int) -> str:

@@ -3,6 +3,7 @@ vertices and edges."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -143,3 +144,31 @@ def test_before_the_first_watermark_there_is_none():
     inputs.update("map", [()], now=1)
     assert inputs.of("map") == inputs.of("nowhere") == []
     assert inputs.of("sum")[0].watermark == MIN_TIMESTAMP
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_the_last_timestamp_of_a_split_and_when_an_element_last_came(monkeypatch, columns):
+    """A key group without elements in a batch still has the report of its last one."""
+    strategy: fl.ArrivalTimeStrategy[fl.Row] = fl.ArrivalTimeStrategy(
+        timestampAssigner=lambda row, _: row.at,
+        lateArrivalTolerance=None,
+        inputPartition=lambda row: row.name,
+    )
+    job = MicroBatches(
+        lambda s: s.assignTimestampsAndWatermarks(strategy).keyBy(lambda row: row.name).reduce(max),
+        keyGroups=4,
+        columns=columns,
+    )
+    (assigner,) = (v.uid for v in job.graph.vertices if v.level == 1)
+
+    def seen(now, *elements):
+        monkeypatch.setattr(
+            job.metrics, "endBatch", lambda: MetricsTotals.endBatch(job.metrics, now)
+        )
+        job.process([[(fl.Row(name=name, at=at), None) for name, at in elements]])
+        splits = [read for read in job.metrics.inputs.of(assigner) if read.isSplit]
+        return {read.name: (read.lastTimestamp, read.lastElement) for read in splits}
+
+    assert seen(1_000, ("a", 700), ("b", 900), ("a", 40)) == {"a": (700, 1_000), "b": (900, 1_000)}
+    assert seen(2_000, ("b", 800)) == {"a": (700, 1_000), "b": (900, 2_000)}
+    assert seen(3_000, ("a", 750)) == {"a": (750, 3_000), "b": (900, 2_000)}

@@ -152,9 +152,6 @@ def _fix(details: JobDetails, hold: WatermarkHold, ahead: int | None, stuckMilli
     moved = "a later timestamp or the end of the input moves it"
     if not hold.isGenerated and hold.currentWatermark is None:
         return "give it timestamps and watermarks with assignTimestampsAndWatermarks(...)"
-    if hold.split is not None:
-        idle = "if it has nothing to say for now, give its strategy withIdleness(...)"
-        return idle if ahead is not None else moved
     last = hold.lastElement
     if last is None or _waiting_until(details) - last >= _patience(details, stuckMillis):
         idle = "give its strategy withIdleness(...)" if ahead is not None else moved

@@ -45,11 +45,9 @@ class WatermarkHold:
     isGenerated: bool = True
     """Whether a watermark strategy generates it; False for that of a source without one."""
     lastTimestamp: int | None = None
-    """The highest timestamp (ms) of the elements that have come from there; None if none has one, and
-    for a split."""
+    """The highest timestamp (ms) of the elements that have come from there; None if none has one."""
     lastElement: int | None = None
-    """When (ms since the epoch) an element last came from there; None before the first, and for a
-    split."""
+    """When (ms since the epoch) an element last came from there; None before the first."""
 
 
 @dataclass(frozen=True)

@@ -219,7 +219,12 @@ class JobDetailsView:
         split = lowest(read for read in inputs if read.isSplit)
         if split is not None:
             return WatermarkHold(
-                self._names[vertex.head.uid], split.name, visible(split.watermark), split.since
+                operator=self._names[_origin(vertex, vertex.head).uid],
+                split=split.name,
+                currentWatermark=visible(split.watermark),
+                since=split.since,
+                lastTimestamp=None if split.lastTimestamp is None else visible(split.lastTimestamp),
+                lastElement=split.lastElement,
             )
         held = lowest(read for read in inputs if not read.isSplit)
         if held is None or _generator(vertex, uid) is not None:
@@ -256,13 +261,8 @@ class JobDetailsView:
     def _upstream(self, edge: JobEdge) -> str:
         """The name of the source that an edge comes from, directly or through the strategy that
         generates its watermarks; else of that strategy, or of the operator that writes to it."""
-        vertex = edge.source
-        generator = _generator(vertex, edge.edge.sourceUid)
-        if not vertex.head.isSource and generator is vertex.head and len(vertex.inputs) == 1:
-            vertex = vertex.inputs[0].source
-        if vertex.head.isSource:
-            return self._names[vertex.head.uid]
-        return self._names[(generator or _writer(edge)).uid]
+        generator = _generator(edge.source, edge.edge.sourceUid) or _writer(edge)
+        return self._names[_origin(edge.source, generator).uid]
 
     def _inputs(
         self, vertex: JobVertex, inputs: Sequence[InputWatermark], split: bool
@@ -310,6 +310,14 @@ def _shown(config: ExecutionConfig) -> dict[str, str]:
         "objectReuse": str(config.isObjectReuseEnabled()).lower(),
         "elementsHiddenInErrors": str(config.elementsHiddenInErrors).lower(),
     }
+
+
+def _origin(vertex: JobVertex, node: StreamNode) -> StreamNode:
+    """The source that ``vertex`` begins with, or that it reads if ``node`` is its watermark strategy; else ``node``."""
+    generates = node is vertex.head and node.generatesWatermarks
+    if generates and len(vertex.inputs) == 1:
+        vertex = vertex.inputs[0].source
+    return vertex.head if vertex.head.isSource else node
 
 
 def _writer(edge: JobEdge) -> StreamNode:

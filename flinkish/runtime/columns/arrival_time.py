@@ -58,6 +58,9 @@ class ColumnArrivalOrder(ArrivalOrder):
     def arriveInOrder(self, timestamps: Timestamps, arrivals: Timestamps, now: int) -> Verdicts:
         """``arrive`` for each element in order, without substreams, all read at ``now``."""
         self._seen = now
+        latest = int(timestamps.max())
+        if self.lastTimestamp is None or latest > self.lastTimestamp:
+            self.lastTimestamp = latest
         last = int(arrivals.max())
         self._arrival = last if self._arrival is None else max(last, self._arrival)
         delay = arrivals - timestamps

@@ -21,7 +21,7 @@ from flinkish.runtime.operators.timestamps import (
     TimestampsAndWatermarksOperator,
 )
 from flinkish.runtime.records.frames import Frame, Marks
-from flinkish.runtime.records.records import Records, Timestamps
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, integer_column
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermark_generation import WatermarkGeneration
@@ -58,8 +58,7 @@ class ColumnGeneration(WatermarkGeneration):
         noted = None if self._fold is None else self._fold.note(values, timestamps, emits)
         if noted is None:
             return None
-        if self.idleness is not None:
-            self.idleness.activity()
+        self.noteActivity(int(timestamps.max(initial=NO_TIMESTAMP)))
         return Marks.of(noted.positions + 1, noted.watermarks)
 
 

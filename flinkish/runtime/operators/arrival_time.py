@@ -105,6 +105,8 @@ class ArrivalOrder:
         """The lowest timestamp that may still come; None before the first element."""
         self._arrival: int | None = None if snapshot is None else snapshot["arrival"]
         self._seen: int = 0 if snapshot is None else snapshot["seen"]
+        self.lastTimestamp: int | None = None
+        """The highest timestamp that came in this batch; None before the first element."""
 
     def snapshot(self) -> Any:
         """What ``__init__`` takes."""
@@ -118,6 +120,8 @@ class ArrivalOrder:
     def arrive(self, key: Any, timestamp: int, arrival: int, now: int) -> Verdict:
         """Check an element of the substream ``key`` that is read at ``now``."""
         self._seen = now
+        if self.lastTimestamp is None or timestamp > self.lastTimestamp:
+            self.lastTimestamp = timestamp
         self._arrival = arrival if self._arrival is None else max(arrival, self._arrival)
         if self._early is not None and timestamp - arrival > self._early:
             return Verdict(timestamp, DeadLetterReason.EARLY)
@@ -218,7 +222,8 @@ class ArrivalPartitions(Generic[Order]):
         """The watermark of each partition."""
         for number, (partition, order) in enumerate(self._orders.items()):
             watermark = MIN_TIMESTAMP if order.watermark is None else order.watermark - 1
-            yield InputReport(split_name(partition, number), True, watermark, False)
+            name = split_name(partition, number)
+            yield InputReport(name, True, watermark, False, order.lastTimestamp)
 
     def estimate(self, now: int) -> None:
         """Advance the watermark of each partition without elements with the clock."""

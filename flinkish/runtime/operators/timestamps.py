@@ -393,9 +393,13 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
         status = self._multiplexer.status
         return (
             InputReport(
-                split_name(name, index), True, status.watermark(index), status.isIdle(index)
+                split_name(name, index),
+                True,
+                status.watermark(index),
+                status.isIdle(index),
+                split.generation.lastTimestamp,
             )
-            for index, name in enumerate(self._splits)
+            for index, (name, split) in enumerate(self._splits.items())
         )
 
     def joinedSplits(self) -> JoinedSplits | None:

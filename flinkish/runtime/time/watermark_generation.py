@@ -172,7 +172,7 @@ class WatermarkGeneration:
     Continues from ``snapshot``; None: starts anew.
     """
 
-    __slots__ = ("emitsOnlyPeriodically", "generator", "idleness")
+    __slots__ = ("emitsOnlyPeriodically", "generator", "idleness", "lastTimestamp")
 
     def __init__(
         self,
@@ -189,6 +189,8 @@ class WatermarkGeneration:
             self.generator = clock_references.loads(generator, clock)
             if self.idleness is not None and idleness is not None:
                 self.idleness.restore(idleness)
+        self.lastTimestamp: int | None = None
+        """The highest timestamp since it was started or restored; None before the first element."""
         self.emitsOnlyPeriodically = emits_only_periodically(self.generator)
         """Whether ``onEvent`` only notes the highest timestamp, so that one call for each run is
         enough."""
@@ -212,6 +214,12 @@ class WatermarkGeneration:
     def onEvent(self, event: Any, timestamp: int, output: WatermarkOutput) -> None:
         """Called for every element after it was emitted."""
         self.generator.onEvent(event, timestamp, output)
+        self.noteActivity(timestamp)
+
+    def noteActivity(self, timestamp: int) -> None:
+        """Note that elements have come, the highest at ``timestamp``."""
+        if self.lastTimestamp is None or timestamp > self.lastTimestamp:
+            self.lastTimestamp = timestamp
         if self.idleness is not None:
             self.idleness.activity()
 

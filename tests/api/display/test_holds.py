@@ -398,6 +398,29 @@ def test_a_source_with_old_timestamps_is_behind(env):
     assert said.endswith("and do not move it: withIdleness does not help, check their timestamps")
 
 
+@pytest.mark.parametrize("strategy", ["built in", "own"])
+def test_a_split_is_told_to_be_behind_or_idle(env, strategy):
+    def element(n):
+        return ("old", 4_000) if n < 20 or (goes_on and n % 2) else ("new", START + n * 1_000)
+
+    class Own(fl.BoundedOutOfOrdernessWatermarks):
+        pass
+
+    at = AT
+    if strategy == "own":
+        at = fl.WatermarkStrategy.forGenerator(lambda _: Own(fl.Duration.ofMillis(0)))
+        at = at.withTimestampAssigner(lambda e, t: e[1])
+    fixes = {
+        True: "elements keep coming from there, the latest at 1970-01-01 00:00:04 UTC, older",
+        False: "no elements come from there: give its strategy withIdleness(...)",
+    }
+    for goes_on in fixes:
+        source = fl.DataGeneratorSource(element, elementsPerSecond=200).withSplits(lambda e: e[0])
+        windows_of(env.fromSource(source, at, "events"))
+        said = said_of(env.executeAsync("splits"), fixes[goes_on])
+        assert said.startswith("Source: events, split old, whose watermark (1970-01-01 00:00:03 ")
+
+
 def test_a_source_that_sends_nothing_more_is_idle(env):
     with socket.create_server(("localhost", 0)) as server:
         lines = env.socketTextStream("localhost", server.getsockname()[1])
