@@ -101,6 +101,7 @@ def _gate(edge: JobEdge) -> Gate:
         folded=edge.folded,
         broadcast=getattr(edge.edge.partitioning, "name", None) == BroadcastPartitioning.name,
         joinsSplits=is_by_split(edge.source) and not edge.folded and not edge.target.head.isSink,
+        strategy=edge.strategy,
     )
 
 

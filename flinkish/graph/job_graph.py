@@ -20,14 +20,20 @@ from flinkish.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 class JobEdge:
     """An edge between vertices; ``gate`` is its number among the edges into the target.
 
-    ``folded``: the watermarks on the edge are running maxima of slices, which the receiver folds.
+    ``strategy``: the uid of the operator whose watermarks on the edge are running maxima of slices, which the
+    receiver folds; None if it does not.
     """
 
     edge: StreamEdge
     source: JobVertex
     target: JobVertex
     gate: int
-    folded: bool
+    strategy: str | None
+
+    @property
+    def folded(self) -> bool:
+        """Whether the receiver folds the watermarks."""
+        return self.strategy is not None
 
     @property
     def name(self) -> str:
@@ -156,8 +162,8 @@ class JobGraph:
         for edge in vertex.head.inputs:
             for source in self._vertices_with(edge.sourceUid):
                 # The last watermarks assigned on the way are a running maximum, if not by the head
-                on_the_way = source.upTo(edge.sourceUid)
-                folded = any(n is not source.head and _assigns_watermarks(n) for n in on_the_way)
+                on_the_way = (n for n in source.upTo(edge.sourceUid) if n is not source.head)
+                folded = next((n.uid for n in on_the_way if _assigns_watermarks(n)), None)
                 job_edge = JobEdge(edge, source, vertex, len(vertex.inputs), folded)
                 vertex.inputs.append(job_edge)
                 source.outputs.append(job_edge)

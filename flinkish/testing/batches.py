@@ -11,17 +11,23 @@ from flinkish.graph.stream_graph import StreamGraph, StreamNode
 class Batches:
     """Says which operators have reached the end of a batch, which has ``size`` elements of each input.
 
-    ``inputs`` are the inputs, by number, that lead to each operator. An operator reaches the end once all of its
-    inputs have, or with the first element of the next batch. ``end`` is called with the uids of those operators.
+    ``inputs`` are the inputs, by number, that lead to each operator, and ``finished`` those that have ended. An operator
+    reaches the end once all of its inputs have, or with the first element of the next batch. ``end`` is called with the
+    uids of those operators.
     """
 
     def __init__(
-        self, size: int, inputs: Mapping[str, frozenset[int]], end: Callable[[Iterable[str]], None]
+        self,
+        size: int,
+        inputs: Mapping[str, frozenset[int]],
+        finished: Iterable[int],
+        end: Callable[[Iterable[str]], None],
     ) -> None:
         self._size = size
         self._inputs = inputs
         self._all = frozenset[int]().union(*inputs.values())
         self._end = end
+        self._finished = set(finished)
         self._begin()
 
     def _begin(self) -> None:
@@ -37,7 +43,13 @@ class Batches:
         """Called after an element of the input ``index``."""
         if index in self._counts:
             self._counts[index] += 1
-            self._end_of({i for i, count in self._counts.items() if count == self._size})
+            self._end_of(self._full())
+
+    def endInput(self, index: int) -> None:
+        """Called after the last watermark of the input ``index``, which has no elements in later batches."""
+        self._finished.add(index)
+        self._ended = {uid for uid in self._ended if index not in self._inputs[uid]}
+        self._end_of(self._full())
 
     def end(self) -> None:
         """End the batch for all operators, even if it has no elements."""
@@ -48,6 +60,10 @@ class Batches:
         """End the batch if it has elements."""
         if any(self._counts.values()):
             self.end()
+
+    def _full(self) -> set[int]:
+        """The inputs that have all of their elements of the batch."""
+        return self._finished | {i for i, count in self._counts.items() if count == self._size}
 
     def _end_of(self, full: Iterable[int]) -> None:
         """End the batch for operators that only the inputs ``full`` lead to."""

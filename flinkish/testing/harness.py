@@ -138,7 +138,8 @@ class StreamTestHarness:
         self._batches = None
         if elementsPerBatch is not None:
             inputs = inputs_of(graph, self._sources)
-            self._batches = Batches(elementsPerBatch, inputs, self._end_batch)
+            finished = [i for i, own in enumerate(self._inputs) if own.watermark == MAX_TIMESTAMP]
+            self._batches = Batches(elementsPerBatch, inputs, finished, self._end_batch)
 
     @classmethod
     def restore(
@@ -314,7 +315,7 @@ class StreamTestHarness:
         if timestamp != MAX_TIMESTAMP:
             self._warn_if_ignored(index, f"processWatermark({timestamp})")
         elif self._batches is not None:
-            self._batches.end()
+            self._batches.endInput(index)
 
     def _process_status(self, index: int, status: WatermarkStatus) -> None:
         self._input(index).processWatermarkStatus(status)

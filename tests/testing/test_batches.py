@@ -164,6 +164,10 @@ def joined(first, second, strategy):
     ]
 
 
+def united(first, second, strategy):
+    return [by_key(timed(first.union(second), strategy).map(lambda e: e)).process(Timed())]
+
+
 class Pairs(fl.ProcessJoinFunction):
     def processElement(self, left, right, ctx, out):
         out.collect((left, right))
@@ -179,6 +183,15 @@ IN_ORDER = st.lists(
 def test_the_results_of_a_job_with_two_inputs(strategy, first, second, size):
     def build(left, right):
         return joined(left, right, STRATEGIES[strategy])
+
+    inputs = [first, second]
+    assert of_harness(build, inputs, size) == of_job(build, inputs, size)
+
+
+@given(st.sampled_from(list(STRATEGIES)), ELEMENTS, ELEMENTS, st.integers(1, 8))
+def test_the_results_of_a_job_with_one_strategy_after_a_union(strategy, first, second, size):
+    def build(left, right):
+        return united(left, right, STRATEGIES[strategy])
 
     inputs = [first, second]
     assert of_harness(build, inputs, size) == of_job(build, inputs, size)

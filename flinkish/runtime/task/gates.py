@@ -48,6 +48,8 @@ class Gate:
     the batch, for the built-in strategies, whose watermark is a running maximum. ``broadcast``: the
     elements go to all tasks; at equal watermarks the gate is read first. ``joinsSplits``: the key
     groups of the upstream operator have splits, whose watermarks are combined here (``_join``).
+    ``strategy``: the uid of the strategy behind a folded gate. A strategy after a union has a gate for each of its
+    inputs, and one running maximum over all of them.
     """
 
     level: int
@@ -59,6 +61,7 @@ class Gate:
     folded: bool
     broadcast: bool = False
     joinsSplits: bool = False
+    strategy: str | None = None
 
 
 CLOSING = 1 << 30
@@ -115,6 +118,11 @@ class InputGates:
         self._watermarks: dict[int, int] = {}
         self._idle: dict[int, bool] = {}
         self._joined: dict[int, dict[int, tuple[int, bool]]] = {}
+        by_strategy: dict[str, list[Gate]] = {}
+        for gate in gates:
+            if gate.folded:
+                by_strategy.setdefault(gate.strategy or gate.name, []).append(gate)
+        self._folded = list(by_strategy.values())
         self._members = [[g for g in gates if g.inputIndex == i] for i in range(len(inputs))]
         self._valves = [
             StatusWatermarkValve(max(len(members), 1), target)
@@ -196,11 +204,13 @@ class InputGates:
             channel = channels[gate, part]
             if self._read(channel, by_gate[gate]):
                 heapq.heappush(queue, _rank(channel))
-        folded = [members for gate, members in by_gate.items() if self._gates[gate].folded]
-        for members in folded:
-            self._advance(members[0].gate, max(c.watermark for c in members))
+        for gates in self._folded:
+            members = [channel for gate in gates for channel in by_gate.get(gate.index, ())]
+            highest = max((c.watermark for c in members), default=MIN_TIMESTAMP)
+            for gate in gates:
+                self._advance(gate, highest)
         # As in Flink, the generator emits once more before the end of the input
-        for members in folded:
+        for members in by_gate.values():
             if any(c.ended for c in members):
                 self._advance(members[0].gate, MAX_TIMESTAMP)
         for gate, known in self._joined.items():

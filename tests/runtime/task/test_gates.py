@@ -1,5 +1,7 @@
 """Gates bring channels into one order, watermark by watermark."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -192,3 +194,18 @@ def test_at_the_end_of_the_input_a_folded_watermark_comes_before_the_last_one():
     ]
     gates = [gate(0, sequential=True, folded=True), gate(1, sequential=True, folded=True)]
     assert run(gates, batch) == ["a", "b", "W3", "W5", end]
+
+
+def test_a_strategy_behind_a_union_has_one_maximum_over_all_its_gates():
+    gates = [
+        replace(gate(index, sequential=True, folded=True), strategy="after") for index in (0, 1)
+    ]
+    first = [rows(0, 0, "a", "W5"), rows(1, 0, "b", "W3")]
+    assert run(gates, first) == ["a", "b", "W5"]
+    second = [rows(0, 0, "c", "W9", f"W{2**63 - 1}")]
+    third = [rows(1, 0, "d", "W7")]
+    assert run(gates, first, second, third) == [
+        *("a", "b", "W5", "|", "c", "W9", "|", "d"),
+    ]
+    last = [rows(1, 0, f"W{2**63 - 1}")]
+    assert run(gates, first, second, third, last)[-1] == f"W{2**63 - 1}"
