@@ -205,10 +205,10 @@ class InputGates:
             if self._read(channel, by_gate[gate]):
                 heapq.heappush(queue, _rank(channel))
         for gates in self._folded:
-            members = [channel for gate in gates for channel in by_gate.get(gate.index, ())]
+            members = [channel for each in gates for channel in by_gate.get(each.index, ())]
             highest = max((c.watermark for c in members), default=MIN_TIMESTAMP)
-            for gate in gates:
-                self._advance(gate, highest)
+            for each in gates:
+                self._advance(each, highest)
         # As in Flink, the generator emits once more before the end of the input
         for members in by_gate.values():
             if any(c.ended for c in members):
