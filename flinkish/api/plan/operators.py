@@ -491,6 +491,10 @@ class ArrivalTimeDescription(OperatorDescription):
         return "Arrival Time"
 
     @property
+    def lateDataMethod(self) -> str:
+        return "ArrivalTimeStrategy(..., deadLetters=tag)"
+
+    @property
     def stateful(self) -> bool:
         """All elements of a partition are compared with one watermark, so one task must see
         them."""

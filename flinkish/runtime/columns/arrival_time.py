@@ -173,6 +173,9 @@ class ColumnArrivalTime(ArrivalTimeOperator):
                     visible, arrival = visible_timestamp(timestamp), int(arrivals[i])
                     letter = DeadLetter(records.values[i], visible, arrival, reason)
                     self.output.collectSide(self._dead_letters, letter, timestamp)
+            else:
+                late = verdicts.dropped[dropped] != _EARLY
+                self.metrics.numLateRecordsDropped += int(late.sum())
             judged = judged.kept(verdicts.dropped == 0)
         return judged
 

@@ -339,6 +339,8 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
         if self._dead_letters is not None:
             letter = DeadLetter(value, visible_timestamp(timestamp), arrival, verdict.dropped)
             self.output.collectSide(self._dead_letters, letter, timestamp)
+        elif verdict.dropped is not DeadLetterReason.EARLY:
+            self.metrics.numLateRecordsDropped += 1
         return None
 
     def _order_of(self, value: Any, partition: Any) -> ArrivalOrder:

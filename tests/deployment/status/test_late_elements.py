@@ -61,6 +61,16 @@ def window_join(keyed):
     )
 
 
+def arrivals(keyed):
+    strategy = fl.ArrivalTimeStrategy(
+        timestampAssigner=lambda e, _: e[1],
+        arrivalTime=lambda e, _: e[1],
+        outOfOrderTolerance=5,
+        outOfOrderPolicy=fl.OrderingPolicy.DROP,
+    )
+    return keyed.assignTimestampsAndWatermarks(strategy)
+
+
 TAG = ", and sideOutputLateData(tag) sends them to a side output."
 
 
@@ -74,6 +84,11 @@ TAG = ", and sideOutputLateData(tag) sends them to a side output."
             interval_join,
             f"clicks: Interval Join has dropped 2 late elements. {BOUND}, and sideOutputLeftLateData(tag) or"
             " sideOutputRightLateData(tag) sends them to a side output.",
+        ),
+        (
+            arrivals,
+            f"clicks: Arrival Time has dropped 2 late elements. {BOUND}, and ArrivalTimeStrategy(...,"
+            " deadLetters=tag) sends them to a side output.",
         ),
         (window_join, f"clicks: TumblingEventTimeWindows has dropped 4 late elements. {BOUND}."),
     ],
