@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -35,11 +36,16 @@ class TaskLog(logging.Handler):
         self._name = name
         self._kept: list[LogReport] = []
         self._left_out = 0
+        self._thread = 0
 
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Keep the records logged inside the block. If it raises, no report reaches the driver any
-        more, so the kept records are printed to the worker's standard error."""
+        more, so the kept records are printed to the worker's standard error.
+
+        In local execution, where the job has a thread of its own, those of the program's main thread are not the
+        task's, and are printed as if the task had no handler."""
+        self._thread = threading.get_ident()
         root = logging.getLogger()
         level = root.level
         wanted = min(level, self.level) if level else self.level
@@ -60,6 +66,11 @@ class TaskLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.name.partition(".")[0] in _NOT_OF_USERS:
+            return
+        if record.thread == threading.main_thread().ident != self._thread:
+            last = logging.lastResort
+            if last is not None and record.levelno >= last.level and not _is_handled(record.name):
+                last.handle(record)
             return
         if len(self._kept) >= RECORDS_A_BATCH:
             self._left_out += 1
@@ -109,6 +120,16 @@ def log_unhandled(reports: Iterable[LogReport]) -> None:
                 report.logger, report.level, "(task)", 0, _named(report), (), None
             )
             last.handle(record)
+
+
+def _is_handled(name: str) -> bool:
+    """Whether the records of a logger go to a handler that is not that of a task."""
+    logger: logging.Logger | None = logging.getLogger(name)
+    while logger is not None:
+        if not all(isinstance(handler, TaskLog) for handler in logger.handlers):
+            return True
+        logger = logger.parent if logger.propagate else None
+    return False
 
 
 def _named(report: LogReport) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 
 import pytest
 
@@ -116,3 +117,22 @@ def test_long_messages_are_cut():
     with task.kept():
         log.info("x" * 10_000)
     assert len(task.reports()[0].message) == 2_000
+
+
+def test_what_the_main_thread_logs_is_not_of_the_task_of_another(caplog):
+    log, inside, go_on = TaskLog("task", logging.WARNING), threading.Event(), threading.Event()
+
+    def work():
+        with log.kept():
+            logging.getLogger("mine").warning("of the task")
+            inside.set()
+            go_on.wait()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait()
+    logging.getLogger("mine").warning("of the program")
+    go_on.set()
+    thread.join()
+    assert [report.message for report in log.reports()] == ["of the task"]
+    assert "of the program" in caplog.messages

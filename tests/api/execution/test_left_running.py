@@ -10,19 +10,31 @@ import pytest
 pytestmark = pytest.mark.slow("programs of their own")
 
 BEGIN = """
-import threading
+import atexit, builtins, threading
 import flinkish as fl
+import flinkish.local.job
+builtins.entered, builtins.held = threading.Event(), threading.Event()
+def held_back(number):
+    entered.set()
+    held.wait()
+    return number
 env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
-came = threading.Event()
-env.fromSource(fl.DataGeneratorSource(str, elementsPerSecond=50)).forEachBatch(lambda v, b: came.set())
+env.fromData(1, 2).map(held_back).sinkTo(fl.DiscardingSink())
+atexit.register(held.set)
 client = env.executeAsync("clicks")
-came.wait()
+entered.wait()
 """
+"""The job is in the middle of a batch, whose task keeps what is logged."""
 
 
 @pytest.mark.parametrize(
     ("end", "says"),
-    [("", True), ("1 / 0", True), ("client.cancel()", False), ("raise KeyboardInterrupt", False)],
+    [
+        ("", True),
+        ("1 / 0", True),
+        ("held.set(); client.awaitTermination()", False),
+        ("raise KeyboardInterrupt", False),
+    ],
 )
 def test_a_job_that_is_left_running_is_named(end, says):
     ran = subprocess.run(
