@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from flinkish.pyflink.table import StreamTableEnvironment
 
 import flinkish as fl
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.pyflink.datastream import StreamExecutionEnvironment as PythonEnvironment
-from flinkish.pyflink.table import StreamTableEnvironment
 
 
 @pytest.fixture

@@ -260,6 +260,7 @@ STORED = [
     "Watermark",
     "WatermarkStatus",
     "storm.Event",
+    "storm.GlobalStreamId",
     "storm.LagWatermarks",
     "storm.PolicyWindowState",
     "storm.TupleSchema",
