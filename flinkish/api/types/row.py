@@ -26,7 +26,7 @@ class Row(tuple[Any, ...]):
     __slots__ = ()
     _fields: ClassVar[tuple[str, ...]] = ()
 
-    def __new__(cls, *values: Any, **fields: Any) -> Row:
+    def __new__(cls, /, *values: Any, **fields: Any) -> Row:
         if fields and not values:
             return row_type(tuple(fields)).make(fields.values())
         if not fields and not cls._fields:

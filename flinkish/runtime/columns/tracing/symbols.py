@@ -466,6 +466,8 @@ class Record:
                 return self.__getitem__
             if name == "getArity":
                 return self.__len__
+            if name == "asDict":
+                return lambda: dict(zip(names, self._traced_parts))
         elif not name.startswith("_"):
             member = getattr_static(kind, name, None)
             if isinstance(member, staticmethod):

@@ -547,6 +547,8 @@ class Trace:
             return self.constant(value)
         if isinstance(value, (Symbol, Record)):
             return value
+        if type(value) is tuple:
+            return tuple(self.known(part, name) for part in value)
         special = None if self._stand_in is None else self._stand_in(value)
         if special is None and type(value) in (set, frozenset, list, dict):
             special = self._containers.get(id(value))

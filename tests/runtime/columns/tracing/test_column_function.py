@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from flinkish.api.functions.functions import MapFunction
 from flinkish.api.types.fields import field_getter
+from flinkish.api.types.row import Row
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.records.frames import NO_MARKS, Frame, decode_frame, encode_frame
 from flinkish.runtime.records.keys import ColumnKeys, KeyColumn, taken
@@ -349,6 +350,24 @@ def test_a_getter_from_outside_is_followed(getter):
     results = traced.results(rows)
     assert results is not None
     assert list(results) == [(getter(row), 1) for row in rows]
+
+
+def test_functions_in_a_tuple_are_followed():
+    steps = (lambda row: row.x + 1, lambda row: row.name)
+    named = (("sum", steps[0]), ("name", steps[1]))
+    rows = RowColumns(pa.record_batch({"x": [1, 5], "name": ["a", "b"]}))
+    listed = ColumnFunction(lambda row: tuple(step(row) for step in steps)).results(rows)
+    assert list(listed) == [(2, "a"), (6, "b")]
+    by_name = ColumnFunction(lambda row: {name: step(row) for name, step in named}).results(rows)
+    assert list(by_name) == [{"sum": 2, "name": "a"}, {"sum": 6, "name": "b"}]
+
+
+def test_a_row_is_read_as_a_dict():
+    traced = ColumnFunction(lambda row: {name: value * 2 for name, value in row.asDict().items()})
+    rows = RowColumns(pa.record_batch({"x": [1, 5], "y": [0.5, 2.0]}))
+    assert list(traced.results(rows)) == [{"x": 2, "y": 1.0}, {"x": 10, "y": 4.0}]
+    made = ColumnFunction(lambda row: Row(**{"z": 1, **row.asDict()})).results(rows)
+    assert list(made) == [Row(z=1, x=1, y=0.5), Row(z=1, x=5, y=2.0)]
 
 
 @pytest.mark.parametrize("getter", [attrgetter("__class__"), field_getter("a.b"), field_getter(0)])
