@@ -233,6 +233,7 @@ def _attributes(value: Any) -> Iterable[Any]:
     return [*getattr(value, "__dict__", {}).values(), *in_slots]
 
 
+@lru_cache(maxsize=1024)
 def _slots(kind: type[Any]) -> list[str]:
     return [name for name, member in vars(kind).items() if type(member) is _SLOT]
 

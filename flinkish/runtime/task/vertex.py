@@ -297,11 +297,11 @@ class VertexTask:
 
     def _writer(self, plan: ExitPlan) -> RecordWriter:
         groups = key_groups(plan.gate.target, plan.single, self._settings)
+        traces = self._settings.tracesFunctions
         if plan.exchange is Exchange.KEYED:
             partitioning = plan.edge.partitioning
             assert isinstance(partitioning, HashPartitioning)
             selector = partitioning.keySelector
-            traces = self._settings.tracesFunctions
             folds = traces and self._settings.foldsBeforeShuffle
             fold = PaneFold.before(plan.window) if plan.window and folds else None
             columns = ColumnFunction(selector) if traces else None
@@ -319,7 +319,7 @@ class VertexTask:
         if plan.exchange is Exchange.SPLIT and len(groups) > 1:
             return self._split_writer(plan, groups)
         if plan.exchange is not Exchange.SINK:
-            return SingleRecordWriter(plan.gate, plan.operator, groups[0])
+            return SingleRecordWriter(plan.gate, plan.operator, groups[0], traces)
         if plan.files is not None:
             return PartFileWriter(plan.gate, plan.operator, plan.columns, plan.files)
         return SinkRecordWriter(plan.gate, plan.operator, plan.columns, plan.buckets)
@@ -327,9 +327,10 @@ class VertexTask:
     def _split_writer(self, plan: ExitPlan, groups: Sequence[int]) -> RecordWriter:
         assert plan.splits is not None
         split_of, ticks = plan.splits.of, plan.splits.changeByTime and not self._settings.batch
+        traces = self._settings.tracesFunctions
         if split_of is None:
-            return MarkedSplitWriter(plan.gate, plan.operator, groups, ticks)
-        columns = ColumnFunction(split_of) if self._settings.tracesFunctions else None
+            return MarkedSplitWriter(plan.gate, plan.operator, groups, ticks, traces)
+        columns = ColumnFunction(split_of) if traces else None
         return SplitRecordWriter(
             gate=plan.gate,
             operator=plan.operator,

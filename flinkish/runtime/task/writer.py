@@ -55,14 +55,16 @@ _LEAST_FOLDED = 1 << 12
 class RecordWriter(Input):
     """Writes the elements of an edge that leaves a task as frames (Flink: ``RecordWriter``).
 
-    ``operator`` is the name of the operator that emits them, for errors.
+    ``operator`` is the name of the operator that emits them, for errors. With ``traces`` objects of one
+    shape are written as columns.
     """
 
     keepsRecords = True
 
-    def __init__(self, gate: Gate, operator: str) -> None:
+    def __init__(self, gate: Gate, operator: str, traces: bool = False) -> None:
         self._gate = gate
         self._operator = operator
+        self._traces = traces
         self._values: list[Sequence[Any]] = []
         self._timestamps: list[Timestamps] = []
         self._count = 0
@@ -151,7 +153,10 @@ class RecordWriter(Input):
 
     def _uniform(self, values: Sequence[Any]) -> Sequence[Any]:
         """``values`` as columns, if functions are traced and all elements are of one shape."""
-        return values
+        if isinstance(values, RowColumns) or not self._traces:
+            return values
+        columns = uniform_columns(values)
+        return values if columns is None else columns
 
     @abstractmethod
     def _partition(self, records: Records, marks: Marks) -> None:
@@ -196,9 +201,8 @@ class KeyedRecordWriter(RecordWriter):
         columns: ColumnFunction | None = None,
         rules: KeyRules = KEY_RULES,
     ) -> None:
-        super().__init__(gate, operator)
+        super().__init__(gate, operator, traces=columns is not None)
         self._keyGroups = keyGroups
-        self._traces = columns is not None
         self._fold = fold
         self._folded: list[Records] = []
         """Folded runs, which are combined and written at the end of the slice."""
@@ -213,12 +217,6 @@ class KeyedRecordWriter(RecordWriter):
 
     def trim(self) -> None:
         self._keys.trim()
-
-    def _uniform(self, values: Sequence[Any]) -> Sequence[Any]:
-        if isinstance(values, RowColumns) or not self._traces:
-            return values
-        columns = uniform_columns(values)
-        return values if columns is None else columns
 
     def _write(self) -> None:
         super()._write()
@@ -335,8 +333,8 @@ class BroadcastRecordWriter(RecordWriter):
 class SingleRecordWriter(RecordWriter):
     """Sends everything to the key group of an operator that runs in a single one."""
 
-    def __init__(self, gate: Gate, operator: str, keyGroup: int) -> None:
-        super().__init__(gate, operator)
+    def __init__(self, gate: Gate, operator: str, keyGroup: int, traces: bool) -> None:
+        super().__init__(gate, operator, traces)
         self._keyGroup = keyGroup
 
     def processSplit(self, mark: SplitMark) -> None:
@@ -365,7 +363,7 @@ class SplitRecordWriter(KeyedRecordWriter):
         ticks: bool,
         rules: KeyRules,
     ) -> None:
-        super().__init__(gate, operator, splitOf, keyGroups)
+        super().__init__(gate, operator, splitOf, keyGroups, columns=columns)
         self._keys = KeyColumn(splitOf, f"splits after {operator}", columns, rules)
         self._ticks = ticks
 
@@ -385,10 +383,12 @@ class SplitRecordWriter(KeyedRecordWriter):
 class MarkedSplitWriter(RecordWriter):
     """A ``SplitRecordWriter`` for a source that marks its splits."""
 
-    def __init__(self, gate: Gate, operator: str, keyGroups: Sequence[int], ticks: bool) -> None:
-        super().__init__(gate, operator)
+    def __init__(
+        self, gate: Gate, operator: str, keyGroups: Sequence[int], ticks: bool, traces: bool
+    ) -> None:
+        super().__init__(gate, operator, traces)
         self._ticks = ticks
-        self._parts = [SingleRecordWriter(gate, operator, group) for group in keyGroups]
+        self._parts = [SingleRecordWriter(gate, operator, group, traces) for group in keyGroups]
         self._groups = keyGroups
         self._current = self._parts[0]
 
