@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -25,7 +26,21 @@ from flinkish.compat.stream_analytics.values import (
     sort_key,
 )
 
-Aggregate = Callable[[Sequence[Environment]], Any]
+Values = Sequence[Any]
+Finish = Callable[[int, Sequence[Values]], Any]
+"""Makes the value of an aggregate: of the number of rows, and what each input is for the rows."""
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """An aggregate function with the expressions that it reads of each row, each by its text."""
+
+    inputs: Mapping[str, Evaluate]
+    finish: Finish
+
+    def of(self, rows: Sequence[Environment]) -> Any:
+        """The value for ``rows``."""
+        return self.finish(len(rows), [list(map(read, rows)) for read in self.inputs.values()])
 
 
 def compile_aggregate(node: exp.Expression, scope: Scope) -> Aggregate:
@@ -42,13 +57,13 @@ def compile_aggregate(node: exp.Expression, scope: Scope) -> Aggregate:
     compiled = _compiled(name, call, node, scope)
     place = scope.text.place(call)
 
-    def aggregate(rows: Sequence[Environment]) -> Any:
+    def finish(count: int, inputs: Sequence[Values]) -> Any:
         try:
-            return compiled(rows)
+            return compiled.finish(count, inputs)
         except ValueFailure as failure:
             raise place.error(f"{name}: {failure}.") from None
 
-    return aggregate
+    return replace(compiled, finish=finish)
 
 
 def _compiled(name: str, call: exp.Expression, node: exp.Expression, scope: Scope) -> Aggregate:
@@ -62,42 +77,63 @@ def _compiled(name: str, call: exp.Expression, node: exp.Expression, scope: Scop
         raise scope.text.error(call, f"{name} has {len(arguments)} argument(s), and takes 1.")
     (argument,) = arguments
     if name in ("COUNT", "COUNT_BIG") and isinstance(argument, exp.Star):
-        return len
+        return Aggregate({}, lambda count, inputs: count)
     if name.startswith("PERCENTILE"):
         return _percentile(name, argument, node, scope)
-    value = compile_expression(argument, scope)
-    finish = _OF_VALUES[name]
+    of_values = _OF_VALUES[name]
 
-    def aggregate(rows: Sequence[Environment]) -> Any:
-        values: Iterable[Any] = (value(row) for row in rows)
-        found = [item for item in values if item is not None]
+    def finish(count: int, inputs: Sequence[Values]) -> Any:
+        found = [item for item in inputs[0] if item is not None]
         if distinct:
             found = list({frozen(item): item for item in found}.values())
-        return finish(found)
+        return of_values(found)
 
-    return aggregate
+    return Aggregate(_inputs([argument], scope), finish)
+
+
+def _inputs(nodes: Iterable[exp.Expression], scope: Scope) -> dict[str, Evaluate]:
+    return {_text(node): compile_expression(node, scope) for node in nodes}
+
+
+def _text(node: exp.Expression) -> str:
+    """The text of an input. The case of a name counts, as a record may have both."""
+    return node.sql(dialect="tsql")
+
+
+def _numbers(values: list[Any]) -> list[Any]:
+    if {int, float}.issuperset(map(type, values)):
+        return values
+    return [number_of(value) for value in values]
 
 
 def _sum(values: list[Any]) -> Any:
     if not values:
         return None
-    numbers = [number_of(value) for value in values]
+    numbers = _numbers(values)
     if all(isinstance(number, int) for number in numbers):
         return bigint(int(sum(numbers)))
     return math.fsum(numbers)
 
 
 def _average(values: list[Any]) -> Any:
-    return math.fsum(number_of(value) for value in values) / len(values) if values else None
+    return math.fsum(_numbers(values)) / len(values) if values else None
 
 
 def _extreme(choose: Callable[..., Any]) -> Callable[[list[Any]], Any]:
-    return lambda values: choose(values, key=sort_key) if values else None
+    def extreme(values: list[Any]) -> Any:
+        if not values:
+            return None
+        kinds = set(map(type, values))
+        # These compare as their sort keys do
+        plain = kinds <= {int, float} or kinds == {str}
+        return choose(values) if plain else choose(values, key=sort_key)
+
+    return extreme
 
 
 def _spread(sample: bool, root: bool) -> Callable[[list[Any]], Any]:
     def spread(values: list[Any]) -> Any:
-        numbers = [float(number_of(value)) for value in values]
+        numbers = list(map(float, _numbers(values)))
         count = len(numbers) - sample
         if count <= 0:
             return None
@@ -131,11 +167,10 @@ def _percentile(
     fraction = _constant(argument, scope)
     if not isinstance(fraction, (int, float)) or not 0 <= fraction <= 1:
         raise scope.text.error(argument, f"{name} takes a number from 0 to 1.")
-    value = compile_expression(ordered[0].this, scope)
     descending = bool(ordered[0].args.get("desc"))
 
-    def aggregate(rows: Sequence[Environment]) -> Any:
-        found = [item for item in (value(row) for row in rows) if item is not None]
+    def finish(count: int, inputs: Sequence[Values]) -> Any:
+        found = [item for item in inputs[0] if item is not None]
         if not found:
             return None
         found.sort(key=sort_key, reverse=descending)
@@ -147,7 +182,7 @@ def _percentile(
         high = float(number_of(found[min(below + 1, len(found) - 1)]))
         return low + (high - low) * (position - below)
 
-    return aggregate
+    return Aggregate(_inputs([ordered[0].this], scope), finish)
 
 
 def _collecting(
@@ -163,29 +198,27 @@ def _collecting(
         raise scope.text.error(node, f"{name} has too many arguments.")
     value = compile_expression(arguments[0], scope) if arguments else whole_record(scope)
     if name == "COLLECT":
-        return lambda rows: [value(row) for row in rows]
+        text = _text(arguments[0]) if arguments else "*"
+        return Aggregate({text: value}, lambda count, inputs: list(inputs[0]))
     orders = _order(node)
     if not orders:
         raise scope.text.error(node, f"{name} needs OVER (ORDER BY column).")
-    keys = [
-        (compile_expression(order.this, scope), bool(order.args.get("desc"))) for order in orders
-    ]
+    keys = _inputs((order.this for order in orders), scope)
+    sorting = [(_text(order.this), bool(order.args.get("desc"))) for order in orders]
 
-    def aggregate(rows: Sequence[Environment]) -> Any:
-        found = list(rows)
-        for key, descending in reversed(keys):
-            found.sort(key=_sorting(key), reverse=descending)
+    def finish(count: int, inputs: Sequence[Values]) -> Any:
+        rows, *columns = inputs
+        ranks = {text: list(map(sort_key, column)) for text, column in zip(keys, columns)}
+        found = list(range(count))
+        for text, descending in reversed(sorting):
+            found.sort(key=ranks[text].__getitem__, reverse=descending)
+        # Only the rows that are chosen are computed
+        chosen = [value(rows[position]) for position in found[:limit]]
         if name == "TOPONE":
-            return value(found[0]) if found else None
-        return [
-            {"rank": rank, "value": value(row)} for rank, row in enumerate(found[:limit], start=1)
-        ]
+            return chosen[0] if chosen else None
+        return [{"rank": rank, "value": item} for rank, item in enumerate(chosen, start=1)]
 
-    return aggregate
-
-
-def _sorting(key: Evaluate) -> Callable[[Environment], Any]:
-    return lambda row: sort_key(key(row))
+    return Aggregate({"#row": lambda rows: rows, **keys}, finish)
 
 
 def _order(node: exp.Expression) -> list[exp.Expression]:

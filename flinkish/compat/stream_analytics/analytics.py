@@ -86,7 +86,7 @@ def compile_analytic(node: exp.Expression, name: str, scope: Scope) -> Analytic:
             partition=partition,
             partitionText=text,
             value=lambda rows: rows,
-            result=lambda kept, counts, rows: aggregate([found for _, found in kept]),
+            result=lambda kept, counts, rows: aggregate.of([found for _, found in kept]),
             duration=limit,
             keep=None,
             before=False,

@@ -66,9 +66,9 @@ def _call(node: exp.Expression, scope: Scope) -> Evaluate:
     if special is not None:
         return special(node, scope)
     arguments = (
-        [compile_expression(_plain(argument), scope) for argument in node.expressions]
+        tuple(compile_expression(_plain(argument), scope) for argument in node.expressions)
         if (upper in FUNCTIONS or _python_function(name, scope) is not None)
-        else []
+        else ()
     )
     python = _python_function(name, scope)
     if python is not None:
@@ -225,7 +225,7 @@ def _date_function(
         unit = unit_of(unit_node, scope)
         if name == "DATEADD" and unit == "weekday":
             unit = "day"
-        values = [time_of(argument, scope) for argument in rest]
+        values = tuple(time_of(argument, scope) for argument in rest)
         guarded = guard(scope.text.place(node), name, call)
 
         def evaluate(rows: Environment) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,13 +50,18 @@ def compile_expression(node: exp.Expression, scope: Scope) -> Evaluate:
     if scope.computed:
         slot = scope.computed.get(written(node))
         if slot is not None:
-            return operator.itemgetter(slot)
+            return computed_value(slot)
     for kind in type(node).__mro__:
         compiler = COMPILERS.get(kind)
         if compiler is not None:
             refuse_others(node, PARTS.get(kind, OPERANDS), scope)
             return compiler(node, scope)
     raise scope.text.error(node, f"{node.sql(dialect='tsql')} is not supported here.")
+
+
+def computed_value(slot: str) -> Evaluate:
+    """What the environment has under ``slot``."""
+    return lambda rows: rows[slot]
 
 
 def refuse_others(node: exp.Expression, known: frozenset[str], scope: Scope) -> None:

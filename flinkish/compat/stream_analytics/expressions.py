@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from flinkish.compat.stream_analytics.compiler import (
     PARTS,
     Scope,
     compile_expression,
+    computed_value,
     guard,
     names_of,
 )
@@ -30,6 +30,7 @@ from flinkish.compat.stream_analytics.values import (
     like_expression,
     number_of,
     pair,
+    remainder,
     text_of,
     type_name,
 )
@@ -66,12 +67,12 @@ def _column(node: exp.Expression, scope: Scope) -> Evaluate:
     if names[0].lower() in scope.sources and len(names) > 1 and scope.computed:
         slot = scope.computed.get(f"name:{'.'.join(names[1:]).lower()}")
         if slot is not None:
-            return operator.itemgetter(slot)
+            return computed_value(slot)
     if scope.computed:
         for length in range(len(names), 0, -1):
             slot = scope.computed.get(f"name:{'.'.join(names[:length]).lower()}")
             if slot is not None:
-                rest = names[length:]
+                rest = tuple(names[length:])
                 return lambda rows: _path(rows[slot], rest)
     if scope.grouped:
         raise scope.text.error(
@@ -84,6 +85,7 @@ def _column(node: exp.Expression, scope: Scope) -> Evaluate:
 
 def named(names: Sequence[str], scope: Scope) -> Evaluate:
     """The value that a name stands for: a source, or a field, which may be in a record."""
+    names = tuple(names)
     first, rest = names[0].lower(), names[1:]
     sources = scope.sources
     if first in sources and rest:
@@ -205,7 +207,7 @@ def _remainder(left: Any, right: Any) -> Any:
     if second == 0:
         raise ValueFailure("division by zero")
     if isinstance(first, int) and isinstance(second, int):
-        return abs(first) % abs(second) * (-1 if first < 0 else 1)
+        return remainder(abs(first), abs(second)) * (-1 if first < 0 else 1)
     return math.fmod(first, second)
 
 
@@ -279,7 +281,7 @@ def _in(node: exp.Expression, scope: Scope) -> Evaluate:
     if node.args.get("query") is not None or not node.expressions:
         raise scope.text.error(node, "IN takes a list of values. Write a JOIN for a subquery.")
     value = compile_expression(node.this, scope)
-    items = [compile_expression(item, scope) for item in node.expressions]
+    items = tuple(compile_expression(item, scope) for item in node.expressions)
     equal = guard(scope.text.place(node), "IN", _equal)
 
     def evaluate(rows: Environment) -> Any:
@@ -333,9 +335,10 @@ def _case(node: exp.Expression, scope: Scope) -> Evaluate:
         )
     default = node.args.get("default")
     otherwise = _null(node, scope) if default is None else compile_expression(default, scope)
+    ways = tuple(branches)
 
     def evaluate(rows: Environment) -> Any:
-        for condition, value in branches:
+        for condition, value in ways:
             if condition(rows):
                 return value(rows)
         return otherwise(rows)
@@ -361,10 +364,10 @@ COMPILERS.update(
         exp.Or: _or,
         exp.EQ: _binary(_equal),
         exp.NEQ: _binary(lambda left, right: not _equal(left, right)),
-        exp.GT: _binary(_compared(operator.gt)),
-        exp.GTE: _binary(_compared(operator.ge)),
-        exp.LT: _binary(_compared(operator.lt)),
-        exp.LTE: _binary(_compared(operator.le)),
+        exp.GT: _binary(_compared(lambda left, right: left > right)),
+        exp.GTE: _binary(_compared(lambda left, right: left >= right)),
+        exp.LT: _binary(_compared(lambda left, right: left < right)),
+        exp.LTE: _binary(_compared(lambda left, right: left <= right)),
         exp.Add: _binary(_add),
         exp.Sub: _binary(_subtract),
         exp.Mul: _binary(_multiply),

@@ -11,7 +11,7 @@ from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
 from flinkish.api.eventtime.arrival_time import TimeOfSome
 from flinkish.api.eventtime.watermarks import TimestampAssignerLike
 from flinkish.api.streams.data_stream import DataStream
-from flinkish.api.types.row import Row, row_type
+from flinkish.api.types.row import Row
 from flinkish.compat.stream_analytics.queries import EventOrdering, byArrivalTime, timestampBy
 from flinkish.compat.stream_analytics.values import (
     Record,
@@ -134,7 +134,7 @@ def _from(start: int, stream: DataStream[Record]) -> DataStream[Record]:
 
 
 def _row(record: Record) -> Row:
-    return row_type(tuple(record)).make(record.values())
+    return Row(**record)
 
 
 def _references(name: str, rows: Sequence[Any]) -> list[Record]:
@@ -187,6 +187,9 @@ class _Inputs:
         given = arrival.get(name) if isinstance(arrival, Mapping) else arrival
         arrives = _arrival_function(name, given)
         enqueued = _enqueued(name)
+        if stream.getType().kind == "String" and not callable(given):
+            # A text is parsed once, and not by each function below
+            stream = stream.map(_reader(name))
         if timing is None:
             arrived: Any = TimeOfSome(enqueued) if arrives is None else arrives
             return byArrivalTime(stream, arrived).map(read)
@@ -197,7 +200,7 @@ class _Inputs:
         time = _event_time(
             name, timing, source, compile_expression(timing.timestamp, scope), scope, read
         )
-        over = [compile_expression(part, scope) for part in timing.over]
+        over = tuple(compile_expression(part, scope) for part in timing.over)
 
         def substream(element: Any) -> Any:
             rows = {source: read(element)}
@@ -220,14 +223,14 @@ class _Inputs:
 
 
 def _reader(name: str, columns: Mapping[str, str] | None = None) -> Callable[[Any], Record]:
+    kinds = None if columns is None else tuple(columns.items())
+
     def read(element: Any) -> Record:
         try:
             record = record_of(element)
-            if columns is None:
+            if kinds is None:
                 return record
-            return {
-                column: cast(field_of(record, column), kind) for column, kind in columns.items()
-            }
+            return {column: cast(field_of(record, column), kind) for column, kind in kinds}
         except ValueFailure as failure:
             raise IllegalArgumentError(f"query: input {name}: {failure}.") from None
 

@@ -190,8 +190,8 @@ class Planner:
     def _scope(self, sources: tuple[str, ...]) -> Scope:
         return Scope(self._text, sources, self._functions)
 
-    def _items(self, node: exp.Select, scope: Scope) -> list[Item]:
-        items = []
+    def _items(self, node: exp.Select, scope: Scope) -> tuple[Item, ...]:
+        items: list[Item] = []
         for position, item in enumerate(node.expressions):
             names = names_of(item)
             if isinstance(item, exp.Star) or (names is not None and names[-1] == "*"):
@@ -204,7 +204,7 @@ class Planner:
             inner = item.this if isinstance(item, exp.Alias) else item
             name = item.alias or self._name(inner, position)
             items.append(Item(name, compile_expression(inner, scope)))
-        return items
+        return tuple(items)
 
     def _all_fields(self, node: exp.Expression, scope: Scope) -> Evaluate:
         names = (names_of(node) or ["*"])[:-1]
@@ -504,7 +504,7 @@ class Planner:
             condition = compile_condition(
                 having.this, replace(inside, computed={**named, **computed})
             )
-        evaluate = [compile_expression(part, scope) for part in keys]
+        evaluate = tuple(compile_expression(part, scope) for part in keys)
         return GroupResults(evaluate, aggregates, items, condition)
 
     def _windowed(
@@ -514,27 +514,29 @@ class Planner:
         results: GroupResults,
         scope: Scope,
     ) -> DataStream[Record]:
-        key = _key(results.keys)
-        if window.together:
-            partition = [compile_expression(part, scope) for part in window.partition]
-            key = _key(partition)
-        identity = window.id
+        together, identity = window.together, window.id
+        partition = tuple(compile_expression(part, scope) for part in window.partition)
+        window_key = _key(partition if together else results.keys)
+        contributions = results.contributions
 
-        def finish(context: Any, rows: Any) -> Iterator[Record]:
+        def contribution(row: Environment) -> tuple[Any, ...]:
+            return (window_key(row), *[part(row) for part in contributions])
+
+        def results_of(context: Any, rows: Any) -> Iterator[Record]:
             end = context.window().maxTimestamp()
-            groups: dict[Any, list[Environment]] = {}
-            group_key = _key(results.keys)
-            for row in rows:
-                groups.setdefault(group_key(row), []).append(row)
-            for group in groups.values():
+            for group in results.groups(rows) if together else (list(rows),):
                 found = results.of(group, end, identity)
                 if found is not None:
                     yield found
 
-        if window.partition or (results.keys and not window.together):
-            keyed = stream.keyBy(key).window(window.assigner)
-            return keyed.process(lambda key, context, rows: finish(context, rows))
-        return stream.windowAll(window.assigner).process(finish)
+        def results_of_key(key: Any, context: Any, rows: Any) -> Iterator[Record]:
+            return results_of(context, rows)
+
+        contributed = stream.map(contribution).name("Group By")
+        if partition or (results.keys and not together):
+            keyed = contributed.keyBy(lambda row: row[0]).window(window.assigner)
+            return keyed.process(results_of_key)
+        return contributed.windowAll(window.assigner).process(results_of)
 
 
 def _is_aggregate(node: exp.Expression) -> bool:
@@ -545,8 +547,20 @@ def _is_aggregate(node: exp.Expression) -> bool:
     return is_function(node, *AGGREGATES)
 
 
-def _key(parts: Sequence[Evaluate]) -> Callable[[Environment], tuple[Any, ...]]:
-    return lambda row: tuple(frozen(part(row)) for part in parts)
+def _key(parts: tuple[Evaluate, ...]) -> Evaluate:
+    """A key shared by all rows for which the values of ``parts`` are equal, NULL equal to NULL. Of one part it is the
+    value itself, as a column; of none it is 0."""
+    if not parts:
+        return lambda row: 0
+    if len(parts) > 1:
+        return lambda row: tuple(frozen(part(row)) for part in parts)
+    (only,) = parts
+
+    def key(row: Environment) -> Any:
+        value = only(row)
+        return () if value is None else frozen(value)
+
+    return key
 
 
 def _join_key(parts: Sequence[Evaluate]) -> Callable[[Environment], tuple[Any, ...]]:

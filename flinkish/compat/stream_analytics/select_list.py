@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from flinkish.compat.stream_analytics.aggregates import Aggregate
-from flinkish.compat.stream_analytics.values import Environment, Evaluate, Record
+from flinkish.compat.stream_analytics.values import Environment, Evaluate, Record, frozen
 
 
 @dataclass(frozen=True)
@@ -17,33 +18,62 @@ class Item:
     value: Evaluate
 
 
-@dataclass(frozen=True)
+Contribution = tuple[Any, ...]
+"""What a row contributes to its group, behind the key of its window."""
+
+
 class GroupResults:
-    """Computes the result of a SELECT with GROUP BY for a group."""
+    """Computes the results of a SELECT with GROUP BY: first what a row contributes to its group, then the record
+    of a group."""
 
-    keys: list[Evaluate]
-    aggregates: list[tuple[str, Aggregate]]
-    items: list[Item]
-    condition: Callable[[Environment], bool] | None
+    def __init__(
+        self,
+        keys: tuple[Evaluate, ...],
+        aggregates: Sequence[tuple[str, Aggregate]],
+        items: tuple[Item, ...],
+        condition: Callable[[Environment], bool] | None,
+    ) -> None:
+        inputs: dict[str, Evaluate] = {}
+        for _, aggregate in aggregates:
+            inputs.update(aggregate.inputs)
+        self.keys = keys
+        self.contributions = (*keys, *inputs.values())
+        """What a row contributes, behind the key of its window: its keys, and each input of the aggregates once."""
+        places = {text: place for place, text in enumerate(inputs, 1 + len(keys))}
+        self._aggregates = [
+            (slot, aggregate.finish, [places[text] for text in aggregate.inputs])
+            for slot, aggregate in aggregates
+        ]
+        self._items = items
+        self._condition = condition
 
-    def of(self, rows: list[Environment], end: int, window: str | None) -> Record | None:
-        """The record of a group, None if HAVING is not true."""
+    def groups(self, rows: Iterable[Contribution]) -> Iterable[list[Contribution]]:
+        """The rows of a window that groups share, group by group."""
+        groups: dict[Any, list[Contribution]] = {}
+        behind = 1 + len(self.keys)
+        for row in rows:
+            groups.setdefault(tuple(map(frozen, row[1:behind])), []).append(row)
+        return groups.values()
+
+    def of(self, rows: Sequence[Contribution], end: int, window: str | None) -> Record | None:
+        """The record of a group; None if HAVING is not true."""
         found: Environment = {"@": end, "@window": window}
-        for position, key in enumerate(self.keys):
-            found[f"#key{position}"] = key(rows[0])
-        for slot, aggregate in self.aggregates:
-            found[slot] = aggregate(rows)
-        record = record_from(self.items, found)
-        if self.condition is not None:
-            for position, item in enumerate(self.items):
+        for position, value in enumerate(rows[0][1 : 1 + len(self.keys)]):
+            found[f"#key{position}"] = value
+        columns = list(zip(*rows))
+        for slot, finish, places in self._aggregates:
+            found[slot] = finish(len(rows), [columns[place] for place in places])
+        record = record_from(self._items, found)
+        if self._condition is not None:
+            for position, item in enumerate(self._items):
                 if item.name is not None:
                     found[f"#item{position}"] = record[item.name]
-            if not self.condition(found):
+            if not self._condition(found):
                 return None
         return record
 
 
-def record_from(items: Sequence[Item], row: Environment) -> Record:
+def record_from(items: tuple[Item, ...], row: Environment) -> Record:
     """The record that a SELECT list computes from a row."""
     record: Record = {}
     for item in items:

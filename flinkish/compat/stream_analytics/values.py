@@ -38,14 +38,8 @@ def record_of(element: Any) -> Record:
             element = json.loads(element)
         except ValueError as error:
             raise ValueFailure(f"{shown(element)} is no JSON: {error}") from None
-    if (
-        isinstance(element, (Mapping, Row))
-        or hasattr(element, "_asdict")
-        or (dataclasses.is_dataclass(element) and not isinstance(element, type))
-    ):
-        value = value_of(element)
-    else:
-        value = None
+    is_record = isinstance(element, (dict, Row)) or _is_other_record(element)
+    value = value_of(element) if is_record else None
     if not isinstance(value, dict):
         raise ValueFailure(
             f"{shown(element)} is no record: pass dicts, Rows, dataclasses or texts of JSON objects"
@@ -53,12 +47,25 @@ def record_of(element: Any) -> Record:
     return value
 
 
+def _is_other_record(element: Any) -> bool:
+    """Whether an element that is neither a dict nor a Row is a record."""
+    return (
+        isinstance(element, Mapping)
+        or hasattr(element, "_asdict")
+        or (dataclasses.is_dataclass(element) and not isinstance(element, type))
+    )
+
+
 def value_of(value: Any) -> Any:
     """A value from outside as one of the language."""
-    if isinstance(value, Mapping):
-        return {str(name): value_of(item) for name, item in value.items()}
+    if value is None or isinstance(value, (int, float, str)):
+        return value
     if isinstance(value, Row):
-        return {name: value_of(item) for name, item in value.asDict().items()}
+        return value_of(value.asDict())
+    if isinstance(value, dict):
+        return {str(name): value_of(item) for name, item in value.items()}
+    if isinstance(value, Mapping):
+        return value_of(dict(value))
     if hasattr(value, "_asdict"):
         return {name: value_of(item) for name, item in value._asdict().items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -112,8 +119,14 @@ def datetime_of(value: Any) -> datetime:
     if isinstance(value, str):
         found = _parsed(value.strip())
         if found is not None:
-            return found if found.tzinfo else found.replace(tzinfo=UTC)
+            return found if _has_zone(found) else found.replace(tzinfo=UTC)
     raise ValueFailure(f"{shown(value)} ({type_name(value)}) is no datetime")
+
+
+def _has_zone(time: datetime) -> bool:
+    """Whether a datetime has a time zone. An attribute that may be None could not be read over columns."""
+    clock = time.isoformat()[len("2024-05-06") :]
+    return "+" in clock or "-" in clock
 
 
 def _parsed(text: str) -> datetime | None:
@@ -247,8 +260,13 @@ def frozen(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, datetime):
-        return ("datetime", millis(value), value.microsecond % 1000)
+        return ("datetime", millis(value), remainder(value.microsecond, 1000))
     return value
+
+
+def remainder(value: int, by: int) -> int:
+    """``value % by``. With the operator no expression could run over columns: it might format a text."""
+    return divmod(value, by)[1]
 
 
 def join_key(value: Any) -> Any:
