@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +23,9 @@ from flinkish.compat.streaminsight.events import (
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.two_input import TwoInputOperator
 from flinkish.runtime.operators.watermark_assigner import WatermarkEmitter
-from flinkish.runtime.records.records import NO_TIMESTAMP, Records
+from flinkish.runtime.records.frames import Frame, MarksBuilder
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.registry import register_operator
 
 
@@ -31,32 +34,37 @@ class IncrementGeneration:
 
     def __init__(self, settings: AdvanceTimeGenerationSettings, snapshot: Any) -> None:
         self._settings = settings
-        self._count: int = 0
-        self._last: int | None = None
-        if snapshot is not None:
-            self._count, self._last = snapshot
+        self.restore(snapshot)
+
+    def restore(self, snapshot: tuple[int, int | None] | None) -> None:
+        """Continue from a snapshot."""
+        self._count, self._last = snapshot or (0, None)
 
     def snapshot(self) -> tuple[int, int | None]:
-        """What ``__init__`` takes."""
+        """What ``restore`` takes."""
         return self._count, self._last
 
     def after(self, event: TemporalEvent[Any]) -> int | None:
         """The increment that ``event`` causes, or None."""
         if isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
             return None
-        due = self._count_due() if self._settings.duration is None else self._time_due(event)
-        return event.startTime - self._settings.delay if due else None
+        return self.afterStart(event.startTime)
+
+    def afterStart(self, start: int) -> int | None:
+        """The increment that an event from ``start`` on causes, or None."""
+        due = self._count_due() if self._settings.duration is None else self._time_due(start)
+        return start - self._settings.delay if due else None
 
     def _count_due(self) -> bool:
         assert self._settings.eventCount is not None
         self._count = (self._count + 1) % self._settings.eventCount
         return self._count == 0
 
-    def _time_due(self, event: TemporalEvent[Any]) -> bool:
+    def _time_due(self, start: int) -> bool:
         assert self._settings.duration is not None
-        due = self._last is not None and event.startTime >= self._last + self._settings.duration
+        due = self._last is not None and start >= self._last + self._settings.duration
         if self._last is None or due:
-            self._last = event.startTime
+            self._last = start
         return due
 
 
@@ -141,6 +149,49 @@ class AdvanceTimeOperator(TwoInputOperator):
 
     def processRecords1(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
+        if not self._pass_run(records):
+            self._process_singly(records)
+
+    def _pass_run(self, records: Records) -> bool:
+        """Pass on a run of points, or of intervals that none is moved of, with the increments among them. False, with
+        nothing done, if it is another run, or if violations have to keep their place among the increments."""
+        starts = self._starts(records.values)
+        if starts is None:
+            return False
+        kept, marks, count = [], MarksBuilder(), 0
+        generation, watermark = self._generation, self._emitter.watermark
+        before = None if generation is None else generation.snapshot()
+        for start in starts:
+            in_time = start > watermark
+            kept.append(in_time)
+            count += in_time
+            increment = None if generation is None else generation.afterStart(start)
+            if increment is not None and increment - 1 > watermark:
+                watermark = increment - 1
+                if watermark > MAX_TIMESTAMP:
+                    self._emitter.emitWatermark(Watermark(watermark))  # raises
+                marks.addWatermark(count, watermark)
+        if count < len(kept) and self._description.violations is not None:
+            if generation is not None:
+                generation.restore(before)
+            return False
+        self.metrics.numLateRecordsDropped += len(kept) - count
+        timed = records.timed(timestamps_of(starts)).kept(kept)
+        self.output.emitFrame(Frame(timed, self._emitter.passing(marks.build())))
+        return True
+
+    def _starts(self, events: Sequence[Any]) -> list[int] | None:
+        """When the events start; None if some are edges or no events, or if the policy may move them."""
+        if isinstance(events, RowColumns):
+            return events.values(0) if events.shape.kind is PointEvent else None
+        kinds = set(map(type, events))
+        if kinds != {PointEvent}:
+            drops = self._description.policy is AdvanceTimePolicy.Drop
+            if not (drops and kinds <= {PointEvent, IntervalEvent}):
+                return None
+        return [event.startTime for event in events]
+
+    def _process_singly(self, records: Records) -> None:
         for value, timestamp in zip(records.values, records.timestamps.tolist()):
             event = value
             if not isinstance(value, _SHAPES):

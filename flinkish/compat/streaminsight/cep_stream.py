@@ -124,11 +124,14 @@ class CepStream:
         def checked(event: TemporalEvent[T]) -> TemporalEvent[T]:
             fits: bool = isinstance(event, shape)
             if not fits:
-                raise InvalidProgramError(
-                    f"CepStream {streamName!r}: {shown(event)} is not a {shape.__name__}. Let the source give"
-                    f" {shape.__name__}s, or pass the shape that it gives."
-                )
+                raise other_shape(event)
             return event
+
+        def other_shape(event: TemporalEvent[T]) -> InvalidProgramError:
+            return InvalidProgramError(
+                f"CepStream {streamName!r}: {shown(event)} is not a {shape.__name__}. Let the source give"
+                f" {shape.__name__}s, or pass the shape that it gives."
+            )
 
         stream = events.map(checked).name(streamName)
         chosen = declared if settings is None else settings

@@ -1,18 +1,18 @@
-"""Decides which windows over lifetimes a current-time increment closes."""
+"""The operators of windows over lifetimes and of changes of lifetimes."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
-from operator import itemgetter
-from typing import Any, ClassVar, NamedTuple
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import compress, repeat
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from flinkish.api.errors import InvalidProgramError, NotSupportedError, shown
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.functions import Collector
-from flinkish.api.stored_names import stored_as
 from flinkish.api.time.durations import fits_long
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from flinkish.api.windowing.windows import TimeWindow
@@ -22,213 +22,27 @@ from flinkish.compat.streaminsight.events import (
     EdgeType,
     IntervalEvent,
     PointEvent,
+    part_of_interval,
+)
+from flinkish.compat.streaminsight.lifetime_logic import (
+    OPEN,
+    Lifetime,
+    LifetimeState,
+    Members,
+    lifetime_window_logic,
 )
 from flinkish.compat.streaminsight.lifetimes import LifetimeChangeDescription
-from flinkish.compat.streaminsight.windows import (
-    CountByStartTimeWindows,
-    HoppingLifetimeWindows,
-    LifetimeWindowDescription,
-    LifetimeWindows,
-    SnapshotWindows,
-)
+from flinkish.compat.streaminsight.windows import LifetimeWindowDescription
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
-from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
+from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements, keys_of
 from flinkish.runtime.operators.output import Output
 from flinkish.runtime.operators.watermark_assigner import WatermarkEmitter
 from flinkish.runtime.records.copies import copied
+from flinkish.runtime.records.frames import Frame
 from flinkish.runtime.records.records import Records
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.registry import register_operator
 from flinkish.runtime.state.backend import Timer
-
-OPEN = MAX_TIMESTAMP
-"""The end of a lifetime whose end is not known yet."""
-
-
-@stored_as("streaminsight.Lifetime")
-class Lifetime(NamedTuple):
-    """What is kept of an event."""
-
-    start: int
-    end: int
-    payload: Any
-
-
-@stored_as("streaminsight.LifetimeState")
-class LifetimeState(NamedTuple):
-    """What is kept of a key: the lifetimes that later windows need, in the order in which they came,
-    and up to where windows have closed."""
-
-    lifetimes: list[Lifetime]
-    closedUntil: int | None
-
-
-Members = tuple[TimeWindow, list[Lifetime]]
-
-
-class LifetimeWindowLogic(ABC):
-    """Decides how the windows of one kind close. An *increment* at c says that nothing before c will
-    change."""
-
-    needsEnds: ClassVar[bool] = True
-    """Whether it matters where lifetimes end, beyond whether they have lasted at all."""
-
-    @abstractmethod
-    def closings(self, lifetime: Lifetime, closedUntil: int | None) -> Iterator[int]:
-        """The first increments that close a window because of ``lifetime``."""
-
-    def inWindowToCome(self, lifetime: Lifetime, closedUntil: int | None) -> bool:
-        """Whether ``lifetime`` matters to a window that has not closed yet."""
-        return any(True for _ in self.closings(lifetime, closedUntil))
-
-    @abstractmethod
-    def close(self, state: LifetimeState, increment: int) -> tuple[list[Members], LifetimeState]:
-        """The windows that ``increment`` closes, and what is left."""
-
-    def openSince(self, state: LifetimeState) -> int | None:
-        """Where the open window of a key begins, if its result may yet begin before the
-        increment."""
-        return None
-
-    def heldBack(self, increment: int) -> int:
-        """The increment that goes out for ``increment``, whatever the keys have."""
-        return increment
-
-
-class HoppingLogic(LifetimeWindowLogic):
-    """Windows of a grid."""
-
-    def __init__(self, windows: HoppingLifetimeWindows) -> None:
-        self._size, self._hop, self._offset = windows.size, windows.hop, windows.offset
-
-    def closings(self, lifetime: Lifetime, closedUntil: int | None) -> Iterator[int]:
-        since = lifetime.start if closedUntil is None else max(lifetime.start, closedUntil)
-        end = self._first_end_after(since)
-        if lifetime.start < lifetime.end and end - self._size < lifetime.end:
-            yield end
-
-    def close(self, state: LifetimeState, increment: int) -> tuple[list[Members], LifetimeState]:
-        ends: set[int] = set()
-        # An open lifetime would be in infinitely many windows
-        horizon = self._last_change(state) if increment == MAX_TIMESTAMP else OPEN
-        for lifetime in state.lifetimes:
-            until = min(lifetime.end, horizon)
-            for end in self.closings(lifetime, state.closedUntil):
-                while end <= increment and end - self._size < until:
-                    ends.add(end)
-                    end += self._hop
-        windows = [TimeWindow(end - self._size, end) for end in sorted(ends)]
-        open_from = self._first_end_after(increment) - self._size
-        left = [life for life in state.lifetimes if life.end > open_from]
-        return with_members(windows, state.lifetimes), _left(left, increment, increment)
-
-    def heldBack(self, increment: int) -> int:
-        if increment == MAX_TIMESTAMP:
-            return increment
-        return min(increment, self._first_end_after(increment) - self._size)
-
-    def _first_end_after(self, time: int) -> int:
-        ended = (time - self._offset - self._size) // self._hop
-        return self._offset + (ended + 1) * self._hop + self._size
-
-    def _last_change(self, state: LifetimeState) -> int:
-        return max(life.start + TICK if life.end == OPEN else life.end for life in state.lifetimes)
-
-
-class SnapshotLogic(LifetimeWindowLogic):
-    """Windows from change to change."""
-
-    def closings(self, lifetime: Lifetime, closedUntil: int | None) -> Iterator[int]:
-        for change in (lifetime.start, lifetime.end):
-            if change != OPEN and (closedUntil is None or change > closedUntil):
-                yield change
-
-    def inWindowToCome(self, lifetime: Lifetime, closedUntil: int | None) -> bool:
-        # What begins where a snapshot has closed closes none itself while its end is open
-        return closedUntil is None or lifetime.end > closedUntil
-
-    def close(self, state: LifetimeState, increment: int) -> tuple[list[Members], LifetimeState]:
-        lifetimes, closed_until = state
-        changes = {
-            change
-            for lifetime in lifetimes
-            for change in (lifetime.start, lifetime.end)
-            if change <= increment and change != OPEN
-        }
-        if closed_until is not None:
-            changes = {closed_until, *(change for change in changes if change > closed_until)}
-        windows = [TimeWindow(start, end) for start, end in pairwise(sorted(changes))]
-        until = max(changes, default=closed_until)
-        left = [life for life in lifetimes if until is None or life.end > until]
-        return with_members(windows, lifetimes), _left(left, until, increment)
-
-    def openSince(self, state: LifetimeState) -> int | None:
-        since = state.closedUntil
-        if since is not None and any(life.start <= since < life.end for life in state.lifetimes):
-            return since
-        return None
-
-
-class CountByStartTimeLogic(LifetimeWindowLogic):
-    """Windows over a number of starts."""
-
-    needsEnds = False
-
-    def __init__(self, windows: CountByStartTimeWindows) -> None:
-        self._count = windows.count
-
-    def closings(self, lifetime: Lifetime, closedUntil: int | None) -> Iterator[int]:
-        lasts = lifetime.start < lifetime.end
-        if lasts and (closedUntil is None or lifetime.start > closedUntil):
-            yield lifetime.start + TICK
-
-    def close(self, state: LifetimeState, increment: int) -> tuple[list[Members], LifetimeState]:
-        lifetimes, closed_until = state
-        starts = sorted({life.start for life in lifetimes if life.start < increment})
-        windows = [
-            TimeWindow(first, last + TICK)
-            for first, last in zip(starts, starts[self._count - 1 :])
-            if closed_until is None or last > closed_until
-        ]
-        points = [Lifetime(life.start, life.start + TICK, life) for life in lifetimes]
-        members = [
-            (window, [point.payload for point in inside])
-            for window, inside in with_members(windows, points)
-        ]
-        needed = starts[-self._count :][1:] if len(starts) >= self._count else starts
-        keep_from = needed[0] if needed else increment
-        left = [life for life in lifetimes if life.start >= keep_from]
-        return members, _left(left, starts[-1] if starts else closed_until, increment)
-
-
-def with_members(windows: Iterable[TimeWindow], lifetimes: list[Lifetime]) -> list[Members]:
-    """Each window that lifetimes overlap, with these, in the order in which they came.
-    Neither the starts nor the ends of the windows may decrease."""
-    coming = deque(sorted(enumerate(lifetimes), key=lambda item: item[1].start))
-    living: list[tuple[int, Lifetime]] = []
-    found = []
-    for window in windows:
-        while coming and coming[0][1].start < window.end:
-            living.append(coming.popleft())
-        living = [item for item in living if item[1].end > window.start]
-        if living:
-            found.append((window, [life for _, life in sorted(living, key=itemgetter(0))]))
-    return found
-
-
-def _left(lifetimes: list[Lifetime], closedUntil: int | None, increment: int) -> LifetimeState:
-    """Keeps nothing after an increment at infinity."""
-    return LifetimeState([] if increment == MAX_TIMESTAMP else lifetimes, closedUntil)
-
-
-def lifetime_window_logic(windows: LifetimeWindows) -> LifetimeWindowLogic:
-    """The logic of windows as the user describes them."""
-    if isinstance(windows, HoppingLifetimeWindows):
-        return HoppingLogic(windows)
-    if isinstance(windows, SnapshotWindows):
-        return SnapshotLogic()
-    if isinstance(windows, CountByStartTimeWindows):
-        return CountByStartTimeLogic(windows)
-    raise TypeError(f"unknown windows {windows!r}")
 
 
 class LifetimeChangeOperator(OneInputOperator):
@@ -278,7 +92,13 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         self._open_windows = context.backend.timerQueue("open-windows")
         self._emitter = WatermarkEmitter(self.output)
         self._collector = ResultCollector(self.output, description)
-        self._reached: set[Any] = set()
+        self._closed: dict[Any, tuple[Timer, list[Members]]] = {}
+        """By key the windows that the watermarks at hand close, and the timer that says so."""
+        self._shared: dict[int, IntervalEvent[Any]] = {}
+        """While watermarks are processed, the events that windows may share, as they neither can change nor are cut:
+        by the identity of their lifetimes."""
+        self._sharing: list[Lifetime] = []
+        """Their lifetimes, kept so that no other gets the identity of one."""
 
     def open(self) -> None:
         self.openFunction(self._description.function)
@@ -291,6 +111,48 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         return {**super().snapshot(), "emitted": self._emitter.watermark}
 
     # ------------------------------------------------------------------ events
+
+    def processFrame(self, frame: Frame) -> None:
+        """Add the events together that come before and after increments, if those close the same windows either
+        way."""
+        if not (frame.marks.onlyWatermarks and self._take_all(frame)):
+            super().processFrame(frame)
+            return
+        self.metrics.numRecordsIn += len(frame.records)
+        self.output.flush()
+        self.processWatermarks(frame.marks.watermarks.tolist())
+
+    def _take_all(self, frame: Frame) -> bool:
+        """Take all events of a frame that are not late, key by key. False, with nothing done, if events place the
+        windows, or if some have no known end or would be in windows that do not close."""
+        reach, events = self._logic.reach, frame.records.values
+        if reach is None or not len(events):
+            return False
+        lifetimes = lifetimes_of(events)
+        if lifetimes is None:
+            return False
+        starts = np.array([life.start for life in lifetimes])
+        late = starts <= frame.watermarks(self.currentWatermark)
+        dropped = int(late.sum())
+        if int(starts.max()) + reach > MAX_TIMESTAMP:
+            return False
+        if dropped and self._description.lateDataOutput is not None:
+            return False  # they keep their place among the increments
+        self.metrics.numLateRecordsDropped += dropped
+        taken: defaultdict[Any, list[Lifetime]] = defaultdict(list)
+        for key, lifetime in compress(zip(keys_of(frame.records), lifetimes), ~late):
+            taken[key].append(lifetime)
+        if isinstance(events, RowColumns) and frame.records.immutable:
+            self._sharing = lifetimes
+            self._shared = {id(life): part_of_interval(*life) for life in lifetimes}
+        for key, added in taken.items():
+            self.backend.currentKey = key
+            state = self._table.get(key, None) or LifetimeState([], None)
+            new = self._logic.inWindowsToCome(added)
+            self._register(LifetimeState(new, state.closedUntil))
+            state.lifetimes.extend(new)
+            self._keep(key, state)
+        return True
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
@@ -322,7 +184,7 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
                     f"{self.name}: a window of {shown(event)} would end after the largest timestamp,"
                     f" {MAX_TIMESTAMP}, so it would never close. Give the event another time."
                 )
-            self._register(lifetime, state)
+            self._register(LifetimeState([lifetime], state.closedUntil))
             state.lifetimes.append(lifetime)
         return True
 
@@ -337,7 +199,7 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
             return False
         if self._logic.inWindowToCome(ended, state.closedUntil):
             state.lifetimes[position] = ended
-            self._register(ended, state)
+            self._register(LifetimeState([ended], state.closedUntil))
         else:
             del state.lifetimes[position]
         return True
@@ -351,15 +213,43 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
     # ------------------------------------------------------------------ time
 
     def processWatermark(self, timestamp: int) -> None:
-        self._reached.clear()
-        self.currentWatermark = timestamp
-        self._fire(self.timers.advanceWatermark, timestamp)
-        self.output.flush()
-        self._hand_on(timestamp)
+        self._advance((timestamp,))
+        self._forget_shared()
 
     def processWatermarks(self, timestamps: Sequence[int]) -> None:
-        for timestamp in timestamps:
-            self.processWatermark(timestamp)
+        changing = self._logic.changing(self.currentWatermark, timestamps)
+        if self._logic.reach is None:
+            parts = [[each] for each in changing]
+        else:
+            # What an increment at infinity closes depends on what is left then: on the events that have not ended
+            parts = [[each for each in changing if each < MAX_TIMESTAMP]]
+            parts += [[each] for each in changing[-1:] if each == MAX_TIMESTAMP]
+        for part in filter(None, parts):
+            self._advance(part)
+        self._forget_shared()
+        if timestamps and timestamps[-1] > self.currentWatermark:
+            self.skipToWatermark(timestamps[-1])
+
+    def _advance(self, watermarks: Sequence[int]) -> None:
+        """Pass rising watermarks: each key closes at once what they close, and the results of each come before it."""
+        self._closed.clear()
+        self.currentWatermark = watermarks[-1]
+        self._fire(self.timers.advanceWatermark, watermarks[-1])
+        closed_by: list[list[ClosedWindow]] = [[] for _ in watermarks]
+        for timer, windows in self._closed.values():
+            for window, members in windows:
+                place = bisect_left(watermarks, window.maxTimestamp())
+                closed_by[place].append(ClosedWindow(timer, window, members))
+        for watermark, closed in zip(watermarks, closed_by):
+            with self.userCodeOf(lambda: self.timer):
+                for each in closed:
+                    self._apply(*each)
+            self.output.flush()
+            self._hand_on(watermark)
+        self._closed.clear()
+
+    def _forget_shared(self) -> None:
+        self._shared, self._sharing = {}, []
 
     def _hand_on(self, watermark: int) -> None:
         # An increment at c is Watermark(c - 1)
@@ -384,26 +274,23 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
 
     def onEventTime(self, timer: Timer) -> None:
         self.timer = timer
-        if timer.key in self._reached:
+        if timer.key in self._closed:
             return  # all that this watermark closes is closed
-        self._reached.add(timer.key)
         state = self._table.get(timer.key, None)
         if state is None:
             return
         increment = min(self.timers.currentWatermark() + 1, MAX_TIMESTAMP)
         windows, left = self._logic.close(state, increment)
-        for window, members in windows:
-            self._apply(timer.key, window, members)
-        for lifetime in left.lifetimes:
-            self._register(lifetime, left)
+        self._closed[timer.key] = timer, windows
+        self._register(left)
         self._keep(timer.key, left)
 
     def onProcessingTime(self, timer: Timer) -> None:
         """Never called: this operator registers no processing-time timers."""
 
-    def _register(self, lifetime: Lifetime, state: LifetimeState) -> None:
-        """Set the timers for what ``lifetime`` closes."""
-        for increment in self._logic.closings(lifetime, state.closedUntil):
+    def _register(self, state: LifetimeState) -> None:
+        """Set the timers for what the lifetimes of ``state`` close."""
+        for increment in self._logic.closingsOf(state):
             if increment <= MAX_TIMESTAMP:  # not so where it is still open when the input ends
                 self.timers.registerEventTimeTimer(None, increment - 1)
 
@@ -418,20 +305,48 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         if since is not None:
             self._open_windows.add(since, key, None)
 
-    def _apply(self, key: Any, window: TimeWindow, members: list[Lifetime]) -> None:
-        events = [
-            IntervalEvent(
-                max(life.start, window.start), min(life.end, window.end), copied(life.payload)
-            )
-            for life in members
-        ]
+    def _apply(self, timer: Timer, window: TimeWindow, members: list[Lifetime]) -> None:
+        events: list[Any] = list(map(self._shared.get, map(id, members)))
+        if not all(events):
+            events = [e or self._event(life, window) for e, life in zip(events, members)]
+        self.timer, self.backend.currentKey = timer, timer.key
         self._collector.window = window
         # An apply call looks at no context
         call: Any = self._description.call
         for payload in results_of(
-            call(key, window, None, events, self._collector), "the window function"
+            call(timer.key, window, None, events, self._collector), "the window function"
         ):
             self._collector.collect(payload)
+
+    def _event(self, life: Lifetime, window: TimeWindow) -> IntervalEvent[Any]:
+        """``life`` as an event that is cut to ``window``."""
+        start, end = max(life.start, window.start), min(life.end, window.end)
+        event = part_of_interval(start, end, copied(life.payload))
+        if event.payload is life.payload and start == life.start and end == life.end:
+            self._sharing.append(life)
+            self._shared[id(life)] = event
+        return event
+
+
+def lifetimes_of(events: Sequence[Any]) -> list[Lifetime] | None:
+    """The lifetimes of points and intervals; None if there are others among them."""
+    if isinstance(events, RowColumns) and events.shape.kind is PointEvent:
+        starts, *columns = (events.values(number) for number in range(len(events.schema)))
+        ends = [start + TICK for start in starts]
+        parts = zip(starts, ends, events.shape.parts[1].made(columns))
+        # In C, as in Shape.made
+        return list(map(tuple.__new__, repeat(Lifetime), parts))
+    if {PointEvent, IntervalEvent}.issuperset(map(type, events)):
+        return [Lifetime(event.startTime, event.endTime, event.payload) for event in events]
+    return None
+
+
+class ClosedWindow(NamedTuple):
+    """A window that has closed for the key of ``timer``."""
+
+    timer: Timer
+    window: TimeWindow
+    members: list[Lifetime]
 
 
 class ResultCollector(Collector[Any]):

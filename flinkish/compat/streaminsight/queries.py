@@ -126,11 +126,14 @@ def _events(
         selected = selector(element)
         fits: bool = isinstance(selected, shape)
         if not fits:
-            raise InvalidProgramError(
-                f"{shape.__name__}: the selector gave {shown(selected)}. Let it return a"
-                f" {shape.__name__}, or use the function for the shape that it returns."
-            )
+            raise other_shape(selected)
         return selected
+
+    def other_shape(selected: TemporalEvent[T]) -> InvalidProgramError:
+        return InvalidProgramError(
+            f"{shape.__name__}: the selector gave {shown(selected)}. Let it return a"
+            f" {shape.__name__}, or use the function for the shape that it returns."
+        )
 
     return advanceTime(source.map(event).name(shape.__name__), settings, violations)
 

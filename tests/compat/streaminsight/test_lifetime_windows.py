@@ -148,6 +148,18 @@ def test_events_are_cut_to_the_window():
     assert [payload for _, _, payload in results(harness)] == [[(1, 5)], [(5, 6)]]
 
 
+def test_windows_do_not_see_what_functions_do_to_payloads():
+    def appended(window, events):
+        (event,) = events
+        event.payload.append(window.start)
+        return [event.payload]
+
+    windows = streaminsight.HoppingLifetimeWindows(10, 5)
+    harness = fed(windows, PointEvent(1, []), function=appended)
+    harness.endInput()
+    assert [payload for _, _, payload in results(harness)] == [[-5], [0]]
+
+
 EDGES = (
     EdgeEvent.createStart(1, "a"),
     EdgeEvent.createStart(4, "b"),
