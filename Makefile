@@ -168,7 +168,8 @@ bench-kafka: $(READY) maven
 bench-sides: BENCH := --elements 5000 --files 3 --runs 1 --warm-up 2 --session-warm-up 2
 bench-sides: bench
 
-# Five jobs in local execution beside a loop in plain Python, as ratios of processor time: half a minute. CI runs it.
+# Jobs in local execution beside a loop in plain Python, element by element, or by hand, as ratios of processor time. CI
+# runs it.
 bench-smoke: $(READY)
 	$(BIN)/python -m tests.benchmarks.guard
 

@@ -131,7 +131,7 @@ OPERATORS: dict[str, Callable[[DataStream[Row]], DataStream[Any]]] = {
 }
 
 
-def _write(directory: Path) -> None:
+def write_events(directory: Path) -> None:
     """An element every 10 ms, one in ten of them up to ``LATENESS`` late."""
     chosen = np.random.default_rng(1)
     late = np.where(chosen.random(ELEMENTS) < 0.1, chosen.integers(0, LATENESS, ELEMENTS), 0)
@@ -179,7 +179,7 @@ def _example(name: str) -> None:
 
 def either_way(root: Path) -> Iterator[Either]:
     """All jobs to measure."""
-    _write(root / "events")
+    write_events(root / "events")
     for operator in OPERATORS:
         for each in EACH:
             name = f"{operator}, a watermark with every {each:,}"
