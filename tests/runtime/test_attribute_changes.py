@@ -175,7 +175,7 @@ def test_what_a_plain_function_that_came_with_the_job_keeps_is_found():
     assert sorted(attribute for _, attribute in found) == ["keeps", "kept", "last", "seen"]
     [(owner, attribute)] = change_of(shipped(calls), lambda function: function(1))
     assert (owner.rpartition(".")[2], attribute) == ("calls", "keeps")
-    selector = shipped(lambda value: keeps(value))
+    selector = shipped(lambda value: keeps(value) or 0)
     job = batches_of(lambda stream: stream.keyBy(selector).map(lambda value: value), 1)
     assert [change.attribute for change in job.attributeChanges] == ["keeps"]
 

@@ -401,7 +401,7 @@ def lifetimes(stream):
             lambda: fl.Types.LIST(str),
             "Types: List: <class 'str'> .* is not a TypeInformation. Pass",
         ),
-        (lambda: fl.Types.TUPLE(3), "Types.TUPLE: 3 of type int is not a Sequence. Pass a list"),
+        (lambda: fl.Types.TUPLE(3), "Types.TUPLE: 3 of type int is not a TypeInformation. Pass"),
         (lambda: fl.Types.ROW_NAMED(3, 3), "Types.ROW_NAMED: 3 of type int is not a Sequence"),
         (lambda: fl.Types.ENUM(int), "Types.ENUM: <class 'int'> is not an Enum. Derive"),
         (lambda: fl.TypeInformation.of(3), "TypeInformation: 3 is not a type. Pass one"),

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from flinkish.pyflink.table import StreamTableEnvironment
 
 import flinkish as fl
 from flinkish.api.errors import IllegalArgumentError
-from flinkish.pyflink.datastream import StreamExecutionEnvironment as PythonEnvironment
 
 
 @pytest.fixture
@@ -41,14 +39,3 @@ def test_an_unbounded_stream_is_refused(env, collect, method, fix):
 
 def test_with_a_limit_it_is_not(env):
     assert endless(env).map(len).collectAsPandas(2)["value"].tolist() == [1, 1]
-
-
-def test_an_unbounded_table_is_refused():
-    env = PythonEnvironment.get_execution_environment()
-    tables = StreamTableEnvironment.create(env)
-    source = env._core.fromSource(fl.DataGeneratorSource(lambda n: fl.Row(n=n)), None, "ticks")
-    stream = type(env.from_collection([1]))(
-        env, source.returns(fl.Types.ROW_NAMED(["n"], [fl.Types.LONG()]))
-    )
-    with pytest.raises(IllegalArgumentError, match="to_pandas: 'Source: ticks' is unbounded"):
-        tables.from_data_stream(stream).to_pandas()
