@@ -140,7 +140,7 @@ class Counts(BaseRichBolt[Tuple, list[object]]):
         self.collector, self.counts = collector, dict[str, int]()
         assert_type(context.getThisSources(), dict[GlobalStreamId, Grouping])
         assert_type(context.getThisInputFields(), dict[str, dict[str, list[str]]])
-        context.getThisWorkerPort()  # type: ignore[attr-defined]
+        context.getThisWorkerPort()  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 
     def execute(self, input: Tuple) -> None:  # noqa: A002
         self.counts[input[0]] = self.counts.get(input[0], 0) + 1
