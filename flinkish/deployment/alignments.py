@@ -11,7 +11,7 @@ from flinkish.api.plan.operators import TimestampsAndWatermarksDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamNode
-from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.runtime.sources.alignment import SourceAlignment
 
 

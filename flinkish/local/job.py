@@ -52,7 +52,7 @@ from flinkish.local.sources import LocalSource, opened_source
 from flinkish.runtime.attribute_changes import AttributeWarnings
 from flinkish.runtime.batch_writers import check_writers
 from flinkish.runtime.closing import Closeable, close_all, closed_on_error
-from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.runtime.records.frames import SplitMark, decode_frame
 from flinkish.runtime.reports import OperatorReport, decode_reports, sink_report
 from flinkish.runtime.task.gates import FrameRow, Slice

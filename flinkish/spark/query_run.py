@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.control import ControlStream
 from flinkish.spark.session.quiet_logs import quiet_py4j

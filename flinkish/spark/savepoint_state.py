@@ -20,7 +20,7 @@ from flinkish.api.savepoint.writer import SavepointChanges
 from flinkish.deployment.savepoint.changes import KeptStates, SavepointChange
 from flinkish.deployment.savepoint.metadata import METADATA, STATE, entries_by_state
 from flinkish.deployment.savepoint.reading import AnswerColumns, reading_of
-from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.runtime.reports import decode_reports
 from flinkish.runtime.savepoint.bootstrap import bootstrapped
 from flinkish.runtime.savepoint.reading import StateReading

@@ -24,7 +24,7 @@ from flinkish.deployment.vertex_plans import vertex_plan
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.attribute_changes import AttributeChange
-from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.runtime.records.frames import SplitMark, decode_frame
 from flinkish.runtime.records.keys import KeyRules
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import flinkish as fl
 from flinkish.api.errors import hide_elements
 from flinkish.api.time.elements import MIN_TIMESTAMP
-from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.runtime.progress import InputWatermarks, lowest
 from flinkish.runtime.reports import InputReport, split_name
 from tests.runtime.micro_batches import MicroBatches

@@ -18,7 +18,7 @@ from flinkish.deployment.status.batch_history import BATCHES_KEPT, BatchHistory
 from flinkish.deployment.status.late_elements import warn_of_late_elements
 from flinkish.deployment.status.null_results import NullResults
 from flinkish.graph.job_graph import JobGraph
-from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.metrics_totals import MetricsTotals
 
 _ENOUGH_RESULTS = 100
 """How many results must be None before a warning comes, unless the job has ended."""

@@ -6,7 +6,7 @@ import logging
 
 from flinkish.deployment.status.operator_names import operator_names
 from flinkish.graph.job_graph import JobGraph
-from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.metrics_totals import MetricsTotals
 
 _LOG = logging.getLogger("flinkish")
 

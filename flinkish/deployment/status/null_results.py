@@ -12,7 +12,7 @@ from flinkish.api.plan.operators import MapDescription
 from flinkish.deployment.status.operator_names import operator_names
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamNode
-from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.metrics_totals import MetricsTotals
 
 _LOG = logging.getLogger("flinkish")
 

@@ -32,7 +32,7 @@ from flinkish.runtime.batch_writers import (
     is_written_in_tasks,
 )
 from flinkish.runtime.closing import close_all
-from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.user_code import mapped, user_code_of, user_method_of
 from flinkish.runtime.reports import decode_reports, sink_report

@@ -20,7 +20,7 @@ from flinkish.api.execution.read_progress import UNKNOWN_BACKLOG, SourceBacklog
 from flinkish.deployment.status.batch_history import BatchHistory
 from flinkish.deployment.status.job_monitor import JobMonitor
 from flinkish.graph.job_graph import JobGraph
-from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.spark.session.quiet_logs import quiet_py4j
 from flinkish.spark.sources.plan_log import PlanLog
 from flinkish.spark.sources.planned_offset import PlannedOffset

@@ -17,7 +17,8 @@ from flinkish.api.errors import (
 )
 from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.pyflink import datastream as pyflink
-from flinkish.runtime.metrics import EventRate, MetricsTotals, OperatorMetricGroup
+from flinkish.runtime.metrics import OperatorMetricGroup
+from flinkish.runtime.metrics_totals import EventRate, MetricsTotals
 from flinkish.runtime.reports import OperatorReport
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches

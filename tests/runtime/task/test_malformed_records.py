@@ -13,7 +13,7 @@ from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.deployment.vertex_plans import vertex_plan
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
-from flinkish.runtime.metrics import MetricsTotals
+from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.records import untimed
 from flinkish.runtime.task import writer as record_writer
