@@ -45,6 +45,9 @@ class AlignedContents(ABC):
         """Add each value to the contents of its key in its block."""
 
     @abstractmethod
+    def folded(self, contents: Any, values: Iterable[Any]) -> Any:
+        """The contents of a key with ``values`` added; ``contents`` is None if it has none."""
+
     def addRuns(
         self,
         blocks: Iterable[Block],
@@ -53,6 +56,8 @@ class AlignedContents(ABC):
         values: Iterator[Any],
     ) -> None:
         """For each key, add its count of the next ``values`` to its contents in its block."""
+        for block, key, count in zip(blocks, keys, counts):
+            block[key] = self.folded(block.get(key), islice(values, count))
 
     @abstractmethod
     def elements(self, contents: Any) -> Sequence[Any] | None:
@@ -77,23 +82,13 @@ class Accumulators(AlignedContents):
                 check_no_accumulator(self._function, "add")
             block[key] = kept
 
-    def addRuns(
-        self,
-        blocks: Iterable[Block],
-        keys: Iterable[Any],
-        counts: Iterable[int],
-        values: Iterator[Any],
-    ) -> None:
-        add, create = self._add, self._create
-        for block, key, count in zip(blocks, keys, counts):
-            kept = block.get(key)
+    def folded(self, contents: Any, values: Iterable[Any]) -> Any:
+        add, kept = self._add, self._create() if contents is None else contents
+        for value in values:
+            kept = add(value, kept)
             if kept is None:
-                kept = create()
-            for value in islice(values, count):
-                kept = add(value, kept)
-                if kept is None:
-                    check_no_accumulator(self._function, "add")
-            block[key] = kept
+                check_no_accumulator(self._function, "add")
+        return kept
 
     def elements(self, contents: Any) -> Sequence[Any] | None:
         result = None if contents is None else self._result(contents)
@@ -115,24 +110,16 @@ class Reductions(AlignedContents):
             if kept is None:
                 check_no_reduction(so_far, value)
 
-    def addRuns(
-        self,
-        blocks: Iterable[Block],
-        keys: Iterable[Any],
-        counts: Iterable[int],
-        values: Iterator[Any],
-    ) -> None:
-        reduce = self._reduce
-        for block, key, count in zip(blocks, keys, counts):
-            kept = block.get(key)
-            for value in islice(values, count):
+    def folded(self, contents: Any, values: Iterable[Any]) -> Any:
+        reduce, kept = self._reduce, contents
+        for value in values:
+            if kept is None:
+                kept = value
+            else:
+                so_far, kept = kept, reduce(kept, value)
                 if kept is None:
-                    kept = value
-                else:
-                    so_far, kept = kept, reduce(kept, value)
-                    if kept is None:
-                        check_no_reduction(so_far, value)
-            block[key] = kept
+                    check_no_reduction(so_far, value)
+        return kept
 
     def elements(self, contents: Any) -> Sequence[Any] | None:
         return None if contents is None else (contents,)
@@ -153,18 +140,11 @@ class ListedElements(AlignedContents):
             else:
                 kept.append(value)
 
-    def addRuns(
-        self,
-        blocks: Iterable[Block],
-        keys: Iterable[Any],
-        counts: Iterable[int],
-        values: Iterator[Any],
-    ) -> None:
-        for block, key, count in zip(blocks, keys, counts):
-            kept = block.get(key)
-            if kept is None:
-                kept = block[key] = []
-            kept.extend(islice(values, count))
+    def folded(self, contents: Any, values: Iterable[Any]) -> Any:
+        if contents is None:
+            return list(values)
+        contents.extend(values)
+        return contents
 
     def elements(self, contents: Any) -> Sequence[Any] | None:
         listed: Sequence[Any] = contents
