@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dis
 import time
 import uuid
 from collections.abc import Callable
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any, TypeVar
 
 from flinkish.api.arguments import instance, text
+from flinkish.api.bytecode import attributes_read
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.functions.accumulators import Accumulator
 from flinkish.api.functions.adapt import checked_callable
@@ -201,7 +201,7 @@ class OperatorMetricGroup(MetricGroup):
 
 def _only_shows(gauge: Callable[[], float], owner: str, attribute: str) -> bool:
     function = getattr(gauge, "__func__", gauge)
-    if not isinstance(function, FunctionType) or attribute not in _attributes_read(
+    if not isinstance(function, FunctionType) or attribute not in attributes_read(
         function.__code__
     ):
         return False
@@ -210,23 +210,11 @@ def _only_shows(gauge: Callable[[], float], owner: str, attribute: str) -> bool:
         if type(subject).__name__ == owner:
             methods = (m for kind in type(subject).__mro__ for m in vars(kind).values())
             return not any(
-                attribute in _attributes_read(method.__code__, function.__code__)
+                attribute in attributes_read(method.__code__, but=function.__code__)
                 for method in methods
                 if isinstance(method, FunctionType)
             )
     return False
-
-
-def _attributes_read(code: CodeType, but: CodeType | None = None) -> set[str]:
-    """The attributes that ``code`` and the functions in it read, without the code ``but``."""
-    if code is but:
-        return set()
-    read = {step.argval for step in dis.get_instructions(code) if step.opname in _READS}
-    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
-    return read.union(*(_attributes_read(each, but) for each in inner))
-
-
-_READS = ("LOAD_ATTR", "LOAD_METHOD")
 
 
 def _kind(metric: type[Any]) -> str:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import dis
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter, itemgetter
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, Union
 
+from flinkish.api.bytecode import Does, steps
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, UnfitElementError, shown
 from flinkish.api.types.row import Row
 from flinkish.api.types.type_info import TypeInformation
@@ -277,12 +277,6 @@ def _child(kind: TypeInformation[Any], part: Field, subject: str) -> TypeInforma
     )
 
 
-_SKIPPED = {"RESUME", "CACHE", "NOP", "PRECALL"}
-
-
-_CONSTANTS = {"LOAD_CONST", "LOAD_SMALL_INT"}
-
-
 def field_read(function: Callable[..., Any]) -> Field | None:
     """The field that ``function`` reads of its first argument and returns, None if it does more.
 
@@ -304,19 +298,19 @@ def field_read(function: Callable[..., Any]) -> Field | None:
 
 
 @lru_cache(maxsize=1024)
-def _read_by(code: Any) -> Field | None:
-    steps = [step for step in dis.get_instructions(code) if step.opname not in _SKIPPED]
-    names = [step.opname for step in steps]
-    if not steps or not names[0].startswith("LOAD_FAST") or names[-1] != "RETURN_VALUE":
+def _read_by(code: CodeType) -> Field | None:
+    found = steps(code)
+    first, middle, last = found[0], found[1:-1], found[-1]
+    if first.does is not Does.LOAD_VARIABLE or last.does is not Does.RETURN:
         return None
-    if code.co_argcount == 0 or steps[0].argval != code.co_varnames[0]:
+    if code.co_argcount == 0 or first.argument != code.co_varnames[0]:
         return None
-    middle = steps[1:-1]
-    if [step.opname for step in middle] == ["LOAD_ATTR"]:
-        return str(middle[0].argval)
-    if len(middle) == 2 and middle[0].opname in _CONSTANTS and _subscripts(middle[1]):
-        field = middle[0].argval
-        return field if _is_field(field) else None
+    done = [step.does for step in middle]
+    if done == [Does.LOAD_ATTRIBUTE]:
+        return str(middle[0].argument)
+    if done == [Does.LOAD_CONSTANT, Does.LOAD_ITEM] and _is_field(middle[0].argument):
+        field: Field = middle[0].argument
+        return field
     return None
 
 
@@ -325,7 +319,3 @@ def _is_field(value: object) -> bool:
     return (isinstance(value, int) and not isinstance(value, bool)) or (
         isinstance(value, str) and "." not in value
     )
-
-
-def _subscripts(step: dis.Instruction) -> bool:
-    return step.opname == "BINARY_SUBSCR" or (step.opname == "BINARY_OP" and step.argrepr == "[]")

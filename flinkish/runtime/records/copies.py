@@ -24,7 +24,6 @@ import copy
 import dataclasses
 import datetime
 import decimal
-import dis
 import enum
 import fractions
 import ipaddress
@@ -42,6 +41,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from flinkish.api.bytecode import Does, steps, with_inner
 from flinkish.runtime.records.rows import RowColumns
 
 _Parts: TypeAlias = Callable[[Any], Iterable[Any]]
@@ -290,32 +290,16 @@ _MAKERS: set[Any] = {
 
 
 _OPERATIONS = {
-    *("RESUME", "CACHE", "NOP", "PRECALL", "PUSH_NULL", "POP_TOP", "COPY", "SWAP", "EXTENDED_ARG"),
-    *("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT", "RETURN_CONST", "RETURN_VALUE"),
-    *("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_FAST_AND_CLEAR", "STORE_FAST"),
-    *("LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW", "STORE_FAST_LOAD_FAST"),
-    *("STORE_FAST_STORE_FAST", "LOAD_CLOSURE", "LOAD_DEREF", "MAKE_CELL", "COPY_FREE_VARS"),
-    *("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "RETURN_GENERATOR", "YIELD_VALUE"),
-    *("BUILD_TUPLE", "BUILD_LIST", "BUILD_MAP", "BUILD_SET", "BUILD_STRING", "BUILD_SLICE"),
-    *(
-        "BUILD_CONST_KEY_MAP",
-        "LIST_APPEND",
-        "LIST_EXTEND",
-        "LIST_TO_TUPLE",
-        "SET_ADD",
-        "SET_UPDATE",
-    ),
-    *("MAP_ADD", "DICT_UPDATE", "DICT_MERGE", "BINARY_OP", "BINARY_SUBSCR", "BINARY_SLICE"),
-    *("STORE_SUBSCR", "DELETE_SUBSCR", "COMPARE_OP", "IS_OP", "CONTAINS_OP", "TO_BOOL"),
-    *("UNARY_NOT", "UNARY_NEGATIVE", "UNARY_INVERT", "FORMAT_VALUE", "FORMAT_SIMPLE"),
-    *("FORMAT_WITH_SPEC", "CONVERT_VALUE", "UNPACK_SEQUENCE", "UNPACK_EX", "GET_ITER", "FOR_ITER"),
-    *("RERAISE", "CALL_INTRINSIC_1"),  # of comprehensions and generators, from Python 3.12 on
-    *("END_FOR", "POP_ITER", "NOT_TAKEN", "CALL", "CALL_KW", "KW_NAMES", "CALL_FUNCTION_EX"),
-    *("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_IF_FALSE_OR_POP", "JUMP_IF_TRUE_OR_POP"),
-    *("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "POP_JUMP_IF_NONE", "POP_JUMP_IF_NOT_NONE"),
-    *("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_FORWARD_IF_NONE"),
-    *("POP_JUMP_FORWARD_IF_NOT_NONE", "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE"),
+    *(Does.LOAD_VARIABLE, Does.STORE_VARIABLE, Does.LOAD_CONSTANT, Does.LOAD_ENCLOSING),
+    *(Does.LOAD_ITEM, Does.STORE_ITEM, Does.DELETE_ITEM, Does.LOAD_SLICE, Does.OPERATE, Does.UNARY),
+    *(Does.COMPARE, Does.IS, Does.CONTAINS, Does.FORMAT, Does.CONVERT, Does.BUILD_TEXT),
+    *(Does.BUILD_TUPLE, Does.BUILD_LIST, Does.BUILD_SET, Does.BUILD_SLICE, Does.BUILD_DICT),
+    *(Does.BUILD_DICT_OF_NAMES, Does.EXTEND, Does.UNPACK, Does.UNPACK_REST),
+    *(Does.CALL, Does.CALL_WITH_NAMES, Does.CALL_UNPACKED, Does.INTRINSIC, Does.FUNCTION),
+    *(Does.GENERATOR, Does.ITERATOR, Does.ITERATE, Does.END_LOOP, Does.JUMP, Does.JUMP_BACK),
+    *(Does.RETURN, Does.YIELD, Does.POP, Does.RERAISE, Does.SHUFFLE, Does.PUSH_NULL),
 }
+"""The steps of functions that compute, and put what they make nowhere else."""
 
 
 def keeps_nothing(function: Callable[..., Any]) -> bool:
@@ -359,23 +343,18 @@ def _globals_read(code: types.CodeType, free: frozenset[str]) -> frozenset[str] 
     ``free``: the variables of enclosing functions, which ``code`` must not set.
     """
     names: set[str] = set()
-    for step in dis.get_instructions(code):
-        operation, argument = step.opname, step.argval
-        if isinstance(argument, types.CodeType):
-            within = _globals_read(argument, free)
-            if within is None:
+    for each in with_inner(code):
+        for step in steps(each):
+            if step.does is Does.LOAD_GLOBAL:
+                names.add(step.argument)
+            elif step.does is Does.LOAD_ATTRIBUTE:
+                if step.argument.startswith("_"):
+                    return None
+            elif step.does is Does.STORE_ENCLOSING:
+                if step.argument in free:
+                    return None
+            elif step.does not in _OPERATIONS:
                 return None
-            names |= within
-        elif operation == "LOAD_GLOBAL":
-            names.add(argument)
-        elif operation in ("LOAD_ATTR", "LOAD_METHOD"):
-            if argument.startswith("_"):
-                return None
-        elif operation == "STORE_DEREF":
-            if argument in free:
-                return None
-        elif operation not in _OPERATIONS:
-            return None
     return frozenset(names)
 
 

@@ -6,7 +6,6 @@ instead.
 
 from __future__ import annotations
 
-import dis
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +14,7 @@ from functools import wraps
 from types import FrameType
 from typing import Any, TypeVar
 
+from flinkish.api.bytecode import LOOK_UPS, step_at
 from flinkish.api.errors import FlinkishError, InternalError, UnfitElementError, UserFunctionError
 from flinkish.runtime.records.copies import ATOMS, copied
 from flinkish.runtime.records.none_results import none_note
@@ -88,19 +88,13 @@ def internal_error(operator: str, error: BaseException) -> InternalError | None:
         return None
     code = trace.tb_frame.f_code
     asserted = isinstance(error, AssertionError)
-    if not asserted and dis.opname[code.co_code[trace.tb_lasti]] not in _LOOK_UPS:
+    if not asserted and step_at(code, trace.tb_lasti).does not in LOOK_UPS:
         return None
     module = trace.tb_frame.f_globals["__name__"]
     return InternalError.of(operator, error, f"{module}:{trace.tb_lineno} in {code.co_name}")
 
 
 _FAULTS = (AssertionError, AttributeError, LookupError, NameError)
-_LOOK_UPS = frozenset(
-    f"{action}_{what}"
-    for action in ("LOAD", "STORE", "DELETE", "BINARY")
-    for what in ("ATTR", "METHOD", "GLOBAL", "FAST", "DEREF", "SUBSCR")
-)
-"""The instructions that look something up and call nothing."""
 
 
 def _is_ours(frame: FrameType) -> bool:

@@ -8,12 +8,12 @@ is written in the function, and asked for what it contains, would ask for the ha
 
 from __future__ import annotations
 
-import dis
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import Any
 
+from flinkish.api.bytecode import WITH_SPECIFICATION, Does, Step, steps
 from flinkish.runtime.columns.tracing.purity import takes_remainders
 from flinkish.runtime.columns.tracing.texts import consumer_of
 
@@ -38,13 +38,13 @@ def _patched(
         _patched(each, replaced, formats) if isinstance(each, CodeType) else each
         for each in code.co_consts
     ]
-    steps = bytearray(code.co_code)
+    patched = bytearray(code.co_code)
     for position, constant in loose_constants(code, formats):
         if len(constants) >= MOST_CONSTANTS:
             raise TooManyConstants
-        steps[position + 1] = len(constants)
+        patched[position + 1] = len(constants)
         constants.append(replaced(constant))
-    return code.replace(co_code=bytes(steps), co_consts=tuple(constants), co_exceptiontable=b"")
+    return code.replace(co_code=bytes(patched), co_consts=tuple(constants), co_exceptiontable=b"")
 
 
 @lru_cache(maxsize=1024)
@@ -52,44 +52,40 @@ def loose_constants(code: CodeType, formats: bool) -> tuple[tuple[int, str | fro
     """The sets that steps of ``code`` load to look into, and the texts that they load to join
     others, and if it ``formats``, those that may come to the left of a %; with the positions of
     the steps."""
-    steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
+    done = steps(code)
     return tuple(
-        (step.offset, step.argval)
-        for number, step in enumerate(steps)
-        if step.opname in ("LOAD_CONST", "RETURN_CONST")
+        (step.offset, step.argument)
+        for number, step in enumerate(done)
+        if step.does is Does.LOAD_CONSTANT
         and (
-            (type(step.argval) is str and _is_loose(steps, number, formats))
-            or (type(step.argval) is frozenset and steps[number + 1].opname == "CONTAINS_OP")
+            (type(step.argument) is str and _is_loose(done, number, formats))
+            or (type(step.argument) is frozenset and done[number + 1].does is Does.CONTAINS)
         )
     )
 
 
-def _is_loose(steps: list[dis.Instruction], number: int, formats: bool) -> bool:
+def _is_loose(done: Sequence[Step], number: int, formats: bool) -> bool:
     """Whether the text that the step ``number`` loads joins others or may be formatted."""
-    return _joins(steps, number) or (formats and not _only_names(steps, number))
+    return _joins(done[number + 1]) or (formats and not _only_names(done, number))
 
 
-def _joins(steps: list[dis.Instruction], number: int) -> bool:
-    """Whether the text that the step ``number`` loads is asked for its method ``join``."""
-    return (
-        number + 1 < len(steps)
-        and steps[number + 1].opname in ("LOAD_METHOD", "LOAD_ATTR")
-        and steps[number + 1].argval == "join"
-    )
+def _joins(following: Step) -> bool:
+    """Whether the step behind the one that loads a text asks that for its method ``join``."""
+    return following.does is Does.LOAD_ATTRIBUTE and following.argument == "join"
 
 
-def _only_names(steps: list[dis.Instruction], number: int) -> bool:
+def _only_names(done: Sequence[Step], number: int) -> bool:
     """Whether the text that the step ``number`` loads is a part of a longer one, is compared, or
     names an item."""
-    consumer, above = consumer_of(steps, number + 1)
+    consumer, above = consumer_of(done, number + 1)
     if consumer is None:
         return False
-    if consumer.opname in ("BINARY_SUBSCR", "STORE_SUBSCR", "FORMAT_WITH_SPEC"):
+    if consumer.does in (Does.LOAD_ITEM, Does.STORE_ITEM):
         return above == 0
-    if consumer.opname == "FORMAT_VALUE":
-        return above == 0 and bool((consumer.arg or 0) & 4)
-    if consumer.opname == "CONTAINS_OP":
+    if consumer.does is Does.FORMAT:
+        return above == 0 and bool(consumer.argument & WITH_SPECIFICATION)
+    if consumer.does is Does.CONTAINS:
         return above == 1
-    if consumer.opname == "BUILD_MAP":
+    if consumer.does is Does.BUILD_DICT:
         return above % 2 == 1
-    return consumer.opname in ("BUILD_STRING", "COMPARE_OP")
+    return consumer.does in (Does.BUILD_TEXT, Does.COMPARE)

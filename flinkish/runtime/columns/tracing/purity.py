@@ -2,71 +2,53 @@
 
 from __future__ import annotations
 
-import dis
-from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import CodeType
 
+from flinkish.api.bytecode import (
+    Does,
+    Step,
+    step_at,
+    steps,
+    steps_with_inner,
+    steps_without_handlers,
+)
 from flinkish.runtime.columns.tracing.texts import hands_over
 
 _COMPUTES = {
-    *("RESUME", "CACHE", "NOP", "PRECALL", "PUSH_NULL", "POP_TOP", "COPY", "SWAP", "EXTENDED_ARG"),
-    *("LOAD_CONST", "LOAD_SMALL_INT", "RETURN_CONST", "RETURN_VALUE", "COPY_FREE_VARS"),
-    *("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_FAST_LOAD_FAST", "STORE_FAST"),
-    *("LOAD_FAST_BORROW_LOAD_FAST_BORROW", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST"),
-    *("DELETE_FAST", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD"),
-    *("BUILD_TUPLE", "BUILD_SLICE", "UNPACK_SEQUENCE", "BUILD_STRING"),
-    *("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE"),
-    *("BINARY_OP", "BINARY_SUBSCR", "BINARY_SLICE", "COMPARE_OP", "CONTAINS_OP"),
-    *("UNARY_NOT", "UNARY_NEGATIVE", "UNARY_POSITIVE", "UNARY_INVERT", "TO_BOOL", "NOT_TAKEN"),
-    *("CALL", "CALL_KW", "KW_NAMES", "CALL_INTRINSIC_1", "CALL_FUNCTION_EX"),
-    *("JUMP_FORWARD", "JUMP_IF_FALSE_OR_POP", "JUMP_IF_TRUE_OR_POP"),
-    *("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "POP_JUMP_IF_NONE", "POP_JUMP_IF_NOT_NONE"),
-    *("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE"),
-    *("POP_JUMP_FORWARD_IF_NONE", "POP_JUMP_FORWARD_IF_NOT_NONE"),
-    *("GET_ITER", "FOR_ITER", "END_FOR", "POP_ITER", "LOAD_FAST_AND_CLEAR"),
-    *("BUILD_LIST", "LIST_APPEND", "LIST_EXTEND", "LIST_TO_TUPLE"),
-    *("BUILD_MAP", "BUILD_CONST_KEY_MAP", "DICT_UPDATE", "DICT_MERGE", "MAP_ADD", "STORE_SUBSCR"),
-    *("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "MAKE_CELL", "LOAD_CLOSURE"),
-    *("RETURN_GENERATOR", "YIELD_VALUE", "RERAISE"),
-    *("RAISE_VARARGS", "LOAD_ASSERTION_ERROR", "LOAD_COMMON_CONSTANT"),
+    *(Does.LOAD_VARIABLE, Does.STORE_VARIABLE, Does.DELETE_VARIABLE, Does.LOAD_CONSTANT),
+    *(Does.LOAD_GLOBAL, Does.LOAD_ENCLOSING, Does.LOAD_ATTRIBUTE, Does.LOAD_ITEM, Does.STORE_ITEM),
+    *(Does.LOAD_SLICE, Does.OPERATE, Does.UNARY, Does.COMPARE, Does.CONTAINS),
+    *(Does.FORMAT, Does.CONVERT, Does.BUILD_TEXT, Does.BUILD_TUPLE, Does.BUILD_LIST),
+    *(Does.BUILD_SLICE, Does.BUILD_DICT, Does.BUILD_DICT_OF_NAMES, Does.EXTEND, Does.UNPACK),
+    *(Does.CALL, Does.CALL_WITH_NAMES, Does.CALL_UNPACKED, Does.INTRINSIC, Does.FUNCTION),
+    *(Does.GENERATOR, Does.ITERATOR, Does.ITERATE, Does.END_LOOP, Does.JUMP),
+    *(Does.RETURN, Does.YIELD, Does.POP, Does.RAISE, Does.RERAISE, Does.SHUFFLE, Does.PUSH_NULL),
 }
-"""The opcodes of functions that only compute, in Python 3.11 to 3.14. Symbols cannot be iterated
-over, so loops are over tuples and lists, and end. Lists may be built, as a function that returns
-one is refused. Dicts may be built and written into: those that come from elsewhere refuse it."""
+"""The steps of functions that only compute. Symbols cannot be iterated over, so loops are over
+tuples and lists, and end. Lists may be built, as a function that returns one is refused. Dicts may
+be built and written into: those that come from elsewhere refuse it."""
 
 _REASONS = {
-    "STORE_ATTR": "writes the attribute {}",
-    "DELETE_ATTR": "deletes the attribute {}",
-    "STORE_GLOBAL": "writes the global {}",
-    "DELETE_GLOBAL": "deletes the global {}",
-    "STORE_DEREF": "writes the variable {} of an enclosing function",
-    "STORE_SLICE": "writes into a container",
-    "DELETE_SUBSCR": "deletes from a container",
-    "IMPORT_NAME": "imports {}",
-    "LOAD_SUPER_ATTR": "calls super",
-    "GET_YIELD_FROM_ITER": "yields from",
-    "SEND": "yields from",
-    "BEFORE_WITH": "enters a context",
-    "BUILD_SET": "makes a set, which can change",
-    "IS_OP": "compares the identity of objects",
+    Does.STORE_ATTRIBUTE: "writes the attribute {}",
+    Does.DELETE_ATTRIBUTE: "deletes the attribute {}",
+    Does.STORE_GLOBAL: "writes the global {}",
+    Does.DELETE_GLOBAL: "deletes the global {}",
+    Does.STORE_ENCLOSING: "writes the variable {} of an enclosing function",
+    Does.STORE_SLICE: "writes into a container",
+    Does.DELETE_ITEM: "deletes from a container",
+    Does.IMPORT: "imports {}",
+    Does.SUPER: "calls super",
+    Does.YIELD_FROM: "yields from",
+    Does.ENTER: "enters a context",
+    Does.BUILD_SET: "makes a set, which can change",
+    Does.IS: "compares the identity of objects",
 }
 
-_ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
 _MAKES_TEXT = {"hex", "to_bytes", "tzname", "key"}
 """Attributes of numbers and time zones that are texts, or return them."""
 _HIDDEN = ("__", "_traced_")
 """Prefixes of attributes that belong to a symbol rather than to the value that it stands for."""
-
-_NONE_TESTS = {
-    "POP_JUMP_IF_NONE",
-    "POP_JUMP_IF_NOT_NONE",
-    "POP_JUMP_FORWARD_IF_NONE",
-    "POP_JUMP_FORWARD_IF_NOT_NONE",
-    "POP_JUMP_BACKWARD_IF_NONE",
-    "POP_JUMP_BACKWARD_IF_NOT_NONE",
-    "IS_OP",
-}
 
 
 @lru_cache(maxsize=1024)
@@ -86,154 +68,112 @@ def impurity(code: CodeType, writes: bool = False) -> str | None:
     line = code.co_firstlineno
     formats = takes_remainders(code)
     owner = ""
-    steps = {step.offset: step for step in dis.get_instructions(code)}
-    reached = [step for step in _without_exceptions(steps) if step.opname != "CACHE"]
-    for before, step, following in zip([None, *reached], reached, [*reached[1:], None]):
-        line = (step.positions.lineno if step.positions else None) or line
-        if step.opname == "LOAD_FAST" and step.argval == "self":
+    reached = steps_without_handlers(code)
+    for before, step, following in zip((None, *reached), reached, (*reached[1:], None)):
+        line = step.line or line
+        if step.does is Does.LOAD_VARIABLE and step.argument == "self":
             owner = "self."
-        tests_none = step.opname == "IS_OP" and before is not None and before.argrepr == "None"
-        written = writes and step.opname == "STORE_ATTR"
-        known = step.opname in _COMPUTES or tests_none or written
-        if "JUMP_BACKWARD" in step.opname:
-            if steps[step.argval].opname != "FOR_ITER":
+        written = writes and step.does is Does.STORE_ATTRIBUTE
+        if step.does is Does.JUMP_BACK:
+            if step_at(code, step.argument).does is not Does.ITERATE:
                 return f"has a loop that is not over a tuple or list (line {line})"
-        elif step.opname == "STORE_DEREF" and step.argval in code.co_cellvars:
-            pass
-        elif not known:
+        elif step.does not in _COMPUTES and not (
+            written
+            or (step.does is Does.IS and _loads_none(before))
+            or (step.does is Does.STORE_ENCLOSING and step.argument in code.co_cellvars)
+        ):
             return f"{_reason(step, owner)} (line {line})"
-        if (step.opname in _ATTRIBUTES or written) and str(step.argval).startswith(_HIDDEN):
+        if (written or step.does is Does.LOAD_ATTRIBUTE) and step.argument.startswith(_HIDDEN):
             uses = "writes" if written else "reads"
-            return f"{uses} the attribute {step.argval} (line {line})"
+            return f"{uses} the attribute {step.argument} (line {line})"
         if formats and _may_be_formatted(code, step, following):
             return f"may format a text with % (line {line})"
     inner = (impurity(each) for each in code.co_consts if isinstance(each, CodeType))
     return next(filter(None, inner), None)
 
 
-def _without_exceptions(steps: Mapping[int, dis.Instruction]) -> Iterator[dis.Instruction]:
-    """Those of ``steps``, by their offsets, that a function may reach if nothing raises."""
-    following = dict(zip(steps, [*list(steps)[1:], None]))
-    reached: set[int] = set()
-    left: list[int | None] = [0]
-    while left:
-        offset = left.pop()
-        if offset is None or offset in reached:
-            continue
-        reached.add(offset)
-        step = steps[offset]
-        if step.opcode in dis.hasjrel or step.opcode in dis.hasjabs:
-            left.append(step.argval)
-        if step.opname not in _ENDS:
-            left.append(following[offset])
-    return (step for offset, step in steps.items() if offset in reached)
-
-
-_ENDS = {
-    *("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"),
-    *("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"),
-}
-"""The opcodes behind which a function does not go on with the next one."""
-
-
-def with_inner(code: CodeType) -> Iterator[CodeType]:
-    """``code``, and the code of the functions and comprehensions in it."""
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from with_inner(constant)
-
-
 @lru_cache(maxsize=1024)
 def written_attributes(code: CodeType) -> tuple[str, ...]:
     """The attributes that ``code`` writes."""
-    steps = dis.get_instructions(code)
-    return tuple({step.argval: None for step in steps if step.opname == "STORE_ATTR"})
+    return tuple({s.argument: None for s in steps(code) if s.does is Does.STORE_ATTRIBUTE})
 
 
 @lru_cache(maxsize=1024)
 def tests_none(code: CodeType) -> bool:
     """Whether ``code`` tests a value for None."""
-    return any(step.opname in _NONE_TESTS for step in _steps_of(code))
+    return any(step.testsNone for step in steps_with_inner(code))
 
 
 @lru_cache(maxsize=1024)
 def globals_read(code: CodeType) -> tuple[str, ...]:
     """The names that ``code`` looks up among the globals."""
-    steps = _steps_of(code)
-    return tuple({step.argval: None for step in steps if step.opname == "LOAD_GLOBAL"})
+    return tuple({s.argument: None for s in steps_with_inner(code) if s.does is Does.LOAD_GLOBAL})
 
 
 @lru_cache(maxsize=1024)
 def takes_remainders(code: CodeType) -> bool:
     """Whether ``code`` uses %, which takes a remainder or formats a text."""
-    return any(
-        step.opname == "BINARY_OP" and step.argrepr in ("%", "%=") for step in _steps_of(code)
-    )
+    return any(s.does is Does.OPERATE and s.argument == "%" for s in steps_with_inner(code))
 
 
 @lru_cache(maxsize=1024)
 def has_texts(code: CodeType) -> bool:
     """Whether ``code`` does not use %, but has texts that it may pass to code that does."""
-    return not takes_remainders(code) and any(_is_text(step) for step in _steps_of(code))
+    return not takes_remainders(code) and any(map(_is_text, steps_with_inner(code)))
 
 
 @lru_cache(maxsize=1024)
 def only_raises(code: CodeType, position: int) -> bool:
     """Whether ``code``, from ``position`` on, computes an exception and raises it."""
-    for step in dis.get_instructions(code):
-        if step.offset >= position:
-            if step.opname == "RAISE_VARARGS":
-                return True
-            if step.opname not in _MAKES_EXCEPTION:
-                return False
+    for step in steps(code):
+        if step.offset >= position and step.does not in _MAKES_EXCEPTION:
+            return step.does is Does.RAISE
     return False
 
 
 _MAKES_EXCEPTION = {
-    *("CACHE", "PRECALL", "PUSH_NULL", "KW_NAMES", "CALL", "CALL_KW", "COPY", "SWAP", "NOP"),
-    *("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD"),
-    *("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_ASSERTION_ERROR"),
-    *("LOAD_COMMON_CONSTANT", "BINARY_OP", "BINARY_SUBSCR", "BUILD_STRING", "BUILD_TUPLE"),
-    *("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE"),
+    *(Does.LOAD_VARIABLE, Does.LOAD_CONSTANT, Does.LOAD_GLOBAL, Does.LOAD_ENCLOSING),
+    *(Does.LOAD_ATTRIBUTE, Does.LOAD_ITEM, Does.OPERATE, Does.FORMAT, Does.CONVERT),
+    *(Does.BUILD_TEXT, Does.BUILD_TUPLE, Does.CALL, Does.CALL_WITH_NAMES, Does.SHUFFLE),
+    Does.PUSH_NULL,
 }
-"""The opcodes between the beginning of a message and the exception that has it."""
+"""The steps between the beginning of a message and the exception that has it."""
 
 
-def _steps_of(code: CodeType) -> Iterator[dis.Instruction]:
-    for each in with_inner(code):
-        yield from dis.get_instructions(each)
+def _loads_none(step: Step | None) -> bool:
+    return step is not None and step.does is Does.LOAD_CONSTANT and step.argument is None
 
 
-def _is_text(step: dis.Instruction) -> bool:
-    if step.opname not in ("LOAD_CONST", "RETURN_CONST"):
+def _is_text(step: Step) -> bool:
+    if step.does is not Does.LOAD_CONSTANT:
         return False
-    parts = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+    parts = step.argument if isinstance(step.argument, tuple) else (step.argument,)
     return any(isinstance(part, (str, bytes)) for part in parts)
 
 
-def _may_be_formatted(
-    code: CodeType, step: dis.Instruction, following: dis.Instruction | None
-) -> bool:
-    """Whether ``step`` makes a text that may come to the left of a %. What is loaded as a text of
-    its own is a symbol then, of which that is known."""
-    if step.opname in _ATTRIBUTES and step.argval in _MAKES_TEXT:
+def _may_be_formatted(code: CodeType, step: Step, following: Step | None) -> bool:
+    """Whether ``step`` makes a text that may come to the left of a %. String constants are loaded
+    as symbols marked as literals then."""
+    if step.does is Does.LOAD_ATTRIBUTE and step.argument in _MAKES_TEXT:
         return True
-    if step.opname.startswith("FORMAT_"):
+    if step.does is Does.FORMAT:
         return not hands_over(code, step.offset, calls=False)
-    if not _is_text(step) or type(step.argval) is str:
+    if not _is_text(step) or type(step.argument) is str:
         return False
-    # The last step returns it, from Python 3.12 on
-    return following is None or following.opname not in (
-        "CONTAINS_OP",
-        "CALL_KW",
-        "BUILD_CONST_KEY_MAP",
+    return following is None or following.does not in (
+        Does.CONTAINS,
+        Does.CALL_WITH_NAMES,
+        Does.BUILD_DICT_OF_NAMES,
     )
 
 
-def _reason(step: dis.Instruction, owner: str) -> str:
-    reason = _REASONS.get(step.opname, f"has the step {step.opname}, which cannot be followed")
-    return reason.format(f"{owner}{step.argval}" if step.opname.endswith("_ATTR") else step.argval)
+def _reason(step: Step, owner: str) -> str:
+    if step.does in (Does.STORE_ATTRIBUTE, Does.DELETE_ATTRIBUTE):
+        return _REASONS[step.does].format(f"{owner}{step.argument}")
+    if step.does in _REASONS:
+        return _REASONS[step.does].format(step.argument)
+    name = step.argument if step.does is Does.OTHER else step.does.name
+    return f"has the step {name}, which cannot be followed"
 
 
 _AWAITS = 0x80 | 0x200

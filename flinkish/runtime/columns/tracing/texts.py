@@ -7,12 +7,13 @@ between Python must not look at it, which the bytecode behind the f-string tells
 
 from __future__ import annotations
 
-import dis
 import re
 import secrets
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from types import CodeType
+
+from flinkish.api.bytecode import Does, Step, position_of, steps
 
 _MARK = f"\0{secrets.token_hex(16)}:"
 """No other text has it."""
@@ -53,33 +54,32 @@ def hands_over(code: CodeType, position: int, *, calls: bool = True) -> bool:
     """
     if any(isinstance(constant, CodeType) for constant in code.co_consts):
         return False  # a function inside could look at it
-    steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
-    current = next(n for n, step in enumerate(steps) if step.offset == position)
-    if steps[current].opname == "PRECALL":
-        current += 1
-    formats = steps[current].opname.startswith(("FORMAT_", "CALL"))
-    return formats and _Following(steps, calls).hands_over(current + 1)
+    done, current = steps(code), position_of(code, position)
+    formats = done[current].does in (Does.FORMAT, *_CALLS)
+    return formats and _Following(done, calls).hands_over(current + 1)
 
 
-def consumer_of(steps: Sequence[dis.Instruction], begin: int) -> tuple[dis.Instruction | None, int]:
+_CALLS = (Does.CALL, Does.CALL_WITH_NAMES, Does.CALL_UNPACKED)
+
+
+def consumer_of(done: Sequence[Step], begin: int) -> tuple[Step | None, int]:
     """The step that takes the value on top of the stack before the step ``begin``, and how many
     values are above it then; None: it cannot be told."""
     above = 0
-    for step in steps[begin:]:
-        taken, given = _taken_and_given(step)
-        if taken is None:
+    for step in done[begin:]:
+        if step.takes is None:
             break
-        if taken > above:
+        if step.takes > above:
             return step, above
-        above += given - taken
+        above += step.gives - step.takes
     return None, 0
 
 
 class _Following:
     """Follows values on the stack, and in variables."""
 
-    def __init__(self, steps: list[dis.Instruction], calls: bool) -> None:
-        self._steps = steps
+    def __init__(self, done: Sequence[Step], calls: bool) -> None:
+        self._steps = done
         self._calls = calls
         self._variables: set[str] = set()
 
@@ -89,111 +89,62 @@ class _Following:
             step, above = consumer_of(self._steps, begin)
             if step is None:
                 return False
-            if step.opname in ("RETURN_VALUE", "YIELD_VALUE", "POP_TOP", "RAISE_VARARGS"):
+            if step.does in (Does.RETURN, Does.YIELD, Does.POP, Does.RAISE):
                 return True
-            if step.opname == "STORE_FAST":
-                return self._every_read(step.argval)
+            if step.does is Does.STORE_VARIABLE:
+                return self._every_read(step.argument)
             number = self._steps.index(step)
-            if not _keeps(step, above) or (step.opname == "CALL" and not self._hands_on(number)):
+            if not _keeps(step, above) or (step.does is Does.CALL and not self._hands_on(number)):
                 return False
             begin = number + 1
 
     def _hands_on(self, number: int) -> bool:
         """Whether the call at that step is one of a collector, or of a name from outside, whose
         stand-in refuses a text with tokens if it may look at it. Other calls may keep it in a list."""
-        inside = self._steps[number].arg or 0
+        inside = self._steps[number].argument
         for step in reversed(self._steps[:number]):
-            taken, given = _taken_and_given(step)
-            if taken is None:
+            if step.takes is None:
                 return False
-            if given > inside:
-                return (step.opname == "LOAD_GLOBAL" and self._calls) or (
-                    step.opname in ("LOAD_METHOD", "LOAD_ATTR") and step.argval in _COLLECTS
+            if step.gives > inside:
+                return (step.does is Does.LOAD_GLOBAL and self._calls) or (
+                    step.does is Does.LOAD_ATTRIBUTE and step.argument in _COLLECTS
                 )
-            inside += taken - given
+            inside += step.takes - step.gives
         return False
 
     def _every_read(self, variable: str) -> bool:
         if variable in self._variables:
             return True
         self._variables.add(variable)
-        reads = [n for n, step in enumerate(self._steps) if _uses(step, variable)]
-        names = {self._steps[number].opname for number in reads}
-        return names <= {"STORE_FAST", "LOAD_FAST"} and all(
+        uses = {n: step.does for n, step in enumerate(self._steps) if _uses(step, variable)}
+        return set(uses.values()) <= {Does.STORE_VARIABLE, Does.LOAD_VARIABLE} and all(
             self.hands_over(number + 1)
-            for number in reads
-            if self._steps[number].opname == "LOAD_FAST"
+            for number, does in uses.items()
+            if does is Does.LOAD_VARIABLE
         )
 
 
-def _uses(step: dis.Instruction, variable: str) -> bool:
-    found = step.argval if isinstance(step.argval, tuple) else (step.argval,)
-    return variable in found
+def _uses(step: Step, variable: str) -> bool:
+    # A constant or an attribute of that name counts as well, which is on the safe side
+    return isinstance(step.argument, str) and step.argument == variable
 
 
-def _keeps(step: dis.Instruction, above: int) -> bool:
+def _keeps(step: Step, above: int) -> bool:
     """Whether ``step`` makes a value of the one with ``above`` others above it, and does not look
     at it."""
-    name, argument = step.opname, step.arg or 0
-    if name == "FORMAT_VALUE":
-        return argument == 0
-    if name == "BINARY_OP":
-        return step.argrepr in ("+", "+=")
-    if name == "CALL":
-        return above < argument
-    return name in _BUILDS or name == "FORMAT_SIMPLE"
+    if step.does is Does.FORMAT:
+        return step.argument == 0
+    if step.does is Does.OPERATE:
+        return step.argument == "+"
+    if step.does is Does.CALL:
+        return above < step.argument
+    return step.does in _BUILDS
 
 
 _COLLECTS = ("collect", "output")
 """The methods of collectors and contexts that take a result."""
 
-_BUILDS = {"BUILD_STRING", "BUILD_TUPLE", "BUILD_LIST", "BUILD_MAP", "BUILD_CONST_KEY_MAP"}
-
-_NOTHING = {"NOP", "KW_NAMES", "PRECALL", "RESUME", "EXTENDED_ARG"}
-_LOADS = {
-    "LOAD_FAST",
-    "LOAD_FAST_BORROW",
-    "LOAD_CONST",
-    "LOAD_SMALL_INT",
-    "LOAD_DEREF",
-    "PUSH_NULL",
+_BUILDS = {
+    *(Does.BUILD_TEXT, Does.BUILD_TUPLE, Does.BUILD_LIST),
+    *(Does.BUILD_DICT, Does.BUILD_DICT_OF_NAMES),
 }
-_ONE_TO_ONE = {"UNARY_NEGATIVE", "UNARY_POSITIVE", "UNARY_INVERT", "UNARY_NOT", "FORMAT_SIMPLE"}
-_TWO_TO_ONE = {"BINARY_OP", "BINARY_SUBSCR", "COMPARE_OP", "CONTAINS_OP", "FORMAT_WITH_SPEC"}
-
-
-def _taken_and_given(step: dis.Instruction) -> tuple[int | None, int]:
-    """How many values ``step`` takes from the stack, and how many it puts there; None: it does
-    something else, or is not known."""
-    name, argument = step.opname, step.arg or 0
-    if name in _NOTHING:
-        return 0, 0
-    if name in _LOADS:
-        return 0, 1
-    if name == "LOAD_GLOBAL":
-        return 0, 1 + (argument & 1)
-    if name == "LOAD_METHOD":
-        return 1, 2
-    if name == "LOAD_ATTR":
-        return 1, 1 + (step.argrepr.startswith("NULL") or step.argrepr.endswith("NULL|self"))
-    if name in _ONE_TO_ONE:
-        return 1, 1
-    if name in _TWO_TO_ONE:
-        return 2, 1
-    if name == "FORMAT_VALUE":
-        return 1 + bool(argument & 4), 1
-    if name == "BUILD_MAP":
-        return 2 * argument, 1
-    if name == "STORE_SUBSCR":
-        return 3, 0
-    if name == "BUILD_CONST_KEY_MAP":
-        return argument + 1, 1
-    if name in _BUILDS:
-        return argument, 1
-    if name == "CALL":
-        return argument + 2, 1
-    if name == "RAISE_VARARGS":
-        return argument, 0
-    if name in ("RETURN_VALUE", "YIELD_VALUE", "POP_TOP", "STORE_FAST"):
-        return 1, name == "YIELD_VALUE"
-    return None, 0

@@ -7,7 +7,6 @@ functions that understand symbols or are traced themselves, and by objects that 
 from __future__ import annotations
 
 import dataclasses
-import dis
 import math
 import operator
 import sys
@@ -26,6 +25,7 @@ from inspect import isclass
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple, Protocol
 
+from flinkish.api.bytecode import Does, step_at, with_inner
 from flinkish.api.functions.functions import RichFunction
 from flinkish.api.types.row import Row
 from flinkish.runtime.columns.tracing.expressions import (
@@ -52,7 +52,6 @@ from flinkish.runtime.columns.tracing.purity import (
     only_raises,
     takes_remainders,
     tests_none,
-    with_inner,
 )
 from flinkish.runtime.columns.tracing.reads import (
     MISSING,
@@ -152,9 +151,6 @@ class Traced(NamedTuple):
             or (isinstance(read, Read) and not read.ofCode and is_constant(read.value))
             for read in self.reads
         )
-
-
-_RAISE = dis.opmap["RAISE_VARARGS"]
 
 
 class Loop(Protocol):
@@ -388,7 +384,7 @@ class Trace:
         while step.tb_next is not None:
             step = step.tb_next
         code = self._codes.get(id(step.tb_frame.f_code))
-        return code is not None and code.co_code[step.tb_lasti] == _RAISE
+        return code is not None and step_at(code, step.tb_lasti).does is Does.RAISE
 
     def formatted(self, symbol: Symbol, spec: str) -> str:
         """The token of ``symbol`` formatted. Raises Refusal unless the function only hands it

@@ -1,13 +1,12 @@
 """A loop over the words of a text, which a traced function splits and emits results for.
 
-The function is traced with two words. If it emits the same for each, with another word, and one
-round of the loop leaves nothing for the next, which the bytecode tells, it does so for any number of
+The function is traced with two words. If it emits the same for each, with another word, and the
+bytecode shows that no variable carries over between iterations, it does so for any number of
 words. Its columns are then evaluated over all words, each beside its element.
 """
 
 from __future__ import annotations
 
-import dis
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from flinkish.api.bytecode import Does, position_of, steps
 from flinkish.runtime.columns.tracing.expressions import Expression, columns_read
 from flinkish.runtime.columns.tracing.kernels import Inexact, Run
 from flinkish.runtime.columns.tracing.symbols import Refusal, Symbol, is_constant
@@ -147,47 +147,38 @@ def is_independent(code: CodeType, position: int) -> bool:
     """Whether no round of a loop can leave anything for the next. The step of ``code`` at
     ``position`` creates the iterator of the loop. A round writes only variables that every round
     writes before it reads them."""
-    steps = [step for step in dis.get_instructions(code) if step.opname not in _EMPTY]
-    begin = next(number for number, step in enumerate(steps) if step.offset == position) + 1
-    if begin >= len(steps) or steps[begin].opname != "FOR_ITER":
+    begin = position_of(code, position) + 1
+    behind = steps(code)[begin:]
+    if not behind or behind[0].does is not Does.ITERATE:
         return False
     written: set[str] = set()
     read: set[str] = set()
     branched = False
-    for step in steps[begin + 1 :]:
-        if step.offset >= steps[begin].argval:
+    for step in behind[1:]:
+        if step.offset >= behind[0].argument:
             return True
-        for name, variable in _accesses(step):
-            if name == "STORE_FAST":
-                if variable not in written and (branched or variable in read):
-                    return False
-                written.add(variable)
-            elif name.startswith(("STORE_", "LIST_", "MAP_", "DICT_", "DELETE_")):
+        if step.does is Does.STORE_VARIABLE:
+            if step.argument not in written and (branched or step.argument in read):
                 return False
-            elif name.startswith("LOAD_FAST"):
-                read.update({variable} - written)
-            elif "JUMP" in name or name == "FOR_ITER":
-                branched = True
-            elif name.startswith("LOAD_") and variable in _CHANGES:
-                return False
+            written.add(step.argument)
+        elif step.does in _WRITES:
+            return False
+        elif step.does is Does.LOAD_VARIABLE:
+            read.update({step.argument} - written)
+        elif step.does in (Does.JUMP, Does.JUMP_BACK, Does.ITERATE):
+            branched = True
+        elif step.does in _LOADS and step.argument in _CHANGES:
+            return False
     return True
 
 
-def _accesses(step: dis.Instruction) -> list[tuple[str, Any]]:
-    """The step, or the two that Python 3.13 makes one of, such as STORE_FAST_LOAD_FAST."""
-    if not isinstance(step.argval, tuple) or not step.opname.startswith(
-        ("LOAD_FAST", "STORE_FAST")
-    ):
-        return [(step.opname, step.argval)]
-    first, second = step.argval
-    stores = step.opname.startswith("STORE_FAST"), step.opname.endswith("STORE_FAST")
-    return [
-        ("STORE_FAST" if store else "LOAD_FAST", variable)
-        for store, variable in zip(stores, (first, second))
-    ]
+_WRITES = {
+    *(Does.STORE_GLOBAL, Does.STORE_ENCLOSING, Does.STORE_ATTRIBUTE, Does.STORE_ITEM),
+    *(Does.STORE_SLICE, Does.DELETE_VARIABLE, Does.DELETE_GLOBAL, Does.DELETE_ATTRIBUTE),
+    *(Does.DELETE_ITEM, Does.EXTEND),
+}
 
-
-_EMPTY = {"CACHE", "EXTENDED_ARG"}
+_LOADS = (Does.LOAD_ATTRIBUTE, Does.LOAD_GLOBAL, Does.LOAD_ENCLOSING)
 
 _CHANGES = {
     "next",
