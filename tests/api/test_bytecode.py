@@ -30,7 +30,7 @@ def test_steps_are_those_of_the_source():
     def function(row, other):
         row.total = other["n"] % 2
         total = row.total
-        return total
+        return -total
 
     assert done(function) == [
         (Does.LOAD_VARIABLE, "other"),
@@ -44,13 +44,14 @@ def test_steps_are_those_of_the_source():
         (Does.LOAD_ATTRIBUTE, "total"),
         (Does.STORE_VARIABLE, "total"),
         (Does.LOAD_VARIABLE, "total"),
+        (Does.UNARY, None),
         (Does.RETURN, None),
     ]
 
 
 def test_what_a_version_of_python_joins_is_taken_apart():
     def function(a, b):
-        a, c = b, a
+        a, b = b, a
         return 1
 
     assert [step.does for step in steps(function.__code__)].count(Does.LOAD_VARIABLE) == 2
