@@ -6,7 +6,6 @@ import builtins
 import re
 
 import flinkish
-from tests.docs.missing_names import PAGE, page
 from tests.docs.pages import DOCS, rows
 
 JAVA = rows(DOCS / "port" / "java.md", "Your job has X: write Y")
@@ -48,7 +47,3 @@ def test_what_to_write_is_there() -> None:
         for code in re.findall(r"`([^`]*)`", row[1]):
             names = {call or name for call, name in CALLED.findall(code)}
             assert names - {"function"} <= KNOWN, f"{row[0]}: {code}"
-
-
-def test_the_page_says_what_the_errors_say() -> None:
-    assert PAGE.read_text("utf-8") == page(), "run python -m tests.docs.missing_names"

@@ -1,13 +1,15 @@
-"""Makes ``docs/port/missing.md`` of the table that the errors say: ``python -m tests.docs.missing_names``."""
+"""Makes the page ``port/missing.md`` of the site from the table that the errors say."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from flinkish.api.absent import ANY_RECEIVER, absent_tables
-from tests.docs.pages import DOCS
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
 
-PAGE = DOCS / "port" / "missing.md"
+from flinkish.api.absent import ANY_RECEIVER, absent_tables
+
+PAGE = "port/missing.md"
 
 _TITLES = {"flink": "Flink", "pyflink": "PyFlink"}
 _RECEIVERS = {
@@ -17,6 +19,12 @@ _RECEIVERS = {
     "_TwoStreams": "`ConnectedStreams`, `BroadcastConnectedStream`",
     "BaseWindowedStream": "`WindowedStream`, `AllWindowedStream`",
 }
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Called when MkDocs has listed the pages: adds this one."""
+    files.append(File.generated(config, PAGE, content=page()))
+    return files
 
 
 def page() -> str:
@@ -45,6 +53,3 @@ def _rows(dialect: str) -> Iterator[str]:
         for instead, group in names.items():
             yield f"| {of} | {', '.join(group)} | {instead.replace('|', chr(92) + '|')} |"
 
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), "utf-8")
