@@ -102,13 +102,19 @@ class Step(NamedTuple):
     does: Does
     argument: Any
     offset: int
-    line: int | None
+    positions: dis.Positions | None
+    """Where it stands in the source."""
     takes: int | None
     """How many values it takes from the stack; None: that is not known."""
     gives: int
     """How many values it puts on the stack."""
     testsNone: bool
     """Whether it may compare a value with None."""
+
+    @property
+    def line(self) -> int | None:
+        """The line in the source; None if that is not known."""
+        return self.positions.lineno if self.positions else None
 
 
 @lru_cache(maxsize=1024)
@@ -214,9 +220,8 @@ def _steps(each: dis.Instruction) -> Iterator[Step]:
 
 
 def _step(each: dis.Instruction, does: Does, argument: Any) -> Step:
-    line = each.positions.lineno if each.positions else None
     tests_none = does is Does.IS or each.opname.endswith(("_NONE", "_NOT_NONE"))
-    return Step(does, argument, each.offset, line, *_stack(each, does), tests_none)
+    return Step(does, argument, each.offset, each.positions, *_stack(each, does), tests_none)
 
 
 def _joined(name: str) -> list[str]:
@@ -234,7 +239,7 @@ def _stack(each: dis.Instruction, does: Does) -> tuple[int | None, int]:
     if does in _TAKEN_AND_GIVEN:
         return _TAKEN_AND_GIVEN[does]
     if does is Does.LOAD_GLOBAL:
-        return 0, 1 + (count & 1)
+        return 0, 1 + (each.opname == "LOAD_GLOBAL" and count & 1)
     if does is Does.LOAD_ATTRIBUTE:
         return 1, 1 + (each.opname == "LOAD_METHOD" or "NULL" in each.argrepr)
     if does is Does.FORMAT:
@@ -290,6 +295,8 @@ _DOES = {
     "LOAD_SMALL_INT": Does.LOAD_CONSTANT,
     "LOAD_GLOBAL": Does.LOAD_GLOBAL,
     "STORE_GLOBAL": Does.STORE_GLOBAL,
+    "LOAD_NAME": Does.LOAD_GLOBAL,
+    "STORE_NAME": Does.STORE_GLOBAL,
     "DELETE_GLOBAL": Does.DELETE_GLOBAL,
     "LOAD_DEREF": Does.LOAD_ENCLOSING,
     "LOAD_CLOSURE": Does.LOAD_ENCLOSING,

@@ -5,10 +5,10 @@ The call is found in the bytecode of the function, as a worker may not have its 
 
 from __future__ import annotations
 
-import dis
 from collections.abc import Iterator
 from types import FrameType
 
+from flinkish.api.bytecode import Does, Step, steps
 from flinkish.api.tracebacks import is_of_program, traces
 
 _NO_VALUE = (
@@ -66,38 +66,37 @@ class _Call:
 
 
 def _calls_before(frame: FrameType, offset: int) -> Iterator[_Call]:
-    """The calls that gave None to the instruction at ``offset``: in its expression, or where a
-    variable in it that is None was set."""
-    code = [i for i in dis.get_instructions(frame.f_code) if i.opname not in _NO_STEPS]
-    # While a function is called, the offset is behind the instruction
-    at = max((n for n, i in enumerate(code) if i.offset <= offset), default=0)
+    """The calls that gave None to the step at ``offset``: in its expression, or where a variable in
+    it that is None was set."""
+    code = [step for step in steps(frame.f_code) if step.does is not Does.PUSH_NULL]
+    # While a function is called, the offset is behind the step
+    at = max((n for n, step in enumerate(code) if step.offset <= offset), default=0)
     # What is unpacked is no part of the targets
     taken = sorted({*_steps_within(code, code[at]), *_steps_within(code, code[at - 1])})
     yield from (call for call in _calls_among(frame, code, taken) if call.givesNone())
-    for name in {name for n in taken for name in _variables(code[n], "LOAD")}:
+    for name in {code[n].argument for n in taken if code[n].does in _LOADS}:
         if frame.f_locals.get(name, name) is None:
             for n, step in enumerate(code):
-                if n and name in _variables(step, "STORE"):
+                if n and step.does in _STORES and step.argument == name:
                     yield from _calls_among(frame, code, _steps_within(code, code[n - 1]))
 
 
-def _calls_among(
-    frame: FrameType, code: list[dis.Instruction], steps: list[int]
-) -> Iterator[_Call]:
-    for n in steps:
-        if code[n].opname in ("LOAD_METHOD", "LOAD_ATTR") and code[n].argval in _CALLS:
-            path = [code[n].argval]
-            while n and code[n - 1].opname == "LOAD_ATTR":
+def _calls_among(frame: FrameType, code: list[Step], among: list[int]) -> Iterator[_Call]:
+    for n in among:
+        if code[n].does is Does.LOAD_ATTRIBUTE and code[n].argument in _CALLS:
+            path = [code[n].argument]
+            while n and code[n - 1].does is Does.LOAD_ATTRIBUTE:
                 n -= 1
-                path.insert(0, code[n].argval)
-            root = _variables(code[n - 1], "LOAD")[-1:]
-            receiver = _found(frame, [*root, *path[:-1]]) if root else None
-            if type(receiver).__module__.startswith(_OURS):
-                yield _Call(receiver, [*root, *path])
+                path.insert(0, code[n].argument)
+            root = code[n - 1]
+            if root.does in _LOADS:
+                receiver = _found(frame, [root.argument, *path[:-1]])
+                if type(receiver).__module__.startswith(_OURS):
+                    yield _Call(receiver, [root.argument, *path])
 
 
-def _steps_within(code: list[dis.Instruction], whole: dis.Instruction) -> list[int]:
-    """The numbers of the instructions of the expression of ``whole``."""
+def _steps_within(code: list[Step], whole: Step) -> list[int]:
+    """The numbers of the steps of the expression of ``whole``."""
     span = whole.positions
     if span is None or span.lineno is None:
         return []
@@ -123,15 +122,5 @@ def _found(frame: FrameType, path: list[str]) -> object:
     return found
 
 
-def _variables(step: dis.Instruction, action: str) -> tuple[str, ...]:
-    """The variables that an instruction loads (``LOAD``) or sets (``STORE``)."""
-    name, found = step.opname, step.argval
-    if isinstance(found, tuple):  # two in one, since Python 3.13
-        if name == "STORE_FAST_LOAD_FAST":
-            return found[:1] if action == "STORE" else found[1:]
-        return found if name.startswith("LOAD") and action == "LOAD" else ()
-    kinds = tuple(f"{action}_{kind}" for kind in ("FAST", "DEREF", "NAME", "GLOBAL", "CLOSURE"))
-    return (found,) if name.startswith(kinds) else ()
-
-
-_NO_STEPS = ("CACHE", "PRECALL", "NOP", "RESUME", "COPY_FREE_VARS", "PUSH_NULL")
+_LOADS = (Does.LOAD_VARIABLE, Does.LOAD_ENCLOSING, Does.LOAD_GLOBAL)
+_STORES = (Does.STORE_VARIABLE, Does.STORE_ENCLOSING, Does.STORE_GLOBAL)

@@ -133,11 +133,11 @@ def _keeps(step: Step, above: int) -> bool:
     """Whether ``step`` makes a value of the one with ``above`` others above it, and does not look
     at it."""
     if step.does is Does.FORMAT:
-        return step.argument == 0
+        return bool(step.argument == 0)
     if step.does is Does.OPERATE:
-        return step.argument == "+"
+        return bool(step.argument == "+")
     if step.does is Does.CALL:
-        return above < step.argument
+        return bool(above < step.argument)
     return step.does in _BUILDS
 
 
