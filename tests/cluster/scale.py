@@ -41,7 +41,8 @@ BEGIN, END = "<!-- tests.cluster.scale: {} -->\n", "<!-- end -->\n"
 
 WARM_UP = 2
 
-JOBS = ("tumbling", "many_keys", "keyed_process", KAFKA, "skewed_folded", "skewed", "salted")
+JOBS = ("tumbling", KAFKA)
+"""Those for which docs/scaling.md has a place."""
 
 
 @dataclass(frozen=True)
