@@ -1,4 +1,4 @@
-"""Lets the search show the reference and the guides first, and what they were decided from last."""
+"""Lets the search show recipes, the reference and the guides first, and what they were decided from last."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
-BOOSTS = {"reference/": 2.0, "decisions/": 0.1, "changelog": 0.1}
+BOOSTS = {"recipes": 10.0, "reference/": 2.0, "decisions/": 0.1, "changelog": 0.1}
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -1,4 +1,4 @@
-"""The search of the documentation site finds names of the API."""
+"""The search of the documentation site finds names of the API, and what users call their tasks."""
 
 from __future__ import annotations
 
@@ -16,12 +16,17 @@ from tests.web.browser import Browser, installed
 
 pytestmark = [pytest.mark.web, pytest.mark.slow("the site is built, then searched in a browser")]
 
-# What is typed, and the page of the reference that explains it
+# What is typed, and the page that explains it
 FOUND = {
     "allowedLateness": "reference/streams/",
     "sideOutputLateData": "reference/streams/",
     "withIdleness": "reference/time/",
     "ProcessWindowFunction": "reference/functions/",
+    "top n": "recipes/",
+    "deduplicate": "recipes/",
+    "enrich": "recipes/",
+    "unit test": "testing/",
+    "late data": "recipes/",
 }
 
 
@@ -62,7 +67,7 @@ def test_names_are_found(site):
             )
             found = (
                 "[...document.querySelectorAll('.md-search-result__item')].slice(0, 3)"
-                f".some((e) => e.textContent.includes({typed!r}) && e.querySelector('a').href.includes({page!r}))"
+                f".some((e) => e.textContent.toLowerCase().includes({typed.lower()!r}) && e.querySelector('a').href.includes({page!r}))"
             )
             browser.wait_for(found, seconds=60)
         browser.screenshot(ROOT / "build" / "web" / "search.png", height=900)
