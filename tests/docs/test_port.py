@@ -1,4 +1,4 @@
-"""Port a job: the rows that a port needs are there, and say what the errors say."""
+"""Port a job: what differs has a row, which says what the errors say."""
 
 from __future__ import annotations
 
@@ -26,11 +26,7 @@ TO_PORT = (
     "setStateBackend",
     "RateLimiterStrategy",
     "FileSink.forRowFormat",
-    "TimeUnit",
-    "Time.of",
     "RichXFunction",
-    "broadcast",
-    "enableObjectReuse",
     "timeWindow",
     "AssignerWithPeriodicWatermarks",
     "setStreamTimeCharacteristic",
