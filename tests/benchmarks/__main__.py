@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from tests.benchmarks import flink, growth, micro_batches, peers
 from tests.benchmarks.files import BUILD, ROOT, Workload, fresh_directory
 from tests.benchmarks.jobs import JOBS, Job, chosen
+from tests.benchmarks.quoted import quote
 from tests.benchmarks.report import (
     CHECKPOINTED,
     GROUPS,
@@ -357,6 +358,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if of_the_page and not failures:
         whole = whole_groups(jobs)
         put_into_page({group: found for group, found in measured.items() if group in whole})
+        quote(read_measured(MEASURED))
     if failures:
         print(f"{len(failures)} of {len(measures)} jobs failed.", file=sys.stderr)
     return 1 if failures else 0

@@ -317,6 +317,21 @@ def test_the_page_is_what_was_measured() -> None:
     assert bench_command.PAGE.read_text("utf-8") == page(read_measured(bench_command.MEASURED))
 
 
+@pytest.mark.parametrize("quoting_page", quoted.PAGES, ids=str)
+def test_other_pages_quote_what_was_measured(quoting_page: Path) -> None:
+    text = quoting_page.read_text("utf-8")
+    assert text == quoted.quoting(text, read_measured(bench_command.MEASURED))
+    assert quoted.names(quoting_page)
+
+
+def test_a_place_with_a_name_is_filled() -> None:
+    measured = read_measured(bench_command.MEASURED)
+    (row,) = [r for r in measured["smallest"].rows if "1 keyed" in r.title]
+    row.seconds["flinkish"] = 9.0
+    text = "from <!-- figure: smallest batch, flinkish -->0.1 s<!-- --> on"
+    assert quoted.quoting(text, measured) == text.replace("0.1", "9.00")
+
+
 def test_rows_in_which_another_side_is_far_quicker_are_named_first() -> None:
     close = Row("close", "table", 1_000, {"flinkish": 1.0, "Spark": 4.0, JAVA: 0.5})
     slow = Row("slow", "more", 1_000, {"flinkish": 1.0, "Spark": 4.0, JAVA: 0.49})
