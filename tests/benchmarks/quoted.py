@@ -1,5 +1,5 @@
 """The figures of the benchmark that other pages quote, in places that are marked with their name:
-``<!-- figure: windows, flinkish -->0.13 s<!-- -->``."""
+``<!--windows-flinkish-->0.13 s<!---->``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.docs.pages import DOCS, ROOT
 
 PAGES = (ROOT / "README.md", DOCS / "concepts" / "micro-batches.md")
 
-_PLACE = re.compile(r"<!-- figure: ([^>]+?) -->(.*?)<!-- -->")
+_PLACE = re.compile(r"<!--([\w-]+)-->(.*?)<!---->")
 _LARGE = 4_000_000
 
 WINDOWS, SESSIONS = "tumbling, AggregateFunction, 1,000 keys", "sessions, gap 1 s, 1,000 keys"
@@ -29,27 +29,27 @@ def figures(measured: Mapping[str, Measured]) -> dict[str, str]:
     queries = [row for row in measured["nexmark"].rows if row.batch == _LARGE]
     slower = [row for row in queries if row.seconds["Java"] < row.seconds["flinkish"]]
     return {
-        "windows, flinkish": _seconds(windows, "flinkish"),
-        "windows, PyFlink": f"{pyflink.seconds['PyFlink']:.0f} s",
-        "windows, Spark": _seconds(windows, "Spark"),
-        "windows, Java": _seconds(windows, "Java"),
-        "windows, Bytewax": _seconds(peers[0], "Bytewax"),
-        "sessions, flinkish": _seconds(sessions, "flinkish"),
-        "sessions, Spark": _seconds(sessions, "Spark"),
-        "sessions, Java": _seconds(sessions, "Java"),
-        "sessions, Bytewax": _seconds(peers[1], "Bytewax"),
-        "smallest batch, flinkish": _seconds(one, "flinkish"),
-        "smallest batch, Spark": _seconds(one, "Spark"),
-        "smallest batch, three operators": _seconds(three, "flinkish"),
-        "Nexmark, Java is faster": f"{len(slower)} of {len(queries)}",
-        "evictors, Java": f"{evictor.seconds['flinkish'] / evictor.seconds['Java']:.0f}",
+        "windows-flinkish": _seconds(windows, "flinkish"),
+        "windows-PyFlink": f"{pyflink.seconds['PyFlink']:.0f} s",
+        "windows-Spark": _seconds(windows, "Spark"),
+        "windows-Java": _seconds(windows, "Java"),
+        "windows-Bytewax": _seconds(peers[0], "Bytewax"),
+        "sessions-flinkish": _seconds(sessions, "flinkish"),
+        "sessions-Spark": _seconds(sessions, "Spark"),
+        "sessions-Java": _seconds(sessions, "Java"),
+        "sessions-Bytewax": _seconds(peers[1], "Bytewax"),
+        "smallest-batch-flinkish": _seconds(one, "flinkish"),
+        "smallest-batch-Spark": _seconds(one, "Spark"),
+        "smallest-batch-three-operators": _seconds(three, "flinkish"),
+        "Nexmark-Java-is-faster": f"{len(slower)} of {len(queries)}",
+        "evictors-Java": f"{evictor.seconds['flinkish'] / evictor.seconds['Java']:.0f}",
     }
 
 
 def quoting(text: str, measured: Mapping[str, Measured]) -> str:
     """``text`` with the figures of ``measured`` in its marked places."""
     found = figures(measured)
-    return _PLACE.sub(lambda place: f"<!-- figure: {place[1]} -->{found[place[1]]}<!-- -->", text)
+    return _PLACE.sub(lambda place: f"<!--{place[1]}-->{found[place[1]]}<!---->", text)
 
 
 def quote(measured: Mapping[str, Measured]) -> None:

@@ -13,7 +13,7 @@ import pyarrow.csv
 import pytest
 
 from tests.benchmarks import __main__ as bench_command
-from tests.benchmarks import growth, guard, lookups, micro_batches, one_by_one, peers, texts
+from tests.benchmarks import growth, guard, lookups, micro_batches, one_by_one, peers, quoted, texts
 from tests.benchmarks.__main__ import Bench, Figure, Run, put_into_page, whole_groups
 from tests.benchmarks.files import Workload
 from tests.benchmarks.flink import CHECKPOINTED as CHECKPOINTED_RUN
@@ -328,7 +328,7 @@ def test_a_place_with_a_name_is_filled() -> None:
     measured = read_measured(bench_command.MEASURED)
     (row,) = [r for r in measured["smallest"].rows if "1 keyed" in r.title]
     row.seconds["flinkish"] = 9.0
-    text = "from <!-- figure: smallest batch, flinkish -->0.1 s<!-- --> on"
+    text = "from <!--smallest-batch-flinkish-->0.1 s<!----> on"
     assert quoted.quoting(text, measured) == text.replace("0.1", "9.00")
 
 
