@@ -36,7 +36,7 @@ from flinkish.api.plan.window_operator import (
     WindowOperatorDescription,
 )
 from flinkish.api.windowing.assigners import EventTimeSessionWindows
-from flinkish.runtime.columns.rolling_reduce import rolling_refusal
+from flinkish.runtime.columns.rolling_reduce import why_rolling_unsupported
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction, may_be_traced
 from flinkish.runtime.columns.tracing.emitting_function import (
@@ -235,7 +235,7 @@ def _against_phases(call: Callable[..., Any]) -> str | None:
 
 @_functions_of.register
 def _(description: KeyedReduceDescription, elements: RowColumns | None) -> Iterator[_Explained]:
-    reason = partial(rolling_refusal, description)
+    reason = partial(why_rolling_unsupported, description)
     yield _Explained("", reason, description.function or description.call, condition=UNKNOWN)
 
 

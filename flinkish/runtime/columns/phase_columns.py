@@ -17,7 +17,7 @@ from flinkish.runtime.columns.phase_check import PhaseCheck
 from flinkish.runtime.columns.tracing.effects import KeyedRun, Positions, Timers
 from flinkish.runtime.columns.tracing.folding import first_positions
 from flinkish.runtime.columns.tracing.phase_fold import SOMETHING, Keys, Phased, PhaseFold, Writes
-from flinkish.runtime.columns.tracing.symbols import Refusal
+from flinkish.runtime.columns.tracing.symbols import Unsupported
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.one_input import OnTimerOperator
 from flinkish.runtime.records.frames import NO_MARKS, Frame, Marks
@@ -34,9 +34,9 @@ class TableStates:
     """A function's states, which are kept in tables."""
 
     def check(self, state: State) -> None:
-        """Raises Refusal unless ``state`` is a plain value, list or map state."""
+        """Raises Unsupported unless ``state`` is a plain value, list or map state."""
         if type(state) not in (TableValueState, TableListState, TableMapState):
-            raise Refusal("uses a state whose values expire, or which reduces")
+            raise Unsupported("uses a state whose values expire, or which reduces")
 
     def default(self, state: ValueState[Any]) -> Any:
         """The default value of ``state``."""

@@ -36,7 +36,7 @@ class RollingReduction:
         out.collect(reduced)
 
 
-def rolling_refusal(description: KeyedReduceDescription) -> str | None:
+def why_rolling_unsupported(description: KeyedReduceDescription) -> str | None:
     """Why the function is called for each element; None if it can be traced, as far as known
     without input."""
     function = description.function

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from flinkish.api.types.row import Row, row_type
 from flinkish.runtime.columns.tracing.column_fold import structure
-from flinkish.runtime.columns.tracing.symbols import Refusal
+from flinkish.runtime.columns.tracing.symbols import Unsupported
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape, is_mutable
 
@@ -36,7 +36,7 @@ def uniform_columns(values: Sequence[Any]) -> RowColumns | None:
     parts: list[Any] = []
     try:
         shape = structure(values[0], parts)
-    except Refusal:
+    except Unsupported:
         return None
     names = shape.columnNames
     if len(set(names)) < len(names) or not {NoneType, *_TYPES}.issuperset(map(type, parts)):

@@ -579,7 +579,7 @@ class Emits(WithState):
         out.collect(None)
 
 
-REFUSED = {
+UNSUPPORTED = {
     Shares: "hands over a list twice, which can change (line",
     Averages: "field 0 of its result is no sum, count, minimum, maximum, first or last",
     MixedResults: "emits values of different shapes",
@@ -596,7 +596,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("function", REFUSED)
+@pytest.mark.parametrize("function", UNSUPPORTED)
 def test_others_are_called_for_each_element(function: Any) -> None:
     steps = [some(40), 30, some(41)]
     quick = Driver(function(), columns=True)
@@ -605,7 +605,7 @@ def test_others_are_called_for_each_element(function: Any) -> None:
     path = quick.operator.path
     assert path is not None
     reasons = [path.fold.reason, *(traces.reason for traces in path.fold._traces.values())]
-    assert next(filter(None, reasons)).startswith(REFUSED[function])
+    assert next(filter(None, reasons)).startswith(UNSUPPORTED[function])
 
 
 def test_states_of_another_kind_are_left_to_the_function() -> None:

@@ -523,7 +523,7 @@ class AsksForAny(OneSide):
         out.collect(self.known.contains((value, value.name)) or self.waiting.addAll([]))
 
 
-REFUSED = {
+UNSUPPORTED = {
     ReadsWhatItAdds: "reads a list or map state that is not empty (line",
     AddsAndClears: "adds to a state and clears it again (line",
     UnderObjects: "asks a map for something that may not be its key (line",
@@ -535,7 +535,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("function", REFUSED)
+@pytest.mark.parametrize("function", UNSUPPORTED)
 def test_others_are_called_for_each_element(function: Any) -> None:
     steps: list[Any] = [(0, some(40)), 30, (0, some(41))]
     quick = Driver(function(), columns=True)
@@ -544,7 +544,7 @@ def test_others_are_called_for_each_element(function: Any) -> None:
     assert path is not None
     assert path.fold.runs.elements > 0
     reasons = [traces.reason for traces in path.fold._traces.values() if traces.reason]
-    assert reasons[0].startswith(REFUSED[function])
+    assert reasons[0].startswith(UNSUPPORTED[function])
 
 
 def test_few_elements_are_processed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,9 +22,9 @@ from flinkish.runtime.columns.tracing.column_function import (
     Traces,
     column_of,
     has_nulls,
-    refusal_of,
     run_of,
     symbolic_element,
+    why_unsupported,
 )
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.columns.tracing.combining import Combination, PartOrder
@@ -55,8 +55,8 @@ from flinkish.runtime.columns.tracing.kernels import (
 )
 from flinkish.runtime.columns.tracing.symbols import (
     MOST_ITEMS,
-    Refusal,
     Symbol,
+    Unsupported,
     dict_names,
     symbolic,
     took,
@@ -177,7 +177,7 @@ class ColumnFold:
     @property
     def reason(self) -> str | None:
         """Why the function is not traced; None if it can be, as far as known without input."""
-        return self._traces.reason or refusal_of(self._explore)
+        return self._traces.reason or why_unsupported(self._explore)
 
     def follows(self, values: RowColumns) -> bool:
         """Whether elements like ``values`` can be folded as columns."""
@@ -370,7 +370,7 @@ class ColumnFold:
     def _shape_of_value(self, value: Any) -> Shape | None:
         try:
             return structure(value, [])
-        except Refusal:
+        except Unsupported:
             return None
 
     def _schema_for(self, shape: Shape, columns: list[list[Any]]) -> pa.Schema | None:
@@ -398,10 +398,10 @@ class ColumnFold:
     # ------------------------------------------------------------------ tracing
 
     def _created(self) -> Traced:
-        """The trace of ``createAccumulator``. Raises Refusal if its results may differ."""
+        """The trace of ``createAccumulator``. Raises Unsupported if its results may differ."""
         created = Trace(lists=True).follow(self._function.createAccumulator)
         if not all(isinstance(column, Constant) for column in created.columns):
-            raise Refusal("creates accumulators that differ")
+            raise Unsupported("creates accumulators that differ")
         return created
 
     def _plan(self, values: RowColumns) -> FoldPlan:
@@ -413,7 +413,9 @@ class ColumnFold:
         created = self._created()
         kinds = [column.kind for column in created.columns]
         if not set(kinds) <= {"int", "float", "bool", "str"}:
-            raise Refusal("starts with an accumulator that is not made of numbers, texts and bools")
+            raise Unsupported(
+                "starts with an accumulator that is not made of numbers, texts and bools"
+            )
         start = tuple(column.value for column in created.columns if isinstance(column, Constant))
         plan = self._traced_plan(values, created.shape, kinds, start)
         return replace(plan, created=created)
@@ -424,13 +426,13 @@ class ColumnFold:
         trace = Trace(lists=True)
         traced = self._follow(trace, symbolic_element(trace, values), shape, kinds)
         if traced.shape != shape:
-            raise Refusal("returns an accumulator of another shape than it is given")
+            raise Unsupported("returns an accumulator of another shape than it is given")
         forms = forms_of(trace, traced)
         after = [e.kind for e in traced.columns]
         if after != kinds:
             assert len(after) == len(kinds)
             if start is None or not all(map(_becomes_float, kinds, after, forms)):
-                raise Refusal("changes the type of a field of the accumulator, or may do so")
+                raise Unsupported("changes the type of a field of the accumulator, or may do so")
             start = tuple(float(v) if k == "float" else v for v, k in zip(start, after))
             return self._traced_plan(values, shape, after, start)
         types = [
@@ -459,7 +461,7 @@ class ColumnFold:
         return trace.follow(self._function.add, element, changing=accumulator)
 
     def _explore(self) -> None:
-        """Raises Refusal if the function cannot be traced, whatever its input."""
+        """Raises Unsupported if the function cannot be traced, whatever its input."""
         if isinstance(self._function, FieldAggregator):
             return
         trace = Trace(exploring=True, lists=True)
@@ -480,8 +482,8 @@ def _becomes_float(before: Kind, after: Kind, form: Form) -> bool:
 
 
 def forms_of(trace: Trace, traced: Traced) -> list[Form]:
-    """The form in which each field of an accumulator changes with an element. Raises Refusal if a
-    field has no known form, or if the function computes anything else of the accumulator."""
+    """The form in which each field of an accumulator changes with an element. Raises Unsupported if
+    a field has no known form, or if the function computes anything else of the accumulator."""
     forms = recognised(trace, traced.columns)
     for step in traced.steps:
         _check_step(step.operation)
@@ -489,7 +491,7 @@ def forms_of(trace: Trace, traced: Traced) -> list[Form]:
 
 
 def recognised(trace: Trace, fields: Sequence[Expression]) -> list[Form]:
-    """The form of each field. Raises Refusal if a field has none."""
+    """The form of each field. Raises Unsupported if a field has none."""
     recogniser = Recogniser(trace.expressions, fields)
     forms = [recogniser.form(number, field) for number, field in enumerate(fields)]
     check_best(forms)
@@ -498,7 +500,7 @@ def recognised(trace: Trace, fields: Sequence[Expression]) -> list[Form]:
 
 def _check_step(operation: Expression) -> None:
     if needs_accumulator(operation):
-        raise Refusal("computes more of the accumulator than sums, counts, minima and maxima")
+        raise Unsupported("computes more of the accumulator than sums, counts, minima and maxima")
 
 
 def needs_accumulator(operation: Expression) -> bool:
@@ -521,12 +523,12 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
     kept = Form("kept")
     if type(function) is SumAggregator:
         if kind not in ("int", "float"):
-            raise Refusal("sums up a field that is not an int or a float")
+            raise Unsupported("sums up a field that is not an int or a float")
         forms = [kept] * len(types)
         forms[number] = Form("sum", value)
     elif type(function) is ComparableAggregator:
         if kind not in (*NUMBERS, "str"):
-            raise Refusal("compares a field that is not a number or text")
+            raise Unsupported("compares a field that is not a number or text")
         extreme = Form(
             "highest" if function._highest else "lowest",
             value,
@@ -547,7 +549,7 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
             ]
         forms[number] = extreme
     else:
-        raise Refusal(f"is an aggregation of its own, {type(function).__name__}")
+        raise Unsupported(f"is an aggregation of its own, {type(function).__name__}")
     kinds = tuple(kind_of(kind) for kind in types)
     stored = [
         arrow_type(kind, form, values.columns, n)
@@ -563,12 +565,12 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
 
 
 def structure(value: Any, parts: list[Any], taken: list[Any] | None = None) -> Shape:
-    """The shape of a Python value; adds the value's parts to ``parts``. Raises Refusal if it has
-    none, or if something that can change is in it twice. ``taken``: what can change, so far."""
+    """The shape of a Python value; adds the value's parts to ``parts``. Raises Unsupported if it
+    has none, or if something that can change is in it twice. ``taken``: what can change, so far."""
     kind = type(value)
     taken = [] if taken is None else taken
     if is_mutable(kind) and not took(value, taken):
-        raise Refusal(f"has a {kind.__name__} twice, which can change")
+        raise Unsupported(f"has a {kind.__name__} twice, which can change")
     if kind is tuple and value:
         return tuple_shape([structure(part, parts, taken) for part in value])
     if isinstance(value, Row) and len(value):
@@ -578,23 +580,23 @@ def structure(value: Any, parts: list[Any], taken: list[Any] | None = None) -> S
         )
     if isinstance(value, tuple) or is_dataclass(kind):
         if not is_record_class(kind):
-            raise Refusal(
+            raise Unsupported(
                 f"has an accumulator of the class {kind.__name__}, which cannot be followed"
             )
         names = tuple(kind._fields if isinstance(value, tuple) else (f.name for f in fields(kind)))
         if not names:
-            raise Refusal(f"has a {kind.__name__}, which has no fields")
+            raise Unsupported(f"has a {kind.__name__}, which has no fields")
         inner = tuple(structure(getattr(value, name), parts, taken) for name in names)
         return Shape(kind, names, inner)
     if kind is dict:
         keys = dict_names(value)
         if keys is None:
-            raise Refusal("has a dict that is empty or has other keys than plain names")
+            raise Unsupported("has a dict that is empty or has other keys than plain names")
         return Shape(dict, keys, tuple(structure(part, parts, taken) for part in value.values()))
     if kind is list and 0 < len(value) <= MOST_ITEMS:
         return positional_shape(list, [structure(part, parts, taken) for part in value])
     if isinstance(value, (list, dict, set, bytearray)):
-        raise Refusal(f"has a {kind.__name__} as accumulator, which can change")
+        raise Unsupported(f"has a {kind.__name__} as accumulator, which can change")
     parts.append(value)
     return VALUE
 

@@ -39,8 +39,8 @@ from flinkish.runtime.columns.tracing.kernels import (
 from flinkish.runtime.columns.tracing.objects import Made
 from flinkish.runtime.columns.tracing.symbols import (
     CannotTell,
-    Refusal,
     Symbol,
+    Unsupported,
     symbolic,
     taken_apart,
 )
@@ -297,8 +297,8 @@ class Traces:
         self._count += 1
         try:
             return self._trace(values)
-        except Refusal as refusal:
-            self._reason = str(refusal)
+        except Unsupported as unsupported:
+            self._reason = str(unsupported)
         except CannotTell:
             pass
         except Exception as error:
@@ -308,14 +308,14 @@ class Traces:
 
 
 def column_of(shape: Shape, field: Field | None) -> int:
-    """The index of the column that holds ``field`` of an element of ``shape``. Raises Refusal if
-    none does."""
+    """The index of the column that holds ``field`` of an element of ``shape``. Raises Unsupported
+    if none does."""
     if shape.kind is None:
         if field in (*WHOLE, 0, "0"):
             return 0
-        raise Refusal("reads a field of a single value")
+        raise Unsupported("reads a field of a single value")
     if field is None or (shape.kind is dict and field not in shape.names):
-        raise Refusal("reads something that is not a field of the element")
+        raise Unsupported("reads something that is not a field of the element")
     position: int | None
     if isinstance(field, str) and field in shape.names and shape.kind is not tuple:
         position = shape.names.index(field)
@@ -323,10 +323,10 @@ def column_of(shape: Shape, field: Field | None) -> int:
         position = position_of(field) if isinstance(field, str) else field
         there = position is not None and 0 <= position < len(shape.parts)
         if not there or (isinstance(field, str) and not issubclass(shape.kind, tuple)):
-            raise Refusal(f"reads the field {field!r}, which the elements do not have")
+            raise Unsupported(f"reads the field {field!r}, which the elements do not have")
     assert position is not None
     if shape.parts[position].kind is not None:
-        raise Refusal("reads something that is not a field of the element")
+        raise Unsupported("reads something that is not a field of the element")
     return sum(part.width for part in shape.parts[:position])
 
 
@@ -358,7 +358,9 @@ def _field_of(trace: Trace, element: Any, field: Field | None) -> Any:
     if trace.exploring and isinstance(element, Symbol):
         return element
     if isinstance(element, Symbol) and element._traced_kind == "opaque":
-        raise trace.refusal("reads a field of a single value")  # which may be a list or a struct
+        raise trace.unsupported(
+            "reads a field of a single value"
+        )  # which may be a list or a struct
     shape, columns = taken_apart(trace, element)
     return Symbol(trace, columns[column_of(shape, field)])
 
@@ -369,7 +371,7 @@ def explored(function: Callable[..., Any], arguments: int) -> str | None:
     unknown = [
         Symbol(trace, trace.expressions.column(number, "unknown")) for number in range(arguments)
     ]
-    return refusal_of(lambda: trace.follow(function, *unknown))
+    return why_unsupported(lambda: trace.follow(function, *unknown))
 
 
 def raises(call: Callable[[Any], object], values: RowColumns) -> bool:
@@ -382,12 +384,12 @@ def raises(call: Callable[[Any], object], values: RowColumns) -> bool:
     return False
 
 
-def refusal_of(follow: Callable[[], object]) -> str | None:
-    """Why ``follow``, which traces a function, refuses it; None if it does not."""
+def why_unsupported(follow: Callable[[], object]) -> str | None:
+    """Why ``follow``, which traces a function, does not support it; None if it does."""
     try:
         follow()
-    except Refusal as refusal:
-        return str(refusal)
+    except Unsupported as unsupported:
+        return str(unsupported)
     except CannotTell:
         pass
     except Exception as error:

@@ -16,7 +16,7 @@ from flinkish.api.output_tag import OutputTag
 from flinkish.runtime.columns.tracing.expressions import Column, Expression
 from flinkish.runtime.columns.tracing.kernels import Mask, Run, plain, to_arrow
 from flinkish.runtime.columns.tracing.reads import in_slot
-from flinkish.runtime.columns.tracing.symbols import Record, Refusal, Symbol, kept, taken_apart
+from flinkish.runtime.columns.tracing.symbols import Record, Symbol, Unsupported, kept, taken_apart
 from flinkish.runtime.columns.tracing.trace import Outside, Trace
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
@@ -60,24 +60,25 @@ class Emitting:
     def collectSide(self, sideOutput: str | None, value: Any) -> None:
         """Collect a result for a side output; None: for the main one."""
         if value is None:
-            raise self._trace.refusal("emits None")
+            raise self._trace.unsupported("emits None")
         loop = self._trace.rounds
         channel = Channel(sideOutput, None if loop is None else loop.current)
         results = self.results if channel == MAIN else self.others.setdefault(channel, [])
         results.append(kept(self._trace, value))
 
     def output(self, outputTag: Any, value: Any) -> None:
-        """``output`` of a context. Raises Refusal unless ``outputTag`` stands for an OutputTag."""
+        """``output`` of a context. Raises Unsupported unless ``outputTag`` stands for an
+        OutputTag."""
         tag = outputTag._traced_object if isinstance(outputTag, Outside) else None
         if not isinstance(tag, OutputTag):
-            raise self._trace.refusal("emits to something that is not an OutputTag")
+            raise self._trace.unsupported("emits to something that is not an OutputTag")
         self.collectSide(self._trace.reads.note(in_slot, tag, "id"), value)
 
     def collectReturned(self, returned: Any, tuples: bool = False, wrote: bool = True) -> None:
         """Collect the results that a function returns or yields, as ``results_of`` finds them.
-        Raises Refusal."""
+        Raises Unsupported."""
         if isinstance(returned, (Symbol, Record, dict)):
-            raise Refusal("returns a value that is not a list of results")
+            raise Unsupported("returns a value that is not a list of results")
         # results_of would compare each result with None
         if (
             wrote
@@ -89,7 +90,7 @@ class Emitting:
             self.collect(result)
 
     def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.refusal(f"uses {attribute} of its collector")
+        raise self._trace.unsupported(f"uses {attribute} of its collector")
 
 
 class Emission(NamedTuple):
@@ -109,16 +110,16 @@ class Emissions:
         self.count = 0
 
     def note(self, trace: Trace, results: Sequence[Any]) -> None:
-        """Note the results of one path through the function. Raises Refusal if they cannot be
+        """Note the results of one path through the function. Raises Unsupported if they cannot be
         columns."""
         for result in results:
             shape, _ = taken_apart(trace, result)
             if self.shape not in (None, shape):
-                raise Refusal("emits values of different shapes")
+                raise Unsupported("emits values of different shapes")
             self.shape = shape
         self.count = max(self.count, len(results))
         if self.count > MOST_EFFECTS:
-            raise Refusal(f"emits more than {MOST_EFFECTS} results")
+            raise Unsupported(f"emits more than {MOST_EFFECTS} results")
 
     def filled(self, trace: Trace, results: Sequence[Any]) -> Iterator[Any]:
         """The results of one path, each after True, padded with False and None to the number of
@@ -143,7 +144,7 @@ class ChannelEmissions:
         self._by_channel = {MAIN: Emissions()}
 
     def note(self, trace: Trace, out: Emitting) -> None:
-        """Note the results of one path through the function. Raises Refusal if they cannot be
+        """Note the results of one path through the function. Raises Unsupported if they cannot be
         columns."""
         self._by_channel[MAIN].note(trace, out.results)
         for channel, found in out.others.items():

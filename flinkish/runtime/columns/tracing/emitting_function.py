@@ -21,9 +21,9 @@ from flinkish.runtime.columns.tracing.column_function import (
     column_symbols,
     has_nulls,
     raises,
-    refusal_of,
     run_of,
     symbolic_element,
+    why_unsupported,
 )
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.columns.tracing.emissions import (
@@ -36,7 +36,7 @@ from flinkish.runtime.columns.tracing.emissions import (
 )
 from flinkish.runtime.columns.tracing.expressions import columns_read
 from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run
-from flinkish.runtime.columns.tracing.symbols import Record, Refusal, Symbol
+from flinkish.runtime.columns.tracing.symbols import Record, Symbol, Unsupported
 from flinkish.runtime.columns.tracing.trace import Step, Trace, Traced
 from flinkish.runtime.columns.tracing.words import ROUNDS, Rounds, Split, check_rounds
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps
@@ -121,7 +121,7 @@ class EmittingFunction(ABC):
     @property
     def reason(self) -> str | None:
         """Why the function is not traced; None if it can be, as far as known without input."""
-        return self._traces.reason or refusal_of(self._explore)
+        return self._traces.reason or why_unsupported(self._explore)
 
     @abstractmethod
     def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
@@ -195,7 +195,7 @@ class EmittingFunction(ABC):
         return self._followed(Trace(), arguments, len(schema))
 
     def _explore(self) -> None:
-        """Raises Refusal if the function cannot be traced, whatever its input."""
+        """Raises Unsupported if the function cannot be traced, whatever its input."""
 
         def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
             numbers = range(1 + self._width())
@@ -237,18 +237,18 @@ def _of_loop(
     traced: Traced,
     emitted: Mapping[Channel, Emission],
 ) -> _Plan:
-    """The plan of a function that emits in a loop over words. Raises Refusal if it emits outside of
-    it, or if the loop does not do the same for each word."""
+    """The plan of a function that emits in a loop over words. Raises Unsupported if it emits
+    outside of it, or if the loop does not do the same for each word."""
     assert rounds.split is not None
     nothing = Emission(None, ())
     if any(each.slots and channel.round is None for channel, each in emitted.items()):
-        raise Refusal("emits within a loop over words, and outside of it")
+        raise Unsupported("emits within a loop over words, and outside of it")
     outputs = [channel.sideOutput for channel in emitted if channel.round == 0]
     for output in outputs:
         of_rounds = [emitted.get(Channel(output, n), nothing).slots for n in range(ROUNDS)]
         check_rounds(trace, rounds, of_rounds)
     if any(c.round is not None and c.sideOutput not in outputs for c in emitted):
-        raise Refusal("has a loop over words whose rounds differ")
+        raise Unsupported("has a loop over words whose rounds differ")
     of_first = {output: emitted[Channel(output, 0)] for output in outputs}
     steps = [step for step in traced.steps if not rounds.later(*step.expressions)]
     own = [step for step in steps if not rounds.inLoop(*step.expressions)]
@@ -354,7 +354,7 @@ class _ElementContext:
         self._out.output(outputTag, value)
 
     def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.refusal(f"uses {attribute} of its context")
+        raise self._trace.unsupported(f"uses {attribute} of its context")
 
 
 class _CalledContext:
@@ -428,7 +428,7 @@ class _WindowContext:
         return self._window
 
     def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.refusal(f"uses {attribute} of its context")
+        raise self._trace.unsupported(f"uses {attribute} of its context")
 
 
 class _CalledWindow:

@@ -24,9 +24,9 @@ from flinkish.runtime.columns.tracing.column_fold import (
 from flinkish.runtime.columns.tracing.column_function import (
     Traces,
     has_nulls,
-    refusal_of,
     run_of,
     symbolic_element,
+    why_unsupported,
 )
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.columns.tracing.emissions import Emission, Emissions, elements_where
@@ -37,8 +37,8 @@ from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Inexact, Run, to
 from flinkish.runtime.columns.tracing.purity import impurity, written_attributes
 from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
 from flinkish.runtime.columns.tracing.symbols import (
-    Refusal,
     Symbol,
+    Unsupported,
     kind_of_constant,
     taken_apart,
 )
@@ -111,11 +111,11 @@ class _OutputStandIn:
     def emitWatermark(self, watermark: Any) -> None:
         shape, parts = taken_apart(self._trace, watermark)
         if shape != _WATERMARK:
-            raise self._trace.refusal("emits something that is not a Watermark")
+            raise self._trace.unsupported("emits something that is not a Watermark")
         self.emitted.append(Symbol(self._trace, parts[0]))
 
     def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.refusal(f"uses {attribute} of its output")
+        raise self._trace.unsupported(f"uses {attribute} of its output")
 
 
 _WATERMARK = structure(Watermark(0), [])
@@ -153,7 +153,7 @@ class EventFold:
     def reason(self) -> str | None:
         """Why ``onEvent`` is not traced; None if it can be, as far as known without input."""
         return next(
-            (t.reason for t in self._traces.values() if t.reason), refusal_of(self._explore)
+            (t.reason for t in self._traces.values() if t.reason), why_unsupported(self._explore)
         )
 
     @property
@@ -234,7 +234,7 @@ class EventFold:
         traced, emission = self._followed(trace, element, timestamp, kinds)
         fields = traced.columns[: len(kinds)]
         if [field.kind for field in fields] != list(kinds):
-            raise Refusal("changes the type of an attribute, or may do so")
+            raise Unsupported("changes the type of an attribute, or may do so")
         return _Plan(kinds, recognised(trace, fields), traced, emission)
 
     def _followed(
@@ -261,14 +261,14 @@ class EventFold:
         trace.follow_all(counted)
         traced = trace.follow_all(lambda: (*left(), *emissions.filled(trace, output.emitted)))
         if traced.shape != tuple_shape([VALUE] * len(traced.columns)):
-            raise Refusal("stores something that is not a number or text")
+            raise Unsupported("stores something that is not a number or text")
         return traced, emissions.emission(iter(traced.columns[len(kinds) :]))
 
     def _explore(self) -> None:
-        """Raises Refusal if ``onEvent`` cannot be traced, whatever the elements are."""
+        """Raises Unsupported if ``onEvent`` cannot be traced, whatever the elements are."""
         start = self._attributes(unset=True)
         if start is None:
-            raise Refusal("keeps its values elsewhere than in plain attributes")
+            raise Unsupported("keeps its values elsewhere than in plain attributes")
         trace = Trace(exploring=True)
         element, timestamp = (
             Symbol(trace, trace.expressions.column(number, "unknown")) for number in range(2)
@@ -291,7 +291,7 @@ class _Plan:
         asked = leaves(*chain.from_iterable(emission.slots), *steps)
         numbers = {leaf.number for leaf in asked if isinstance(leaf, Accumulated)}
         if any(forms[number].way not in RUNNING for number in numbers):
-            raise Refusal("uses the best element so far")
+            raise Unsupported("uses the best element so far")
         self._running = bool(numbers)
         self.testsNone = traced.testsNone
         """Whether ``onEvent`` tests a value for None."""

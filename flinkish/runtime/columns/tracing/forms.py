@@ -23,7 +23,7 @@ from flinkish.runtime.columns.tracing.expressions import (
     folds,
     parts_of,
 )
-from flinkish.runtime.columns.tracing.symbols import Refusal
+from flinkish.runtime.columns.tracing.symbols import Unsupported
 
 Way: TypeAlias = Literal["kept", "sum", "lowest", "highest", "last", "best", "ranked"]
 Ranking: TypeAlias = tuple[tuple[int, bool], ...]
@@ -86,7 +86,7 @@ class Form:
 
 
 def check_best(forms: Sequence[Form]) -> None:
-    """Raises Refusal unless each field of a best element agrees with the fields by which it is
+    """Raises Unsupported unless each field of a best element agrees with the fields by which it is
     chosen."""
     for number, form in enumerate(forms):
         if form.way == "best":
@@ -117,8 +117,8 @@ class Recogniser:
         self._fields = fields
 
     def form(self, number: int, expression: Expression) -> Form:
-        """The form of the field ``number``, whose next value is ``expression``. Raises Refusal if
-        it has none."""
+        """The form of the field ``number``, whose next value is ``expression``. Raises Unsupported
+        if it has none."""
         if isinstance(expression, Accumulated) and expression.number == number:
             return Form("kept")
         if not folds(expression):
@@ -343,7 +343,7 @@ def _set_to(field: Expression, so_far: Accumulated) -> Expression | None:
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def _not_recognised(number: int) -> Refusal:
-    return Refusal(
+def _not_recognised(number: int) -> Unsupported:
+    return Unsupported(
         f"field {number} of its result is no sum, count, minimum, maximum, first or last of the elements"
     )

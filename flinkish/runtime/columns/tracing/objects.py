@@ -145,7 +145,9 @@ class Made(Symbol):
         first, second = map(self._traced_class_of, pair)
         result = _OPERATIONS.get((name, first, second))
         if result is None:
-            self._traced_refuse(f"uses {name} on a {self._traced_class.__name__} and another value")
+            self._traced_unsupported(
+                f"uses {name} on a {self._traced_class.__name__} and another value"
+            )
         return self._traced_result(_SIGNS[name], result, *pair)
 
     def _traced_compared(self, name: str, other: Any) -> Any:
@@ -153,13 +155,13 @@ class Made(Symbol):
         if kind is not self._traced_class and (
             self._traced_class is not Decimal or kind not in _NUMBERS
         ):
-            self._traced_refuse(f"compares a {self._traced_class.__name__} and another value")
+            self._traced_unsupported(f"compares a {self._traced_class.__name__} and another value")
         function = _EQUALITIES.get(name) if self._traced_class is Decimal else None
         return self._traced_result(function or COMPARISONS[name], "bool", self, other)
 
     def _traced_unary(self, name: str) -> Any:
         if name not in _UNARY or self._traced_class not in (timedelta, Decimal):
-            self._traced_refuse(f"uses {name} on a {self._traced_class.__name__}")
+            self._traced_unsupported(f"uses {name} on a {self._traced_class.__name__}")
         return self._traced_result(_UNARY[name], self._traced_class, self)
 
     def _traced_class_of(self, value: Any) -> type[Any] | None:
@@ -175,26 +177,26 @@ class Made(Symbol):
 
     def _traced_converted(self, kind: Kind) -> Symbol:
         if kind != "str" and self._traced_class is not Decimal:
-            self._traced_refuse(f"converts a {self._traced_class.__name__} to {kind}")
+            self._traced_unsupported(f"converts a {self._traced_class.__name__} to {kind}")
         function: Any = {"str": str, "int": int, "float": float}[kind]
         converted: Symbol = self._traced_result(function, kind, self)
         return converted
 
     def _traced_length(self) -> Symbol:
-        self._traced_refuse(f"takes the length of a {self._traced_class.__name__}")
+        self._traced_unsupported(f"takes the length of a {self._traced_class.__name__}")
 
     def __round__(self, digits: Any = None) -> Any:
         if self._traced_class is not Decimal:
-            self._traced_refuse(f"rounds a {self._traced_class.__name__}")
+            self._traced_unsupported(f"rounds a {self._traced_class.__name__}")
         if digits is None:
             return self._traced_result(round, "int", self)
         return self._traced_result(round, Decimal, self, digits)
 
     def __contains__(self, item: Any) -> bool:
-        self._traced_refuse(f"looks into a {self._traced_class.__name__}")
+        self._traced_unsupported(f"looks into a {self._traced_class.__name__}")
 
     def __getitem__(self, key: Any) -> Symbol:
-        self._traced_refuse(f"takes an item of a {self._traced_class.__name__}")
+        self._traced_unsupported(f"takes an item of a {self._traced_class.__name__}")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -205,7 +207,7 @@ class Made(Symbol):
             return self._traced_result(_getter(name), attribute, self)
         result = _METHODS[kind].get(name)
         if result is None:
-            self._traced_refuse(f"reads {name} of a {kind.__name__}")
+            self._traced_unsupported(f"reads {name} of a {kind.__name__}")
         return _Caller(self._traced_trace, getattr(kind, name), result, (self,))
 
 
@@ -243,7 +245,7 @@ def computed(
     trace: Trace, function: Callable[..., Any], result: _Result, values: Iterable[Any]
 ) -> Any:
     """What ``function`` returns for ``values``; if none of them is a symbol, it is called. Raises
-    Refusal for values that are not numbers, texts, or objects that can be followed."""
+    Unsupported for values that are not numbers, texts, or objects that can be followed."""
     values = list(values)
     if not any(isinstance(value, Symbol) for value in values):
         return trace.constant(function(*values))
@@ -253,7 +255,7 @@ def computed(
         for expression, value in zip(expressions, values)
         if isinstance(value, Symbol)
     ):
-        raise trace.refusal("computes a time or decimal with another value")
+        raise trace.unsupported("computes a time or decimal with another value")
     if isinstance(result, str):
         return trace.noted(trace.expressions.call(function, result, *expressions))
     made = trace.noted(trace.expressions.call(function, "object", *expressions))

@@ -24,8 +24,8 @@ from flinkish.runtime.columns.tracing.column_function import (
     column_symbols,
     explored,
     following_getters,
-    refusal_of,
     results_of,
+    why_unsupported,
 )
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.columns.tracing.symbols import Symbol, symbolic
@@ -113,7 +113,7 @@ class PairFunction:
     @property
     def reason(self) -> str | None:
         """Why the function is not traced; None if it can be, as far as known without input."""
-        return self._traces.reason or refusal_of(self._explore)
+        return self._traces.reason or why_unsupported(self._explore)
 
     @counting(_pairs_differ)
     def results(
@@ -254,7 +254,7 @@ class PairTimes:
         return self._trace.callable_of(max)(self._left, self._right)
 
     def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.refusal(f"uses {attribute} of its context")
+        raise self._trace.unsupported(f"uses {attribute} of its context")
 
 
 class CalledPair:

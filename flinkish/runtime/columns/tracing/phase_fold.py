@@ -31,9 +31,9 @@ from flinkish.runtime.columns.tracing.column_function import (
     Traces,
     column_symbols,
     has_nulls,
-    refusal_of,
     run_of,
     symbolic_element,
+    why_unsupported,
 )
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
 from flinkish.runtime.columns.tracing.effects import Effects, KeyedRun, Positions, Timers
@@ -66,7 +66,12 @@ from flinkish.runtime.columns.tracing.phase_trace import (
     follow_phase,
 )
 from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
-from flinkish.runtime.columns.tracing.symbols import MOST_ITEMS, Refusal, Symbol, kind_of_constant
+from flinkish.runtime.columns.tracing.symbols import (
+    MOST_ITEMS,
+    Symbol,
+    Unsupported,
+    kind_of_constant,
+)
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes
 from flinkish.runtime.records.rows import RowColumns, python_values
@@ -152,7 +157,7 @@ class PhaseFold:
     @property
     def reason(self) -> str | None:
         """Why the function is not traced; None if it can be, as far as known without input."""
-        return self.runs.difference or refusal_of(self._explore)
+        return self.runs.difference or why_unsupported(self._explore)
 
     @property
     def states(self) -> Sequence[State]:
@@ -249,7 +254,7 @@ class PhaseFold:
             parts: list[Any] = []
             try:
                 shape = structure(value, parts)
-            except Refusal:
+            except Unsupported:
                 return 1
             known = self._code_of(shape, tuple(map(kind_of_constant, parts)))
             if known > 1 and shape.flat and shape.kind in (None, tuple, list):
@@ -298,7 +303,7 @@ class PhaseFold:
         return _Plan(phase, situation, width)
 
     def _explore(self) -> None:
-        """Raises Refusal if the function cannot be traced, whatever the elements are."""
+        """Raises Unsupported if the function cannot be traced, whatever the elements are."""
 
         def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
             element, *extra = (
@@ -319,17 +324,17 @@ class _Plan:
         self._timestamp = width
         fields = [e for folded in phase.folded for e in folded.fields]
         if tuple(e.kind for e in fields) != phase.kinds:
-            raise Refusal("changes the type of a field of its state, or may do so")
+            raise Unsupported("changes the type of a field of its state, or may do so")
         self._forms: Sequence[Form] = recognised(phase.trace, fields)
         for ending in phase.endings:
             if not {e.kind for e in ending.fields} <= {*ARROW_TYPES, "unknown"}:
-                raise Refusal("keeps something in its state that is not a number, text or bool")
+                raise Unsupported("keeps something in its state that is not a number, text or bool")
         steps = [s.operation for s in phase.traced.steps if needs_accumulator(s.operation)]
         asked = leaves(*phase.effects, *steps)
         numbers = {leaf.number for leaf in asked if isinstance(leaf, Accumulated)}
         self._running = bool(numbers)
         if any(self._forms[number].way not in RUNNING for number in numbers):
-            raise Refusal("uses the best element so far of each key")
+            raise Unsupported("uses the best element so far of each key")
         self._ends_by_state = any(folds(ending.condition) for ending in phase.endings)
         self._ends_at_once = any(
             getattr(ending.condition, "value", False) is True for ending in phase.endings

@@ -31,8 +31,8 @@ from flinkish.runtime.columns.tracing.expressions import Constant, Expression, K
 from flinkish.runtime.columns.tracing.process_context import AggregationStandIn, ContextStandIn
 from flinkish.runtime.columns.tracing.symbols import (
     CannotTell,
-    Refusal,
     Symbol,
+    Unsupported,
     is_constant,
     kept,
     own,
@@ -66,7 +66,7 @@ class StateKinds(Protocol):
     """What is known of a state without a key."""
 
     def check(self, state: State) -> None:
-        """Raises Refusal unless ``state`` is a plain value, list or map state."""
+        """Raises Unsupported unless ``state`` is a plain value, list or map state."""
 
     def default(self, state: ValueState[Any]) -> Any:
         """The default value of ``state``."""
@@ -143,7 +143,8 @@ def follow_phase(
 ) -> Phase:
     """Trace ``function`` for an element. ``arguments`` gives the element and a symbol for each of
     ``EXTRA``, together ``width`` columns. ``kinds`` is None if the function has not been opened.
-    Raises Refusal if it cannot be traced, and NotListed for a state that is not in ``states``."""
+    Raises Unsupported if it cannot be traced, and NotListed for a state that is not in
+    ``states``."""
     known = dict(zip(states, situation))
     seen = _Seen(known)
     _Look(arguments, width, kinds, known, frozenset()).follow(function, seen.note)
@@ -261,7 +262,7 @@ class _Look:
     def standInOf(self, value: Any) -> Any:
         """What stands for a state or an aggregation; None for other values."""
         if isinstance(value, RuntimeContext):
-            raise self.trace.refusal("uses its runtime context")
+            raise self.trace.unsupported("uses its runtime context")
         if isinstance(value, MethodType) and isinstance(value.__self__, FieldAggregator):
             return AggregationStandIn(self.trace, value.__self__).reduce
         if not isinstance(value, State):
@@ -279,7 +280,9 @@ class _Look:
         if content is None:
             raise NotListed(state)
         if content == "other" and isinstance(state, ValueState):
-            raise self.trace.refusal("uses a state that holds more than numbers, texts and bools")
+            raise self.trace.unsupported(
+                "uses a state that holds more than numbers, texts and bools"
+            )
         if not isinstance(state, ValueState):
             return _CollectionStandIn(self.trace, state, content == "empty")
         return _ValueStandIn(self.trace, self._values.get(state), kinds.default(state))
@@ -311,13 +314,13 @@ class _Seen:
                 content = self._known[state]
                 held = content.shape if isinstance(content, Held) else shape
                 if self.set.setdefault(state, held) != shape:
-                    raise Refusal("keeps values of different shapes in its state")
+                    raise Unsupported("keeps values of different shapes in its state")
             if stand_in.done == "cleared":
                 self.cleared.add(state)
         self.emissions.note(look.trace, look.collector)
         self.timers = max(self.timers, len(look.context.timers))
         if self.timers > MOST_EFFECTS:
-            raise Refusal(f"registers more than {MOST_EFFECTS} timers")
+            raise Unsupported(f"registers more than {MOST_EFFECTS} timers")
         return 0
 
     def all(self, look: _Look) -> tuple[Any, ...]:
@@ -368,7 +371,7 @@ class _ValueStandIn:
 
     def value(self) -> Any:
         if self.current is None and not is_constant(self._default):
-            raise self._trace.refusal("uses a state whose default value can change")
+            raise self._trace.unsupported("uses a state whose default value can change")
         return self._trace.constant(self._default) if self.current is None else own(self.current)
 
     def update(self, value: Any) -> None:
@@ -376,19 +379,19 @@ class _ValueStandIn:
             self.clear()
             return
         if self.done == "cleared":
-            raise self._trace.refusal("clears a state and updates it again")
+            raise self._trace.unsupported("clears a state and updates it again")
         self.current = kept(self._trace, value)
         self.done = "set"
 
     def clear(self) -> None:
         if self.done == "set":
-            raise self._trace.refusal("updates a state and clears it again")
+            raise self._trace.unsupported("updates a state and clears it again")
         if self.start is not None:
             self.current = None
             self.done = "cleared"
 
     def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.refusal(f"uses {attribute} of its state")
+        raise self._trace.unsupported(f"uses {attribute} of its state")
 
 
 class _CollectionStandIn:
@@ -396,7 +399,7 @@ class _CollectionStandIn:
 
     def __init__(self, trace: Trace, state: State, empty: bool) -> None:
         if not isinstance(state, (ListState, MapState)):
-            raise trace.refusal("uses a state that is no ValueState, ListState or MapState")
+            raise trace.unsupported("uses a state that is no ValueState, ListState or MapState")
         self._trace = trace
         self._is_map = isinstance(state, MapState)
         self._empty = empty
@@ -415,46 +418,48 @@ class _CollectionStandIn:
     def contains(self, *keys: Any) -> bool:
         self._check_empty()
         if not self._is_key(*keys):
-            raise self._trace.refusal("uses contains of a ListState")
+            raise self._trace.unsupported("uses contains of a ListState")
         return False
 
     def add(self, *values: Any) -> None:
         if self._is_map or len(values) != 1 or values[0] is None:
-            raise self._trace.refusal("adds something to its state that a list does not take")
+            raise self._trace.unsupported("adds something to its state that a list does not take")
         self._add(values[0])
 
     def put(self, *entry: Any) -> None:
         if len(entry) != 2 or not self._is_key(entry[0]):
-            raise self._trace.refusal("calls a method of its state with other arguments")
+            raise self._trace.unsupported("calls a method of its state with other arguments")
         if "float" in {part.kind for part in taken_apart(self._trace, entry[0])[1]}:
-            raise self._trace.refusal("puts something into a map under a float, which may be NaN")
+            raise self._trace.unsupported(
+                "puts something into a map under a float, which may be NaN"
+            )
         self._add(entry)
 
     def _add(self, value: Any) -> None:
         if self.done == "cleared":
-            raise self._trace.refusal("clears a state and adds to it again")
+            raise self._trace.unsupported("clears a state and adds to it again")
         self.added.append(kept(self._trace, value))
         self.done = "added"
 
     def clear(self) -> None:
         if self.done == "added":
-            raise self._trace.refusal("adds to a state and clears it again")
+            raise self._trace.unsupported("adds to a state and clears it again")
         if not self._empty:
             self.done = "cleared"
 
     def _check_empty(self) -> None:
         if not self._empty or self.done:
-            raise self._trace.refusal("reads a list or map state that is not empty")
+            raise self._trace.unsupported("reads a list or map state that is not empty")
 
     def _is_key(self, *keys: Any) -> bool:
-        """Whether the state is a map, and ``keys`` a key. Raises Refusal if the arguments are
+        """Whether the state is a map, and ``keys`` a key. Raises Unsupported if the arguments are
         others."""
         if len(keys) != self._is_map:
-            raise self._trace.refusal("calls a method of its state with other arguments")
+            raise self._trace.unsupported("calls a method of its state with other arguments")
         for key in keys:
             shape, parts = taken_apart(self._trace, key)
             if shape.mutable or shape.ofClasses or {part.kind for part in parts} - _KEYS:
-                raise self._trace.refusal("asks a map for something that may not be its key")
+                raise self._trace.unsupported("asks a map for something that may not be its key")
         return self._is_map
 
     def __getattr__(self, attribute: str) -> Any:
@@ -464,7 +469,9 @@ class _CollectionStandIn:
         if self._is_map and attribute in ("keys", "values", "entries"):
             self._check_empty()
             return lambda: iter(())
-        raise self._trace.refusal(f"uses {attribute} of its {'map' if self._is_map else 'list'}")
+        raise self._trace.unsupported(
+            f"uses {attribute} of its {'map' if self._is_map else 'list'}"
+        )
 
 
 _KEYS = {"int", "float", "bool", "str", "none"}

@@ -9,8 +9,8 @@ from flinkish.runtime.columns.tracing.column_function import column_of
 from flinkish.runtime.columns.tracing.emissions import Emitting
 from flinkish.runtime.columns.tracing.symbols import (
     CannotTell,
-    Refusal,
     Symbol,
+    Unsupported,
     symbolic,
     taken_apart,
 )
@@ -34,13 +34,13 @@ class AggregationStandIn:
         parts = [Symbol(trace, field) for field in fields]
         of_element, added_fields = taken_apart(trace, element)
         if of_element != shape:
-            raise Refusal("aggregates elements of different shapes")
+            raise Unsupported("aggregates elements of different shapes")
         field = added_fields[number]
         before: Any = parts[number]
         added: Any = Symbol(trace, field)
         numbers = {fields[number].kind, field.kind} <= {"int", "float"}
         if not numbers or aggregator.method not in ("sum", "min", "max"):
-            raise Refusal("is an aggregation that is not the sum or an extreme of numbers")
+            raise Unsupported("is an aggregation that is not the sum or an extreme of numbers")
         if aggregator.method == "sum":
             parts[number] = before + added
         elif aggregator.method == "max":
@@ -76,7 +76,7 @@ class ContextStandIn:
         self._out.output(outputTag, value)
 
     def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.refusal(f"uses {attribute} of its context")
+        raise self._trace.unsupported(f"uses {attribute} of its context")
 
 
 class _TimerService:
@@ -92,8 +92,8 @@ class _TimerService:
 
     def registerEventTimeTimer(self, time: Any) -> None:
         if self._trace.expression(time).kind not in ("int", "unknown"):
-            raise self._trace.refusal("registers a timer at a time that is not an integer")
+            raise self._trace.unsupported("registers a timer at a time that is not an integer")
         self._timers.append(time)
 
     def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.refusal(f"uses {attribute} of its timer service")
+        raise self._trace.unsupported(f"uses {attribute} of its timer service")

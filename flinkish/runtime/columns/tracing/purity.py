@@ -26,8 +26,8 @@ _COMPUTES = {
     *(Does.RETURN, Does.YIELD, Does.POP, Does.RAISE, Does.RERAISE, Does.SHUFFLE, Does.PUSH_NULL),
 }
 """The steps of functions that only compute. Symbols cannot be iterated over, so loops are over
-tuples and lists, and end. Lists may be built, as a function that returns one is refused. Dicts may
-be built and written into: those that come from elsewhere refuse it."""
+tuples and lists, and end. Lists may be built, as returning one is unsupported. Dicts may
+be built and written into: changing those that come from elsewhere is unsupported."""
 
 _REASONS = {
     Does.STORE_ATTRIBUTE: "writes the attribute {}",

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from flinkish.runtime.columns.tracing.trace import Trace
 
 
-class Refusal(Exception):
+class Unsupported(Exception):
     """A function cannot be traced; the text says why."""
 
 
@@ -107,14 +107,16 @@ class Symbol:
 
     def __bool__(self) -> bool:
         if self._traced_kind == "opaque":
-            self._traced_refuse("uses a value as a condition that is not a number, text or bool")
+            self._traced_unsupported(
+                "uses a value as a condition that is not a number, text or bool"
+            )
         return self._traced_trace.decide(
             self._traced_trace.expressions.truth(self._traced_expression)
         )
 
     def __contains__(self, item: Any) -> bool:
         if self._traced_kind not in ("str", "unknown"):
-            self._traced_refuse("looks into a value")
+            self._traced_unsupported("looks into a value")
         return self._traced_trace.decide(
             self._traced_call(operator.contains, "bool", item)._traced_expression
         )
@@ -129,7 +131,7 @@ class Symbol:
         if made is not None:
             return made._traced_arithmetic(name, self, not reflected)
         if isinstance(other, (tuple, Record)):
-            self._traced_refuse(f"uses {name} on a value and a tuple")
+            self._traced_unsupported(f"uses {name} on a value and a tuple")
         value = self._traced_trace.expression(other)
         first, second = (
             (value, self._traced_expression) if reflected else (self._traced_expression, value)
@@ -148,7 +150,7 @@ class Symbol:
         if isinstance(values, Record) and issubclass(values._traced_unpacked()[0], tuple):
             values = values._traced_unpacked()[2]
         if isinstance(values, (list, dict, Record)):
-            self._traced_refuse("formats a text with an object")
+            self._traced_unsupported("formats a text with an object")
         return self._traced_call(
             _formatted,
             "str",
@@ -156,22 +158,23 @@ class Symbol:
         )
 
     def _traced_shown(self, value: Any) -> Any:
-        """``value``, which becomes a part of a text. Raises Refusal if columns only hand it on."""
+        """``value``, which becomes a part of a text. Raises Unsupported if columns only hand it
+        on."""
         expression = self._traced_trace.expression(value, anything=True)
         if expression.kind == "opaque" and self._traced_trace.object_of(value) is None:
-            self._traced_refuse(f"formats {_shown('opaque')}")
+            self._traced_unsupported(f"formats {_shown('opaque')}")
         return value
 
     def _traced_joined(self, texts: Any) -> Symbol:
         """``text.join(texts)``."""
         if not isinstance(texts, (tuple, list, Iterator)):
-            self._traced_refuse("joins something that is not a tuple or list")
+            self._traced_unsupported("joins something that is not a tuple or list")
         trace = self._traced_trace
         parts = [trace.expressions.constant("", "str")]
         for number, text in enumerate(texts):
             added = trace.expression(text)
             if added.kind not in ("str", "unknown"):
-                self._traced_refuse(f"joins {_shown(added.kind)}")
+                self._traced_unsupported(f"joins {_shown(added.kind)}")
             parts += [self._traced_expression, added] if number else [added]
         return Symbol(trace, trace.concatenated(parts))
 
@@ -183,7 +186,7 @@ class Symbol:
         if name == "**" and kind == "int":
             fixed = exponent.value if isinstance(exponent, Constant) else -1
             if fixed < 0:
-                self._traced_refuse("raises an integer to a power that may be negative")
+                self._traced_unsupported("raises an integer to a power that may be negative")
         return self._traced_trace.noted(
             self._traced_trace.expressions.call(function, kind, base, exponent)
         )
@@ -195,10 +198,12 @@ class Symbol:
         if kinds == {"str"} and name == "+":
             return "str"
         if not kinds <= set(NUMBERS):
-            self._traced_refuse(f"uses {name} on {_shown(first.kind)} and {_shown(second.kind)}")
+            self._traced_unsupported(
+                f"uses {name} on {_shown(first.kind)} and {_shown(second.kind)}"
+            )
         if name in ("&", "|", "^", "<<", ">>"):
             if "float" in kinds:
-                self._traced_refuse(f"uses {name} on a float")
+                self._traced_unsupported(f"uses {name} on a float")
             return "bool" if kinds == {"bool"} and len(name) == 1 else "int"
         return "float" if "float" in kinds or name == "/" else "int"
 
@@ -210,12 +215,14 @@ class Symbol:
         if isinstance(other, (tuple, Record)):
             if self._traced_trace.exploring and self._traced_kind == "unknown":
                 raise CannotTell  # the value may be a tuple
-            self._traced_refuse("compares a value with a tuple")
+            self._traced_unsupported("compares a value with a tuple")
         value = self._traced_trace.expression(other)
         kinds = {self._traced_kind, value.kind}
         comparable = kinds <= set(NUMBERS) or kinds == {"str"} or "unknown" in kinds
         if not comparable or "opaque" in kinds or "none" in kinds:
-            self._traced_refuse(f"compares {_shown(self._traced_kind)} and {_shown(value.kind)}")
+            self._traced_unsupported(
+                f"compares {_shown(self._traced_kind)} and {_shown(value.kind)}"
+            )
         if name in ("==", "!=") and self is not other and self._traced_may_be(value):
             # A tuple compares its items by identity first, so a NaN equals itself
             name = f"{name} or same"
@@ -232,9 +239,9 @@ class Symbol:
         """An operation with one operand."""
         kind = self._traced_kind
         if kind not in (*NUMBERS, "unknown"):
-            self._traced_refuse(f"uses {name} on {_shown(kind)}")
+            self._traced_unsupported(f"uses {name} on {_shown(kind)}")
         if name == "~" and kind == "float":
-            self._traced_refuse("uses ~ on a float")
+            self._traced_unsupported("uses ~ on a float")
         if name == "+" and kind != "bool":
             self._traced_trace.noted(self._traced_expression)
             return self  # the same object in Python too
@@ -260,7 +267,7 @@ class Symbol:
         if self._traced_kind == "str" and kind in ("int", "float"):
             return self._traced_call(int if kind == "int" else float, kind)
         if self._traced_kind not in (*NUMBERS, "unknown"):
-            self._traced_refuse(f"converts {_shown(self._traced_kind)} to {kind}")
+            self._traced_unsupported(f"converts {_shown(self._traced_kind)} to {kind}")
         if kind == "str":
             return self._traced_call(str, "str")
         return self._traced_trace.noted(
@@ -270,14 +277,14 @@ class Symbol:
     def _traced_length(self) -> Symbol:
         """``len(value)``."""
         if self._traced_kind not in ("str", "unknown"):
-            self._traced_refuse(f"takes the length of {_shown(self._traced_kind)}")
+            self._traced_unsupported(f"takes the length of {_shown(self._traced_kind)}")
         return self._traced_trace.noted(
             self._traced_trace.expressions.operation("len", "int", self._traced_expression)
         )
 
     def __round__(self, digits: Any = None) -> Symbol:
         if self._traced_kind not in ("int", "float"):
-            self._traced_refuse(f"rounds {_shown(self._traced_kind)}")
+            self._traced_unsupported(f"rounds {_shown(self._traced_kind)}")
         if digits is None:
             return self._traced_call(round, "int")
         return self._traced_call(round, self._traced_kind, digits)
@@ -286,13 +293,13 @@ class Symbol:
         if self._traced_kind == "unknown" and self._traced_trace.exploring:
             return self
         if self._traced_kind != "str" or not _is_position(key):
-            self._traced_refuse(f"takes an item of {_shown(self._traced_kind)}")
+            self._traced_unsupported(f"takes an item of {_shown(self._traced_kind)}")
         return self._traced_call(operator.getitem, "str", key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self._traced_kind == "unknown" and self._traced_trace.exploring:
             raise CannotTell  # the value may be a dict
-        self._traced_refuse("writes into a value")
+        self._traced_unsupported("writes into a value")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -305,7 +312,7 @@ class Symbol:
             return self._traced_trace.splitter(self, name)
         if self._traced_kind == "unknown" and self._traced_trace.exploring:
             return Attribute(self._traced_trace, self._traced_expression, name)
-        raise self._traced_trace.refusal(
+        raise self._traced_trace.unsupported(
             f"reads the attribute {name} of {_shown(self._traced_kind)}"
         )
 
@@ -315,22 +322,22 @@ class Symbol:
             arguments = tuple(map(self._traced_shown, arguments))
         return self._traced_call(getattr(str, name), _TEXT_METHODS[name], *arguments)
 
-    # ------------------------------------------------------------------ refused operations
+    # ------------------------------------------------------------------ unsupported operations
 
-    def _traced_refuse(self, reason: str) -> NoReturn:
-        """Raise a Refusal that names the line of the function."""
-        raise self._traced_trace.refusal(reason)
+    def _traced_unsupported(self, reason: str) -> NoReturn:
+        """Raise Unsupported, with the line of the function."""
+        raise self._traced_trace.unsupported(reason)
 
     def __hash__(self) -> int:
-        self._traced_refuse("hashes a value")
+        self._traced_unsupported("hashes a value")
 
     def __iter__(self) -> Iterator[Any]:
         if self._traced_trace.exploring:
             raise CannotTell
-        self._traced_refuse("iterates over a value")
+        self._traced_unsupported("iterates over a value")
 
     def __index__(self) -> int:
-        self._traced_refuse("uses a value as a position or count")
+        self._traced_unsupported("uses a value as a position or count")
 
     def __format__(self, spec: str) -> str:
         return self._traced_trace.formatted(self, spec)
@@ -339,7 +346,7 @@ class Symbol:
         return self._traced_trace.text_of("a value")
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        self._traced_refuse("calls a value")
+        self._traced_unsupported("calls a value")
 
 
 def _add_operators() -> None:
@@ -435,7 +442,7 @@ class Attribute(Symbol):
             raise CannotTell
         others = (str, list, set)
         if name not in _DICT_METHODS and any(hasattr(kind, name) for kind in others):
-            self._traced_refuse(f"calls the method {name}()")
+            self._traced_unsupported(f"calls the method {name}()")
         raise CannotTell
 
 
@@ -476,7 +483,7 @@ class Record:
                 return self._traced_trace.bound(member, self)
             if type(member) is property and isinstance(member.fget, FunctionType):
                 return self._traced_trace.bound(member.fget, self)()
-        raise self._traced_trace.refusal(f"reads {name} of a {kind.__name__}")
+        raise self._traced_trace.unsupported(f"reads {name} of a {kind.__name__}")
 
     def _traced_is_attribute(self, name: str) -> bool:
         if self._traced_kind is not Row:
@@ -491,10 +498,12 @@ class Record:
         if self._traced_kind is Row and isinstance(key, str):
             if key in self._traced_names:
                 return self._traced_parts[self._traced_names.index(key)]
-            raise self._traced_trace.refusal(f"reads the field {key!r}, which the rows do not have")
+            raise self._traced_trace.unsupported(
+                f"reads the field {key!r}, which the rows do not have"
+            )
         self._traced_needs_tuple("takes an item")
         if not _is_position(key):
-            raise self._traced_trace.refusal("takes an item by a value")
+            raise self._traced_trace.unsupported("takes an item by a value")
         return self._traced_parts[key]
 
     def __iter__(self) -> Iterator[Any]:
@@ -509,15 +518,17 @@ class Record:
         if not issubclass(self._traced_kind, tuple) and (
             hasattr(self._traced_kind, "__bool__") or hasattr(self._traced_kind, "__len__")
         ):
-            raise self._traced_trace.refusal(f"uses a {self._traced_kind.__name__} as a condition")
+            raise self._traced_trace.unsupported(
+                f"uses a {self._traced_kind.__name__} as a condition"
+            )
         return len(self._traced_parts) > 0 if issubclass(self._traced_kind, tuple) else True
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise self._traced_trace.refusal(f"writes into a {self._traced_kind.__name__}")
+        raise self._traced_trace.unsupported(f"writes into a {self._traced_kind.__name__}")
 
     def _traced_needs_tuple(self, action: str) -> None:
         if not issubclass(self._traced_kind, tuple):
-            raise self._traced_trace.refusal(f"{action} a {self._traced_kind.__name__}")
+            raise self._traced_trace.unsupported(f"{action} a {self._traced_kind.__name__}")
 
     def _traced_compared(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
         self._traced_needs_tuple("compares")
@@ -525,7 +536,7 @@ class Record:
             other._traced_needs_tuple("compares")
             other = other._traced_parts
         if type(other) is not tuple:
-            raise self._traced_trace.refusal(f"compares a {self._traced_kind.__name__}")
+            raise self._traced_trace.unsupported(f"compares a {self._traced_kind.__name__}")
         return compare(self._traced_parts, other)
 
     def __eq__(self, other: object) -> Any:
@@ -547,7 +558,7 @@ class Record:
         return self._traced_compared(other, operator.ge)
 
     def __hash__(self) -> int:
-        raise self._traced_trace.refusal(f"hashes a {self._traced_kind.__name__}")
+        raise self._traced_trace.unsupported(f"hashes a {self._traced_kind.__name__}")
 
     def __format__(self, spec: str) -> str:
         return self._traced_trace.text_of(f"a {self._traced_kind.__name__}")
@@ -565,11 +576,11 @@ class TracedDict(dict[str, Any]):
         self._traced_trace = trace
         super().__init__(items)
 
-    def _traced_refuse(self, *arguments: Any, **named: Any) -> NoReturn:
-        raise self._traced_trace.refusal("writes into a dict that it did not make")
+    def _traced_unsupported(self, *arguments: Any, **named: Any) -> NoReturn:
+        raise self._traced_trace.unsupported("writes into a dict that it did not make")
 
-    __setitem__ = __delitem__ = __ior__ = _traced_refuse
-    clear = pop = popitem = setdefault = update = _traced_refuse
+    __setitem__ = __delitem__ = __ior__ = _traced_unsupported
+    clear = pop = popitem = setdefault = update = _traced_unsupported
 
     def __repr__(self) -> str:
         return self._traced_trace.text_of("a dict")
@@ -589,11 +600,11 @@ class TracedList(list[Any]):
         self._traced_trace = trace
         super().__init__(items)
 
-    def _traced_refuse(self, *arguments: Any, **named: Any) -> NoReturn:
-        raise self._traced_trace.refusal("writes into a list that it did not make")
+    def _traced_unsupported(self, *arguments: Any, **named: Any) -> NoReturn:
+        raise self._traced_trace.unsupported("writes into a list that it did not make")
 
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _traced_refuse
-    append = clear = extend = insert = pop = remove = reverse = sort = _traced_refuse
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _traced_unsupported
+    append = clear = extend = insert = pop = remove = reverse = sort = _traced_unsupported
 
 
 def kept(trace: Trace, value: Any, taken: list[Any] | None = None) -> Any:
@@ -602,7 +613,7 @@ def kept(trace: Trace, value: Any, taken: list[Any] | None = None) -> Any:
     taken = [] if taken is None else taken
     if isinstance(value, (dict, list)) and not took(value, taken):
         name = "dict" if isinstance(value, dict) else "list"
-        raise trace.refusal(f"hands over a {name} twice, which can change")
+        raise trace.unsupported(f"hands over a {name} twice, which can change")
     if isinstance(value, dict):
         return TracedDict(trace, {name: kept(trace, part, taken) for name, part in value.items()})
     if isinstance(value, list):
@@ -671,18 +682,20 @@ def taken_apart(
     elif isinstance(value, dict):
         keys = dict_names(value)
         if keys is None:
-            raise trace.refusal("returns a dict that is empty or has other keys than plain names")
+            raise trace.unsupported(
+                "returns a dict that is empty or has other keys than plain names"
+            )
         kind, names, parts = dict, keys, tuple(value.values())
     elif lists and isinstance(value, list) and 0 < len(value) <= MOST_ITEMS:
         kind, names, parts = list, (), tuple(value)
     elif isinstance(value, (list, Iterator)):
-        raise trace.refusal(f"returns a {type(value).__name__}, which can change")
+        raise trace.unsupported(f"returns a {type(value).__name__}, which can change")
     else:
         return VALUE, [trace.expression(value)]
     if is_mutable(kind) and not took(value, taken):
-        raise trace.refusal(f"returns a {kind.__name__} twice, which can change")
+        raise trace.unsupported(f"returns a {kind.__name__} twice, which can change")
     if not parts:
-        raise trace.refusal("returns an empty tuple")
+        raise trace.unsupported("returns an empty tuple")
     shapes, expressions = [], []
     for part in parts:
         shape, inner = taken_apart(trace, part, taken, lists=lists)

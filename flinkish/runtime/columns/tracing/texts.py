@@ -50,7 +50,7 @@ def parts_of_text(text: str) -> Iterator[str | int]:
 def hands_over(code: CodeType, position: int, *, calls: bool = True) -> bool:
     """Whether ``code`` only hands over the text that its step at ``position`` puts on the stack:
     it is returned, yielded, passed on, or becomes a part of a tuple, dict or longer text that is.
-    ``calls``: it may be passed to functions other than collectors, which refuse tokens.
+    ``calls``: it may be passed to functions other than collectors, which do not support tokens.
     """
     if any(isinstance(constant, CodeType) for constant in code.co_consts):
         return False  # a function inside could look at it
@@ -100,7 +100,8 @@ class _Following:
 
     def _hands_on(self, number: int) -> bool:
         """Whether the call at that step is one of a collector, or of a name from outside, whose
-        stand-in refuses a text with tokens if it may look at it. Other calls may keep it in a list."""
+        stand-in raises Unsupported for a text with tokens if it may look at it. Other calls may
+        keep it in a list."""
         inside = self._steps[number].argument
         for step in reversed(self._steps[:number]):
             if step.takes is None:

@@ -1,7 +1,8 @@
 """``Trace``: follows a function with symbols for its arguments, through all of its branches.
 
 Python runs a copy of the function with other globals and enclosing variables. These are replaced by
-functions that understand symbols or are traced themselves, and by objects that refuse to be used.
+functions that understand symbols or are traced themselves, and by objects of which most uses are
+unsupported.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ from flinkish.runtime.columns.tracing.reads import (
 from flinkish.runtime.columns.tracing.symbols import (
     CannotTell,
     Record,
-    Refusal,
     Symbol,
+    Unsupported,
     is_constant,
     kept,
     kind_of_constant,
@@ -206,7 +207,7 @@ class Trace:
 
     def follow(self, function: Callable[..., Any], *arguments: Any, changing: Any = None) -> Traced:
         """Trace ``function`` for ``arguments``, which are symbols, and ``changing``, whose dicts
-        and lists it may change. Raises Refusal if it cannot be traced."""
+        and lists it may change. Raises Unsupported if it cannot be traced."""
         called = self.callable_of(function)
         if changing is None:
             return self._traced(called, arguments)
@@ -227,36 +228,36 @@ class Trace:
         return call
 
     def follow_collected(self, function: Callable[..., Any], *arguments: Any) -> Traced:
-        """Trace what ``function`` gives to a collector, its last argument. Raises Refusal if it
+        """Trace what ``function`` gives to a collector, its last argument. Raises Unsupported if it
         cannot be traced, or does not emit exactly one result."""
         called = self.callable_of(function)
 
         def call(*arguments: Any) -> Any:
             collected = Collected(self)
             if called(*arguments, collected) is not None:
-                raise Refusal("returns something")
+                raise Unsupported("returns something")
             if len(collected) != 1:
-                raise Refusal("may emit no result, or several")
+                raise Unsupported("may emit no result, or several")
             return collected[0]
 
         return self._traced(call, arguments)
 
     def follow_all(self, call: Callable[[], Any]) -> Traced:
         """Trace what ``call``, which calls functions of this trace, returns on each path through
-        the branches. Raises Refusal if it cannot be traced."""
+        the branches. Raises Unsupported if it cannot be traced."""
         return self._traced(call, ())
 
     def _traced(self, call: Any, arguments: Any) -> Traced:
         try:
             followed = self._follow(call, arguments)
         except RecursionError:
-            raise Refusal("calls itself too often") from None
+            raise Unsupported("calls itself too often") from None
         if followed is None:
-            raise Refusal("raises an exception for every element")
+            raise Unsupported("raises an exception for every element")
         shape, columns = followed
         codes = self._followed()
         if any(map(takes_remainders, codes)) and (self._knows_texts or any(map(has_texts, codes))):
-            raise Refusal("may format a text with %")
+            raise Unsupported("may format a text with %")
         testing = self.asksTypes or any(map(tests_none, codes))
         steps = tuple(self._steps.values())
         return Traced(shape, tuple(columns), self.reads.all(), testing, steps)
@@ -269,7 +270,7 @@ class Trace:
             result = call(*arguments)
         except _Undecided as undecided:
             condition = undecided.condition
-        except (Refusal, CannotTell, RecursionError):
+        except (Unsupported, CannotTell, RecursionError):
             raise
         except Exception as error:
             if isinstance(error, _ManyRounds) or self._is_raised(error):
@@ -277,12 +278,12 @@ class Trace:
                 self.noted(self.expressions.operation(RAISE, "bool", every))
                 return None
             line = self._line_of(error)
-            raise Refusal(f"{type(error).__name__}: {error}{line}") from None
+            raise Unsupported(f"{type(error).__name__}: {error}{line}") from None
         else:
             return taken_apart(self, result, lists=self._lists)
         self._paths += 1
         if self._paths >= MOST_PATHS:
-            raise Refusal(f"has more than {MOST_PATHS} ways through its branches")
+            raise Unsupported(f"has more than {MOST_PATHS} ways through its branches")
         self._decided[id(condition)] = True
         one = self._follow(call, arguments)
         self._decided[id(condition)] = False
@@ -292,7 +293,7 @@ class Trace:
             return one or other
         shape, then = one
         if shape != other[0]:
-            raise Refusal("returns values of different shapes")
+            raise Unsupported("returns values of different shapes")
         choice = self.expressions.choice
         return shape, [choice(condition, *pair) for pair in zip(then, other[1])]
 
@@ -317,17 +318,17 @@ class Trace:
 
     def expression(self, value: Any, anything: bool = False) -> Expression:
         """The expression of a symbol or constant; ``anything``: also of a constant or slice without
-        a kind. Raises Refusal for other objects."""
+        a kind. Raises Unsupported for other objects."""
         if isinstance(value, Symbol):
             if value._traced_kind == "object" and not anything:
-                raise self.refusal("hands on a time or decimal that it makes")
+                raise self.unsupported("hands on a time or decimal that it makes")
             return value._traced_expression
         if has_tokens(value):
             return self._text(value)
         kind = kind_of_constant(value)
         if kind is None:
             if not anything or not (is_constant(value) or isinstance(value, slice)):
-                raise self.refusal(f"uses {_name_of(value)}")
+                raise self.unsupported(f"uses {_name_of(value)}")
             kind = "opaque"
         return self.expressions.constant(value, kind)
 
@@ -355,19 +356,19 @@ class Trace:
     def splitter(self, symbol: Symbol, method: str) -> Any:
         """The bound method ``method`` of the text ``symbol``, which splits it."""
         if self.rounds is None:
-            raise self.refusal(f"calls the method {method}()")
+            raise self.unsupported(f"calls the method {method}()")
         return self.rounds.splitter(symbol, method)
 
     # ------------------------------------------------------------------ reasons
 
-    def refusal(self, reason: str) -> Refusal:
-        """A Refusal that names the current line of the traced function."""
+    def unsupported(self, reason: str) -> Unsupported:
+        """Unsupported, with the current line of the traced function."""
         frame = sys._getframe(1)
         while frame is not None:
             if id(frame.f_code) in self._codes:
-                return Refusal(f"{reason} (line {frame.f_lineno})")
+                return Unsupported(f"{reason} (line {frame.f_lineno})")
             frame = frame.f_back  # type: ignore[assignment]
-        return Refusal(reason)
+        return Unsupported(reason)
 
     def _line_of(self, error: Exception) -> str:
         line, step = "", error.__traceback__
@@ -387,7 +388,7 @@ class Trace:
         return code is not None and step_at(code, step.tb_lasti).does is Does.RAISE
 
     def formatted(self, symbol: Symbol, spec: str) -> str:
-        """The token of ``symbol`` formatted. Raises Refusal unless the function only hands it
+        """The token of ``symbol`` formatted. Raises Unsupported unless the function only hands it
         over."""
         frame = self._current_frame()
         if frame is None or not self.asks(hands_over, otherwise=False) or has_tokens(spec):
@@ -426,9 +427,10 @@ class Trace:
         return caller is not None
 
     def text_of(self, named: str) -> str:
-        """Stands for a symbol as text, in the message of an exception. Raises Refusal elsewhere."""
+        """Stands for a symbol as text, in the message of an exception. Raises Unsupported
+        elsewhere."""
         if not self.onlyRaises():
-            raise self.refusal(f"converts {named} to text")
+            raise self.unsupported(f"converts {named} to text")
         return ""
 
     def onlyRaises(self) -> bool:
@@ -438,7 +440,8 @@ class Trace:
     # ------------------------------------------------------------------ functions
 
     def callable_of(self, function: Any, name: str = "") -> Any:
-        """``function`` as a callable that takes symbols. Raises Refusal if it cannot be traced."""
+        """``function`` as a callable that takes symbols. Raises Unsupported if it cannot be
+        traced."""
         if isinstance(function, MethodType):
             return self.bound(function.__func__, Outside(self, function.__self__, "self"))
         if isinstance(function, FunctionType):
@@ -449,27 +452,29 @@ class Trace:
         call = self.reads.member(self.reads.class_of(function), "__call__")
         if isinstance(call, FunctionType) and not isclass(function):
             return self.bound(call, Outside(self, function, "self"))
-        raise Refusal(f"is not a function of Python but {type(function).__name__} {name}".rstrip())
+        raise Unsupported(
+            f"is not a function of Python but {type(function).__name__} {name}".rstrip()
+        )
 
     def bound(self, function: Any, owner: Any) -> Callable[..., Any]:
-        """``function`` as a method of ``owner`` that takes symbols. Raises Refusal if it cannot be
-        traced."""
+        """``function`` as a method of ``owner`` that takes symbols. Raises Unsupported if it cannot
+        be traced."""
         if not isinstance(function, FunctionType):
-            raise self.refusal(f"calls {getattr(function, '__name__', 'a method')}")
+            raise self.unsupported(f"calls {getattr(function, '__name__', 'a method')}")
         patched = self._patched(function)
 
         def call(*arguments: Any, **named: Any) -> Any:
-            self.refuse_tokens(function.__name__, arguments, named)
+            self.check_no_tokens(function.__name__, arguments, named)
             return patched(owner, *arguments, **named)
 
         return call
 
-    def refuse_tokens(
+    def check_no_tokens(
         self, name: str, arguments: tuple[Any, ...], named: Mapping[str, Any]
     ) -> None:
-        """Raises Refusal if a formatted text is passed to ``name``, which may look at it."""
+        """Raises Unsupported if a formatted text is passed to ``name``, which may look at it."""
         if holds_tokens((*arguments, *named.values())):
-            raise self.refusal(f"calls {name} with a formatted text")
+            raise self.unsupported(f"calls {name} with a formatted text")
 
     def _patched(self, function: FunctionType, writes: bool = False) -> FunctionType:
         """A copy of ``function`` whose globals and enclosing variables are replaced by ``known``.
@@ -481,11 +486,11 @@ class Trace:
         code = function.__code__
         impure = impurity(code, writes)
         if impure is not None:
-            raise Refusal(impure)
+            raise Unsupported(impure)
         try:
             replaced = patched_code(code, self._replaced)
         except TooManyConstants:
-            raise Refusal("has too many constants") from None
+            raise Unsupported("has too many constants") from None
         originals = zip(with_inner(replaced), with_inner(code))
         self._codes.update((id(one), original) for one, original in originals)
         self.reads.code(function)
@@ -496,7 +501,9 @@ class Trace:
         defaults = function.__kwdefaults__
         if defaults:
             if not all(map(is_constant, defaults.values())):
-                raise Refusal(f"has a default value that can change (line {code.co_firstlineno})")
+                raise Unsupported(
+                    f"has a default value that can change (line {code.co_firstlineno})"
+                )
             patched.__kwdefaults__ = {name: self.constant(defaults[name]) for name in defaults}
         self._functions[id(function)] = (function, patched)
         for cell, original, name in zip(cells, function.__closure__ or (), code.co_freevars):
@@ -534,7 +541,7 @@ class Trace:
         defaults = function.__defaults__
         if defaults and not is_constant(tuple(defaults)):
             line = function.__code__.co_firstlineno
-            raise Refusal(f"has a default value that can change (line {line})")
+            raise Unsupported(f"has a default value that can change (line {line})")
         return None if defaults is None else self.constant(defaults)
 
     def known(self, value: Any, name: str) -> Any:
@@ -584,12 +591,12 @@ class Outside:
         if isinstance(value, Enum) and _is_plain_part(value, attribute):
             return trace.known(reads.note(getattr, value, attribute), name)
         if not has_plain_attributes(value):
-            raise trace.refusal(f"reads {name} of a {kind.__name__}")
+            raise trace.unsupported(f"reads {name} of a {kind.__name__}")
         described = reads.member(kind, attribute)
         if isinstance(described, types.MemberDescriptorType) and not isclass(value):
             return trace.known(self._traced_there(in_slot, attribute, name), name)
         if is_data_descriptor(described):
-            raise trace.refusal(f"reads the property {name}")
+            raise trace.unsupported(f"reads the property {name}")
         if isinstance(value, ModuleType):
             return trace.known(self._traced_there(own_attribute, attribute, name), name)
         if isclass(value):
@@ -597,7 +604,7 @@ class Outside:
         if reads.note(own_attribute, value, attribute) is not MISSING:
             return trace.known(own_attribute(value, attribute, MISSING), name)
         if described is not MISSING and described is vars(RichFunction).get(attribute):
-            raise trace.refusal(f"calls {name}")
+            raise trace.unsupported(f"calls {name}")
         if isinstance(described, FunctionType):
             return trace.bound(described, self)
         if isinstance(described, staticmethod):
@@ -606,13 +613,13 @@ class Outside:
             return trace.known(reads.note(class_attribute, kind, attribute), name)
         if trace.exploring and described is MISSING and isinstance(value, RichFunction):
             raise CannotTell  # ``open`` may set it
-        raise trace.refusal(f"reads {name}")
+        raise trace.unsupported(f"reads {name}")
 
     def _traced_there(self, get: Callable[[Any, Any, Any], Any], attribute: str, name: str) -> Any:
-        """What ``get`` reads of the object. Raises Refusal if that is missing."""
+        """What ``get`` reads of the object. Raises Unsupported if that is missing."""
         value = self._traced_trace.reads.note(get, self._traced_object, attribute)
         if value is MISSING:
-            raise self._traced_trace.refusal(f"reads {name}, which is not there")
+            raise self._traced_trace.unsupported(f"reads {name}, which is not there")
         return value
 
     def _traced_of_class(self, attribute: str, name: str) -> Any:
@@ -626,32 +633,32 @@ class Outside:
         maker = maker_of(self._traced_trace, kind, attribute)
         if maker is not None:
             return maker
-        raise self._traced_trace.refusal(f"reads {name}")
+        raise self._traced_trace.unsupported(f"reads {name}")
 
     def __setattr__(self, attribute: str, value: Any) -> None:
         if not attribute.startswith("_traced_"):
             name = f"{self._traced_name}.{attribute}"
-            raise self._traced_trace.refusal(f"writes the attribute {name}")
+            raise self._traced_trace.unsupported(f"writes the attribute {name}")
         super().__setattr__(attribute, value)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         value, trace = self._traced_object, self._traced_trace
         replaced = _REPLACED.get(value) if _is_hashable(value) else None
         if replaced not in (None, _dict, _tuple) or not isclass(value):
-            trace.refuse_tokens(self._traced_name, arguments, named)
+            trace.check_no_tokens(self._traced_name, arguments, named)
         if isclass(value) and value in CLASSES:
             return made_by_class(trace, value, arguments, named)
         if replaced is not None:
             takes = value is dict or (value in (min, max) and named.keys() == {"key"})
             if named and not takes:
-                raise trace.refusal(f"calls {self._traced_name} with {', '.join(named)}=")
+                raise trace.unsupported(f"calls {self._traced_name} with {', '.join(named)}=")
             return replaced(trace, *arguments, **named)
         if isinstance(value, (FunctionType, MethodType)):
             try:
                 return trace.callable_of(value)(*arguments, **named)
-            except Refusal as refusal:
-                raise Refusal(
-                    f"{trace.refusal(f'calls {self._traced_name}')}, which {refusal}"
+            except Unsupported as inner:
+                raise Unsupported(
+                    f"{trace.unsupported(f'calls {self._traced_name}')}, which {inner}"
                 ) from None
         if isclass(value) and issubclass(value, Exception) and trace.onlyRaises():
             return Exception()
@@ -659,17 +666,17 @@ class Outside:
             made = _constructed(trace, value, arguments, named)
             if made is not None:
                 return made
-        raise trace.refusal(f"calls {self._traced_name}")
+        raise trace.unsupported(f"calls {self._traced_name}")
 
-    def _traced_refuse(self, *arguments: Any) -> Any:
-        raise self._traced_trace.refusal(
+    def _traced_unsupported(self, *arguments: Any) -> Any:
+        raise self._traced_trace.unsupported(
             f"uses {self._traced_name}, a {type(self._traced_object).__name__}"
         )
 
-    __bool__ = __contains__ = __getitem__ = __iter__ = __len__ = __hash__ = _traced_refuse
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _traced_refuse
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _traced_refuse
-    __format__ = __repr__ = __index__ = __setitem__ = _traced_refuse
+    __bool__ = __contains__ = __getitem__ = __iter__ = __len__ = __hash__ = _traced_unsupported
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _traced_unsupported
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _traced_unsupported
+    __format__ = __repr__ = __index__ = __setitem__ = _traced_unsupported
 
 
 class _Container(Outside):
@@ -684,18 +691,18 @@ class _Container(Outside):
         self._traced_item: Any = None
 
     def _traced_look(self) -> None:
-        """Note the contents, and copy the container. Raises Refusal if it is too large or not
+        """Note the contents, and copy the container. Raises Unsupported if it is too large or not
         constant."""
         if self._traced_get is not None:
             return
         trace, container = self._traced_trace, self._traced_object
         if len(container) > MOST_CONTENT:
-            raise trace.refusal(
+            raise trace.unsupported(
                 f"looks into {self._traced_name}, which has more than {MOST_CONTENT}"
             )
         content = trace.reads.content(container)
         if not all(map(is_constant, content)):
-            raise trace.refusal(
+            raise trace.unsupported(
                 f"looks into {self._traced_name}, which has more than numbers and texts"
             )
         copied = tuple(container) if isinstance(container, list) else type(container)(container)
@@ -733,14 +740,14 @@ class _Container(Outside):
 
     def _traced_needs_dict(self, action: str) -> None:
         if not isinstance(self._traced_object, dict):
-            raise self._traced_trace.refusal(f"{action} {self._traced_name}")
+            raise self._traced_trace.unsupported(f"{action} {self._traced_name}")
         self._traced_look()
 
     def _traced_kind(self, *kinds: Kind) -> Kind:
-        """The kind of all values that may be found. Raises Refusal if they have several."""
+        """The kind of all values that may be found. Raises Unsupported if they have several."""
         (kind, *others) = {*self._traced_kinds, *kinds} or {None}
         if others or kind in (None, "none"):
-            raise self._traced_trace.refusal(
+            raise self._traced_trace.unsupported(
                 f"finds values of several types in {self._traced_name}"
             )
         return kind
@@ -856,7 +863,7 @@ def _of_fields(
         or given.keys() & named.keys()
         or values.keys() != set(names)
     ):
-        raise trace.refusal(f"makes a {kind.__name__} with other arguments than its fields")
+        raise trace.unsupported(f"makes a {kind.__name__} with other arguments than its fields")
     return Record(trace, kind, names, tuple(values[name] for name in names))
 
 
@@ -944,7 +951,7 @@ def _extreme(
     if len(values) == 1:
         values = tuple(_iterable(trace, name, values[0]))
     if not values:
-        raise trace.refusal(f"calls {name} without an argument")
+        raise trace.unsupported(f"calls {name} without an argument")
     better = operator.lt if sign == "<" else operator.gt
     if key is not None:
         keyed = [(key(value), value) for value in values]
@@ -972,7 +979,7 @@ def _extreme(
 
 def _iterable(trace: Trace, name: str, values: Any) -> Any:
     if not isinstance(values, (tuple, list, range, _Numbers, Record, Iterator, dict, *_VIEWS)):
-        raise trace.refusal(f"calls {name} of something that is not a tuple or list")
+        raise trace.unsupported(f"calls {name} of something that is not a tuple or list")
     return values
 
 
@@ -986,10 +993,10 @@ def _sum(trace: Trace, values: Any, start: Any = 0) -> Any:
         total = total + value
         kind = trace.expression(total).kind
         if kind not in (*NUMBERS, "unknown"):
-            raise trace.refusal("calls sum of values that are not numbers")
+            raise trace.unsupported("calls sum of values that are not numbers")
         # Python 3.12 sums floats with compensation, which kernels do not
         if number and kind == "float" and sys.version_info >= (3, 12):
-            raise trace.refusal("calls sum of several floats")
+            raise trace.unsupported("calls sum of several floats")
     return total
 
 
@@ -1008,7 +1015,7 @@ def _converter(kind: Kind, convert: Callable[..., Any]) -> Callable[..., Any]:
 
 def _native(trace: Trace, function: Callable[..., Any], values: Sequence[Any]) -> Any:
     if not all(map(is_constant, values)):
-        raise trace.refusal(f"calls {function.__name__}")
+        raise trace.unsupported(f"calls {function.__name__}")
     return trace.constant(function(*values))
 
 
@@ -1056,7 +1063,7 @@ def _iterator(trace: Trace, values: Any) -> Iterator[Any]:
 
 def _next(trace: Trace, values: Any, *default: Any) -> Any:
     if not isinstance(values, Iterator):
-        raise trace.refusal("calls next of something that is not an iterator")
+        raise trace.unsupported("calls next of something that is not an iterator")
     return next(values, *default)
 
 
@@ -1066,7 +1073,7 @@ def _mathematical(function: Callable[..., Any], kind: Kind) -> Callable[..., Any
             return _native(trace, function, values)
         expressions = [trace.expression(value) for value in values]
         if any(e.kind not in ("int", "float", "bool", "unknown") for e in expressions):
-            raise trace.refusal(f"calls {function.__name__} of something that is not a number")
+            raise trace.unsupported(f"calls {function.__name__} of something that is not a number")
         return trace.noted(trace.expressions.call(function, kind, *expressions))
 
     return called
@@ -1090,7 +1097,7 @@ def _is_instance(trace: Trace, value: Any, kinds: Any) -> bool:
     else:
         own = None if isinstance(value, (Outside, _Numbers)) else type(value)
     if own is None or len(classes) != (len(kinds) if type(kinds) is tuple else 1):
-        raise trace.refusal("calls isinstance")
+        raise trace.unsupported("calls isinstance")
     return issubclass(own, classes)
 
 
@@ -1114,11 +1121,13 @@ class _Numbers:
         if self._traced_has(number):
             raise _ManyRounds
 
-    def _traced_refuse(self, *others: Any) -> Any:
-        raise self._traced_trace.refusal("does more with a range of the element than loop over it")
+    def _traced_unsupported(self, *others: Any) -> Any:
+        raise self._traced_trace.unsupported(
+            "does more with a range of the element than loop over it"
+        )
 
-    __bool__ = __eq__ = __hash__ = __repr__ = __format__ = _traced_refuse
-    __getitem__ = _traced_length = _traced_refuse
+    __bool__ = __eq__ = __hash__ = __repr__ = __format__ = _traced_unsupported
+    __getitem__ = _traced_length = _traced_unsupported
 
     def _traced_has(self, number: Any) -> bool:
         return bool(
@@ -1134,19 +1143,19 @@ def _range(trace: Trace, *bounds: Any) -> range | _Numbers:
     if any(isinstance(bound, Symbol) for bound in bounds) and len(bounds) <= 3:
         start, stop, step = {1: (0, *bounds, 1), 2: (*bounds, 1)}.get(len(bounds), bounds)
         if type(step) is not int or not step:
-            raise trace.refusal("calls range with a step that depends on the element")
+            raise trace.unsupported("calls range with a step that depends on the element")
         kinds = {trace.expression(bound).kind for bound in (start, stop)}
         if trace.exploring and "unknown" in kinds:
             raise CannotTell
         if kinds != {"int"}:
-            raise trace.refusal("calls range with bounds that may not be integers")
+            raise trace.unsupported("calls range with bounds that may not be integers")
         for bound in bounds:
             if isinstance(bound, Symbol):
                 trace.noted(bound._traced_expression)  # None would raise an error
         return _Numbers(trace, start, stop, step)
     made: range = _native(trace, range, bounds)
     if len(made) > MOST_PATHS:
-        raise trace.refusal(f"has a loop of more than {MOST_PATHS} rounds")
+        raise trace.unsupported(f"has a loop of more than {MOST_PATHS} rounds")
     return made
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from flinkish.api.bytecode import Does, position_of, steps
 from flinkish.runtime.columns.tracing.expressions import Expression, columns_read
 from flinkish.runtime.columns.tracing.kernels import Inexact, Run
-from flinkish.runtime.columns.tracing.symbols import Refusal, Symbol, is_constant
+from flinkish.runtime.columns.tracing.symbols import Symbol, Unsupported, is_constant
 from flinkish.runtime.columns.tracing.trace import Trace
 
 ROUNDS = 2
@@ -89,15 +89,15 @@ class Rounds:
         def split(*arguments: Any) -> Words:
             trace = symbol._traced_trace
             if not all(map(is_constant, arguments)):
-                raise trace.refusal(f"calls {method} with a value")
+                raise trace.unsupported(f"calls {method} with a value")
             return Words(self, trace, Split(symbol._traced_expression, method, arguments))
 
         return split
 
     def words(self, trace: Trace, split: Split) -> Iterator[Symbol]:
-        """Words that stand for all. Raises Refusal if they cannot."""
+        """Words that stand for all. Raises Unsupported if they cannot."""
         if self._begun or self.split not in (None, split):
-            raise trace.refusal("has several loops over the words of texts")
+            raise trace.unsupported("has several loops over the words of texts")
         self._begun = True
         self.split = split
         for number in range(ROUNDS):
@@ -129,17 +129,17 @@ class Words:
     def __iter__(self) -> Iterator[Symbol]:
         trace = self._trace
         if not trace.asks(is_independent, otherwise=True):
-            raise trace.refusal("has a loop over words that may depend on those before")
+            raise trace.unsupported("has a loop over words that may depend on those before")
         return self._rounds.words(trace, self._split)
 
-    def _refuse(self, *arguments: Any) -> Any:
-        raise self._trace.refusal("does more with the words of a text than to loop over them")
+    def _unsupported(self, *arguments: Any) -> Any:
+        raise self._trace.unsupported("does more with the words of a text than to loop over them")
 
-    __bool__ = __contains__ = __getitem__ = __len__ = __hash__ = _refuse
-    __eq__ = __ne__ = __add__ = __radd__ = __mul__ = __format__ = __repr__ = _refuse
+    __bool__ = __contains__ = __getitem__ = __len__ = __hash__ = _unsupported
+    __eq__ = __ne__ = __add__ = __radd__ = __mul__ = __format__ = __repr__ = _unsupported
 
     def __getattr__(self, name: str) -> Any:
-        self._refuse()
+        self._unsupported()
 
 
 @lru_cache(maxsize=1024)
@@ -194,7 +194,7 @@ _CHANGES = {
 def check_rounds(
     trace: Trace, rounds: Rounds, slots: Sequence[Sequence[tuple[Expression, ...]]]
 ) -> None:
-    """Raises Refusal unless the slots of each round are those of the first with its word."""
+    """Raises Unsupported unless the slots of each round are those of the first with its word."""
     first = rounds.word(trace, 0)
     for number in range(1, ROUNDS):
         word = rounds.word(trace, number)
@@ -208,4 +208,4 @@ def check_rounds(
             for one, other in zip(found, wanted)
         )
         if not same:
-            raise Refusal("has a loop over words whose rounds differ")
+            raise Unsupported("has a loop over words whose rounds differ")

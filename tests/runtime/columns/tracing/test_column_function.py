@@ -93,7 +93,7 @@ def test_results_of_many_functions_equal_those_of_each_element(seed):
     check_functions(seed, 200)
 
 
-# ---------------------------------------------------------------------- what is refused, and why
+# ---------------------------------------------------------------------- what is unsupported
 
 COUNTS: list[object] = []
 SETTINGS = {"limit": 3}
