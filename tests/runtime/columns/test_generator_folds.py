@@ -56,7 +56,7 @@ class ByBranch(Noting):
 
 
 class OfEvents(Noting):
-    """Only elements of one kind count, and those by a constant from outside."""
+    """Only elements of one kind count, and those by an external constant."""
 
     def onEvent(self, event, eventTimestamp, output):
         if event.mark >= 0:
@@ -369,7 +369,7 @@ def test_a_watermark_beyond_64_bits_is_refused(traces: bool) -> None:
         seen.run([(3, 0, "a"), (16, 0, "b"), (4, 0, "c")])
 
 
-def test_what_is_read_from_outside_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_external_constants_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
     fast, general = Seen(OfEvents, True, False), Seen(OfEvents, False, False)
     for seen in (fast, general):
         seen.run([(5, 0, "b")])

@@ -110,7 +110,7 @@ class FoldPlan:
         return self.shape.kind is None and any(batch.column(c).null_count for c in self.columns)
 
     def changed(self) -> bool:
-        """Whether a value that the function reads from its surroundings has changed."""
+        """Whether a guard fails."""
         return any(t is not None and t.changed() for t in (self.traced, self.created))
 
     @property
@@ -196,8 +196,8 @@ class ColumnFold:
         return plan is not None and plan.exactInAnyGrouping
 
     def readsValues(self, values: RowColumns) -> bool:
-        """Whether the function reads values from its surroundings, so that its results may change
-        later."""
+        """Whether the function reads external constants that may change, and its results with
+        them."""
         plan: FoldPlan | None = self._traces.of(values)
         return plan is None or (plan.traced is not None and plan.traced.readsValues)
 

@@ -50,8 +50,7 @@ from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import VALUE, Shape
 
 _MOST_TRACES = 50
-"""A function is traced at most this often, as the values that it reads from its surroundings
-change."""
+"""A function is traced at most this often, as its external constants change."""
 
 
 def _called(
@@ -292,7 +291,7 @@ class Traces:
 
     def _traced(self, values: RowColumns) -> Any:
         if self._count >= _MOST_TRACES:
-            self._reason = "reads values outside of it that keep changing"
+            self._reason = "has external constants that keep changing"
             return None
         self._count += 1
         try:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.output_tag import OutputTag
 from flinkish.runtime.columns.tracing.expressions import Column, Expression
+from flinkish.runtime.columns.tracing.guards import in_slot
 from flinkish.runtime.columns.tracing.kernels import Mask, Run, plain, to_arrow
-from flinkish.runtime.columns.tracing.reads import in_slot
 from flinkish.runtime.columns.tracing.symbols import Record, Symbol, Unsupported, kept, taken_apart
-from flinkish.runtime.columns.tracing.trace import Outside, Trace
+from flinkish.runtime.columns.tracing.trace import External, Trace
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
 
@@ -69,10 +69,10 @@ class Emitting:
     def output(self, outputTag: Any, value: Any) -> None:
         """``output`` of a context. Raises Unsupported unless ``outputTag`` stands for an
         OutputTag."""
-        tag = outputTag._traced_object if isinstance(outputTag, Outside) else None
+        tag = outputTag._traced_object if isinstance(outputTag, External) else None
         if not isinstance(tag, OutputTag):
             raise self._trace.unsupported("emits to something that is not an OutputTag")
-        self.collectSide(self._trace.reads.note(in_slot, tag, "id"), value)
+        self.collectSide(self._trace.guards.value(in_slot, tag, "id"), value)
 
     def collectReturned(self, returned: Any, tuples: bool = False, wrote: bool = True) -> None:
         """Collect the results that a function returns or yields, as ``results_of`` finds them.

@@ -63,7 +63,7 @@ class _Plan(NamedTuple):
     """The loop over words in which all of that is emitted, if there is one."""
 
     def changed(self) -> bool:
-        """Whether a value that the function reads from its surroundings has changed."""
+        """Whether a guard fails."""
         return self.traced.changed()
 
 

@@ -42,7 +42,7 @@ from flinkish.runtime.columns.tracing.symbols import (
     kind_of_constant,
     taken_apart,
 )
-from flinkish.runtime.columns.tracing.trace import Outside, Trace, Traced
+from flinkish.runtime.columns.tracing.trace import External, Trace, Traced
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, tuple_shape
 
@@ -227,7 +227,7 @@ class EventFold:
         trace = Trace()
         last = elements.batch.num_columns - 1
         timestamp = Symbol(trace, trace.expressions.column(last, "int"))
-        element: Any = Outside(trace, None, "event")
+        element: Any = External(trace, None, "event")
         if columns:
             batch = elements.batch.select(range(last))
             element = symbolic_element(trace, RowColumns(batch, elements.shape))
@@ -297,7 +297,7 @@ class _Plan:
         """Whether ``onEvent`` tests a value for None."""
 
     def changed(self) -> bool:
-        """Whether a value that ``onEvent`` reads from its surroundings has changed."""
+        """Whether a guard fails."""
         return self._traced.changed()
 
     def noted(self, batch: pa.RecordBatch, start: Sequence[Any]) -> Noted | None:

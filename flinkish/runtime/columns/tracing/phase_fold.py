@@ -351,7 +351,7 @@ class _Plan:
         return self.phase.traced.readsVariables
 
     def changed(self) -> bool:
-        """Whether a value that the function reads from its surroundings has changed."""
+        """Whether a guard fails."""
         return self.phase.traced.changed()
 
     def process(

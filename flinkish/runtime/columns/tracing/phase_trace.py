@@ -39,7 +39,7 @@ from flinkish.runtime.columns.tracing.symbols import (
     symbolic,
     taken_apart,
 )
-from flinkish.runtime.columns.tracing.trace import Outside, Trace, Traced
+from flinkish.runtime.columns.tracing.trace import External, Trace, Traced
 from flinkish.runtime.records.shapes import Shape
 
 EXTRA = ("timestamp", "watermark", "key")
@@ -191,7 +191,7 @@ def _is_false(condition: Expression) -> bool:
     return isinstance(condition, Constant) and condition.value is False
 
 
-class _Unopened(Outside):
+class _Unopened(External):
     """Stands for a function that has not been opened."""
 
     __slots__ = ()

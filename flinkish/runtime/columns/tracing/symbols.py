@@ -27,7 +27,7 @@ from flinkish.runtime.columns.tracing.expressions import (
     Kind,
     objects_of,
 )
-from flinkish.runtime.columns.tracing.reads import is_data_descriptor
+from flinkish.runtime.columns.tracing.guards import is_data_descriptor
 from flinkish.runtime.columns.tracing.texts import has_tokens
 from flinkish.runtime.records.shapes import (
     VALUE,
@@ -79,7 +79,7 @@ IMMUTABLE = {
     *(datetime.date, datetime.datetime, datetime.time, datetime.timedelta),
     *(datetime.timezone, ZoneInfo),
 }
-"""The types of values that a function may read from its surroundings."""
+"""The types of external constants that need no stand-in."""
 
 
 def is_constant(value: Any) -> bool:
@@ -458,7 +458,7 @@ class Record:
         self._traced_kind = kind
         self._traced_names = names
         self._traced_parts = parts
-        trace.reads.attributes(kind)
+        trace.guards.attributes(kind)
 
     def _traced_unpacked(self) -> tuple[type[Any], tuple[str, ...], tuple[Any, ...]]:
         """The class, the names of the parts, and the parts."""

@@ -99,7 +99,7 @@ class _Following:
             begin = number + 1
 
     def _hands_on(self, number: int) -> bool:
-        """Whether the call at that step is one of a collector, or of a name from outside, whose
+        """Whether the call at that step is one of a collector, or of an external constant, whose
         stand-in raises Unsupported for a text with tokens if it may look at it. Other calls may
         keep it in a list."""
         inside = self._steps[number].argument

@@ -38,6 +38,20 @@ from flinkish.runtime.columns.tracing.expressions import (
     Kind,
     columns_read,
 )
+from flinkish.runtime.columns.tracing.guards import (
+    MISSING,
+    ContentGuard,
+    Guard,
+    Guards,
+    ValueGuard,
+    cell_contents,
+    class_attribute,
+    found_in_class,
+    has_plain_attributes,
+    in_slot,
+    is_data_descriptor,
+    own_attribute,
+)
 from flinkish.runtime.columns.tracing.objects import (
     CLASSES,
     Made,
@@ -53,20 +67,6 @@ from flinkish.runtime.columns.tracing.purity import (
     only_raises,
     takes_remainders,
     tests_none,
-)
-from flinkish.runtime.columns.tracing.reads import (
-    MISSING,
-    AnyRead,
-    ContentRead,
-    Read,
-    Reads,
-    cell_contents,
-    class_attribute,
-    found_in_class,
-    has_plain_attributes,
-    in_slot,
-    is_data_descriptor,
-    own_attribute,
 )
 from flinkish.runtime.columns.tracing.symbols import (
     CannotTell,
@@ -114,9 +114,8 @@ class Traced(NamedTuple):
     """The shape of the results."""
     columns: tuple[Expression, ...]
     """An expression for each column of the results."""
-    reads: tuple[AnyRead, ...]
-    """What the function reads from its surroundings; the trace is valid as long as none of it
-    changes."""
+    guards: tuple[Guard, ...]
+    """Those on external constants; the trace is valid until one fails."""
     testsNone: bool
     """Whether the function tests a value for None; then it may read any column."""
     steps: tuple[Step, ...]
@@ -131,26 +130,26 @@ class Traced(NamedTuple):
         return read
 
     def changed(self) -> bool:
-        """Whether a value that the function reads from its surroundings has changed."""
-        return any(read.changed() for read in self.reads)
+        """Whether a guard fails."""
+        return any(guard.changed() for guard in self.guards)
 
     @property
     def readsValues(self) -> bool:
-        """Whether the function reads numbers, texts or the like from its surroundings, which may
-        change."""
+        """Whether an external constant is a number, text or the like, which may change."""
         return any(
-            isinstance(read, ContentRead) or (isinstance(read, Read) and is_constant(read.value))
-            for read in self.reads
+            isinstance(guard, ContentGuard)
+            or (isinstance(guard, ValueGuard) and is_constant(guard.value))
+            for guard in self.guards
         )
 
     @property
     def readsVariables(self) -> bool:
-        """Whether the function reads such values from variables or attributes, which other code may
+        """Whether such an external constant is a variable or attribute, which other code may
         write."""
         return any(
-            isinstance(read, ContentRead)
-            or (isinstance(read, Read) and not read.ofCode and is_constant(read.value))
-            for read in self.reads
+            isinstance(guard, ContentGuard)
+            or (isinstance(guard, ValueGuard) and not guard.ofCode and is_constant(guard.value))
+            for guard in self.guards
         )
 
 
@@ -171,7 +170,7 @@ class _Undecided(Exception):
 
 class Trace:
     """One trace of a function. ``exploring``: the types of its arguments are not known. ``standIn``
-    returns the stand-in for an object that the function reads from its surroundings; None: the
+    returns the stand-in for an object that is an external constant; None: the
     default one. ``lists``: what the function returns may be a list, as accumulators may."""
 
     def __init__(
@@ -189,13 +188,13 @@ class Trace:
         """The code of the functions followed, by the id of what runs in place of it: with the same
         steps at the same positions."""
         self._knows_texts = False
-        """Whether a function got plain texts from its surroundings, with which % could format a
-        symbol unnoticed."""
+        """Whether an external constant is a plain text, with which % could format a symbol
+        unnoticed."""
         self._functions: dict[int, tuple[Any, Any]] = {}
         self._containers: dict[int, _Container] = {}
         self.asksTypes = False
         """Whether a function tests the type of a value, which for None is another."""
-        self.reads = Reads()
+        self.guards = Guards()
         self._decided: dict[int, bool] = {}
         self._path: list[tuple[Expression, bool]] = []
         self._steps: dict[tuple[Any, ...], Step] = {}
@@ -260,7 +259,7 @@ class Trace:
             raise Unsupported("may format a text with %")
         testing = self.asksTypes or any(map(tests_none, codes))
         steps = tuple(self._steps.values())
-        return Traced(shape, tuple(columns), self.reads.all(), testing, steps)
+        return Traced(shape, tuple(columns), self.guards.all(), testing, steps)
 
     def _follow(self, call: Any, arguments: Any) -> tuple[Shape, list[Expression]] | None:
         """What the function returns on the path decided so far and all that branch off it; None if
@@ -394,7 +393,7 @@ class Trace:
         if frame is None or not self.asks(hands_over, otherwise=False) or has_tokens(spec):
             return self.text_of("a value")
         known = symbol._traced_kind in PYTHON_TYPES or isinstance(symbol, Made) or self.exploring
-        if self._traced_outside(frame) or not known:
+        if self._is_called_by_another(frame) or not known:
             return self.text_of("a value")
         self._formatted.append(symbol._traced_call(format, "str", spec)._traced_expression)
         return token(len(self._formatted) - 1)
@@ -418,7 +417,7 @@ class Trace:
             frame = frame.f_back
         return frame
 
-    def _traced_outside(self, frame: FrameType) -> bool:
+    def _is_called_by_another(self, frame: FrameType) -> bool:
         """Whether ``frame`` was called by another one of the function, which may look at what it
         returns."""
         caller = frame.f_back
@@ -443,15 +442,15 @@ class Trace:
         """``function`` as a callable that takes symbols. Raises Unsupported if it cannot be
         traced."""
         if isinstance(function, MethodType):
-            return self.bound(function.__func__, Outside(self, function.__self__, "self"))
+            return self.bound(function.__func__, External(self, function.__self__, "self"))
         if isinstance(function, FunctionType):
             return self._patched(function)
         replaced = _REPLACED.get(function) if _is_hashable(function) else None
         if replaced is not None:
             return lambda *arguments: replaced(self, *arguments)
-        call = self.reads.member(self.reads.class_of(function), "__call__")
+        call = self.guards.member(self.guards.class_of(function), "__call__")
         if isinstance(call, FunctionType) and not isclass(function):
-            return self.bound(call, Outside(self, function, "self"))
+            return self.bound(call, External(self, function, "self"))
         raise Unsupported(
             f"is not a function of Python but {type(function).__name__} {name}".rstrip()
         )
@@ -493,7 +492,7 @@ class Trace:
             raise Unsupported("has too many constants") from None
         originals = zip(with_inner(replaced), with_inner(code))
         self._codes.update((id(one), original) for one, original in originals)
-        self.reads.code(function)
+        self.guards.code(function)
         namespace: dict[str, Any] = {"__builtins__": {}, "__name__": function.__module__}
         held = self._held(function)
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
@@ -508,13 +507,13 @@ class Trace:
         self._functions[id(function)] = (function, patched)
         for cell, original, name in zip(cells, function.__closure__ or (), code.co_freevars):
             if original != types.CellType():
-                held_there = self.reads.note(cell_contents, original, None)
+                held_there = self.guards.value(cell_contents, original, None)
                 cell.cell_contents = self.known(held_there, name)
         for name in globals_read(code):
-            value = self.reads.note(dict.get, function.__globals__, name)
+            value = self.guards.value(dict.get, function.__globals__, name)
             if value is MISSING:
                 known_builtins: Any = getattr(function, "__builtins__")  # noqa: B009
-                value = self.reads.note(dict.get, known_builtins, name)
+                value = self.guards.value(dict.get, known_builtins, name)
             if value is not MISSING:
                 namespace[name] = self.known(value, name)
         return patched
@@ -557,7 +556,7 @@ class Trace:
             special = self._containers.get(id(value))
             if special is None:
                 special = self._containers[id(value)] = _Container(self, value, name)
-        return Outside(self, value, name) if special is None else special
+        return External(self, value, name) if special is None else special
 
 
 class Collected(list[Any]):
@@ -571,9 +570,9 @@ class Collected(list[Any]):
         self.append(kept(self._trace, value))
 
 
-class Outside:
-    """Stands for an object that a function reads: a module, class or function, or the function's
-    own object."""
+class External:
+    """Stands for an external constant that is an object: a module, class or function, or the
+    function's own object."""
 
     __slots__ = ("_traced_name", "_traced_object", "_traced_trace")
 
@@ -584,15 +583,15 @@ class Outside:
 
     def __getattr__(self, attribute: str) -> Any:
         value, trace = self._traced_object, self._traced_trace
-        name, reads = f"{self._traced_name}.{attribute}", trace.reads
+        name, guards = f"{self._traced_name}.{attribute}", trace.guards
         if isinstance(value, EnumType) and attribute in value.__members__:
-            return trace.known(reads.note(_member, value, attribute), name)
-        kind = reads.class_of(value)
+            return trace.known(guards.value(_member, value, attribute), name)
+        kind = guards.class_of(value)
         if isinstance(value, Enum) and _is_plain_part(value, attribute):
-            return trace.known(reads.note(getattr, value, attribute), name)
+            return trace.known(guards.value(getattr, value, attribute), name)
         if not has_plain_attributes(value):
             raise trace.unsupported(f"reads {name} of a {kind.__name__}")
-        described = reads.member(kind, attribute)
+        described = guards.member(kind, attribute)
         if isinstance(described, types.MemberDescriptorType) and not isclass(value):
             return trace.known(self._traced_there(in_slot, attribute, name), name)
         if is_data_descriptor(described):
@@ -601,7 +600,7 @@ class Outside:
             return trace.known(self._traced_there(own_attribute, attribute, name), name)
         if isclass(value):
             return self._traced_of_class(attribute, name)
-        if reads.note(own_attribute, value, attribute) is not MISSING:
+        if guards.value(own_attribute, value, attribute) is not MISSING:
             return trace.known(own_attribute(value, attribute, MISSING), name)
         if described is not MISSING and described is vars(RichFunction).get(attribute):
             raise trace.unsupported(f"calls {name}")
@@ -610,26 +609,26 @@ class Outside:
         if isinstance(described, staticmethod):
             return trace.known(described.__func__, name)
         if is_constant(described):
-            return trace.known(reads.note(class_attribute, kind, attribute), name)
+            return trace.known(guards.value(class_attribute, kind, attribute), name)
         if trace.exploring and described is MISSING and isinstance(value, RichFunction):
             raise CannotTell  # ``open`` may set it
         raise trace.unsupported(f"reads {name}")
 
     def _traced_there(self, get: Callable[[Any, Any, Any], Any], attribute: str, name: str) -> Any:
         """What ``get`` reads of the object. Raises Unsupported if that is missing."""
-        value = self._traced_trace.reads.note(get, self._traced_object, attribute)
+        value = self._traced_trace.guards.value(get, self._traced_object, attribute)
         if value is MISSING:
             raise self._traced_trace.unsupported(f"reads {name}, which is not there")
         return value
 
     def _traced_of_class(self, attribute: str, name: str) -> Any:
         """The stand-in for an attribute of a class."""
-        reads, kind = self._traced_trace.reads, self._traced_object
-        member = reads.member(kind, attribute)
+        guards, kind = self._traced_trace.guards, self._traced_object
+        member = guards.member(kind, attribute)
         if isinstance(member, staticmethod):
             return self._traced_trace.known(member.__func__, name)
         if is_constant(member):
-            return self._traced_trace.known(reads.note(class_attribute, kind, attribute), name)
+            return self._traced_trace.known(guards.value(class_attribute, kind, attribute), name)
         maker = maker_of(self._traced_trace, kind, attribute)
         if maker is not None:
             return maker
@@ -679,7 +678,7 @@ class Outside:
     __format__ = __repr__ = __index__ = __setitem__ = _traced_unsupported
 
 
-class _Container(Outside):
+class _Container(External):
     """Stands for a set, list or dict that a function looks into, which Python does for each
     element."""
 
@@ -700,7 +699,7 @@ class _Container(Outside):
             raise trace.unsupported(
                 f"looks into {self._traced_name}, which has more than {MOST_CONTENT}"
             )
-        content = trace.reads.content(container)
+        content = trace.guards.content(container)
         if not all(map(is_constant, content)):
             raise trace.unsupported(
                 f"looks into {self._traced_name}, which has more than numbers and texts"
@@ -762,7 +761,7 @@ MOST_CONTENT = 1_000
 """Larger containers are not traced, as each run has to check whether the contents have changed."""
 
 
-class Owner(Outside):
+class Owner(External):
     """Stands for the object of a method that writes some of its attributes."""
 
     __slots__ = ("_traced_values",)
@@ -784,7 +783,7 @@ class Owner(Outside):
 
 
 def _member(owner: Any, name: Any, missing: Any) -> Any:
-    """A member of an enumeration, as a getter for ``Reads.note``."""
+    """A member of an enumeration, as a getter for ``Guards.value``."""
     return owner.__members__.get(name, missing)
 
 
@@ -798,7 +797,7 @@ def _is_plain_part(member: Enum, attribute: str) -> bool:
 
 
 def _name_of(value: Any) -> str:
-    if isinstance(value, Outside):
+    if isinstance(value, External):
         return f"{value._traced_name}, a {type(value._traced_object).__name__}"
     return f"an object of type {type(value).__name__}"
 
@@ -829,7 +828,7 @@ def _constructed(
 
 def _defaults(trace: Trace, made_by: Any, positional: Sequence[str]) -> dict[str, Any]:
     """The default values of ``made_by``, the constructor of a class."""
-    trace.reads.code(made_by)
+    trace.guards.code(made_by)
     values = made_by.__defaults__ or ()
     defaults = dict(zip(positional[len(positional) - len(values) :], values))
     return {**defaults, **(made_by.__kwdefaults__ or {})}
@@ -1083,7 +1082,7 @@ def _is_instance(trace: Trace, value: Any, kinds: Any) -> bool:
     classes = tuple(
         kind._traced_object
         for kind in (kinds if type(kinds) is tuple else (kinds,))
-        if isinstance(kind, Outside) and type(kind._traced_object) is type
+        if isinstance(kind, External) and type(kind._traced_object) is type
     )
     if isinstance(value, Made):
         own: Any = value._traced_class
@@ -1095,7 +1094,7 @@ def _is_instance(trace: Trace, value: Any, kinds: Any) -> bool:
     elif isinstance(value, Record):
         own = value._traced_kind
     else:
-        own = None if isinstance(value, (Outside, _Numbers)) else type(value)
+        own = None if isinstance(value, (External, _Numbers)) else type(value)
     if own is None or len(classes) != (len(kinds) if type(kinds) is tuple else 1):
         raise trace.unsupported("calls isinstance")
     return issubclass(own, classes)

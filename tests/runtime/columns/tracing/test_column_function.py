@@ -222,7 +222,7 @@ def test_fields_may_be_named_like_what_a_symbol_has():
     assert list(results) == [(2, 3, 5), (3, 4, 6)]
 
 
-def test_what_is_read_outside_may_change():
+def test_external_constants_may_change():
     counting = Counting()
     function = ColumnFunction(counting.limited)
     assert list(function.results(ROWS)) == [("a", 1), ("b", 2), ("c", -3)]
@@ -237,7 +237,7 @@ def test_what_keeps_changing_is_not_traced_for_ever():
         counting.limit = limit
         results = function.results(ROWS)
     assert results is None
-    assert function.reason == "reads values outside of it that keep changing"
+    assert function.reason == "has external constants that keep changing"
 
 
 def test_columns_that_are_only_handed_on_may_have_nulls():
@@ -343,7 +343,7 @@ class Doubling:
         Doubling().of,
     ],
 )
-def test_a_getter_from_outside_is_followed(getter):
+def test_an_external_getter_is_followed(getter):
     rows = RowColumns(pa.record_batch({"x": [1, 5], "name": ["a", "b"]}))
     traced = ColumnFunction(lambda row: (getter(row), 1))
     assert traced.reason is None

@@ -1,4 +1,5 @@
-"""Look-ups in sets, lists and dicts from outside, and in sets that a function writes; and what else Python is asked for each element of a column."""
+"""Look-ups in external sets, lists and dicts, and in sets that a function writes; and what else
+Python is asked for each element of a column."""
 
 from __future__ import annotations
 

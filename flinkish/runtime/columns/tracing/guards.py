@@ -1,5 +1,5 @@
-"""``Reads``: the values and code that a trace read from a function's surroundings, and whether they
-have changed.
+"""``Guards``: what a trace relies on. A trace treats the values and code that a function reads from
+elsewhere as *external constants*, and has a guard on each.
 
 Checking for a change calls no user code. What can be read only by such a call is not read at all.
 """
@@ -16,8 +16,8 @@ MISSING: Any = object()
 """Stands for a missing value."""
 
 
-class Read(NamedTuple):
-    """A value that a function read from its surroundings."""
+class ValueGuard(NamedTuple):
+    """A guard on a value that the function read."""
 
     get: Callable[[Any, Any, Any], Any]
     owner: Any
@@ -25,7 +25,7 @@ class Read(NamedTuple):
     value: Any
 
     def changed(self) -> bool:
-        """Whether there is another value now."""
+        """Whether the guard fails: there is another value now."""
         return self.get(self.owner, self.name, MISSING) is not self.value
 
     @property
@@ -34,8 +34,8 @@ class Read(NamedTuple):
         return isinstance(self.owner, FunctionType)
 
 
-class ClassRead(NamedTuple):
-    """A class of which a function read attributes, or attributes of its instances."""
+class ClassGuard(NamedTuple):
+    """A guard on a class of which the function read attributes, or attributes of its instances."""
 
     kind: type[Any]
     mro: tuple[type[Any], ...]
@@ -44,21 +44,22 @@ class ClassRead(NamedTuple):
     read."""
 
     def changed(self) -> bool:
-        """Whether an attribute of the class or a base has been set, added or deleted."""
+        """Whether the guard fails: an attribute of the class or a base has been set, added or
+        deleted."""
         return self.kind.__mro__ is not self.mro or any(
             tuple(now) != names or any(map(operator.is_not, now.values(), values))
             for now, names, values in self.members
         )
 
 
-class ContentRead(NamedTuple):
-    """A set, list or dict that a function looks into, and its contents when read."""
+class ContentGuard(NamedTuple):
+    """A guard on a set, list or dict that the function looks into, with its contents when read."""
 
     container: Any
     content: tuple[Any, ...]
 
     def changed(self) -> bool:
-        """Whether the contents have changed."""
+        """Whether the guard fails: the contents have changed."""
         now = content_of(self.container)
         return len(now) != len(self.content) or any(map(operator.is_not, now, self.content))
 
@@ -70,56 +71,56 @@ def content_of(container: Any) -> tuple[Any, ...]:
     return tuple(container)
 
 
-AnyRead: TypeAlias = Read | ClassRead | ContentRead
+Guard: TypeAlias = ValueGuard | ClassGuard | ContentGuard
 
 
-class Reads:
-    """Notes what is read, each value once."""
+class Guards:
+    """Adds guards for what is read, one for each value."""
 
     def __init__(self) -> None:
-        self._noted: dict[tuple[Any, ...], AnyRead] = {}
+        self._guards: dict[tuple[Any, ...], Guard] = {}
 
-    def all(self) -> tuple[AnyRead, ...]:
-        """All notes."""
-        return tuple(self._noted.values())
+    def all(self) -> tuple[Guard, ...]:
+        """All guards."""
+        return tuple(self._guards.values())
 
-    def note(self, get: Callable[[Any, Any, Any], Any], owner: Any, name: Any) -> Any:
-        """Note and return what ``get`` reads of ``owner``."""
+    def value(self, get: Callable[[Any, Any, Any], Any], owner: Any, name: Any) -> Any:
+        """Guard and return the value that ``get`` reads of ``owner``."""
         value = get(owner, name, MISSING)
-        self._noted.setdefault((get, id(owner), name), Read(get, owner, name, value))
+        self._guards.setdefault((get, id(owner), name), ValueGuard(get, owner, name, value))
         return value
 
     def content(self, container: Any) -> tuple[Any, ...]:
-        """Note and return the contents of a set, list or dict."""
+        """Guard and return the contents of a set, list or dict."""
         content = content_of(container)
-        self._noted.setdefault((content_of, id(container)), ContentRead(container, content))
+        self._guards.setdefault((content_of, id(container)), ContentGuard(container, content))
         return content
 
     def class_of(self, value: Any) -> type[Any]:
-        """Note and return the class of an object."""
-        kind: type[Any] = self.note(_type_of, value, None)
+        """Guard and return the class of an object."""
+        kind: type[Any] = self.value(_type_of, value, None)
         self.attributes(kind)
         return kind
 
     def attributes(self, kind: type[Any]) -> None:
-        """Note all attributes of a class."""
-        if (kind,) in self._noted:
+        """Guard all attributes of a class."""
+        if (kind,) in self._guards:
             return
         bases = [base for base in kind.__mro__ if _can_change(base)]
         members = tuple((vars(b), tuple(vars(b)), tuple(vars(b).values())) for b in bases)
-        self._noted[(kind,)] = ClassRead(kind, kind.__mro__, members)
+        self._guards[(kind,)] = ClassGuard(kind, kind.__mro__, members)
 
     def member(self, kind: type[Any], attribute: str) -> Any:
-        """Note a class, and return its attribute without calling descriptors."""
+        """Guard a class, and return its attribute without calling descriptors."""
         self.attributes(kind)
         return found_in_class(kind, attribute)
 
     def code(self, function: FunctionType) -> None:
-        """Note the code and the default values of a function."""
+        """Guard the code and the default values of a function."""
         for name in ("__code__", "__defaults__", "__kwdefaults__"):
-            self.note(getattr, function, name)
+            self.value(getattr, function, name)
         for name in function.__kwdefaults__ or ():
-            self.note(dict.get, function.__kwdefaults__, name)
+            self.value(dict.get, function.__kwdefaults__, name)
 
 
 def _can_change(kind: type[Any]) -> bool:
@@ -143,7 +144,7 @@ def found_in_class(kind: type[Any], attribute: str) -> Any:
 
 
 def class_attribute(owner: Any, name: Any, missing: Any) -> Any:
-    """``found_in_class`` as a getter for ``Reads.note``."""
+    """``found_in_class`` as a getter for ``Guards.value``."""
     return found_in_class(owner, name)
 
 
