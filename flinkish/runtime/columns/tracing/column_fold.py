@@ -45,7 +45,6 @@ from flinkish.runtime.columns.tracing.folding import (
     folded_field,
     normal,
 )
-from flinkish.runtime.columns.tracing.forms import Form, Recogniser, check_best
 from flinkish.runtime.columns.tracing.kernels import (
     NOT_EXACT,
     Inexact,
@@ -53,6 +52,7 @@ from flinkish.runtime.columns.tracing.kernels import (
     of_python,
     to_arrow,
 )
+from flinkish.runtime.columns.tracing.reduction_patterns import ReductionPattern, matched_patterns
 from flinkish.runtime.columns.tracing.symbols import (
     MOST_ITEMS,
     Symbol,
@@ -86,7 +86,7 @@ class FoldPlan:
     schema: pa.Schema
     """The schema of the folded columns."""
     kinds: tuple[Kind, ...]
-    forms: tuple[Form, ...]
+    patterns: tuple[ReductionPattern, ...]
     start: tuple[Any, ...] | None
     """The fields of a new accumulator; None: the first element is the first accumulator."""
     traced: Traced | None
@@ -103,7 +103,7 @@ class FoldPlan:
     def combination(self) -> Combination:
         """How parts that were folded separately are combined."""
         tests_none = self.traced is not None and self.traced.testsNone
-        return Combination(self.forms, self.kinds, self.start, tests_none)
+        return Combination(self.patterns, self.kinds, self.start, tests_none)
 
     def mayBecomeNone(self, batch: pa.RecordBatch) -> bool:
         """Whether an accumulator of these elements may itself be None, not just a field of it."""
@@ -118,16 +118,16 @@ class FoldPlan:
         """Whether the elements can be folded in parts, which are then combined."""
         reduces = self.start is None
         return all(
-            form.exactInAnyGrouping(number, kind, reduces)
-            for number, (form, kind) in enumerate(zip(self.forms, self.kinds))
+            pattern.exactInAnyGrouping(number, kind, reduces)
+            for number, (pattern, kind) in enumerate(zip(self.patterns, self.kinds))
         )
 
     @property
     def commutes(self) -> bool:
         """Whether the elements may come in any order."""
         return self.exactInAnyGrouping and all(
-            form.way in ("kept", "sum") or (form.way in _EXTREMES and kind != "float")
-            for form, kind in zip(self.forms, self.kinds)
+            pattern.way in ("kept", "sum") or (pattern.way in _EXTREMES and kind != "float")
+            for pattern, kind in zip(self.patterns, self.kinds)
         )
 
     def isMergedBy(self, merge: FoldPlan) -> bool:
@@ -140,16 +140,18 @@ class FoldPlan:
             if not isinstance(operation, Operation) or operation.name not in _NEVER_RAISES:
                 return False
         return all(
-            own.joins(form, number) and (own.way != "sum" or start == 0)
-            for number, (own, form, start) in enumerate(zip(self.forms, merge.forms, self.start))
+            own.joins(pattern, number) and (own.way != "sum" or start == 0)
+            for number, (own, pattern, start) in enumerate(
+                zip(self.patterns, merge.patterns, self.start)
+            )
         )
 
     @property
     def columns(self) -> set[int]:
         """The columns of the input that the function reads."""
         read = set(range(len(self.kinds))) if self.start is None else set()
-        for form in self.forms:
-            read |= form.columns
+        for pattern in self.patterns:
+            read |= pattern.columns
         return read if self.traced is None else read | self.traced.reading
 
 
@@ -276,8 +278,8 @@ class ColumnFold:
             if start is not None:
                 folding.begin(start, started)
             columns: list[Any] = []
-            for number in range(len(plan.forms)):
-                columns.append(folded_field(folding, plan.forms, plan.kinds, plan.start, number))
+            for number in range(len(plan.patterns)):
+                columns.append(folded_field(folding, plan.patterns, plan.kinds, plan.start, number))
             return _batch(columns, plan.schema)
         except NOT_EXACT:
             return None
@@ -427,17 +429,17 @@ class ColumnFold:
         traced = self._follow(trace, symbolic_element(trace, values), shape, kinds)
         if traced.shape != shape:
             raise Unsupported("returns an accumulator of another shape than it is given")
-        forms = forms_of(trace, traced)
+        patterns = patterns_of(trace, traced)
         after = [e.kind for e in traced.columns]
         if after != kinds:
             assert len(after) == len(kinds)
-            if start is None or not all(map(_becomes_float, kinds, after, forms)):
+            if start is None or not all(map(_becomes_float, kinds, after, patterns)):
                 raise Unsupported("changes the type of a field of the accumulator, or may do so")
             start = tuple(float(v) if k == "float" else v for v, k in zip(start, after))
             return self._traced_plan(values, shape, after, start)
         types = [
-            arrow_type(kind, form, values.columns, number)
-            for number, (kind, form) in enumerate(zip(kinds, forms))
+            arrow_type(kind, pattern, values.columns, number)
+            for number, (kind, pattern) in enumerate(zip(kinds, patterns))
         ]
         names = values.schema.names if start is None else None
         schema = _schema(shape, types, names)
@@ -445,7 +447,7 @@ class ColumnFold:
             shape=shape,
             schema=schema,
             kinds=tuple(kinds),
-            forms=tuple(forms),
+            patterns=tuple(patterns),
             start=start,
             traced=traced,
         ).noted()
@@ -474,28 +476,20 @@ class ColumnFold:
         self._follow(trace, element, created.shape, [column.kind for column in created.columns])
 
 
-def _becomes_float(before: Kind, after: Kind, form: Form) -> bool:
+def _becomes_float(before: Kind, after: Kind, pattern: ReductionPattern) -> bool:
     """Whether a field keeps its type, or is an int that becomes a float with the first element."""
     return before == after or (
-        before == "int" and after == "float" and form.way == "sum" and form.only is None
+        before == "int" and after == "float" and pattern.way == "sum" and pattern.only is None
     )
 
 
-def forms_of(trace: Trace, traced: Traced) -> list[Form]:
-    """The form in which each field of an accumulator changes with an element. Raises Unsupported if
-    a field has no known form, or if the function computes anything else of the accumulator."""
-    forms = recognised(trace, traced.columns)
+def patterns_of(trace: Trace, traced: Traced) -> list[ReductionPattern]:
+    """The pattern of each field of an accumulator. Raises Unsupported if a field has none, or if
+    the function computes anything else of the accumulator."""
+    patterns = matched_patterns(trace.expressions, traced.columns)
     for step in traced.steps:
         _check_step(step.operation)
-    return forms
-
-
-def recognised(trace: Trace, fields: Sequence[Expression]) -> list[Form]:
-    """The form of each field. Raises Unsupported if a field has none."""
-    recogniser = Recogniser(trace.expressions, fields)
-    forms = [recogniser.form(number, field) for number, field in enumerate(fields)]
-    check_best(forms)
-    return forms
+    return patterns
 
 
 def _check_step(operation: Expression) -> None:
@@ -520,24 +514,24 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
     kind = kind_of(types[number])
     make = Expressions()
     value = make.column(number, kind)
-    kept = Form("kept")
+    kept = ReductionPattern("kept")
     if type(function) is SumAggregator:
         if kind not in ("int", "float"):
             raise Unsupported("sums up a field that is not an int or a float")
-        forms = [kept] * len(types)
-        forms[number] = Form("sum", value)
+        patterns = [kept] * len(types)
+        patterns[number] = ReductionPattern("sum", value)
     elif type(function) is ComparableAggregator:
         if kind not in (*NUMBERS, "str"):
             raise Unsupported("compares a field that is not a number or text")
-        extreme = Form(
+        extreme = ReductionPattern(
             "highest" if function._highest else "lowest",
             value,
             lastOfEqual=function._by and not function._first,
         )
-        forms = [kept] * len(types)
+        patterns = [kept] * len(types)
         if function._by:
-            forms = [
-                Form(
+            patterns = [
+                ReductionPattern(
                     "best",
                     make.column(other, kind_of(types[other])),
                     by=number,
@@ -547,17 +541,22 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
                 )
                 for other in range(len(types))
             ]
-        forms[number] = extreme
+        patterns[number] = extreme
     else:
         raise Unsupported(f"is an aggregation of its own, {type(function).__name__}")
     kinds = tuple(kind_of(kind) for kind in types)
     stored = [
-        arrow_type(kind, form, values.columns, n)
-        for n, (kind, form) in enumerate(zip(kinds, forms))
+        arrow_type(kind, pattern, values.columns, n)
+        for n, (kind, pattern) in enumerate(zip(kinds, patterns))
     ]
     schema = _schema(values.shape, stored, values.schema.names)
     return FoldPlan(
-        shape=values.shape, schema=schema, kinds=kinds, forms=tuple(forms), start=None, traced=None
+        shape=values.shape,
+        schema=schema,
+        kinds=kinds,
+        patterns=tuple(patterns),
+        start=None,
+        traced=None,
     ).noted()
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from flinkish.runtime.columns.tracing.column_function import run_of
 from flinkish.runtime.columns.tracing.expressions import PYTHON_TYPES, Kind
 from flinkish.runtime.columns.tracing.folding import Folding, combined_field
-from flinkish.runtime.columns.tracing.forms import Form
+from flinkish.runtime.columns.tracing.reduction_patterns import ReductionPattern
 
 _COMBINATION = b"flinkish.combination"
 
@@ -28,13 +28,13 @@ PartOrder: TypeAlias = Literal["any", "first", "last"]
 """The order in which parts are combined: any, by their first elements, or by their last."""
 
 
-def _order_of(form: Form, reduces: bool) -> PartOrder | None:
+def _order_of(pattern: ReductionPattern, reduces: bool) -> PartOrder | None:
     """The order in which parts have to be combined for one field; None if no order is enough."""
-    if form.way == "kept":
+    if pattern.way == "kept":
         return "first" if reduces else "any"
-    if form.way in ("sum", "lowest", "highest"):
+    if pattern.way in ("sum", "lowest", "highest"):
         return "any"
-    return "last" if form.way == "last" else None
+    return "last" if pattern.way == "last" else None
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Combination:
     """How each field of two accumulators is combined. ``start``: the fields of a new accumulator;
     None if the first element is the first accumulator."""
 
-    forms: tuple[Form, ...]
+    patterns: tuple[ReductionPattern, ...]
     kinds: tuple[Kind, ...]
     start: tuple[Any, ...] | None
     testsNone: bool = True
@@ -52,7 +52,7 @@ class Combination:
     def order(self) -> PartOrder | None:
         """The order in which interleaved parts have to be combined; None if that takes the
         positions of single elements."""
-        orders = {_order_of(form, self.start is None) for form in self.forms}
+        orders = {_order_of(pattern, self.start is None) for pattern in self.patterns}
         if None in orders or {"first", "last"} <= orders:
             return None
         return "first" if "first" in orders else "last" if "last" in orders else "any"
@@ -64,8 +64,8 @@ class Combination:
         if noted is None:
             return None
         fields, start, *tests = json.loads(noted)
-        forms = tuple(
-            Form(
+        patterns = tuple(
+            ReductionPattern(
                 way,
                 by=by,
                 highest=highest,
@@ -75,14 +75,17 @@ class Combination:
             for way, _, by, highest, last, *ranking in fields
         )
         return cls(
-            forms, tuple(kind for _, kind, *_ in fields), start and tuple(start), tests != [False]
+            patterns,
+            tuple(kind for _, kind, *_ in fields),
+            start and tuple(start),
+            tests != [False],
         )
 
     def noted(self, schema: pa.Schema) -> pa.Schema:
         """``schema`` with this combination in its metadata."""
         fields = [
-            (form.way, kind, form.by, form.highest, form.lastOfEqual, *form.ranking)
-            for form, kind in zip(self.forms, self.kinds)
+            (pattern.way, kind, pattern.by, pattern.highest, pattern.lastOfEqual, *pattern.ranking)
+            for pattern, kind in zip(self.patterns, self.kinds)
         ]
         noted = json.dumps([fields, self.start, self.testsNone]).encode()
         return schema.with_metadata({**(schema.metadata or {}), _COMBINATION: noted})
@@ -92,19 +95,19 @@ class Combination:
         them."""
         folding = Folding(run_of(parts), parts, groups, count, True)
         return [
-            combined_field(folding, self.forms, self.kinds, self.start, number)
-            for number in range(len(self.forms))
+            combined_field(folding, self.patterns, self.kinds, self.start, number)
+            for number in range(len(self.patterns))
         ]
 
     def proves(self, fields: Sequence[Any]) -> bool:
         """Whether an accumulator with these ``fields`` may be joined with a folded part: columns
         can hold the fields, so the trace is valid for them. It is not for a None that the function
         may test, for a NaN that is compared, or for a bool among ints."""
-        compared = {form.by for form in self.forms} | {
-            number for form in self.forms for number, _ in form.ranking
+        compared = {pattern.by for pattern in self.patterns} | {
+            number for pattern in self.patterns for number, _ in pattern.ranking
         }
-        for number, (form, kind, value) in enumerate(zip(self.forms, self.kinds, fields)):
-            if form.way in ("kept", "last", "best") and number not in compared:
+        for number, (pattern, kind, value) in enumerate(zip(self.patterns, self.kinds, fields)):
+            if pattern.way in ("kept", "last", "best") and number not in compared:
                 if value is None and self.testsNone:
                     return False
                 continue
@@ -115,10 +118,10 @@ class Combination:
     def joined(self, one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
         """The fields of the accumulator of the elements of ``one`` followed by those of
         ``other``."""
-        better = [self._takes_other(number, one, other) for number in range(len(self.forms))]
+        better = [self._takes_other(number, one, other) for number in range(len(self.patterns))]
         fields: list[Any] = []
-        for number, (form, first, second) in enumerate(zip(self.forms, one, other)):
-            if form.way == "sum":
+        for number, (pattern, first, second) in enumerate(zip(self.patterns, one, other)):
+            if pattern.way == "sum":
                 begun = 0 if self.start is None else self.start[number]
                 fields.append(first + (second - begun))
             else:
@@ -126,19 +129,19 @@ class Combination:
         return fields
 
     def _takes_other(self, number: int, one: Sequence[Any], other: Sequence[Any]) -> bool:
-        form = self.forms[number]
-        if form.way == "best":
-            return self._takes_other(form.by, one, other)
-        if form.way == "last":
+        pattern = self.patterns[number]
+        if pattern.way == "best":
+            return self._takes_other(pattern.by, one, other)
+        if pattern.way == "last":
             return True
-        for by, highest in form.ranking:
+        for by, highest in pattern.ranking:
             if one[by] != other[by]:
                 return bool(other[by] > one[by] if highest else other[by] < one[by])
-        if form.way == "ranked":
-            return form.lastOfEqual
-        if form.way not in ("lowest", "highest"):
+        if pattern.way == "ranked":
+            return pattern.lastOfEqual
+        if pattern.way not in ("lowest", "highest"):
             return False
         first, second = one[number], other[number]
-        if form.way == "highest":
-            return bool(second > first or (form.lastOfEqual and second == first))
-        return bool(second < first or (form.lastOfEqual and second == first))
+        if pattern.way == "highest":
+            return bool(second > first or (pattern.lastOfEqual and second == first))
+        return bool(second < first or (pattern.lastOfEqual and second == first))

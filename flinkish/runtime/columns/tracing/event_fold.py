@@ -18,7 +18,6 @@ from flinkish.api.time.elements import Watermark
 from flinkish.runtime.columns.tracing.checks import chosen, difference_of, elements_at
 from flinkish.runtime.columns.tracing.column_fold import (
     needs_accumulator,
-    recognised,
     structure,
 )
 from flinkish.runtime.columns.tracing.column_function import (
@@ -32,9 +31,9 @@ from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.columns.tracing.emissions import Emission, Emissions, elements_where
 from flinkish.runtime.columns.tracing.expressions import Accumulated, Kind, leaves
 from flinkish.runtime.columns.tracing.folding import ARROW_TYPES, Folding, folded_field
-from flinkish.runtime.columns.tracing.forms import Form
 from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Inexact, Run, to_arrow
 from flinkish.runtime.columns.tracing.purity import impurity, written_attributes
+from flinkish.runtime.columns.tracing.reduction_patterns import ReductionPattern, matched_patterns
 from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
 from flinkish.runtime.columns.tracing.symbols import (
     Symbol,
@@ -235,7 +234,7 @@ class EventFold:
         fields = traced.columns[: len(kinds)]
         if [field.kind for field in fields] != list(kinds):
             raise Unsupported("changes the type of an attribute, or may do so")
-        return _Plan(kinds, recognised(trace, fields), traced, emission)
+        return _Plan(kinds, matched_patterns(trace.expressions, fields), traced, emission)
 
     def _followed(
         self, trace: Trace, element: Any, timestamp: Symbol, kinds: Sequence[Kind]
@@ -281,16 +280,20 @@ class _Plan:
     """How the attributes of a generator change with a run of elements, and what it emits."""
 
     def __init__(
-        self, kinds: Sequence[Kind], forms: Sequence[Form], traced: Traced, emission: Emission
+        self,
+        kinds: Sequence[Kind],
+        patterns: Sequence[ReductionPattern],
+        traced: Traced,
+        emission: Emission,
     ) -> None:
         self._kinds = kinds
-        self._forms = forms
+        self._patterns = patterns
         self._traced = traced
         self._emission = emission
         steps = [s.operation for s in traced.steps if needs_accumulator(s.operation)]
         asked = leaves(*chain.from_iterable(emission.slots), *steps)
         numbers = {leaf.number for leaf in asked if isinstance(leaf, Accumulated)}
-        if any(forms[number].way not in RUNNING for number in numbers):
+        if any(patterns[number].way not in RUNNING for number in numbers):
             raise Unsupported("uses the best element so far")
         self._running = bool(numbers)
         self.testsNone = traced.testsNone
@@ -310,12 +313,13 @@ class _Plan:
             names = [str(number) for number in range(len(first))]
             begun = pa.RecordBatch.from_arrays(first, names=names)
             folding.begin(begun, None)
-            attributes = [
-                to_arrow(folded_field(folding, self._forms, self._kinds, start, number))[0].as_py()
-                for number in range(len(self._forms))
-            ]
+            folded = (
+                folded_field(folding, self._patterns, self._kinds, start, number)
+                for number in range(len(self._patterns))
+            )
+            attributes = [to_arrow(column)[0].as_py() for column in folded]
             if self._running:
-                before = RunningFold(run, everyone, begun, self._forms, self._kinds)
+                before = RunningFold(run, everyone, begun, self._patterns, self._kinds)
                 run = run.accumulating(before.field)
             run.check(self._traced.steps)
             return Noted(attributes, *self._emitted(run))

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from flinkish.runtime.columns.tracing.expressions import Column, Constant, Expression, Kind
-from flinkish.runtime.columns.tracing.forms import Form
 from flinkish.runtime.columns.tracing.kernels import (
     LEAST,
     MOST,
@@ -25,6 +24,7 @@ from flinkish.runtime.columns.tracing.kernels import (
     plain,
     to_arrow,
 )
+from flinkish.runtime.columns.tracing.reduction_patterns import ReductionPattern
 from flinkish.runtime.records.partly_read import Columns
 
 Groups = NDArray[np.intp]
@@ -82,11 +82,12 @@ class Folding:
         added[new] = False
         return added
 
-    def part(self, form: Form, number: int) -> Part:
-        """The elements that ``form`` adds to the field ``number``; -1: to no particular field."""
-        only, value = form.only, form.value
+    def part(self, pattern: ReductionPattern, number: int) -> Part:
+        """The elements that ``pattern`` adds to the field ``number``; -1: to no particular
+        field."""
+        only, value = pattern.only, pattern.value
         own = isinstance(value, Column) and value.number == number
-        if only is None and own and form.way in ("lowest", "highest"):
+        if only is None and own and pattern.way in ("lowest", "highest"):
             return self.run, self.groups, None  # an element that is the accumulator changes nothing
         key = -1 if only is None else id(only)
         known = self._parts.get(key)
@@ -125,12 +126,12 @@ class Folding:
         return both.take(pa.array(places))
 
 
-def arrow_type(kind: Kind, form: Form, batch: Columns, number: int) -> pa.DataType:
+def arrow_type(kind: Kind, pattern: ReductionPattern, batch: Columns, number: int) -> pa.DataType:
     """The type of a folded column."""
     if kind in ARROW_TYPES:
         return ARROW_TYPES[kind]
-    if isinstance(form.value, Column):
-        number = form.value.number
+    if isinstance(pattern.value, Column):
+        number = pattern.value.number
     column: pa.DataType = plain(batch.column(number).slice(0, 0)).type
     return column
 
@@ -151,53 +152,57 @@ def normal(column: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def folded_field(
     folding: Folding,
-    forms: Sequence[Form],
+    patterns: Sequence[ReductionPattern],
     kinds: Sequence[Kind],
     start: Sequence[Any] | None,
     number: int,
 ) -> Any:
     """The folded column ``number``. Raises Inexact if Python's accumulators could differ."""
-    form, kind = forms[number], kinds[number]
-    if form.way == "kept":
+    pattern, kind = patterns[number], kinds[number]
+    if pattern.way == "kept":
         return folding.initial_column(number, kind, start)
-    assert form.value is not None
-    if form.way == "sum":
-        return _sums(folding, form, kind, start, number)
-    run, groups, _ = folding.part(form, number)
-    if form.way == "last":
+    assert pattern.value is not None
+    if pattern.way == "sum":
+        return _sums(folding, pattern, kind, start, number)
+    run, groups, _ = folding.part(pattern, number)
+    if pattern.way == "last":
         return _at(
             folding,
-            form.value,
+            pattern.value,
             last_positions(groups, folding.count),
             kind,
             start,
             number,
-            folding.part(form, number),
+            folding.part(pattern, number),
         )
-    if form.way == "ranked":
-        places, part = _ranked(folding, forms, kinds, start, form)
-        return _at(folding, form.value, places, kind, start, number, part)
-    if form.way == "best":
-        places = _best(folding, forms, kinds, start, form.by)
-        part = folding.part(forms[form.by], form.by)
-        return _at(folding, form.value, places, kind, start, number, part)
-    if any(other.way == "best" and other.by == number for other in forms):
-        places = _best(folding, forms, kinds, start, number)
-        part = folding.part(form, number)
-        return _at(folding, form.value, places, kind, start, number, part)
+    if pattern.way == "ranked":
+        places, part = _ranked(folding, patterns, kinds, start, pattern)
+        return _at(folding, pattern.value, places, kind, start, number, part)
+    if pattern.way == "best":
+        places = _best(folding, patterns, kinds, start, pattern.by)
+        part = folding.part(patterns[pattern.by], pattern.by)
+        return _at(folding, pattern.value, places, kind, start, number, part)
+    if any(other.way == "best" and other.by == number for other in patterns):
+        places = _best(folding, patterns, kinds, start, number)
+        part = folding.part(pattern, number)
+        return _at(folding, pattern.value, places, kind, start, number, part)
     initial = folding.initial(number, kind, start)
-    values = run.values(form.value).array(run.count) if run.count else None
+    values = run.values(pattern.value).array(run.count) if run.count else None
     if values is None:
         return initial
-    return extremes(initial, values, groups, form.way == "highest")
+    return extremes(initial, values, groups, pattern.way == "highest")
 
 
 def _sums(
-    folding: Folding, form: Form, kind: Kind, start: Sequence[Any] | None, number: int
+    folding: Folding,
+    pattern: ReductionPattern,
+    kind: Kind,
+    start: Sequence[Any] | None,
+    number: int,
 ) -> Any:
-    value = form.value
+    value = pattern.value
     assert value is not None
-    own = isinstance(value, Column) and value.number == number and form.only is None
+    own = isinstance(value, Column) and value.number == number and pattern.only is None
     if folding.reduces and own and folding.start is None:
         # The first value of a group is added to nothing
         values = folding.run.values(value)
@@ -207,7 +212,7 @@ def _sums(
         if not _has_negative_zero(initial):
             return np.bincount(folding.groups, values.data, folding.count)
     initial = folding.initial(number, kind, start)
-    run, groups, _ = folding.part(form, number)
+    run, groups, _ = folding.part(pattern, number)
     if run.count == 0:
         return initial
     values = run.values(value)
@@ -353,7 +358,7 @@ def _at(
 
 def _best(
     folding: Folding,
-    forms: Sequence[Form],
+    patterns: Sequence[ReductionPattern],
     kinds: Sequence[Kind],
     start: Sequence[Any] | None,
     by: int,
@@ -363,14 +368,14 @@ def _best(
     known = folding._places.get((by,))
     if known is not None:
         return known
-    form = forms[by]
-    assert form.value is not None
-    run, groups, _ = folding.part(form, by)
+    pattern = patterns[by]
+    assert pattern.value is not None
+    run, groups, _ = folding.part(pattern, by)
     if run.count == 0:
         return np.full(folding.count, -1, dtype=np.intp)
     initial = folding.initial(by, kinds[by], start)
     places = best_positions(
-        initial, run.array(form.value), groups, form.way == "highest", form.lastOfEqual
+        initial, run.array(pattern.value), groups, pattern.way == "highest", pattern.lastOfEqual
     )
     folding._places[(by,)] = places
     return places
@@ -378,23 +383,23 @@ def _best(
 
 def _ranked(
     folding: Folding,
-    forms: Sequence[Form],
+    patterns: Sequence[ReductionPattern],
     kinds: Sequence[Kind],
     start: Sequence[Any] | None,
-    form: Form,
+    pattern: ReductionPattern,
 ) -> tuple[Groups, Part]:
-    """The position of each group's best element by the ranking of ``form``, -1 if the initial value
-    is the best; and the elements to which the positions refer."""
-    fields = [(number, forms[number].value, highest) for number, highest in form.ranking]
-    whole = folding.reduces and folding.start is None and form.only is None
+    """The position of each group's best element by the ranking of ``pattern``, -1 if the initial
+    value is the best; and the elements to which the positions refer."""
+    fields = [(number, patterns[number].value, highest) for number, highest in pattern.ranking]
+    whole = folding.reduces and folding.start is None and pattern.only is None
     if whole and all(isinstance(v, Column) and v.number == number for number, v, _ in fields):
         # A group has no initial value: its first element is compared like the others
         part: Part = folding.run, folding.groups, None
         begins = np.zeros(folding.count, dtype=np.bool_)
     else:
-        part = folding.part(form, -1)
+        part = folding.part(pattern, -1)
         begins = np.ones(folding.count, dtype=np.bool_)
-    key = (form.ranking, form.lastOfEqual)
+    key = (pattern.ranking, pattern.lastOfEqual)
     known = folding._places.get(key)
     if known is not None:
         return known, part
@@ -405,10 +410,10 @@ def _ranked(
         values = run.array(value)
         first = folding.initial(number, kinds[number], start) if begins.any() else values[:0]
         best = _ranked_by(begins, first, values, groups, best, highest)
-    positions = last_positions if form.lastOfEqual else first_positions
+    positions = last_positions if pattern.lastOfEqual else first_positions
     chosen = positions(groups[best], folding.count)
     places = np.where(chosen < 0, -1, best[chosen] if len(best) else -1)
-    if not form.lastOfEqual:
+    if not pattern.lastOfEqual:
         places[begins] = -1
     folding._places[key] = places
     return places, part
@@ -496,17 +501,17 @@ def _ranks(texts: pa.Array) -> tuple[Any, pa.Array]:
 
 def combined_field(
     folding: Folding,
-    forms: Sequence[Form],
+    patterns: Sequence[ReductionPattern],
     kinds: Sequence[Kind],
     start: Sequence[Any] | None,
     number: int,
 ) -> Any:
     """One column of combined accumulators; the parts are folded like the elements of a
     reduction."""
-    form, kind = forms[number], kinds[number]
+    pattern, kind = patterns[number], kinds[number]
     column = folding.batch.column(number)
     own = tuple(
-        Form(
+        ReductionPattern(
             f.way,
             None if f.way == "kept" else Column(n, kind_of(folding.batch.schema.types[n])),
             None,
@@ -514,11 +519,11 @@ def combined_field(
             lastOfEqual=f.lastOfEqual,
             ranking=f.ranking,
         )
-        for n, f in enumerate(forms)
+        for n, f in enumerate(patterns)
     )
-    if form.way == "kept":
+    if pattern.way == "kept":
         return column.take(pa.array(folding.first))
-    if form.way == "sum" and start is not None and start[number] != 0:
+    if pattern.way == "sum" and start is not None and start[number] != 0:
         values = Values(kind, of_arrow(column).data - _small(start[number]))
         initial = np.full(folding.count, start[number], dtype=np.int64)
         return integer_sums(initial, values, folding.groups)

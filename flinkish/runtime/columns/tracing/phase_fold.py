@@ -23,7 +23,6 @@ from flinkish.api.functions.state import State
 from flinkish.runtime.columns.tracing.column_fold import (
     column_of_values,
     needs_accumulator,
-    recognised,
     structure,
     take_apart,
 )
@@ -46,7 +45,6 @@ from flinkish.runtime.columns.tracing.folding import (
     folded_field,
     normal,
 )
-from flinkish.runtime.columns.tracing.forms import Form
 from flinkish.runtime.columns.tracing.kernels import (
     NOT_EXACT,
     Inexact,
@@ -65,6 +63,7 @@ from flinkish.runtime.columns.tracing.phase_trace import (
     StateKinds,
     follow_phase,
 )
+from flinkish.runtime.columns.tracing.reduction_patterns import ReductionPattern, matched_patterns
 from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
 from flinkish.runtime.columns.tracing.symbols import (
     MOST_ITEMS,
@@ -325,7 +324,9 @@ class _Plan:
         fields = [e for folded in phase.folded for e in folded.fields]
         if tuple(e.kind for e in fields) != phase.kinds:
             raise Unsupported("changes the type of a field of its state, or may do so")
-        self._forms: Sequence[Form] = recognised(phase.trace, fields)
+        self._patterns: Sequence[ReductionPattern] = matched_patterns(
+            phase.trace.expressions, fields
+        )
         for ending in phase.endings:
             if not {e.kind for e in ending.fields} <= {*ARROW_TYPES, "unknown"}:
                 raise Unsupported("keeps something in its state that is not a number, text or bool")
@@ -333,7 +334,7 @@ class _Plan:
         asked = leaves(*phase.effects, *steps)
         numbers = {leaf.number for leaf in asked if isinstance(leaf, Accumulated)}
         self._running = bool(numbers)
-        if any(self._forms[number].way not in RUNNING for number in numbers):
+        if any(self._patterns[number].way not in RUNNING for number in numbers):
             raise Unsupported("uses the best element so far of each key")
         self._ends_by_state = any(folds(ending.condition) for ending in phase.endings)
         self._ends_at_once = any(
@@ -430,7 +431,7 @@ class _Plan:
         """``run`` with the states before each element, if an effect depends on them."""
         if not self._running:
             return run
-        known = RunningFold(run, part.groups, _batch_of(start), self._forms, self.phase.kinds)
+        known = RunningFold(run, part.groups, _batch_of(start), self._patterns, self.phase.kinds)
         return run.accumulating(known.field)
 
     def _ends(self, part: _Part, start: list[pa.Array]) -> Positions:
@@ -462,7 +463,7 @@ class _Plan:
             fields = []
             changed = np.zeros(part.count, dtype=np.bool_)
             for kind in folded.held.kinds:
-                made = to_arrow(folded_field(folding, self._forms, kinds, None, number))
+                made = to_arrow(folded_field(folding, self._patterns, kinds, None, number))
                 fields.append(normal(made, ARROW_TYPES[kind]))
                 changed |= _differ(start[number], fields[-1])
                 number += 1

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from flinkish.runtime.columns.tracing.expressions import Kind
 from flinkish.runtime.columns.tracing.folding import Groups, comparable, normal
-from flinkish.runtime.columns.tracing.forms import Form
 from flinkish.runtime.columns.tracing.kernels import MOST, Inexact, Run, Values, of_arrow, to_arrow
+from flinkish.runtime.columns.tracing.reduction_patterns import ReductionPattern
 from flinkish.runtime.records.rows import by_code
 
 _ELEMENTS_A_GROUP = 8
@@ -34,13 +34,13 @@ class RunningFold:
         run: Run,
         groups: Groups,
         start: pa.RecordBatch,
-        forms: Sequence[Form],
+        patterns: Sequence[ReductionPattern],
         kinds: Sequence[Kind],
     ) -> None:
         self._run = run
         self._groups = groups
         self._start = start
-        self._forms = forms
+        self._patterns = patterns
         self._kinds = kinds
         self._fields: dict[int, Values] = {}
 
@@ -68,18 +68,18 @@ class RunningFold:
         return np.diff(self._firsts, append=self._run.count)
 
     def _computed(self, number: int) -> Values:
-        form, kind = self._forms[number], self._kinds[number]
+        pattern, kind = self._patterns[number], self._kinds[number]
         start = self._start.column(number)
-        if form.way == "kept" or not self._run.count:
+        if pattern.way == "kept" or not self._run.count:
             return of_arrow(start.take(pa.array(self._groups)))
-        assert form.value is not None
-        chosen = None if form.only is None else self._run.mask(form.only)
-        values = self._run.values(form.value)
-        if form.way == "last":
+        assert pattern.value is not None
+        chosen = None if pattern.only is None else self._run.mask(pattern.only)
+        values = self._run.values(pattern.value)
+        if pattern.way == "last":
             return self._last(
                 start, normal(to_arrow(values.array(self._run.count)), start.type), chosen
             )
-        if form.way == "sum":
+        if pattern.way == "sum":
             initial = of_arrow(start).data
             if kind == "int":
                 return self._integer_sum(initial, values.integers(), chosen)
@@ -87,9 +87,9 @@ class RunningFold:
                 raise Inexact
             floats = Values("float", values.floats()).array(self._run.count)
             return Values("float", self._accumulated(np.add, initial, floats))
-        if form.way in ("lowest", "highest"):
+        if pattern.way in ("lowest", "highest"):
             return self._extreme(
-                kind, start, values.array(self._run.count), chosen, form.way == "highest"
+                kind, start, values.array(self._run.count), chosen, pattern.way == "highest"
             )
         raise Inexact
 

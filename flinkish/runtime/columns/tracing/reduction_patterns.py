@@ -1,5 +1,5 @@
-"""The form in which a field of an accumulator changes with an element, found in the traced
-expression."""
+"""Reduction patterns: the ways in which a field of an accumulator may change with an element,
+matched with the traced expression."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ whether the higher value wins."""
 
 
 @dataclass(frozen=True)
-class Form:
+class ReductionPattern:
     """How a field of an accumulator changes with the elements for which ``only`` is true; None:
     with all.
 
@@ -53,7 +53,7 @@ class Form:
 
     @property
     def columns(self) -> set[int]:
-        """The indices of the columns that the form reads."""
+        """The indices of the columns that the pattern reads."""
         return columns_read(*(part for part in (self.value, self.only) if part is not None))
 
     def exactInAnyGrouping(self, number: int, kind: Kind, reduces: bool) -> bool:
@@ -74,10 +74,10 @@ class Form:
             return reduces or not self.lastOfEqual
         return self.way != "last" or self.only is None
 
-    def joins(self, merge: Form, number: int) -> bool:
-        """Whether ``merge``, the form of a reduction of accumulators, combines the field ``number``
-        of two parts: adds the other's sum, or takes the lower or the higher value. A field that is
-        always kept may be taken from either."""
+    def joins(self, merge: ReductionPattern, number: int) -> bool:
+        """Whether ``merge``, the pattern of a reduction of accumulators, combines the field
+        ``number`` of two parts: adds the other's sum, or takes the lower or the higher value. A
+        field that is always kept may be taken from either."""
         if merge.way == "kept":
             return self.way == "kept"
         own = isinstance(merge.value, Column) and merge.value.number == number
@@ -85,53 +85,64 @@ class Form:
         return own and merge.only is None and merge.way == way
 
 
-def check_best(forms: Sequence[Form]) -> None:
+def matched_patterns(
+    expressions: Expressions, fields: Sequence[Expression]
+) -> list[ReductionPattern]:
+    """The pattern of each of ``fields``, the next values of an accumulator. Raises Unsupported if a
+    field has none."""
+    matcher = _Matcher(expressions, fields)
+    patterns = [matcher.pattern(number, field) for number, field in enumerate(fields)]
+    _check_best(patterns)
+    return patterns
+
+
+def _check_best(patterns: Sequence[ReductionPattern]) -> None:
     """Raises Unsupported unless each field of a best element agrees with the fields by which it is
     chosen."""
-    for number, form in enumerate(forms):
-        if form.way == "best":
-            by = forms[form.by]
+    for number, pattern in enumerate(patterns):
+        if pattern.way == "best":
+            by = patterns[pattern.by]
             if (by.way, by.value, by.only, by.lastOfEqual) != (
-                "highest" if form.highest else "lowest",
-                form.against,
-                form.only,
-                form.lastOfEqual,
+                "highest" if pattern.highest else "lowest",
+                pattern.against,
+                pattern.only,
+                pattern.lastOfEqual,
             ):
-                raise _not_recognised(number)
-        for ranked, _ in form.ranking:
-            other = forms[ranked]
+                raise _no_pattern(number)
+        for ranked, _ in pattern.ranking:
+            other = patterns[ranked]
             if (other.way, other.ranking, other.only, other.lastOfEqual) != (
                 "ranked",
-                form.ranking,
-                form.only,
-                form.lastOfEqual,
+                pattern.ranking,
+                pattern.only,
+                pattern.lastOfEqual,
             ):
-                raise _not_recognised(number)
+                raise _no_pattern(number)
 
 
-class Recogniser:
-    """Finds the form of each field. ``fields``: the next value of each field."""
+class _Matcher:
+    """Finds the pattern of each field. ``fields``: the next value of each field."""
 
     def __init__(self, expressions: Expressions, fields: Sequence[Expression]) -> None:
         self._make = expressions
         self._fields = fields
 
-    def form(self, number: int, expression: Expression) -> Form:
-        """The form of the field ``number``, whose next value is ``expression``. Raises Unsupported
-        if it has none."""
+    def pattern(self, number: int, expression: Expression) -> ReductionPattern:
+        """The pattern of the field ``number``, whose next value is ``expression``. Raises
+        Unsupported if it has none."""
         if isinstance(expression, Accumulated) and expression.number == number:
-            return Form("kept")
+            return ReductionPattern("kept")
         if not folds(expression):
-            return Form("last", expression)
+            return ReductionPattern("last", expression)
         if isinstance(expression, Operation):
             return self._sum(number, expression)
         if isinstance(expression, Choice):
             if self._says_what_zero_gives(expression):
-                return self.form(number, expression.then)
+                return self.pattern(number, expression.then)
             if folds(expression.condition):
                 return self._ranked(number, expression) or self._compared(number, expression)
             return self._conditional(number, expression)
-        raise _not_recognised(number)
+        raise _no_pattern(number)
 
     def _says_what_zero_gives(self, choice: Choice) -> bool:
         """Whether ``choice`` is redundant, as in ``(state.value() or 0) + 1``: for an accumulator
@@ -145,29 +156,29 @@ class Recogniser:
         zero = self._make.constant(0, "int")
         return self._make.replaced(choice.then, so_far, zero) is choice.otherwise
 
-    def _sum(self, number: int, operation: Operation) -> Form:
+    def _sum(self, number: int, operation: Operation) -> ReductionPattern:
         if operation.name not in ("+", "-") or len(operation.arguments) != 2:
-            raise _not_recognised(number)
+            raise _no_pattern(number)
         first, second = operation.arguments
         if operation.name == "+" and folds(second) and not folds(first):
             first, second = second, first
         if folds(second) or not {first.kind, second.kind} <= set(NUMBERS):
-            raise _not_recognised(number)
+            raise _no_pattern(number)
         if operation.kind == "float":
             second = self._make.as_float(second)
         if operation.name == "-":
             negative: Kind = "float" if second.kind == "float" else "int"
             second = self._make.operation("unary -", negative, second)
-        before = self.form(number, first)
+        before = self.pattern(number, first)
         if before.way == "kept":
-            return Form("sum", second)
+            return ReductionPattern("sum", second)
         if before.way == "sum" and before.only is None and operation.kind == "int":
             assert before.value is not None
-            return Form("sum", self._make.operation("+", "int", before.value, second))
-        raise _not_recognised(number)
+            return ReductionPattern("sum", self._make.operation("+", "int", before.value, second))
+        raise _no_pattern(number)
 
-    def _conditional(self, number: int, choice: Choice) -> Form:
-        then, otherwise = self.form(number, choice.then), self.form(number, choice.otherwise)
+    def _conditional(self, number: int, choice: Choice) -> ReductionPattern:
+        then, otherwise = self.pattern(number, choice.then), self.pattern(number, choice.otherwise)
         if otherwise.way == "kept" or then.way == "kept":
             changed = then if otherwise.way == "kept" else otherwise
             if changed.way == "kept":
@@ -175,9 +186,9 @@ class Recogniser:
             where = self._both(choice.condition, changed is then, changed.only)
             return replace(changed, only=where)
         if then.way != otherwise.way or then.lastOfEqual != otherwise.lastOfEqual:
-            raise _not_recognised(number)
+            raise _no_pattern(number)
         if then.way in ("best", "ranked"):
-            raise _not_recognised(number)
+            raise _no_pattern(number)
         assert then.value is not None
         assert otherwise.value is not None
         value = self._make.choice(choice.condition, then.value, otherwise.value)
@@ -194,24 +205,24 @@ class Recogniser:
             self._make.truth(condition), within if truth else no, no if truth else within
         )
 
-    def _compared(self, number: int, choice: Choice) -> Form:
+    def _compared(self, number: int, choice: Choice) -> ReductionPattern:
         condition = choice.condition
         if isinstance(condition, Accumulated) and condition.kind == "bool":
             return self._any_or_all(number, condition, choice)
         comparison = _comparison(condition)
         if comparison is None or comparison.sign not in _OPPOSITE:
-            raise _not_recognised(number)
+            raise _no_pattern(number)
         value, so_far, sign = comparison
         taken, kept = choice.then, choice.otherwise
         if isinstance(taken, Accumulated):
             taken, kept, sign = kept, taken, _OPPOSITE[sign]
         if not (isinstance(kept, Accumulated) and kept.number == number) or folds(taken):
-            raise _not_recognised(number)
+            raise _no_pattern(number)
         way: Way = "lowest" if sign in ("<", "<=") else "highest"
         if so_far.number == number and taken is value:
-            return Form(way, value, lastOfEqual=len(sign) == 2)
+            return ReductionPattern(way, value, lastOfEqual=len(sign) == 2)
         if so_far.number != number:
-            return Form(
+            return ReductionPattern(
                 "best",
                 taken,
                 by=so_far.number,
@@ -219,11 +230,11 @@ class Recogniser:
                 highest=way == "highest",
                 lastOfEqual=len(sign) == 2,
             )
-        raise _not_recognised(number)
+        raise _no_pattern(number)
 
-    def _ranked(self, number: int, choice: Choice) -> Form | None:
-        """The form of a field of the better of two elements, if several fields are compared; else
-        None."""
+    def _ranked(self, number: int, choice: Choice) -> ReductionPattern | None:
+        """The pattern of a field of the better of two elements, if several fields are compared;
+        else None."""
         taken: set[Expression] = set()
         ranks = _ranks(choice, number, taken)
         if ranks is None or len(ranks.compared) < 2 or len(taken) != 1:
@@ -236,9 +247,9 @@ class Recogniser:
         ):
             return None
         ranking = tuple((pair.so_far.number, pair.sign == ">") for pair in ranks.compared)
-        return Form("ranked", value, ranking=ranking, lastOfEqual=ranks.lastOfEqual)
+        return ReductionPattern("ranked", value, ranking=ranking, lastOfEqual=ranks.lastOfEqual)
 
-    def _any_or_all(self, number: int, so_far: Accumulated, choice: Choice) -> Form:
+    def _any_or_all(self, number: int, so_far: Accumulated, choice: Choice) -> ReductionPattern:
         def is_so_far(expression: Expression, value: bool) -> bool:
             return expression is so_far or (
                 isinstance(expression, Constant) and expression.value is value
@@ -246,10 +257,10 @@ class Recogniser:
 
         if so_far.number == number:
             if is_so_far(choice.then, True) and not folds(choice.otherwise):
-                return Form("highest", choice.otherwise)
+                return ReductionPattern("highest", choice.otherwise)
             if is_so_far(choice.otherwise, False) and not folds(choice.then):
-                return Form("lowest", choice.then)
-        raise _not_recognised(number)
+                return ReductionPattern("lowest", choice.then)
+        raise _no_pattern(number)
 
 
 class _Comparison(NamedTuple):
@@ -343,7 +354,7 @@ def _set_to(field: Expression, so_far: Accumulated) -> Expression | None:
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def _not_recognised(number: int) -> Unsupported:
+def _no_pattern(number: int) -> Unsupported:
     return Unsupported(
         f"field {number} of its result is no sum, count, minimum, maximum, first or last of the elements"
     )
