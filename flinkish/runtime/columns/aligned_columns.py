@@ -160,17 +160,18 @@ class AlignedColumns(ColumnPath):
             if not (
                 self._takes(window, folded) and self._columns.addFolded(window, folded, one_pane)
             ):
-                self.giveBack(window)
+                self.deoptimize(window)
                 numbers = counts if positions is None else counts[positions]
                 self._join(window, folded.batch, numbers.tolist())
             self._note(window)
         missed = panes + (self._windows.size - 1) <= watermark
         return int(counts[missed].sum())
 
-    # ------------------------------------------------------------------ back to the operator
+    # ------------------------------------------------------------------ deoptimization
 
-    def giveBack(self, window: TimeWindow) -> None:
-        """Move the contents of ``window``, if it is columns, to ``by_key``, for good."""
+    def deoptimize(self, window: TimeWindow) -> None:
+        """Deoptimize ``window``: move its contents, if they are columns, to ``by_key``, for
+        good."""
         if window not in self._columns:
             return
         runs = self._columns.taken(window)
@@ -227,7 +228,7 @@ class AlignedColumns(ColumnPath):
             return False
         if self._columns.settle(window):
             return True
-        self.giveBack(window)
+        self.deoptimize(window)
         return False
 
     def isSettled(self) -> bool:
@@ -323,7 +324,7 @@ class AlignedColumns(ColumnPath):
                 folded = self._columns.folded(window)
                 if folded is not None:
                     return self._columns.accumulators(folded)
-            self.giveBack(window)
+            self.deoptimize(window)
         return None
 
 

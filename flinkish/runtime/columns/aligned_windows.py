@@ -42,7 +42,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
     the window again.
 
     A window is kept either by key (``WindowsByKey``) or as columns (``AlignedColumns``). Before
-    elements are added to it by key, ``AlignedColumns.giveBack`` moves its contents there.
+    elements are added to it by key, ``AlignedColumns.deoptimize`` moves its contents there.
     """
 
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
@@ -166,7 +166,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         records = records.listed()
         for window, positions in self._windows.split(records.timestamps):
             if window.maxTimestamp() > self.currentWatermark:
-                self._columns.giveBack(window)
+                self._columns.deoptimize(window)
                 self._by_key.add(window, records, positions, copies)
                 self._note(window)
 
@@ -183,7 +183,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         if self._windows.overlap:
             values = list(values)
         for window, positions in self._windows.split(runs.timestamps):
-            self._columns.giveBack(window)
+            self._columns.deoptimize(window)
             self._by_key.addRuns(window, runs, values, positions, copies)
             self._note(window)
 
@@ -227,7 +227,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         self.output.flush()
 
     def _add_singly(self, window: TimeWindow, key: Any, value: Any, key_hash: Hashes) -> Any:
-        self._columns.giveBack(window)
+        self._columns.deoptimize(window)
         contents = self._by_key.addOne(window, key, value, key_hash)
         self._note(window)
         return contents

@@ -21,8 +21,8 @@ class ColumnIntervalJoin(IntervalJoinOperator):
     (``JoinColumns``), as long as the elements of the other side are columns too.
 
     ``numEventTimeTimers`` counts one timer for each stored element, as ``IntervalJoinOperator``
-    would have. Before an element is joined singly, all stored elements of its key are given back to
-    the operator.
+    would have. Before an element is joined singly, its key is deoptimized: all stored elements of
+    the key move to the operator.
     """
 
     def __init__(self, context: OperatorContext, description: IntervalJoinDescription) -> None:
@@ -52,7 +52,7 @@ class ColumnIntervalJoin(IntervalJoinOperator):
             self.metrics.numRecordsIn += len(records)
             self.output.flush()
         else:
-            self._give_back(records)
+            self._deoptimize(records)
             super().process(records, own, other)
 
     def advanceWatermark(self, timestamp: int) -> None:
@@ -125,9 +125,8 @@ class ColumnIntervalJoin(IntervalJoinOperator):
         self.output.emitRecords(Records(results, np.maximum(times, other_times)))
         return True
 
-    def _give_back(self, records: Records) -> None:
-        """Give the stored elements of both sides that have a key of ``records`` back to the
-        operator."""
+    def _deoptimize(self, records: Records) -> None:
+        """Move the stored elements of both sides that have a key of ``records`` to the operator."""
         for buffer in (self.left, self.right):
             columns = self._columns[buffer.name]
             if not len(columns):

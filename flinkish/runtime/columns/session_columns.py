@@ -7,8 +7,8 @@ session is a row of a ``KeyedColumnTable``: its key, start and end, and the fiel
 accumulator.
 
 The result has to equal that of ``MergingWindowSet``, element by element. If it depends on an order
-that columns do not have, the key is given back to the operator, which keeps its sessions one by one
-from then on:
+that columns do not have, the key is deoptimized: the operator keeps its sessions one by one from
+then on:
 
 * A session gets an element behind the watermark. Whether it is late, or fires the session at once,
   depends on the elements before it.

@@ -80,7 +80,7 @@ class ColumnSessionWindows(SessionWindowOperator):
     """A ``SessionWindowOperator`` that keeps sessions with a fixed gap as columns, without timers
     (``SessionColumns``), if their elements are columns and the function can be traced.
 
-    The sessions of a key are kept either there or one by one. ``_give_back`` moves the sessions of
+    The sessions of a key are kept either there or one by one. ``_deoptimize`` moves the sessions of
     a key that columns cannot represent to the operator.
     """
 
@@ -107,7 +107,7 @@ class ColumnSessionWindows(SessionWindowOperator):
     def _restored_timers(self, snapshot: dict[str, Any]) -> int:
         if self._columns is not None and len(self._columns) and not self._adds_columns:
             # The job before this one had a fixed gap, or a function without clear()
-            self._give_back(self._columns.takenAll())
+            self._deoptimize(self._columns.takenAll())
         return super()._restored_timers(snapshot)
 
     def _timers_of_sessions(self) -> int:
@@ -183,10 +183,10 @@ class ColumnSessionWindows(SessionWindowOperator):
         ``keys``."""
         assert self._columns is not None
         assert hashes is not None
-        self._give_back(self._columns.taken(keys, hashes))
+        self._deoptimize(self._columns.taken(keys, hashes))
 
-    def _give_back(self, taken: Iterable[OpenSession]) -> None:
-        """Give sessions that were columns back to the operator."""
+    def _deoptimize(self, taken: Iterable[OpenSession]) -> None:
+        """Move sessions that were columns to the operator."""
         sessions: dict[Any, list[Any]] = {}
         for session in taken:
             sessions.setdefault(session.key, []).append((session.window, session.accumulator))

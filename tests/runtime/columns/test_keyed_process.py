@@ -258,7 +258,7 @@ FOLLOWED = [
 ]
 
 SWITCHING = [SideOutput, Clears, MayStayEmpty, OnlyLater, ChangesType]
-"""Their keys change the situation often, so that some runs are left to the function."""
+"""Their keys change the specialization often, so that some runs are left to the function."""
 
 
 class Driver:

@@ -38,7 +38,8 @@ from flinkish.runtime.records.rows import python_values
 
 
 class Inexact(Exception):
-    """A result computed from the columns of this run could differ from Python's."""
+    """A result computed from the columns of this run could differ from Python's, so it deoptimizes:
+    the function is called for each element of the run."""
 
 
 NOT_EXACT = (Inexact, ArithmeticError, TypeError, ValueError, pa.ArrowException)

@@ -1,9 +1,10 @@
 """The code that runs in place of a traced function's, with the same steps at the same positions.
 
 It handles no exceptions: what raises one for an element is not exact over columns, and then the
-function itself is called. Texts that % may format, or that join others, are symbols: a text with
-nothing to fill in would take any other symbol for a mapping, and leave it out unnoticed. A set that
-is written in the function, and asked for what it contains, would ask for the hash of a symbol.
+function itself is called. Some *literals*, the constants that are written in the function, are
+symbols: texts that % may format, or that join others, as a text with nothing to fill in would take
+any other symbol for a mapping, and leave it out unnoticed; and sets that are asked for what they
+contain, as they would ask for the hash of a symbol.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class TooManyConstants(Exception):
 
 def patched_code(code: CodeType, replaced: Callable[[str | frozenset[Any]], object]) -> CodeType:
     """The code that runs in place of ``code``; ``replaced`` makes what it loads in place of a
-    constant. Raises TooManyConstants."""
+    literal. Raises TooManyConstants."""
     return _patched(code, replaced, takes_remainders(code))
 
 
@@ -39,32 +40,34 @@ def _patched(
         for each in code.co_consts
     ]
     patched = bytearray(code.co_code)
-    for position, constant in loose_constants(code, formats):
+    for position, literal in symbolic_literals(code, formats):
         if len(constants) >= MOST_CONSTANTS:
             raise TooManyConstants
         patched[position + 1] = len(constants)
-        constants.append(replaced(constant))
+        constants.append(replaced(literal))
     return code.replace(co_code=bytes(patched), co_consts=tuple(constants), co_exceptiontable=b"")
 
 
 @lru_cache(maxsize=1024)
-def loose_constants(code: CodeType, formats: bool) -> tuple[tuple[int, str | frozenset[Any]], ...]:
-    """The sets that steps of ``code`` load to look into, and the texts that they load to join
-    others, and if it ``formats``, those that may come to the left of a %; with the positions of
-    the steps."""
+def symbolic_literals(
+    code: CodeType, formats: bool
+) -> tuple[tuple[int, str | frozenset[Any]], ...]:
+    """The literals of ``code`` that become symbols: sets to look into, texts to join others, and if
+    it ``formats``, texts that may come to the left of a %; with the positions of the steps that
+    load them."""
     done = steps(code)
     return tuple(
         (step.offset, step.argument)
         for number, step in enumerate(done)
         if step.does is Does.LOAD_CONSTANT
         and (
-            (type(step.argument) is str and _is_loose(done, number, formats))
+            (type(step.argument) is str and _is_symbolic(done, number, formats))
             or (type(step.argument) is frozenset and done[number + 1].does is Does.CONTAINS)
         )
     )
 
 
-def _is_loose(done: Sequence[Step], number: int, formats: bool) -> bool:
+def _is_symbolic(done: Sequence[Step], number: int, formats: bool) -> bool:
     """Whether the text that the step ``number`` loads joins others or may be formatted."""
     return _joins(done[number + 1]) or (formats and not _only_names(done, number))
 

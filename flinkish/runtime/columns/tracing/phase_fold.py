@@ -1,11 +1,11 @@
 """``PhaseFold``: a keyed process function over columns, in phases, for keys whose states come and
 go.
 
-The elements of a run are processed in phases. In each phase keys in the same situation, with values
-in the same states, are processed together, up to the element that gives a key's state its first
-value, or clears it. The key's elements after that one belong to its next phase. If the function
-cannot be traced for a situation, it has to be called for the elements of these keys, each in its
-place.
+The elements of a run are processed in phases. The function is specialized by what the states of a
+key contain. In each phase the keys of one specialization are processed together, up to the element
+that gives a key's state its first value, or clears it. The key's elements after that one belong to
+its next phase. If the function cannot be traced for a specialization, it has to be called for the
+elements of these keys, each in its place.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from flinkish.runtime.columns.tracing.phase_trace import (
     Held,
     NotListed,
     Phase,
-    Situation,
+    Specialization,
     StateKinds,
     follow_phase,
 )
@@ -79,8 +79,8 @@ from flinkish.runtime.records.shapes import VALUE, Shape
 _MOST_PHASES = 6
 """The most phases of a run. The function is called for the elements that are left after them."""
 
-_MOST_SITUATIONS = 16
-"""The most situations that are traced. In others, the function is called for each element."""
+_MOST_SPECIALIZATIONS = 16
+"""The most specializations of a function. For others, it is called for each element."""
 
 
 SOMETHING = object()
@@ -148,7 +148,7 @@ class PhaseFold:
         self._states = states
         self.runs = ColumnRuns("PhaseFold", named or function)
         self._used: list[State] = []
-        self._traces: dict[Situation, Traces] = {}
+        self._traces: dict[Specialization, Traces] = {}
         self._contents: list[Content] = ["empty", "other"]
         self._codes: dict[Any, int] = {}
         self._unlisted: State | None = None
@@ -194,8 +194,10 @@ class PhaseFold:
         places = np.arange(len(groups))
         for _ in range(_MOST_PHASES):
             left: list[Positions] = []
-            for situation, members, among in self._by_situation(codes, groups, places, count):
-                plan = self._plan_for(situation, elements)
+            for specialization, members, among in self._by_specialization(
+                codes, groups, places, count
+            ):
+                plan = self._plan_for(specialization, elements)
                 rest = None
                 if plan is not None and not done.emitsOthers(plan):
                     rest = plan.process(elements.batch, members, among, done)
@@ -209,11 +211,11 @@ class PhaseFold:
         done.called.append(places)
         return done.phased()
 
-    def _by_situation(
+    def _by_specialization(
         self, codes: list[Positions], groups: Positions, places: Positions, count: int
-    ) -> Iterator[tuple[Situation, Positions, Positions]]:
-        """Each situation of groups with elements at ``places``, its groups, and the places of their
-        elements."""
+    ) -> Iterator[tuple[Specialization, Positions, Positions]]:
+        """Each specialization that groups with elements at ``places`` take, its groups, and the
+        places of their elements."""
         of_places = groups[places]
         members = np.arange(count)
         if len(places) < len(groups):
@@ -226,14 +228,14 @@ class PhaseFold:
         found, first, numbers = np.unique(combined, return_index=True, return_inverse=True)
         for number in range(len(found)):
             example = members[first[number]]
-            situation = tuple(self._contents[column[example]] for column in codes)
+            specialization = tuple(self._contents[column[example]] for column in codes)
             if len(found) == 1:
-                yield situation, members, places
+                yield specialization, members, places
                 continue
             its = members[numbers == number]
             inside = np.zeros(count, dtype=np.bool_)
             inside[its] = True
-            yield situation, its, places[inside[of_places]]
+            yield specialization, its, places[inside[of_places]]
 
     def _code(self, value: Any) -> int:
         """The code of a state's contents: 0 if empty, 1 if columns cannot hold them, else one for
@@ -271,19 +273,21 @@ class PhaseFold:
             self._codes[shape, kinds] = known
         return known
 
-    def _plan_for(self, situation: Situation, elements: RowColumns) -> _Plan | None:
-        traces = self._traces.get(situation)
+    def _plan_for(self, specialization: Specialization, elements: RowColumns) -> _Plan | None:
+        traces = self._traces.get(specialization)
         if traces is None:
-            if len(self._traces) >= _MOST_SITUATIONS:
+            if len(self._traces) >= _MOST_SPECIALIZATIONS:
                 return None
-            traces = self._traces[situation] = Traces(partial(self._plan, situation), self.runs)
+            traces = self._traces[specialization] = Traces(
+                partial(self._plan, specialization), self.runs
+            )
         plan: _Plan | None = traces.of(elements)
         if self._unlisted is not None:
             state, self._unlisted = self._unlisted, None
             raise NotListed(state)
         return plan
 
-    def _plan(self, situation: Situation, elements: RowColumns) -> _Plan:
+    def _plan(self, specialization: Specialization, elements: RowColumns) -> _Plan:
         schema = elements.batch.schema
         width = len(schema) - len(EXTRA)
         values = RowColumns(elements.batch.select(range(width)), elements.shape)
@@ -294,12 +298,12 @@ class PhaseFold:
         places = len(schema)
         try:
             phase = follow_phase(
-                self.function, arguments, places, self._used, situation, self._states
+                self.function, arguments, places, self._used, specialization, self._states
             )
         except NotListed as found:
             self._unlisted = found.state
             raise
-        return _Plan(phase, situation, width)
+        return _Plan(phase, specialization, width)
 
     def _explore(self) -> None:
         """Raises Unsupported if the function cannot be traced, whatever the elements are."""
@@ -317,9 +321,9 @@ class PhaseFold:
 class _Plan:
     """How the elements of a phase are processed."""
 
-    def __init__(self, phase: Phase, situation: Situation, width: int) -> None:
+    def __init__(self, phase: Phase, specialization: Specialization, width: int) -> None:
         self.phase = phase
-        self._held = situation
+        self._held = specialization
         self._timestamp = width
         fields = [e for folded in phase.folded for e in folded.fields]
         if tuple(e.kind for e in fields) != phase.kinds:
@@ -359,8 +363,9 @@ class _Plan:
         self, batch: pa.RecordBatch, members: Positions, places: Positions, done: _Done
     ) -> Positions | None:
         """Add the effects of the elements at ``places``, of the groups ``members``, to ``done``, as
-        long as their group stays in this situation. Returns the places of the other elements; None,
-        with nothing done, if the effects could differ from those of the function's own calls."""
+        long as this specialization holds for their group. Returns the places of the other elements;
+        None, with nothing done, if the effects could differ from those of the function's own
+        calls."""
         try:
             return self._processed(batch, members, places, done)
         except NOT_EXACT:

@@ -1,9 +1,9 @@
-"""``follow_phase``: traces a process function for elements whose keys have values in the same
-states.
+"""``follow_phase``: traces a process function for one specialization: elements whose keys have
+values in the same states.
 
-A state that the function never changes in this situation is like a column of the element. A state
-that it updates is folded like an accumulator. If the function gives an empty state a value, or
-clears a state, the key's next element is in another situation: the phase of the key ends.
+A state that the function never changes is like a column of the element. A state that it updates is
+folded like an accumulator. If the function gives an empty state a value, or clears a state, the
+key's next element takes another specialization: the phase of the key ends.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Held:
 
 Content: TypeAlias = Held | Literal["empty", "other"]
 """What a state holds for a key. ``"other"``: something that columns cannot hold."""
-Situation: TypeAlias = tuple[Content, ...]
-"""What each state holds for a key."""
+Specialization: TypeAlias = tuple[Content, ...]
+"""What each state holds for a key, for which a function is specialized."""
 
 
 class StateKinds(Protocol):
@@ -73,7 +73,7 @@ class StateKinds(Protocol):
 
 
 class NotListed(CannotTell):
-    """The function uses a state that the situation does not include."""
+    """The function uses a state that the specialization does not include."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -85,7 +85,7 @@ class Folded:
     element."""
 
     state: int
-    """The index of the state in the situation."""
+    """The index of the state in the specialization."""
     held: Held
     fields: tuple[Expression, ...]
 
@@ -106,7 +106,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class Phase:
-    """The trace of a function for elements whose keys are in one situation."""
+    """The trace of a function for one specialization."""
 
     trace: Trace
     traced: Traced
@@ -138,14 +138,14 @@ def follow_phase(
     arguments: Arguments,
     width: int,
     states: Sequence[State],
-    situation: Situation,
+    specialization: Specialization,
     kinds: StateKinds | None,
 ) -> Phase:
     """Trace ``function`` for an element. ``arguments`` gives the element and a symbol for each of
     ``EXTRA``, together ``width`` columns. ``kinds`` is None if the function has not been opened.
     Raises Unsupported if it cannot be traced, and NotListed for a state that is not in
     ``states``."""
-    known = dict(zip(states, situation))
+    known = dict(zip(states, specialization))
     seen = _Seen(known)
     _Look(arguments, width, kinds, known, frozenset()).follow(function, seen.note)
     constant = frozenset(
@@ -203,7 +203,7 @@ class _Unopened(External):
 
 
 class _Look:
-    """One trace of a process function, in which the states hold what the situation ``known``
+    """One trace of a process function, in which the states hold what the specialization ``known``
     says."""
 
     def __init__(

@@ -152,8 +152,8 @@ def _is_text(step: Step) -> bool:
 
 
 def _may_be_formatted(code: CodeType, step: Step, following: Step | None) -> bool:
-    """Whether ``step`` makes a text that may come to the left of a %. String constants are loaded
-    as symbols marked as literals then."""
+    """Whether ``step`` makes a text that may come to the left of a %. Text literals are
+    symbols then."""
     if step.does is Does.LOAD_ATTRIBUTE and step.argument in _MAKES_TEXT:
         return True
     if step.does is Does.FORMAT:

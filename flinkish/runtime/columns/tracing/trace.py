@@ -487,7 +487,7 @@ class Trace:
         if impure is not None:
             raise Unsupported(impure)
         try:
-            replaced = patched_code(code, self._replaced)
+            replaced = patched_code(code, self._literal)
         except TooManyConstants:
             raise Unsupported("has too many constants") from None
         originals = zip(with_inner(replaced), with_inner(code))
@@ -518,11 +518,11 @@ class Trace:
                 namespace[name] = self.known(value, name)
         return patched
 
-    def _replaced(self, constant: str | frozenset[Any]) -> Any:
-        """What a function loads in place of a constant of its code."""
-        if isinstance(constant, str):
-            return Symbol(self, self.expression(constant))
-        return self.known(constant, "a set")
+    def _literal(self, literal: str | frozenset[Any]) -> Any:
+        """What a function loads in place of a literal of its code."""
+        if isinstance(literal, str):
+            return Symbol(self, self.expression(literal))
+        return self.known(literal, "a set")
 
     def constant(self, value: Any) -> Any:
         """``value``; texts in it, and what has methods that return texts, become symbols if a traced
