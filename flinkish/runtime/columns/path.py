@@ -1,5 +1,7 @@
-"""``ColumnPath``: the vectorised path of an operator that otherwise processes elements one by
-one."""
+"""``ColumnPath``: the vectorised path of an operator that otherwise processes elements one by one.
+
+What a path cannot process exactly is *deoptimized*: the operator processes it one by one.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from flinkish.runtime.records.records import NO_RECORDS, Records
 class ColumnPath(ABC):
     """Does for a whole run what an operator does for each element of it.
 
-    If a path cannot process a run, the operator processes its elements one by one, and finds the
-    state of earlier elements where it would have stored it itself.
+    If a path deoptimizes a run, the operator processes its elements one by one, and finds the state
+    of earlier elements where it would have stored it itself.
     """
 
     @abstractmethod

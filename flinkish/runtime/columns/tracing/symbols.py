@@ -1,8 +1,8 @@
 """Symbolic values, with which a traced function is called instead of elements and accumulators.
 
 A symbol notes each operation on it as an expression. If Python needs its truth value, the trace
-follows one outcome, and later the other. The symbol's own attributes begin with ``_traced_``, as
-any other name may be that of a field.
+follows one outcome, and later the other. What cannot be followed raises ``Unsupported``. The
+symbol's own attributes begin with ``_traced_``, as any other name may be that of a field.
 """
 
 from __future__ import annotations
