@@ -17,7 +17,7 @@ from flinkish.runtime.columns.phase_check import PhaseCheck
 from flinkish.runtime.columns.tracing.effects import KeyedRun, Positions, Timers
 from flinkish.runtime.columns.tracing.folding import first_positions
 from flinkish.runtime.columns.tracing.phase_fold import SOMETHING, Keys, Phased, PhaseFold, Writes
-from flinkish.runtime.columns.tracing.symbols import Unsupported
+from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.one_input import OnTimerOperator
 from flinkish.runtime.records.frames import NO_MARKS, Frame, Marks

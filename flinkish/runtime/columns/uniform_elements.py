@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from flinkish.api.types.row import Row, row_type
-from flinkish.runtime.columns.tracing.column_fold import structure
-from flinkish.runtime.columns.tracing.symbols import Unsupported
+from flinkish.runtime.columns.tracing.unsupported import Unsupported
+from flinkish.runtime.columns.tracing.value_shapes import structure
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape, is_mutable
 

@@ -4,7 +4,7 @@ compute."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,36 +15,20 @@ from flinkish.api.errors import said_by, shown
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
 from flinkish.api.functions.functions import AggregateFunction
-from flinkish.api.types.row import Row
 from flinkish.runtime.columns.tracing.checks import same
-from flinkish.runtime.columns.tracing.column_function import (
-    ColumnFunction,
-    Traces,
-    column_of,
-    has_nulls,
-    run_of,
-    symbolic_element,
-    why_unsupported,
-)
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.columns.tracing.combining import Combination, PartOrder
 from flinkish.runtime.columns.tracing.expressions import (
     NUMBERS,
     PYTHON_TYPES,
     Constant,
-    Expression,
     Expressions,
     Kind,
     Operation,
-    folds,
 )
 from flinkish.runtime.columns.tracing.fold_checks import combining_differs, folds_differ
-from flinkish.runtime.columns.tracing.folding import (
-    Folding,
-    arrow_type,
-    folded_field,
-    normal,
-)
+from flinkish.runtime.columns.tracing.folding import Folding, arrow_type, folded_field, normal
 from flinkish.runtime.columns.tracing.kernels import (
     NOT_EXACT,
     Inexact,
@@ -52,29 +36,27 @@ from flinkish.runtime.columns.tracing.kernels import (
     of_python,
     to_arrow,
 )
-from flinkish.runtime.columns.tracing.reduction_patterns import ReductionPattern, matched_patterns
-from flinkish.runtime.columns.tracing.symbols import (
-    MOST_ITEMS,
-    Symbol,
-    Unsupported,
-    dict_names,
-    symbolic,
-    took,
+from flinkish.runtime.columns.tracing.reduction_patterns import (
+    NEVER_RAISES,
+    ReductionPattern,
+    matched_patterns,
+    needs_accumulator,
 )
-from flinkish.runtime.columns.tracing.trace import Trace, Traced, is_record_class
+from flinkish.runtime.columns.tracing.symbolic_elements import (
+    column_of,
+    symbolic_element,
+    unknown_symbols,
+)
+from flinkish.runtime.columns.tracing.symbols import Symbol, symbolic
+from flinkish.runtime.columns.tracing.trace import Trace, Traced
+from flinkish.runtime.columns.tracing.trace_cache import TraceCache
+from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
+from flinkish.runtime.columns.tracing.unsupported import Unsupported, why_unsupported
+from flinkish.runtime.columns.tracing.value_shapes import column_of_values, structure, take_apart
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.records.shapes import (
-    VALUE,
-    Shape,
-    is_mutable,
-    positional_shape,
-    shape_of,
-    tuple_shape,
-    with_shape,
-)
+from flinkish.runtime.records.shapes import Shape, shape_of, with_shape
 
 _EXTREMES = ("lowest", "highest")
-_NEVER_RAISES = ("+", "<", "<=", ">", ">=", "==", "!=")
 
 
 @dataclass(frozen=True)
@@ -137,7 +119,7 @@ class FoldPlan:
         if merge.kinds != self.kinds or merge.traced is None:
             return False
         for _, operation in merge.traced.steps:
-            if not isinstance(operation, Operation) or operation.name not in _NEVER_RAISES:
+            if not isinstance(operation, Operation) or operation.name not in NEVER_RAISES:
                 return False
         return all(
             own.joins(pattern, number) and (own.way != "sum" or start == 0)
@@ -167,7 +149,7 @@ class ColumnFold:
         self._function = function
         self._reduces = not isinstance(function, AggregateFunction)
         self.runs = ColumnRuns("ColumnFold", function)
-        self._traces = Traces(self._plan, self.runs)
+        self._traces = TraceCache(self._plan, self.runs)
         self._get_result: ColumnFunction | None = None
         self._merge: ColumnFold | None = None
         if isinstance(function, AggregateFunction):
@@ -429,7 +411,11 @@ class ColumnFold:
         traced = self._follow(trace, symbolic_element(trace, values), shape, kinds)
         if traced.shape != shape:
             raise Unsupported("returns an accumulator of another shape than it is given")
-        patterns = patterns_of(trace, traced)
+        patterns = matched_patterns(trace.expressions, traced.columns)
+        if any(needs_accumulator(step.operation) for step in traced.steps):
+            raise Unsupported(
+                "computes more of the accumulator than sums, counts, minima and maxima"
+            )
         after = [e.kind for e in traced.columns]
         if after != kinds:
             assert len(after) == len(kinds)
@@ -467,9 +453,8 @@ class ColumnFold:
         if isinstance(self._function, FieldAggregator):
             return
         trace = Trace(exploring=True, lists=True)
-        element = Symbol(trace, trace.expressions.column(0, "unknown"))
+        element, so_far = unknown_symbols(trace, 2)
         if self._reduces:
-            so_far = Symbol(trace, trace.expressions.column(1, "unknown"))
             trace.follow(reduce_call(self._function), so_far, element)
             return
         created = self._created()
@@ -481,27 +466,6 @@ def _becomes_float(before: Kind, after: Kind, pattern: ReductionPattern) -> bool
     return before == after or (
         before == "int" and after == "float" and pattern.way == "sum" and pattern.only is None
     )
-
-
-def patterns_of(trace: Trace, traced: Traced) -> list[ReductionPattern]:
-    """The pattern of each field of an accumulator. Raises Unsupported if a field has none, or if
-    the function computes anything else of the accumulator."""
-    patterns = matched_patterns(trace.expressions, traced.columns)
-    for step in traced.steps:
-        _check_step(step.operation)
-    return patterns
-
-
-def _check_step(operation: Expression) -> None:
-    if needs_accumulator(operation):
-        raise Unsupported("computes more of the accumulator than sums, counts, minima and maxima")
-
-
-def needs_accumulator(operation: Expression) -> bool:
-    """Whether ``operation`` could raise an error in Python that depends on the accumulator's
-    values."""
-    harmless = (*_NEVER_RAISES, "-", "*", "unary -")
-    return folds(operation) and getattr(operation, "name", "") not in harmless
 
 
 # ---------------------------------------------------------------------- sum, min, max, minBy, maxBy
@@ -561,83 +525,6 @@ def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> Fol
 
 
 # ---------------------------------------------------------------------- values and columns
-
-
-def structure(value: Any, parts: list[Any], taken: list[Any] | None = None) -> Shape:
-    """The shape of a Python value; adds the value's parts to ``parts``. Raises Unsupported if it
-    has none, or if something that can change is in it twice. ``taken``: what can change, so far."""
-    kind = type(value)
-    taken = [] if taken is None else taken
-    if is_mutable(kind) and not took(value, taken):
-        raise Unsupported(f"has a {kind.__name__} twice, which can change")
-    if kind is tuple and value:
-        return tuple_shape([structure(part, parts, taken) for part in value])
-    if isinstance(value, Row) and len(value):
-        names = value.getFieldNames()
-        return Shape(
-            Row, names, tuple(structure(part, parts, taken) for part in tuple.__iter__(value))
-        )
-    if isinstance(value, tuple) or is_dataclass(kind):
-        if not is_record_class(kind):
-            raise Unsupported(
-                f"has an accumulator of the class {kind.__name__}, which cannot be followed"
-            )
-        names = tuple(kind._fields if isinstance(value, tuple) else (f.name for f in fields(kind)))
-        if not names:
-            raise Unsupported(f"has a {kind.__name__}, which has no fields")
-        inner = tuple(structure(getattr(value, name), parts, taken) for name in names)
-        return Shape(kind, names, inner)
-    if kind is dict:
-        keys = dict_names(value)
-        if keys is None:
-            raise Unsupported("has a dict that is empty or has other keys than plain names")
-        return Shape(dict, keys, tuple(structure(part, parts, taken) for part in value.values()))
-    if kind is list and 0 < len(value) <= MOST_ITEMS:
-        return positional_shape(list, [structure(part, parts, taken) for part in value])
-    if isinstance(value, (list, dict, set, bytearray)):
-        raise Unsupported(f"has a {kind.__name__} as accumulator, which can change")
-    parts.append(value)
-    return VALUE
-
-
-def take_apart(shape: Shape, value: Any, parts: list[Any], taken: list[Any] | None = None) -> bool:
-    """Add the parts of ``value`` to ``parts``. False if it is not of ``shape``, or if something that
-    can change is in it twice. ``taken``: what can change, so far."""
-    if shape.kind is None:
-        parts.append(value)
-        return True
-    taken = [] if taken is None else taken
-    if is_mutable(shape.kind) and not took(value, taken):
-        return False
-    if shape.kind is Row:
-        if not isinstance(value, Row) or value.getFieldNames() != shape.names:
-            return False
-    elif type(value) is not shape.kind:
-        return False
-    if isinstance(value, dict):
-        if tuple(value) != shape.names:
-            return False
-        members = list(value.values())
-    elif isinstance(value, tuple):
-        members = list(tuple.__iter__(value))
-    elif isinstance(value, list):
-        members = value
-    else:
-        members = [getattr(value, name) for name in shape.names]
-    return len(members) == len(shape.parts) and all(
-        take_apart(part, member, parts, taken) for part, member in zip(shape.parts, members)
-    )
-
-
-def column_of_values(values: list[Any], kind: pa.DataType) -> pa.Array:
-    if kind in (pa.int64(), pa.float64(), pa.bool_(), pa.string()):
-        wanted = {pa.int64(): int, pa.float64(): float, pa.bool_(): bool, pa.string(): str}[kind]
-        if not set(map(type, values)) <= {wanted, type(None)}:
-            raise Inexact
-    made = pa.array(values, kind)
-    if kind in (pa.int64(), pa.float64(), pa.bool_(), pa.string()) or made.to_pylist() == values:
-        return made
-    raise Inexact
 
 
 def _batch(columns: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch:

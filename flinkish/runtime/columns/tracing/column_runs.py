@@ -242,6 +242,16 @@ def counting(check: Callable[..., str | None]) -> Callable[[_Method], _Method]:
     return decorated
 
 
+def raises(call: Callable[[Any], object], values: RowColumns) -> bool:
+    """Whether ``call`` raises an exception for some of ``values``."""
+    try:
+        for element in values.rows():
+            call(element)
+    except Exception:
+        return True
+    return False
+
+
 def described(function: object) -> str:
     """The name of a function with its file and line."""
     code = _code(function)

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.runtime.columns.tracing.column_function import run_of
 from flinkish.runtime.columns.tracing.expressions import PYTHON_TYPES, Kind
 from flinkish.runtime.columns.tracing.folding import Folding, combined_field
 from flinkish.runtime.columns.tracing.reduction_patterns import ReductionPattern
+from flinkish.runtime.columns.tracing.traced_runs import run_of
 
 _COMBINATION = b"flinkish.combination"
 

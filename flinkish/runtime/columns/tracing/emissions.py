@@ -16,8 +16,9 @@ from flinkish.api.output_tag import OutputTag
 from flinkish.runtime.columns.tracing.expressions import Column, Expression
 from flinkish.runtime.columns.tracing.guards import in_slot
 from flinkish.runtime.columns.tracing.kernels import Mask, Run, plain, to_arrow
-from flinkish.runtime.columns.tracing.symbols import Record, Symbol, Unsupported, kept, taken_apart
+from flinkish.runtime.columns.tracing.symbols import Record, Symbol, kept, taken_apart
 from flinkish.runtime.columns.tracing.trace import External, Trace
+from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
 

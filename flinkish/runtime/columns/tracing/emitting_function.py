@@ -16,16 +16,7 @@ from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.window_operator import WindowCall
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
-from flinkish.runtime.columns.tracing.column_function import (
-    Traces,
-    column_symbols,
-    has_nulls,
-    raises,
-    run_of,
-    symbolic_element,
-    why_unsupported,
-)
-from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
+from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting, raises
 from flinkish.runtime.columns.tracing.emissions import (
     Channel,
     ChannelEmissions,
@@ -36,8 +27,12 @@ from flinkish.runtime.columns.tracing.emissions import (
 )
 from flinkish.runtime.columns.tracing.expressions import columns_read
 from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run
-from flinkish.runtime.columns.tracing.symbols import Record, Symbol, Unsupported
+from flinkish.runtime.columns.tracing.symbolic_elements import element_and_extra, unknown_symbols
+from flinkish.runtime.columns.tracing.symbols import Record, Symbol
 from flinkish.runtime.columns.tracing.trace import Step, Trace, Traced
+from flinkish.runtime.columns.tracing.trace_cache import TraceCache
+from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
+from flinkish.runtime.columns.tracing.unsupported import Unsupported, why_unsupported
 from flinkish.runtime.columns.tracing.words import ROUNDS, Rounds, Split, check_rounds
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns, python_values
@@ -116,7 +111,7 @@ class EmittingFunction(ABC):
 
     def __init__(self, function: object) -> None:
         self.runs = ColumnRuns(type(self).__name__, function)
-        self._traces = Traces(self._plan, self.runs)
+        self._traces = TraceCache(self._plan, self.runs)
 
     @property
     def reason(self) -> str | None:
@@ -183,34 +178,18 @@ class EmittingFunction(ABC):
         return outputs
 
     def _plan(self, elements: RowColumns) -> _Plan:
-        schema = elements.batch.schema
-        width = len(schema) - self._width()
-
-        def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
-            element = symbolic_element(
-                trace, RowColumns(elements.batch.select(range(width)), elements.shape)
-            )
-            return element, column_symbols(trace, schema.types, width)
-
-        return self._followed(Trace(), arguments, len(schema))
+        trace = Trace()
+        return self._followed(trace, *element_and_extra(trace, elements), len(elements.schema))
 
     def _explore(self) -> None:
         """Raises Unsupported if the function cannot be traced, whatever its input."""
+        trace, width = Trace(exploring=True), 1 + self._width()
+        element, *extra = unknown_symbols(trace, width)
+        self._followed(trace, element, extra, width)
 
-        def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
-            numbers = range(1 + self._width())
-            columns = (trace.expressions.column(number, "unknown") for number in numbers)
-            element, *extra = (Symbol(trace, column) for column in columns)
-            return element, extra
-
-        self._followed(Trace(exploring=True), arguments, 1 + self._width())
-
-    def _followed(
-        self, trace: Trace, arguments: Callable[[Trace], tuple[Any, list[Symbol]]], width: int
-    ) -> _Plan:
-        """``width``: how many columns ``arguments`` takes."""
+    def _followed(self, trace: Trace, element: Any, extra: list[Symbol], width: int) -> _Plan:
+        """``width``: the number of columns of ``element`` and ``extra`` together."""
         rounds = trace.rounds = Rounds(width)
-        element, extra = arguments(trace)
         emissions = ChannelEmissions()
 
         def results() -> Emitting:

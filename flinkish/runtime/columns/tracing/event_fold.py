@@ -16,32 +16,29 @@ from numpy.typing import NDArray
 from flinkish.api.eventtime.watermarks import WatermarkGenerator, WatermarkOutput
 from flinkish.api.time.elements import Watermark
 from flinkish.runtime.columns.tracing.checks import chosen, difference_of, elements_at
-from flinkish.runtime.columns.tracing.column_fold import (
-    needs_accumulator,
-    structure,
-)
-from flinkish.runtime.columns.tracing.column_function import (
-    Traces,
-    has_nulls,
-    run_of,
-    symbolic_element,
-    why_unsupported,
-)
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
 from flinkish.runtime.columns.tracing.emissions import Emission, Emissions, elements_where
 from flinkish.runtime.columns.tracing.expressions import Accumulated, Kind, leaves
 from flinkish.runtime.columns.tracing.folding import ARROW_TYPES, Folding, folded_field
 from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Inexact, Run, to_arrow
 from flinkish.runtime.columns.tracing.purity import impurity, written_attributes
-from flinkish.runtime.columns.tracing.reduction_patterns import ReductionPattern, matched_patterns
-from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
-from flinkish.runtime.columns.tracing.symbols import (
-    Symbol,
-    Unsupported,
-    kind_of_constant,
-    taken_apart,
+from flinkish.runtime.columns.tracing.reduction_patterns import (
+    ReductionPattern,
+    matched_patterns,
+    needs_accumulator,
 )
+from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
+from flinkish.runtime.columns.tracing.symbolic_elements import (
+    column_symbols,
+    element_and_extra,
+    unknown_symbols,
+)
+from flinkish.runtime.columns.tracing.symbols import Symbol, kind_of_constant, taken_apart
 from flinkish.runtime.columns.tracing.trace import External, Trace, Traced
+from flinkish.runtime.columns.tracing.trace_cache import TraceCache
+from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
+from flinkish.runtime.columns.tracing.unsupported import Unsupported, why_unsupported
+from flinkish.runtime.columns.tracing.value_shapes import structure
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, tuple_shape
 
@@ -146,7 +143,7 @@ class EventFold:
         self._names = () if code is None else written_attributes(code)
         self.possible = bool(self._names) and code is not None and impurity(code, True) is None
         """Whether ``note`` can ever succeed."""
-        self._traces: dict[tuple[bool, tuple[Kind, ...]], Traces] = {}
+        self._traces: dict[tuple[bool, tuple[Kind, ...]], TraceCache] = {}
 
     @property
     def reason(self) -> str | None:
@@ -194,7 +191,7 @@ class EventFold:
             elements = RowColumns(pa.RecordBatch.from_arrays([times], ["timestamp"]), VALUE)
         traces = self._traces.get((columns, kinds))
         if traces is None:
-            traces = Traces(lambda elements: self._plan(elements, columns, kinds), self.runs)
+            traces = TraceCache(lambda elements: self._plan(elements, columns, kinds), self.runs)
             self._traces[columns, kinds] = traces
         plan: _Plan | None = traces.of(elements)
         if plan is None or (plan.testsNone and (not columns or has_nulls(elements.batch))):
@@ -224,12 +221,13 @@ class EventFold:
 
     def _plan(self, elements: RowColumns, columns: bool, kinds: tuple[Kind, ...]) -> _Plan:
         trace = Trace()
-        last = elements.batch.num_columns - 1
-        timestamp = Symbol(trace, trace.expressions.column(last, "int"))
-        element: Any = External(trace, None, "event")
         if columns:
-            batch = elements.batch.select(range(last))
-            element = symbolic_element(trace, RowColumns(batch, elements.shape))
+            element, (timestamp,) = element_and_extra(trace, elements)
+        else:
+            element, (timestamp,) = (
+                External(trace, None, "event"),
+                column_symbols(trace, elements.schema.types),
+            )
         traced, emission = self._followed(trace, element, timestamp, kinds)
         fields = traced.columns[: len(kinds)]
         if [field.kind for field in fields] != list(kinds):
@@ -269,9 +267,7 @@ class EventFold:
         if start is None:
             raise Unsupported("keeps its values elsewhere than in plain attributes")
         trace = Trace(exploring=True)
-        element, timestamp = (
-            Symbol(trace, trace.expressions.column(number, "unknown")) for number in range(2)
-        )
+        element, timestamp = unknown_symbols(trace, 2)
         kinds: list[Kind] = ["unknown" if value is None else _kind(value) for value in start]
         self._followed(trace, element, timestamp, kinds)
 

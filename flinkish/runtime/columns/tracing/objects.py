@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flinkish.runtime.columns.tracing.expressions import COMPARISONS, Expression, Kind
-from flinkish.runtime.columns.tracing.symbols import CannotTell, Symbol
+from flinkish.runtime.columns.tracing.symbols import Symbol
+from flinkish.runtime.columns.tracing.unsupported import CannotTell
 
 if TYPE_CHECKING:
     from flinkish.runtime.columns.tracing.trace import Trace

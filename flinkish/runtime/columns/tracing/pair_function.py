@@ -18,18 +18,19 @@ from flinkish.runtime.columns.tracing.checks import (
     drawn,
     elements_at,
 )
-from flinkish.runtime.columns.tracing.column_function import (
-    Traces,
-    checked_run,
-    column_symbols,
+from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
+from flinkish.runtime.columns.tracing.symbolic_elements import (
+    element_and_extra,
     explored,
     following_getters,
-    results_of,
-    why_unsupported,
+    symbolic_element,
+    unknown_symbols,
 )
-from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
-from flinkish.runtime.columns.tracing.symbols import Symbol, symbolic
+from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
+from flinkish.runtime.columns.tracing.trace_cache import TraceCache
+from flinkish.runtime.columns.tracing.traced_runs import checked_run, results_of
+from flinkish.runtime.columns.tracing.unsupported import why_unsupported
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import tuple_shape
 
@@ -108,7 +109,7 @@ class PairFunction:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self.runs = ColumnRuns("PairFunction", function)
-        self._traces = Traces(self._trace, self.runs)
+        self._traces = TraceCache(self._trace, self.runs)
 
     @property
     def reason(self) -> str | None:
@@ -134,21 +135,13 @@ class PairFunction:
 
     def _trace(self, pairs: RowColumns) -> Traced:
         trace = Trace()
-        symbols = column_symbols(trace, pairs.batch.schema.types)
-        left, right = pairs.shape.parts
-        elements = (
-            symbolic(trace, left, symbols[: left.width]),
-            symbolic(trace, right, symbols[left.width : -2]),
-        )
-        context = PairTimes(trace, *symbols[-2:])
-        return trace.follow_collected(self._function, *elements, context)
+        pair, times = element_and_extra(trace, pairs)
+        return trace.follow_collected(self._function, *pair, PairTimes(trace, *times))
 
     def _explore(self) -> None:
         trace = Trace(exploring=True)
-        left, right, left_time, right_time = (
-            Symbol(trace, trace.expressions.column(number, "unknown")) for number in range(4)
-        )
-        trace.follow_collected(self._function, left, right, PairTimes(trace, left_time, right_time))
+        left, right, *times = unknown_symbols(trace, 4)
+        trace.follow_collected(self._function, left, right, PairTimes(trace, *times))
 
 
 class PairMap:
@@ -161,7 +154,7 @@ class PairMap:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self.runs = ColumnRuns("PairMap", function)
-        self._traces = Traces(self._trace, self.runs)
+        self._traces = TraceCache(self._trace, self.runs)
 
     @property
     def reason(self) -> str | None:
@@ -190,8 +183,7 @@ class PairMap:
 
     def _trace(self, pairs: RowColumns) -> Traced:
         trace = following_getters()
-        symbols = column_symbols(trace, pairs.schema.types)
-        return trace.follow(self._function, *symbolic(trace, pairs.shape, symbols))
+        return trace.follow(self._function, *symbolic_element(trace, pairs))
 
 
 class PairColumns:

@@ -20,20 +20,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flinkish.api.functions.state import State
-from flinkish.runtime.columns.tracing.column_fold import (
-    column_of_values,
-    needs_accumulator,
-    structure,
-    take_apart,
-)
-from flinkish.runtime.columns.tracing.column_function import (
-    Traces,
-    column_symbols,
-    has_nulls,
-    run_of,
-    symbolic_element,
-    why_unsupported,
-)
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
 from flinkish.runtime.columns.tracing.effects import Effects, KeyedRun, Positions, Timers
 from flinkish.runtime.columns.tracing.emissions import Emission, Emitted
@@ -45,14 +31,7 @@ from flinkish.runtime.columns.tracing.folding import (
     folded_field,
     normal,
 )
-from flinkish.runtime.columns.tracing.kernels import (
-    NOT_EXACT,
-    Inexact,
-    Mask,
-    Run,
-    Values,
-    to_arrow,
-)
+from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Inexact, Mask, Run, Values, to_arrow
 from flinkish.runtime.columns.tracing.phase_trace import (
     EXTRA,
     Content,
@@ -63,15 +42,19 @@ from flinkish.runtime.columns.tracing.phase_trace import (
     StateKinds,
     follow_phase,
 )
-from flinkish.runtime.columns.tracing.reduction_patterns import ReductionPattern, matched_patterns
-from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
-from flinkish.runtime.columns.tracing.symbols import (
-    MOST_ITEMS,
-    Symbol,
-    Unsupported,
-    kind_of_constant,
+from flinkish.runtime.columns.tracing.reduction_patterns import (
+    ReductionPattern,
+    matched_patterns,
+    needs_accumulator,
 )
+from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
+from flinkish.runtime.columns.tracing.symbolic_elements import element_and_extra, unknown_symbols
+from flinkish.runtime.columns.tracing.symbols import MOST_ITEMS, Symbol, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.columns.tracing.trace_cache import TraceCache
+from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
+from flinkish.runtime.columns.tracing.unsupported import Unsupported, why_unsupported
+from flinkish.runtime.columns.tracing.value_shapes import column_of_values, structure, take_apart
 from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import VALUE, Shape
@@ -148,7 +131,7 @@ class PhaseFold:
         self._states = states
         self.runs = ColumnRuns("PhaseFold", named or function)
         self._used: list[State] = []
-        self._traces: dict[Specialization, Traces] = {}
+        self._traces: dict[Specialization, TraceCache] = {}
         self._contents: list[Content] = ["empty", "other"]
         self._codes: dict[Any, int] = {}
         self._unlisted: State | None = None
@@ -278,7 +261,7 @@ class PhaseFold:
         if traces is None:
             if len(self._traces) >= _MOST_SPECIALIZATIONS:
                 return None
-            traces = self._traces[specialization] = Traces(
+            traces = self._traces[specialization] = TraceCache(
                 partial(self._plan, specialization), self.runs
             )
         plan: _Plan | None = traces.of(elements)
@@ -288,31 +271,26 @@ class PhaseFold:
         return plan
 
     def _plan(self, specialization: Specialization, elements: RowColumns) -> _Plan:
-        schema = elements.batch.schema
-        width = len(schema) - len(EXTRA)
-        values = RowColumns(elements.batch.select(range(width)), elements.shape)
-
-        def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
-            return symbolic_element(trace, values), column_symbols(trace, schema.types, width)
-
-        places = len(schema)
+        width = len(elements.schema)
         try:
             phase = follow_phase(
-                self.function, arguments, places, self._used, specialization, self._states
+                self.function,
+                lambda trace: element_and_extra(trace, elements),
+                width,
+                self._used,
+                specialization,
+                self._states,
             )
         except NotListed as found:
             self._unlisted = found.state
             raise
-        return _Plan(phase, specialization, width)
+        return _Plan(phase, specialization, width - len(EXTRA))
 
     def _explore(self) -> None:
         """Raises Unsupported if the function cannot be traced, whatever the elements are."""
 
         def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
-            element, *extra = (
-                Symbol(trace, trace.expressions.column(number, "unknown"))
-                for number in range(1 + len(EXTRA))
-            )
+            element, *extra = unknown_symbols(trace, 1 + len(EXTRA))
             return element, extra
 
         follow_phase(self.function, arguments, 1 + len(EXTRA), (), (), None)

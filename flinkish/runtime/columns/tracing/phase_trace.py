@@ -30,9 +30,7 @@ from flinkish.runtime.columns.tracing.emissions import (
 from flinkish.runtime.columns.tracing.expressions import Constant, Expression, Kind
 from flinkish.runtime.columns.tracing.process_context import AggregationStandIn, ContextStandIn
 from flinkish.runtime.columns.tracing.symbols import (
-    CannotTell,
     Symbol,
-    Unsupported,
     is_constant,
     kept,
     own,
@@ -40,6 +38,7 @@ from flinkish.runtime.columns.tracing.symbols import (
     taken_apart,
 )
 from flinkish.runtime.columns.tracing.trace import External, Trace, Traced
+from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
 from flinkish.runtime.records.shapes import Shape
 
 EXTRA = ("timestamp", "watermark", "key")

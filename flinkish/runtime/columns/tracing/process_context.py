@@ -5,16 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from flinkish.api.functions.aggregations import FieldAggregator
-from flinkish.runtime.columns.tracing.column_function import column_of
 from flinkish.runtime.columns.tracing.emissions import Emitting
-from flinkish.runtime.columns.tracing.symbols import (
-    CannotTell,
-    Symbol,
-    Unsupported,
-    symbolic,
-    taken_apart,
-)
+from flinkish.runtime.columns.tracing.symbolic_elements import column_of
+from flinkish.runtime.columns.tracing.symbols import Symbol, symbolic, taken_apart
 from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
 
 
 class AggregationStandIn:

@@ -23,7 +23,10 @@ from flinkish.runtime.columns.tracing.expressions import (
     folds,
     parts_of,
 )
-from flinkish.runtime.columns.tracing.symbols import Unsupported
+from flinkish.runtime.columns.tracing.unsupported import Unsupported
+
+NEVER_RAISES = ("+", "<", "<=", ">", ">=", "==", "!=")
+"""The operations that raise no error, whatever the numbers or texts are."""
 
 Way: TypeAlias = Literal["kept", "sum", "lowest", "highest", "last", "best", "ranked"]
 Ranking: TypeAlias = tuple[tuple[int, bool], ...]
@@ -118,6 +121,13 @@ def _check_best(patterns: Sequence[ReductionPattern]) -> None:
                 pattern.lastOfEqual,
             ):
                 raise _no_pattern(number)
+
+
+def needs_accumulator(operation: Expression) -> bool:
+    """Whether ``operation`` could raise an error in Python that depends on the accumulator's
+    values."""
+    harmless = (*NEVER_RAISES, "-", "*", "unary -")
+    return folds(operation) and getattr(operation, "name", "") not in harmless
 
 
 class _Matcher:

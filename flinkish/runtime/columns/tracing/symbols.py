@@ -1,8 +1,8 @@
 """Symbolic values, with which a traced function is called instead of elements and accumulators.
 
 A symbol notes each operation on it as an expression. If Python needs its truth value, the trace
-follows one outcome, and later the other. What cannot be followed raises ``Unsupported``. The
-symbol's own attributes begin with ``_traced_``, as any other name may be that of a field.
+follows one outcome, and later the other. The symbol's own
+attributes begin with ``_traced_``, as any other name may be that of a field.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from flinkish.runtime.columns.tracing.expressions import (
 )
 from flinkish.runtime.columns.tracing.guards import is_data_descriptor
 from flinkish.runtime.columns.tracing.texts import has_tokens
+from flinkish.runtime.columns.tracing.unsupported import CannotTell
 from flinkish.runtime.records.shapes import (
     VALUE,
     ConstantShape,
@@ -39,14 +40,6 @@ from flinkish.runtime.records.shapes import (
 
 if TYPE_CHECKING:
     from flinkish.runtime.columns.tracing.trace import Trace
-
-
-class Unsupported(Exception):
-    """A function cannot be traced; the text says why."""
-
-
-class CannotTell(Exception):
-    """Whether a function can be traced depends on its input, which is not known yet."""
 
 
 _TEXT_METHODS: dict[str, Kind] = {

@@ -69,10 +69,8 @@ from flinkish.runtime.columns.tracing.purity import (
     tests_none,
 )
 from flinkish.runtime.columns.tracing.symbols import (
-    CannotTell,
     Record,
     Symbol,
-    Unsupported,
     is_constant,
     kept,
     kind_of_constant,
@@ -86,6 +84,7 @@ from flinkish.runtime.columns.tracing.texts import (
     parts_of_text,
     token,
 )
+from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
 from flinkish.runtime.records.shapes import Shape
 
 MOST_PATHS = 32

@@ -20,8 +20,9 @@ import pyarrow as pa
 from flinkish.api.bytecode import Does, position_of, steps
 from flinkish.runtime.columns.tracing.expressions import Expression, columns_read
 from flinkish.runtime.columns.tracing.kernels import Inexact, Run
-from flinkish.runtime.columns.tracing.symbols import Symbol, Unsupported, is_constant
+from flinkish.runtime.columns.tracing.symbols import Symbol, is_constant
 from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.columns.tracing.unsupported import Unsupported
 
 ROUNDS = 2
 """How many rounds of a loop are followed."""

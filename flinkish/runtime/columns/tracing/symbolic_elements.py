@@ -1,0 +1,136 @@
+"""Symbols for the elements of a run: for their columns, and for the fields that a function reads of
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from operator import attrgetter, itemgetter
+from types import MethodType
+from typing import Any
+
+import pyarrow as pa
+
+from flinkish.api.types.fields import (
+    WHOLE,
+    Field,
+    NamedField,
+    PositionedField,
+    WholeElement,
+    field_read,
+    position_of,
+)
+from flinkish.runtime.columns.tracing.kernels import kind_of
+from flinkish.runtime.columns.tracing.objects import Made
+from flinkish.runtime.columns.tracing.symbols import Symbol, symbolic, taken_apart
+from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.columns.tracing.unsupported import Unsupported, why_unsupported
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.shapes import Shape
+
+
+def symbolic_element(trace: Trace, values: RowColumns) -> Any:
+    """A symbolic element of ``values``."""
+    return symbolic(trace, values.shape, column_symbols(trace, values.schema.types))
+
+
+def element_and_extra(trace: Trace, elements: RowColumns) -> tuple[Any, list[Symbol]]:
+    """A symbolic element of ``elements``, and a symbol for each column behind the element's."""
+    width = elements.shape.width
+    symbols = column_symbols(trace, elements.schema.types)
+    return symbolic(trace, elements.shape, symbols[:width]), symbols[width:]
+
+
+def unknown_symbols(trace: Trace, count: int) -> list[Symbol]:
+    """Symbols for ``count`` values of which nothing is known."""
+    return [Symbol(trace, trace.expressions.column(n, "unknown")) for n in range(count)]
+
+
+def column_symbols(trace: Trace, types: Sequence[pa.DataType]) -> list[Symbol]:
+    """A value of each column, by their Arrow types."""
+    return [_column_symbol(trace, number, kind) for number, kind in enumerate(types)]
+
+
+def _column_symbol(trace: Trace, number: int, kind: pa.DataType) -> Symbol:
+    column = trace.expressions.column(number, kind_of(kind))
+    made = _class_of_column(kind)
+    return Symbol(trace, column) if made is None else Made(trace, column, made)
+
+
+def _class_of_column(kind: pa.DataType) -> type[Any] | None:
+    """The class of the values that ``python_values`` makes of a column, if it is one of those."""
+    types = pa.types
+    if types.is_decimal(kind):
+        return Decimal
+    if types.is_date(kind):
+        return date
+    for is_kind, made in (
+        (types.is_timestamp, datetime),
+        (types.is_duration, timedelta),
+        (types.is_time, time),
+    ):
+        if is_kind(kind):
+            return None if kind.unit == "ns" else made  # pandas has classes of its own for those
+    return None
+
+
+def column_of(shape: Shape, field: Field | None) -> int:
+    """The index of the column that holds ``field`` of an element of ``shape``. Raises Unsupported
+    if none does."""
+    if shape.kind is None:
+        if field in (*WHOLE, 0, "0"):
+            return 0
+        raise Unsupported("reads a field of a single value")
+    if field is None or (shape.kind is dict and field not in shape.names):
+        raise Unsupported("reads something that is not a field of the element")
+    position: int | None
+    if isinstance(field, str) and field in shape.names and shape.kind is not tuple:
+        position = shape.names.index(field)
+    else:
+        position = position_of(field) if isinstance(field, str) else field
+        there = position is not None and 0 <= position < len(shape.parts)
+        if not there or (isinstance(field, str) and not issubclass(shape.kind, tuple)):
+            raise Unsupported(f"reads the field {field!r}, which the elements do not have")
+    assert position is not None
+    if shape.parts[position].kind is not None:
+        raise Unsupported("reads something that is not a field of the element")
+    return sum(part.width for part in shape.parts[:position])
+
+
+def following_getters(exploring: bool = False) -> Trace:
+    """A trace that also follows field getters and bound methods that the function refers to."""
+    trace = Trace(exploring, standIn=lambda value: _getter(trace, value))
+    return trace
+
+
+def _getter(trace: Trace, value: Any) -> Callable[..., Any] | None:
+    if isinstance(value, (NamedField, PositionedField)):
+        field = field_read(value)
+        return lambda element: _field_of(trace, element, field)
+    if isinstance(value, (MethodType, WholeElement)):
+        return lambda *arguments: trace.callable_of(value)(*arguments)
+    if isinstance(value, itemgetter):
+        return value
+    if isinstance(value, attrgetter):
+        hidden = any(name.startswith("_") for name in value.__reduce__()[1])
+        return None if hidden else value
+    return None
+
+
+def _field_of(trace: Trace, element: Any, field: Field | None) -> Any:
+    if trace.exploring and isinstance(element, Symbol):
+        return element
+    if isinstance(element, Symbol) and element._traced_kind == "opaque":
+        raise trace.unsupported(
+            "reads a field of a single value"
+        )  # which may be a list or a struct
+    shape, columns = taken_apart(trace, element)
+    return Symbol(trace, columns[column_of(shape, field)])
+
+
+def explored(function: Callable[..., Any], arguments: int) -> str | None:
+    """Why ``function`` cannot be traced whatever its arguments; None if that is not certain."""
+    trace = following_getters(exploring=True)
+    unknown = unknown_symbols(trace, arguments)
+    return why_unsupported(lambda: trace.follow(function, *unknown))
