@@ -95,6 +95,7 @@ CIRCLES_FOR_TYPE_CHECKERS = {
     ): "a fold has its results checked, and the check reads the fold",
     (
         "runtime.columns.tracing.objects",
+        "runtime.columns.tracing.record_classes",
         "runtime.columns.tracing.symbols",
         "runtime.columns.tracing.trace",
     ): "a trace creates symbols, and each symbol holds its trace",

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from flinkish.api.types.row import Row
 from flinkish.runtime.columns.tracing.kernels import Inexact
+from flinkish.runtime.columns.tracing.record_classes import is_record_class
 from flinkish.runtime.columns.tracing.symbols import MOST_ITEMS, dict_names, took
-from flinkish.runtime.columns.tracing.trace import is_record_class
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.records.shapes import VALUE, Shape, is_mutable, positional_shape, tuple_shape
 
