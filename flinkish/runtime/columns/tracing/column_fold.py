@@ -17,7 +17,7 @@ from flinkish.api.functions.aggregations import ComparableAggregator, FieldAggre
 from flinkish.api.functions.functions import AggregateFunction
 from flinkish.runtime.columns.tracing.checks import same
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
-from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
+from flinkish.runtime.columns.tracing.column_runs import counting
 from flinkish.runtime.columns.tracing.combining import Combination, PartOrder
 from flinkish.runtime.columns.tracing.expressions import (
     NUMBERS,
@@ -49,9 +49,9 @@ from flinkish.runtime.columns.tracing.symbolic_elements import (
 )
 from flinkish.runtime.columns.tracing.symbols import Symbol, symbolic
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
-from flinkish.runtime.columns.tracing.trace_cache import TraceCache
+from flinkish.runtime.columns.tracing.traced_function import TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
-from flinkish.runtime.columns.tracing.unsupported import Unsupported, why_unsupported
+from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.value_shapes import column_of_values, structure, take_apart
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape, shape_of, with_shape
@@ -137,19 +137,16 @@ class FoldPlan:
         return read if self.traced is None else read | self.traced.reading
 
 
-class ColumnFold:
+class ColumnFold(TracedFunction[FoldPlan]):
     """An AggregateFunction, a ReduceFunction or f(a, b), over columns.
 
     The accumulators of all groups are a batch, *the folded columns*, with a row for each group.
-    Wherever an accumulator could differ from the function's own, methods return None, and the
-    caller adds the elements one by one.
     """
 
     def __init__(self, function: Any) -> None:
+        super().__init__(function)
         self._function = function
         self._reduces = not isinstance(function, AggregateFunction)
-        self.runs = ColumnRuns("ColumnFold", function)
-        self._traces = TraceCache(self._plan, self.runs)
         self._get_result: ColumnFunction | None = None
         self._merge: ColumnFold | None = None
         if isinstance(function, AggregateFunction):
@@ -158,11 +155,6 @@ class ColumnFold:
 
     # ------------------------------------------------------------------ properties
 
-    @property
-    def reason(self) -> str | None:
-        """Why the function is not traced; None if it can be, as far as known without input."""
-        return self._traces.reason or why_unsupported(self._explore)
-
     def follows(self, values: RowColumns) -> bool:
         """Whether elements like ``values`` can be folded as columns."""
         return self._traces.of(values) is not None
@@ -170,7 +162,7 @@ class ColumnFold:
     def schemaFor(self, values: RowColumns) -> pa.Schema | None:
         """The schema of the folded columns for elements like ``values``; None if they cannot be
         folded."""
-        plan: FoldPlan | None = self._traces.of(values)
+        plan = self._traces.of(values)
         return None if plan is None else plan.schema
 
     def exactInAnyGrouping(self, values: RowColumns) -> bool:
@@ -182,13 +174,13 @@ class ColumnFold:
     def readsValues(self, values: RowColumns) -> bool:
         """Whether the function reads external constants that may change, and its results with
         them."""
-        plan: FoldPlan | None = self._traces.of(values)
+        plan = self._traces.of(values)
         return plan is None or (plan.traced is not None and plan.traced.readsValues)
 
     def partOrder(self, values: RowColumns) -> PartOrder | None:
         """The order in which interleaved parts of elements like ``values`` have to be combined;
         None if interleaved parts cannot be combined."""
-        plan: FoldPlan | None = self._traces.of(values)
+        plan = self._traces.of(values)
         return None if plan is None else plan.combination.order
 
     def mergesInAnyOrder(self, values: RowColumns) -> bool:
@@ -197,7 +189,7 @@ class ColumnFold:
         plan = self._traces.of(values)
         if plan is None or plan.start is None or not plan.commutes or self._merge is None:
             return False
-        merge: FoldPlan | None = self._merge._traces.of(
+        merge = self._merge._traces.of(
             RowColumns(pa.RecordBatch.from_pylist([], schema=plan.schema), plan.shape)
         )
         return merge is not None and plan.isMergedBy(merge)
@@ -205,7 +197,7 @@ class ColumnFold:
     def reads(self, values: RowColumns) -> set[int] | None:
         """The indices of the columns that the fold reads of elements like ``values``; None if it
         cannot be traced, or if it may read any column."""
-        plan: FoldPlan | None = self._traces.of(values)
+        plan = self._traces.of(values)
         if plan is None or (plan.traced is not None and plan.traced.testsNone):
             return None
         return plan.columns
@@ -388,7 +380,7 @@ class ColumnFold:
             raise Unsupported("creates accumulators that differ")
         return created
 
-    def _plan(self, values: RowColumns) -> FoldPlan:
+    def _trace(self, values: RowColumns) -> FoldPlan:
         if isinstance(self._function, FieldAggregator):
             return _aggregation_plan(self._function, values)
         if self._reduces:
@@ -449,7 +441,6 @@ class ColumnFold:
         return trace.follow(self._function.add, element, changing=accumulator)
 
     def _explore(self) -> None:
-        """Raises Unsupported if the function cannot be traced, whatever its input."""
         if isinstance(self._function, FieldAggregator):
             return
         trace = Trace(exploring=True, lists=True)

@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.api.types.fields import NamedField, PositionedField, field_read
 from flinkish.runtime.columns.tracing.checks import Positions, chosen, difference_of, elements_at
-from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting, raises
+from flinkish.runtime.columns.tracing.column_runs import counting, raises
 from flinkish.runtime.columns.tracing.expressions import Column
 from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run, kind_of
 from flinkish.runtime.columns.tracing.symbolic_elements import (
     column_of,
-    explored,
     following_getters,
     symbolic_element,
+    unknown_symbols,
 )
 from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Traced
-from flinkish.runtime.columns.tracing.trace_cache import TraceCache
+from flinkish.runtime.columns.tracing.traced_function import TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import checked_run, results_of
 from flinkish.runtime.records.partly_read import Columns
 from flinkish.runtime.records.rows import RowColumns, python_values
@@ -40,7 +40,7 @@ def _called(
     convert: Callable[[Any], Any] | None = None,
 ) -> str | None:
     """The first difference in a run; ``columns`` gives the computed results at some positions."""
-    traced: Traced | None = self._traces.of(values)
+    traced = self._traces.of(values)
     if traced is None:
         return None
     positions = chosen(values, self.runs.checks, self.runs.seed, traced.reading)
@@ -104,25 +104,13 @@ def column_function(
     return ColumnFunction(function, arguments)
 
 
-class ColumnFunction:
-    """A function of a value, or of a value and its timestamp, as kernels over columns.
-
-    The function is traced at the first run of each schema. Wherever a result could differ from the
-    function's own, methods return None, and the caller calls the function for each element.
-    """
+class ColumnFunction(TracedFunction[Traced]):
+    """A function of a value, or of a value and its timestamp, as kernels over columns."""
 
     def __init__(self, function: Callable[..., Any], arguments: int = 1) -> None:
+        super().__init__(function)
         self._function = function
         self._arguments = arguments
-        self.runs = ColumnRuns("ColumnFunction", function)
-        self._traces = TraceCache(self._trace, self.runs)
-
-    @property
-    def reason(self) -> str | None:
-        """Why the function is not traced; None if it can be, as far as known without input."""
-        if isinstance(self._function, (NamedField, PositionedField, itemgetter, attrgetter)):
-            return self._traces.reason
-        return self._traces.reason or explored(self._function, self._arguments)
 
     @property
     def takesTimestamps(self) -> bool:
@@ -136,7 +124,7 @@ class ColumnFunction:
     def reads(self, values: RowColumns) -> set[int] | None:
         """The indices of the columns that the function reads of elements like ``values``; None if
         it cannot be traced, or if it may read any column."""
-        traced: Traced | None = self._traces.of(values)
+        traced = self._traces.of(values)
         if traced is None or traced.testsNone:
             return None
         return {number for number in traced.reading if number < len(values.schema)}
@@ -144,7 +132,7 @@ class ColumnFunction:
     def readsVariables(self, values: Sequence[Any]) -> bool:
         """Whether the function, traced for ``values``, reads variables that other code may write
         between two elements."""
-        traced: Traced | None = self._traces.of(values) if isinstance(values, RowColumns) else None
+        traced = self._traces.of(values) if isinstance(values, RowColumns) else None
         return traced is not None and traced.readsVariables
 
     def passed(self, values: Sequence[Any]) -> int | None:
@@ -162,7 +150,7 @@ class ColumnFunction:
 
     def passes(self, values: RowColumns) -> int | None:
         """``passed`` for elements like ``values``, without counting a run."""
-        traced: Traced | None = self._traces.of(values)
+        traced = self._traces.of(values)
         if traced is None or traced.shape != VALUE or traced.steps or traced.testsNone:
             return None
         column = traced.columns[0]
@@ -215,7 +203,7 @@ class ColumnFunction:
         """The trace for ``values``, and the run, once no step of it can raise an error."""
         if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
             return None
-        traced: Traced | None = self._traces.of(values)
+        traced = self._traces.of(values)
         run = None if traced is None else checked_run(traced, values.columns, timestamps)
         return None if traced is None or run is None else (traced, run, values.columns)
 
@@ -232,6 +220,11 @@ class ColumnFunction:
             return trace.follow(self._function, element)
         timestamp = Symbol(trace, trace.expressions.column(len(values.schema), "int"))
         return trace.follow(self._function, element, timestamp)
+
+    def _explore(self) -> None:
+        if not isinstance(self._function, (NamedField, PositionedField, itemgetter, attrgetter)):
+            trace = following_getters(exploring=True)
+            trace.follow(self._function, *unknown_symbols(trace, self._arguments))
 
 
 def _itself(value: Any) -> Any:

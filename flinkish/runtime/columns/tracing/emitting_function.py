@@ -3,7 +3,7 @@ columns."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,7 +16,7 @@ from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.window_operator import WindowCall
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
-from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting, raises
+from flinkish.runtime.columns.tracing.column_runs import counting, raises
 from flinkish.runtime.columns.tracing.emissions import (
     Channel,
     ChannelEmissions,
@@ -30,9 +30,9 @@ from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run
 from flinkish.runtime.columns.tracing.symbolic_elements import element_and_extra, unknown_symbols
 from flinkish.runtime.columns.tracing.symbols import Record, Symbol
 from flinkish.runtime.columns.tracing.trace import Step, Trace, Traced
-from flinkish.runtime.columns.tracing.trace_cache import TraceCache
+from flinkish.runtime.columns.tracing.traced_function import TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
-from flinkish.runtime.columns.tracing.unsupported import Unsupported, why_unsupported
+from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.words import ROUNDS, Rounds, Split, check_rounds
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns, python_values
@@ -102,21 +102,8 @@ def _shown(results: list[Any], sides: Mapping[Any, list[Any]]) -> Any:
     return (results, *aside) if aside else results
 
 
-class EmittingFunction(ABC):
-    """A function that gives its results to a collector, returns a list of them, or yields them.
-
-    Wherever the results could differ from the function's own, methods return None, and the caller
-    calls the function for each element.
-    """
-
-    def __init__(self, function: object) -> None:
-        self.runs = ColumnRuns(type(self).__name__, function)
-        self._traces = TraceCache(self._plan, self.runs)
-
-    @property
-    def reason(self) -> str | None:
-        """Why the function is not traced; None if it can be, as far as known without input."""
-        return self._traces.reason or why_unsupported(self._explore)
+class EmittingFunction(TracedFunction[_Plan]):
+    """A function that gives its results to a collector, returns a list of them, or yields them."""
 
     @abstractmethod
     def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
@@ -149,7 +136,7 @@ class EmittingFunction(ABC):
         batch = elements.batch
         for number, column in enumerate(extra):
             batch = batch.append_column(f"extra {number}", column)
-        plan: _Plan | None = self._traces.of(RowColumns(batch, elements.shape))
+        plan = self._traces.of(RowColumns(batch, elements.shape))
         if plan is None or (plan.traced.testsNone and has_nulls(batch)):
             return None
         if self._may_differ(plan.traced, batch):
@@ -177,12 +164,11 @@ class EmittingFunction(ABC):
             outputs[output] = emitted.joined()
         return outputs
 
-    def _plan(self, elements: RowColumns) -> _Plan:
+    def _trace(self, values: RowColumns) -> _Plan:
         trace = Trace()
-        return self._followed(trace, *element_and_extra(trace, elements), len(elements.schema))
+        return self._followed(trace, *element_and_extra(trace, values), len(values.schema))
 
     def _explore(self) -> None:
-        """Raises Unsupported if the function cannot be traced, whatever its input."""
         trace, width = Trace(exploring=True), 1 + self._width()
         element, *extra = unknown_symbols(trace, width)
         self._followed(trace, element, extra, width)

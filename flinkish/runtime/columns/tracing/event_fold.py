@@ -143,7 +143,7 @@ class EventFold:
         self._names = () if code is None else written_attributes(code)
         self.possible = bool(self._names) and code is not None and impurity(code, True) is None
         """Whether ``note`` can ever succeed."""
-        self._traces: dict[tuple[bool, tuple[Kind, ...]], TraceCache] = {}
+        self._traces: dict[tuple[bool, tuple[Kind, ...]], TraceCache[_Plan]] = {}
 
     @property
     def reason(self) -> str | None:
@@ -193,7 +193,7 @@ class EventFold:
         if traces is None:
             traces = TraceCache(lambda elements: self._plan(elements, columns, kinds), self.runs)
             self._traces[columns, kinds] = traces
-        plan: _Plan | None = traces.of(elements)
+        plan = traces.of(elements)
         if plan is None or (plan.testsNone and (not columns or has_nulls(elements.batch))):
             return None
         return plan.noted(elements.batch, start)

@@ -14,7 +14,7 @@ from flinkish.runtime.columns.tracing.checks import Positions, chosen, differenc
 from flinkish.runtime.records.rows import RowColumns
 
 if TYPE_CHECKING:
-    from flinkish.runtime.columns.tracing.column_fold import ColumnFold, FoldPlan
+    from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 
 _MOST_MEMBERS = 16
 """Of a group with more elements, this many of the first, and special ones, are folded again for the
@@ -34,7 +34,7 @@ def folds_differ(
 ) -> str | None:
     """The first difference in the accumulators ``folded`` of a run; None if there is none. Of large
     groups a few elements are folded again, over columns and by the function."""
-    plan: FoldPlan | None = fold._traces.of(values)
+    plan = fold._traces.of(values)
     if plan is None:
         return None
     read = plan.columns

@@ -18,19 +18,17 @@ from flinkish.runtime.columns.tracing.checks import (
     drawn,
     elements_at,
 )
-from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
+from flinkish.runtime.columns.tracing.column_runs import counting
 from flinkish.runtime.columns.tracing.symbolic_elements import (
     element_and_extra,
-    explored,
     following_getters,
     symbolic_element,
     unknown_symbols,
 )
 from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
-from flinkish.runtime.columns.tracing.trace_cache import TraceCache
+from flinkish.runtime.columns.tracing.traced_function import TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import checked_run, results_of
-from flinkish.runtime.columns.tracing.unsupported import why_unsupported
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import tuple_shape
 
@@ -99,22 +97,14 @@ def _some(pairs: Positions, seed: int) -> tuple[int, Positions]:
 _LOOKED_AT = 1 << 12
 
 
-class PairFunction:
+class PairFunction(TracedFunction[Traced]):
     """A function of a left and a right element, a context and a collector, which emits one result,
     as kernels over columns.
-
-    Wherever a result could differ from the function's own, ``results`` is None.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
         self._function = function
-        self.runs = ColumnRuns("PairFunction", function)
-        self._traces = TraceCache(self._trace, self.runs)
-
-    @property
-    def reason(self) -> str | None:
-        """Why the function is not traced; None if it can be, as far as known without input."""
-        return self._traces.reason or why_unsupported(self._explore)
 
     @counting(_pairs_differ)
     def results(
@@ -129,13 +119,13 @@ class PairFunction:
         columns = [*lefts.batch.columns, *rights.batch.columns, *times]
         batch = pa.RecordBatch.from_arrays(columns, names=list(map(str, range(len(columns)))))
         pairs = RowColumns(batch, tuple_shape([lefts.shape, rights.shape]))
-        traced: Traced | None = self._traces.of(pairs)
+        traced = self._traces.of(pairs)
         run = None if traced is None else checked_run(traced, batch)
         return None if traced is None or run is None else results_of(traced, run, batch)
 
-    def _trace(self, pairs: RowColumns) -> Traced:
+    def _trace(self, values: RowColumns) -> Traced:
         trace = Trace()
-        pair, times = element_and_extra(trace, pairs)
+        pair, times = element_and_extra(trace, values)
         return trace.follow_collected(self._function, *pair, PairTimes(trace, *times))
 
     def _explore(self) -> None:
@@ -144,22 +134,14 @@ class PairFunction:
         trace.follow_collected(self._function, left, right, PairTimes(trace, *times))
 
 
-class PairMap:
+class PairMap(TracedFunction[Traced]):
     """A function of a first and a second element, which returns one result, as kernels over
     columns.
-
-    Wherever a result could differ from the function's own, ``results`` is None.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
         self._function = function
-        self.runs = ColumnRuns("PairMap", function)
-        self._traces = TraceCache(self._trace, self.runs)
-
-    @property
-    def reason(self) -> str | None:
-        """Why the function is not traced; None if it can be, as far as known without input."""
-        return self._traces.reason or explored(self._function, 2)
 
     @counting(_mapped_pairs_differ)
     def results(
@@ -175,15 +157,19 @@ class PairMap:
             PairColumns(ones, pa.array(firsts), twos, pa.array(seconds)),
             tuple_shape([ones.shape, twos.shape]),
         )
-        traced: Traced | None = self._traces.of(pairs)
+        traced = self._traces.of(pairs)
         run = None if traced is None else checked_run(traced, pairs.columns)
         if traced is None or run is None:
             return None
         return results_of(traced, run, pairs.columns)
 
-    def _trace(self, pairs: RowColumns) -> Traced:
+    def _trace(self, values: RowColumns) -> Traced:
         trace = following_getters()
-        return trace.follow(self._function, *symbolic_element(trace, pairs))
+        return trace.follow(self._function, *symbolic_element(trace, values))
+
+    def _explore(self) -> None:
+        trace = following_getters(exploring=True)
+        trace.follow(self._function, *unknown_symbols(trace, 2))
 
 
 class PairColumns:

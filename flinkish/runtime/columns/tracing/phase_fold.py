@@ -131,7 +131,7 @@ class PhaseFold:
         self._states = states
         self.runs = ColumnRuns("PhaseFold", named or function)
         self._used: list[State] = []
-        self._traces: dict[Specialization, TraceCache] = {}
+        self._traces: dict[Specialization, TraceCache[_Plan]] = {}
         self._contents: list[Content] = ["empty", "other"]
         self._codes: dict[Any, int] = {}
         self._unlisted: State | None = None
@@ -264,7 +264,7 @@ class PhaseFold:
             traces = self._traces[specialization] = TraceCache(
                 partial(self._plan, specialization), self.runs
             )
-        plan: _Plan | None = traces.of(elements)
+        plan = traces.of(elements)
         if self._unlisted is not None:
             state, self._unlisted = self._unlisted, None
             raise NotListed(state)

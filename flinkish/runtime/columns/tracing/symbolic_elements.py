@@ -25,7 +25,7 @@ from flinkish.runtime.columns.tracing.kernels import kind_of
 from flinkish.runtime.columns.tracing.objects import Made
 from flinkish.runtime.columns.tracing.symbols import Symbol, symbolic, taken_apart
 from flinkish.runtime.columns.tracing.trace import Trace
-from flinkish.runtime.columns.tracing.unsupported import Unsupported, why_unsupported
+from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
 
@@ -127,10 +127,3 @@ def _field_of(trace: Trace, element: Any, field: Field | None) -> Any:
         )  # which may be a list or a struct
     shape, columns = taken_apart(trace, element)
     return Symbol(trace, columns[column_of(shape, field)])
-
-
-def explored(function: Callable[..., Any], arguments: int) -> str | None:
-    """Why ``function`` cannot be traced whatever its arguments; None if that is not certain."""
-    trace = following_getters(exploring=True)
-    unknown = unknown_symbols(trace, arguments)
-    return why_unsupported(lambda: trace.follow(function, *unknown))

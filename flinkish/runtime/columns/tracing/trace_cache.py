@@ -7,7 +7,7 @@ also for what the states of a key contain.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -20,13 +20,23 @@ _MOST_TRACES = 50
 """A function is traced at most this often, as its external constants change."""
 
 
-class TraceCache:
+class Guarded(Protocol):
+    """A trace, or what was made of one."""
+
+    def changed(self) -> bool:
+        """Whether a guard fails."""
+
+
+G = TypeVar("G", bound=Guarded)
+
+
+class TraceCache(Generic[G]):
     """The traces of a function, by the schema of its input."""
 
-    def __init__(self, trace: Callable[[RowColumns], Any], runs: ColumnRuns) -> None:
+    def __init__(self, trace: Callable[[RowColumns], G], runs: ColumnRuns) -> None:
         self._trace = trace
         self._runs = runs
-        self._found: list[tuple[Shape, list[pa.DataType], Any]] = []
+        self._found: list[tuple[Shape, list[pa.DataType], G | None]] = []
         self._count = 0
         self._reason: str | None = None
 
@@ -35,7 +45,7 @@ class TraceCache:
         """Why the function is called for each element; None if no reason is known."""
         return self._runs.difference or self._reason
 
-    def of(self, values: RowColumns) -> Any:
+    def of(self, values: RowColumns) -> G | None:
         """The trace for the schema of ``values``; None if the function cannot be traced."""
         if self._runs.difference is not None:
             return None
@@ -50,16 +60,16 @@ class TraceCache:
         self._found.append((shape, types, traced))
         return traced
 
-    def all(self) -> list[Any]:
+    def all(self) -> list[G]:
         """All traces, the latest first."""
         return [traced for _, _, traced in reversed(self._found) if traced is not None]
 
-    def _traced(self, values: RowColumns) -> Any:
+    def _traced(self, values: RowColumns) -> G | None:
         if self._count >= _MOST_TRACES:
             self._reason = "has external constants that keep changing"
             return None
         self._count += 1
-        found: list[Any] = []
+        found: list[G] = []
         reason = why_unsupported(lambda: found.append(self._trace(values)))
         if reason is not None:
             self._reason = reason
