@@ -187,6 +187,7 @@ def test_side_outputs_are_columns_too():
     for other in (
         lambda value, ctx, out: ctx.output("side", value.n),
         lambda value, ctx, out: ctx.output(SIDE, None),
+        lambda value, ctx, out: out.collect(ctx.currentWatermark()),
     ):
         assert ProcessFunctionColumns(other).reason is not None
         errors = [emitted(lambda s, f=other: processed(s, f), ROWS, t) for t in (True, False)]

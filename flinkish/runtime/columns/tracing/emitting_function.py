@@ -27,6 +27,7 @@ from flinkish.runtime.columns.tracing.emissions import (
 )
 from flinkish.runtime.columns.tracing.expressions import columns_read
 from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run
+from flinkish.runtime.columns.tracing.stand_ins import ElementContextStandIn, WindowContextStandIn
 from flinkish.runtime.columns.tracing.symbolic_elements import element_and_extra, unknown_symbols
 from flinkish.runtime.columns.tracing.symbols import Record, Symbol
 from flinkish.runtime.columns.tracing.trace import Step, Trace, Traced
@@ -290,36 +291,11 @@ class ProcessFunctionColumns(ElementFunction):
         self._function = call
 
     def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
-        context = _ElementContext(trace, out, *extra)
+        context = ElementContextStandIn(trace, out, *extra)
         out.collectReturned(trace.callable_of(self._function)(element, context, out))
 
     def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
         out.collectReturned(self._function(element, _CalledContext(out, *extra), out))
-
-
-class _ElementContext:
-    """The context, and the timer service, of a process function that is being traced."""
-
-    def __init__(self, trace: Trace, out: Emitting, timestamp: Symbol, watermark: Symbol) -> None:
-        self._trace = trace
-        self._out = out
-        self._timestamp = timestamp
-        self._watermark = watermark
-
-    def timestamp(self) -> Symbol:
-        return self._trace.noted(self._timestamp._traced_expression)  # some elements have none
-
-    def timerService(self) -> _ElementContext:
-        return self
-
-    def currentWatermark(self) -> Symbol:
-        return self._watermark
-
-    def output(self, outputTag: Any, value: Any) -> None:
-        self._out.output(outputTag, value)
-
-    def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.unsupported(f"uses {attribute} of its context")
 
 
 class _CalledContext:
@@ -372,7 +348,7 @@ class WindowFunctionColumns(EmittingFunction):
         key, start, end = extra
         window = Record(trace, TimeWindow, ("start", "end"), (start, end))
         function = trace.callable_of(self._function)
-        returned = function(key, window, _WindowContext(trace, window), (element,), out)
+        returned = function(key, window, WindowContextStandIn(trace, window), (element,), out)
         out.collectReturned(returned, wrote=False)
 
     def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
@@ -380,20 +356,6 @@ class WindowFunctionColumns(EmittingFunction):
         window = TimeWindow(start, end)
         context: Any = _CalledWindow(window)
         out.collectAll(results_of(self._function(key, window, context, (element,), out)))
-
-
-class _WindowContext:
-    """The context of a window function that is being traced."""
-
-    def __init__(self, trace: Trace, window: Record) -> None:
-        self._trace = trace
-        self._window = window
-
-    def window(self) -> Record:
-        return self._window
-
-    def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.unsupported(f"uses {attribute} of its context")
 
 
 class _CalledWindow:

@@ -28,17 +28,17 @@ from flinkish.runtime.columns.tracing.reduction_patterns import (
     needs_accumulator,
 )
 from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
+from flinkish.runtime.columns.tracing.stand_ins import OutputStandIn
 from flinkish.runtime.columns.tracing.symbolic_elements import (
     column_symbols,
     element_and_extra,
     unknown_symbols,
 )
-from flinkish.runtime.columns.tracing.symbols import Symbol, kind_of_constant, taken_apart
+from flinkish.runtime.columns.tracing.symbols import Symbol, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import External, Trace, Traced
 from flinkish.runtime.columns.tracing.trace_cache import TraceCache
 from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
 from flinkish.runtime.columns.tracing.unsupported import Unsupported, why_unsupported
-from flinkish.runtime.columns.tracing.value_shapes import structure
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, tuple_shape
 
@@ -95,26 +95,6 @@ class _Emitted(WatermarkOutput):
 
     def markActive(self) -> None:
         raise AssertionError("emits that it is active")
-
-
-class _OutputStandIn:
-    """Stands for the output of a generator that is being traced."""
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self.emitted: list[Any] = []
-
-    def emitWatermark(self, watermark: Any) -> None:
-        shape, parts = taken_apart(self._trace, watermark)
-        if shape != _WATERMARK:
-            raise self._trace.unsupported("emits something that is not a Watermark")
-        self.emitted.append(Symbol(self._trace, parts[0]))
-
-    def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.unsupported(f"uses {attribute} of its output")
-
-
-_WATERMARK = structure(Watermark(0), [])
 
 
 class Noted(NamedTuple):
@@ -243,7 +223,7 @@ class EventFold:
             name: Symbol(trace, trace.expressions.accumulated(number, kind))
             for number, (name, kind) in enumerate(zip(self._names, kinds))
         }
-        emissions, output = Emissions(), _OutputStandIn(trace)
+        emissions, output = Emissions(), OutputStandIn(trace)
         on_event = trace.writing(self._on_event, self._generator, written)
 
         def left() -> tuple[Any, ...]:

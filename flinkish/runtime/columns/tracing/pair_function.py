@@ -19,13 +19,13 @@ from flinkish.runtime.columns.tracing.checks import (
     elements_at,
 )
 from flinkish.runtime.columns.tracing.column_runs import counting
+from flinkish.runtime.columns.tracing.stand_ins import PairContextStandIn
 from flinkish.runtime.columns.tracing.symbolic_elements import (
     element_and_extra,
     following_getters,
     symbolic_element,
     unknown_symbols,
 )
-from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import checked_run, results_of
@@ -126,12 +126,12 @@ class PairFunction(TracedFunction[Traced]):
     def _trace(self, values: RowColumns) -> Traced:
         trace = Trace()
         pair, times = element_and_extra(trace, values)
-        return trace.follow_collected(self._function, *pair, PairTimes(trace, *times))
+        return trace.follow_collected(self._function, *pair, PairContextStandIn(trace, *times))
 
     def _explore(self) -> None:
         trace = Trace(exploring=True)
         left, right, *times = unknown_symbols(trace, 4)
-        trace.follow_collected(self._function, left, right, PairTimes(trace, *times))
+        trace.follow_collected(self._function, left, right, PairContextStandIn(trace, *times))
 
 
 class PairMap(TracedFunction[Traced]):
@@ -212,27 +212,6 @@ class PairColumns:
         return pa.RecordBatch.from_arrays(
             list(map(self.column, range(self.num_columns))), schema=self.schema
         )
-
-
-class PairTimes:
-    """The context of a function of pairs that is being traced."""
-
-    def __init__(self, trace: Trace, left: Symbol, right: Symbol) -> None:
-        self._trace = trace
-        self._left = left
-        self._right = right
-
-    def getLeftTimestamp(self) -> Symbol:
-        return self._left
-
-    def getRightTimestamp(self) -> Symbol:
-        return self._right
-
-    def getTimestamp(self) -> Any:
-        return self._trace.callable_of(max)(self._left, self._right)
-
-    def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.unsupported(f"uses {attribute} of its context")
 
 
 class CalledPair:

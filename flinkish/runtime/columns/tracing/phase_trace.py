@@ -28,7 +28,11 @@ from flinkish.runtime.columns.tracing.emissions import (
     parts_of_value,
 )
 from flinkish.runtime.columns.tracing.expressions import Constant, Expression, Kind
-from flinkish.runtime.columns.tracing.process_context import AggregationStandIn, ContextStandIn
+from flinkish.runtime.columns.tracing.stand_ins import (
+    AggregationStandIn,
+    KeyedContextStandIn,
+    StandIn,
+)
 from flinkish.runtime.columns.tracing.symbols import (
     Symbol,
     is_constant,
@@ -217,7 +221,7 @@ class _Look:
         self._element, extra = arguments(self.trace)
         self.states: dict[State, _ValueStandIn | _CollectionStandIn] = {}
         self.collector = Emitting(self.trace)
-        self.context = ContextStandIn(self.trace, self.collector, *extra)
+        self.context = KeyedContextStandIn(self.trace, self.collector, *extra)
         self._kinds = kinds
         self._known = known
         self._values = self._symbols(constant, width)
@@ -354,11 +358,13 @@ class _Seen:
         yield from parts_of_value(look.trace, self.set[state], current)
 
 
-class _ValueStandIn:
+class _ValueStandIn(StandIn):
     """Stands for a ``ValueState`` with the value ``start``; None: it is empty."""
 
+    _kind = "state"
+
     def __init__(self, trace: Trace, start: Any, default: Any) -> None:
-        self._trace = trace
+        super().__init__(trace)
         self.start = start
         self._default = default
         self.begin()
@@ -389,18 +395,16 @@ class _ValueStandIn:
             self.current = None
             self.done = "cleared"
 
-    def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.unsupported(f"uses {attribute} of its state")
 
-
-class _CollectionStandIn:
+class _CollectionStandIn(StandIn):
     """Stands for a ``ListState`` or ``MapState``. It can be added to, and read while it is empty."""
 
     def __init__(self, trace: Trace, state: State, empty: bool) -> None:
         if not isinstance(state, (ListState, MapState)):
             raise trace.unsupported("uses a state that is no ValueState, ListState or MapState")
-        self._trace = trace
+        super().__init__(trace)
         self._is_map = isinstance(state, MapState)
+        self._kind = "map" if self._is_map else "list"
         self._empty = empty
         self.begin()
 
@@ -468,9 +472,7 @@ class _CollectionStandIn:
         if self._is_map and attribute in ("keys", "values", "entries"):
             self._check_empty()
             return lambda: iter(())
-        raise self._trace.unsupported(
-            f"uses {attribute} of its {'map' if self._is_map else 'list'}"
-        )
+        return super().__getattr__(attribute)
 
 
 _KEYS = {"int", "float", "bool", "str", "none"}

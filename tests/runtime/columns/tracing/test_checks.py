@@ -25,9 +25,8 @@ from flinkish import (
 from flinkish.api.errors import FlinkishError
 from flinkish.runtime.columns.tracing import (
     column_runs,
-    emitting_function,
     kernels,
-    process_context,
+    stand_ins,
     trace,
 )
 from flinkish.runtime.columns.tracing.checks import chosen, same
@@ -136,8 +135,8 @@ def equal_is_never_the_same(monkeypatch):
 
 def timestamps_are_not_read(monkeypatch):
     """Undoes that asking whether there is a timestamp reads it."""
-    for context in (emitting_function._ElementContext, process_context.ContextStandIn):
-        monkeypatch.setattr(context, "timestamp", lambda self: self._timestamp)
+    stand_in = stand_ins.ElementContextStandIn
+    monkeypatch.setattr(stand_in, "timestamp", lambda self: self._timestamp)
 
 
 def accumulators_become_none(monkeypatch):

@@ -1,0 +1,170 @@
+"""Stand-ins for what traced functions are given besides elements and states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flinkish.api.functions.aggregations import FieldAggregator
+from flinkish.api.time.elements import Watermark
+from flinkish.runtime.columns.tracing.emissions import Emitting
+from flinkish.runtime.columns.tracing.symbolic_elements import column_of
+from flinkish.runtime.columns.tracing.symbols import Record, Symbol, symbolic, taken_apart
+from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
+from flinkish.runtime.columns.tracing.value_shapes import structure
+
+
+class StandIn:
+    """Stands for an object that is given to a function. What it does not have is unsupported."""
+
+    _kind = "context"
+    """What messages call the object."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise self._trace.unsupported(f"uses {attribute} of its {self._kind}")
+
+
+class ElementContextStandIn(StandIn):
+    """Stands for the context of a process function."""
+
+    def __init__(self, trace: Trace, out: Emitting, timestamp: Symbol, watermark: Symbol) -> None:
+        super().__init__(trace)
+        self._out = out
+        self._timestamp = timestamp
+        self._watermark = watermark
+
+    def timestamp(self) -> Symbol:
+        return self._trace.noted(self._timestamp._traced_expression)  # some elements have none
+
+    def timerService(self) -> TimerServiceStandIn:
+        return TimerServiceStandIn(self._trace, self._watermark)
+
+    def output(self, outputTag: Any, value: Any) -> None:
+        self._out.output(outputTag, value)
+
+
+class KeyedContextStandIn(ElementContextStandIn):
+    """Stands for the context of a keyed process function."""
+
+    def __init__(
+        self, trace: Trace, out: Emitting, timestamp: Symbol, watermark: Symbol, key: Symbol
+    ) -> None:
+        super().__init__(trace, out, timestamp, watermark)
+        self._key = key
+        self.timers: list[Any] = []
+
+    def getCurrentKey(self) -> Symbol:
+        return self._key
+
+    def timerService(self) -> TimerServiceStandIn:
+        return KeyedTimerServiceStandIn(self._trace, self._watermark, self.timers)
+
+
+class TimerServiceStandIn(StandIn):
+    """Stands for the timer service."""
+
+    _kind = "timer service"
+
+    def __init__(self, trace: Trace, watermark: Symbol) -> None:
+        super().__init__(trace)
+        self._watermark = watermark
+
+    def currentWatermark(self) -> Symbol:
+        return self._watermark
+
+
+class KeyedTimerServiceStandIn(TimerServiceStandIn):
+    """Stands for the timer service of a keyed function."""
+
+    def __init__(self, trace: Trace, watermark: Symbol, timers: list[Any]) -> None:
+        super().__init__(trace, watermark)
+        self._timers = timers
+
+    def registerEventTimeTimer(self, time: Any) -> None:
+        if self._trace.expression(time).kind not in ("int", "unknown"):
+            raise self._trace.unsupported("registers a timer at a time that is not an integer")
+        self._timers.append(time)
+
+
+class WindowContextStandIn(StandIn):
+    """Stands for the context of a window function."""
+
+    def __init__(self, trace: Trace, window: Record) -> None:
+        super().__init__(trace)
+        self._window = window
+
+    def window(self) -> Record:
+        return self._window
+
+
+class PairContextStandIn(StandIn):
+    """Stands for the context of a function of pairs."""
+
+    def __init__(self, trace: Trace, left: Symbol, right: Symbol) -> None:
+        super().__init__(trace)
+        self._left = left
+        self._right = right
+
+    def getLeftTimestamp(self) -> Symbol:
+        return self._left
+
+    def getRightTimestamp(self) -> Symbol:
+        return self._right
+
+    def getTimestamp(self) -> Any:
+        return self._trace.callable_of(max)(self._left, self._right)
+
+
+class OutputStandIn(StandIn):
+    """Stands for the output of a watermark generator."""
+
+    _kind = "output"
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(trace)
+        self.emitted: list[Any] = []
+
+    def emitWatermark(self, watermark: Any) -> None:
+        shape, parts = taken_apart(self._trace, watermark)
+        if shape != _WATERMARK:
+            raise self._trace.unsupported("emits something that is not a Watermark")
+        self.emitted.append(Symbol(self._trace, parts[0]))
+
+
+_WATERMARK = structure(Watermark(0), [])
+
+
+class AggregationStandIn:
+    """Stands for the aggregations ``sum``, ``min`` and ``max`` of a field."""
+
+    def __init__(self, trace: Trace, aggregator: FieldAggregator[Any]) -> None:
+        self._trace = trace
+        self._aggregator = aggregator
+
+    def reduce(self, so_far: Any, element: Any) -> Any:
+        """``so_far`` with its field aggregated with that of ``element``."""
+        aggregator, trace = self._aggregator, self._trace
+        if trace.exploring:
+            raise CannotTell
+        shape, fields = taken_apart(trace, so_far)
+        number = column_of(shape, aggregator.field)
+        parts = [Symbol(trace, field) for field in fields]
+        of_element, added_fields = taken_apart(trace, element)
+        if of_element != shape:
+            raise Unsupported("aggregates elements of different shapes")
+        field = added_fields[number]
+        before: Any = parts[number]
+        added: Any = Symbol(trace, field)
+        numbers = {fields[number].kind, field.kind} <= {"int", "float"}
+        if not numbers or aggregator.method not in ("sum", "min", "max"):
+            raise Unsupported("is an aggregation that is not the sum or an extreme of numbers")
+        if aggregator.method == "sum":
+            parts[number] = before + added
+        elif aggregator.method == "max":
+            parts[number] = before if before > added else added
+        else:
+            parts[number] = before if added > before else added
+        return symbolic(trace, shape, parts)
