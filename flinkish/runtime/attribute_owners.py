@@ -197,7 +197,7 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, bytearray, types.Mo
 
 
 def _is_function(value: object) -> bool:
-    """Whether ``value``, an attribute of an object, is searched as a function by itself."""
+    """Whether ``value``, an attribute of an object, is searched as a separate function."""
     return isinstance(value, (Function, types.FunctionType, types.MethodType, functools.partial))
 
 

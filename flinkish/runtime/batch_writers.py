@@ -21,7 +21,7 @@ def is_written_in_batches(sink: object) -> TypeGuard[WrittenInBatches]:
 
 
 def is_written_in_tasks(sink: object) -> TypeGuard[WrittenInBatches]:
-    """Whether each task may write its part of a batch with a writer of its own."""
+    """Whether each task may write its part of a batch with a separate writer."""
     if isinstance(sink, JdbcSink):
         return not sink.connectionOptions.isSqlite
     return isinstance(sink, KafkaSink)

@@ -342,7 +342,7 @@ def _against_call(description: WindowOperatorDescription) -> str | None:
     if description.aggregation is None:
         return "is given all elements of a window"
     if overrides_clear(description.function):
-        return "has a clear() of its own"
+        return "overrides clear()"
     assert description.call is not None
     return _against_columns(description) or WindowFunctionColumns(description.call).reason
 

@@ -85,7 +85,8 @@ class RecordCounts:
 
 @dataclass
 class OperatorTotals:
-    """What the tasks of one operator have reported, in all batches or, where it says so, last."""
+    """The totals reported by the tasks of one operator, over all batches or, where it says so, from
+    the last report."""
 
     uid: str
     name: str
@@ -177,7 +178,7 @@ class OperatorTotals:
         return 0 if sizes is None else round(report.statePages * sizes.mean)
 
     def endBatch(self, busyNanoseconds: int) -> OperatorBatch:
-        """What the operator did in the batch that has ended."""
+        """Return the operator's figures for the batch that has ended."""
         done, reports = self.batch, self.reports()
         self.batch, self.emitting = RecordCounts(), set()
         return OperatorBatch(
@@ -233,7 +234,7 @@ class MetricsTotals:
         """The states that functions use, by the uid of their operator."""
         self.profiler = Profiler()
         self.lastBatch: dict[str, OperatorBatch] = {}
-        """What each operator did in the last batch, by uid."""
+        """The figures of each operator for the last batch, by uid."""
         self.lastEmitted: dict[tuple[str, str], int] = {}
         """When (ms) the last batch ended in which an operator, or a source, emitted an element, by
         its uid and that of the vertex."""

@@ -173,5 +173,5 @@ def input_lags(inputs: Iterable[InputWatermark]) -> dict[tuple[str, bool], int]:
 
 
 def visible(watermark: int) -> int | None:
-    """A watermark as it is shown; None before the first."""
+    """Format a watermark for display; None before the first."""
     return None if watermark == MIN_TIMESTAMP else watermark

@@ -55,7 +55,7 @@ def split_name(split: object, number: int) -> str:
 
 
 class EdgeReport(NamedTuple):
-    """What a task wrote to an edge from its vertex to another, in this batch."""
+    """The records that a task wrote to an edge in this batch, and their highest timestamp."""
 
     target: str
     name: str

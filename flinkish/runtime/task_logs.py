@@ -43,7 +43,7 @@ class TaskLog(logging.Handler):
         """Keep the records logged inside the block. If it raises, no report reaches the driver any
         more, so the kept records are printed to the worker's standard error.
 
-        In local execution, where the job has a thread of its own, those of the program's main thread are not the
+        In local execution the job runs in a separate thread, so the records of the program's main thread are not the
         task's, and are printed as if the task had no handler."""
         self._thread = threading.get_ident()
         root = logging.getLogger()

@@ -299,7 +299,7 @@ def connected(stream):
         ),
         (
             lambda s: tumbling(s).aggregate(Sums(), Clearing()),
-            "TumblingEventTimeWindows: window function window by window, as it has a clear() of its own",
+            "TumblingEventTimeWindows: window function window by window, as it overrides clear()",
         ),
         (
             lambda s: tumbling(s).process(Ends()),

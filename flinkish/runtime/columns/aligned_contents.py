@@ -61,7 +61,8 @@ class AlignedContents(ABC):
 
     @abstractmethod
     def elements(self, contents: Any) -> Sequence[Any] | None:
-        """What the window function gets of one key's ``contents``; None if there is nothing."""
+        """Return the window function's input from one key's ``contents``; None if there is
+        nothing."""
 
 
 class Accumulators(AlignedContents):
@@ -154,7 +155,7 @@ class ListedElements(AlignedContents):
 class WindowsByKey:
     """The contents of aligned windows in state, key by key.
 
-    A window has blocks of its own, read when it fires and removed when it expires.
+    Each window has separate blocks, read when it fires and removed when it expires.
     """
 
     def __init__(self, operator: KeyedOperator, contents: AlignedContents, shares: bool) -> None:

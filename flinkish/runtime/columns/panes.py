@@ -192,7 +192,7 @@ class PaneFold:
         """The partial aggregates of ``records``: an accumulator for each key and pane, with the
         start of the pane as its timestamp and the number of elements folded into it. None if the
         run cannot be vectorised, or if folding would save little. ``inWindows``: they are added to
-        windows, each of which would be folded by itself.
+        windows, each of which would be folded separately.
         """
         windows = self._windows
         values, keys, hashes = records.values, records.keys, records.hashes

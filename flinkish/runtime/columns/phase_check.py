@@ -49,7 +49,8 @@ class PhaseCheck:
         self._elements = elements_at(run.values, places)
 
     def difference(self, backend: KeyedStateBackend, distinct: Sequence[Any]) -> str | None:
-        """What differs; None if nothing does, or if columns cannot represent the key."""
+        """Describe the difference; None if nothing differs, or if columns cannot represent the
+        key."""
         key = distinct[self._group]
         phased = self._fold.processed(self._part, Keys([key], None))
         if phased is None or len(phased.called):
@@ -105,7 +106,8 @@ class PhaseCheck:
 
 
 def _contents(state: State, key: Any) -> Any:
-    """What a state holds for ``key``, the current key; None if nothing. Of a map the entries."""
+    """Return the contents of a state for ``key``, the current key; for a map its entries. None if
+    it is empty."""
     if isinstance(state, TableMapState):
         return [tuple(entry) for entry in state.entries()] or None
     if isinstance(state, TableListState):
@@ -115,7 +117,7 @@ def _contents(state: State, key: Any) -> Any:
 
 
 def _written(writes: Writes, before: Any) -> Any:
-    """What a state that held ``before`` holds after ``writes``."""
+    """Return the contents of a state that held ``before``, after ``writes``."""
     if isinstance(writes.state, TableValueState):
         return writes.values[-1]
     if isinstance(writes.state, TableListState):

@@ -44,8 +44,8 @@ class TableStates:
         return state.default
 
     def stored(self, state: State, keys: Keys) -> list[Any]:
-        """What ``state`` holds for each key: its value, or ``SOMETHING`` if a list or map is not
-        empty."""
+        """Return the contents of ``state`` for each key: its value, or ``SOMETHING`` if a list or
+        map is not empty."""
         if isinstance(state, TableMapState):
             return [None if empty else SOMETHING for empty in state.areEmpty(keys.values)]
         assert isinstance(state, (TableValueState, TableListState))

@@ -110,7 +110,7 @@ class OpenSessions:
 
 @dataclass(frozen=True)
 class Added:
-    """What ``SessionColumns.add`` did with the elements of a run."""
+    """The result of ``SessionColumns.add`` for the elements of a run."""
 
     left: Positions
     """Elements that were not added: their keys' sessions are, or are to be, kept one by one."""
@@ -129,7 +129,7 @@ class Due:
     firing: list[OpenSessions]
     """The sessions that fire, in their order, apart by schema."""
     timers: int
-    """How many timers those sessions, and the ones that expired, have used up."""
+    """The number of timers that those sessions, and the expired ones, have used up."""
 
 
 class SessionColumns:

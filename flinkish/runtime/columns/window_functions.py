@@ -36,8 +36,8 @@ class WindowFunctionPath:
         starts: NDArray[np.int64],
         ends: NDArray[np.int64],
     ) -> Emitted | None:
-        """What the function emits for ``results``, the aggregation's result for each key and
-        window. None, with nothing done, if the function has to be called for each."""
+        """Return the function's emissions for ``results``, the aggregation's result for each key
+        and window. None, with nothing done, if the function has to be called for each."""
         if self._emits_contents:
             return Emitted(results, np.arange(len(results)))
         return None if self._columns is None else self._columns.results(results, keys, starts, ends)

@@ -2,8 +2,8 @@
 checked.
 
 There are three ways, from the fastest to the slowest: Arrow reads the values; Arrow separates the
-fields, and the values are read column by column; each line is read by itself, to name those that do
-not fit.
+fields, and the values are read column by column; each line is parsed individually, to name those
+that do not fit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads lines of JSON, by the rules of Spark's reader in strict mode.
 
 Arrow parses a whole block if every line is certainly one object. In other blocks, ``JsonReader``
-reads each line by itself.
+parses each line individually.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class JsonObject(JsonType):
         return bool(self.fields) and all(kind.direct for kind in self.types)
 
     def columns(self, parsed: Sequence[pa.Array]) -> list[pa.Array] | None:
-        """The columns of the fields; None if a line must be read by itself."""
+        """Return the columns of the fields; None if a line must be parsed individually."""
         columns = []
         for kind, part in zip(self.types, parsed):
             column = kind.column(part)

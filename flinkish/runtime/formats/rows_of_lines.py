@@ -1,7 +1,7 @@
 """``RowsOfLines``: the common part of CSV and JSON, in which each line has rows.
 
 A block of lines is parsed as a whole if that is certain to be right. Otherwise its halves are
-tried. In a small block each line is read by itself, which names the lines that do not fit.
+tried. In a small block each line is parsed individually, to name those that do not fit.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class RowsOfLines(FileFormat, LineFormat):
 
     @abstractmethod
     def fast(self, block: LineBlock) -> pa.RecordBatch | None:
-        """The rows of a block; None if one of its lines may not fit, or must be read by itself."""
+        """Return the rows of a block; None if one of its lines may not fit, or must be parsed
+        individually."""
 
     @abstractmethod
     def slow(self, block: LineBlock) -> Iterator[Part]:

@@ -109,8 +109,8 @@ def _credentials(user: str, jaas: str) -> dict[str, str]:
     found = {name: double or single for name, double, single in _JAAS.findall(jaas)}
     if "username" not in found or "password" not in found:
         raise IllegalArgumentError(
-            f"{user}: sasl.jaas.config has no username and password, and of other ways to log in librdkafka"
-            " has properties of its own. Set sasl.username and sasl.password, or those of that way."
+            f"{user}: sasl.jaas.config has no username and password. Set sasl.username and sasl.password,"
+            " or librdkafka's properties for another way to log in."
         )
     return {f"sasl.{name}": re.sub(r"\\(.)", r"\1", text) for name, text in found.items()}
 

@@ -1,4 +1,4 @@
-"""``ExactlyOnceWriter``: writes its part of each batch in a transaction of its own.
+"""``ExactlyOnceWriter``: writes its part of each batch in a separate transaction.
 
 A sink has a number of writers, each with a transactional id and a group for its marks
 (``transactions``). A run of the job first fences all ids that any earlier run may have used, and

@@ -59,7 +59,7 @@ class SinkRun:
 
 
 class Mark(NamedTuple):
-    """What a writer has committed with a topic: the batches of ``run`` below ``offset`` have been
+    """A writer's last commit to a topic: the batches of ``run`` below ``offset`` have been
     written."""
 
     topic: str
@@ -137,7 +137,7 @@ _STUCK: list[Any] = []
 
 
 class Transactions:
-    """The transactions of ``producer``, which has a transactional id of its own."""
+    """The transactions of ``producer``, which shares its transactional id with no other."""
 
     def __init__(self, sink: KafkaSink[Any], producer: Any, group: str) -> None:
         self._sink = sink
@@ -201,8 +201,8 @@ class Transactions:
 
 
 def in_time(call: Callable[[], T], seconds: float) -> T:
-    """The result of ``call``, which has no timeout of its own: a request for the coordinator of a
-    group that is sent while its broker shuts down may never be answered. Raises TimeoutError, and
+    """Return the result of ``call``, which has no timeout itself: a request for the coordinator of
+    a group that is sent while its broker shuts down may never be answered. Raises TimeoutError, and
     ``call`` keeps running in its thread."""
     done: Future[T] = Future()
 

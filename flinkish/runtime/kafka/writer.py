@@ -66,7 +66,7 @@ class FencedError(JobExecutionError):
         super().__init__(
             f"{USER}: another run with the transactional id prefix {sink.transactionalIdPrefix!r} has begun,"
             " and this one was fenced: nothing of it is committed any more. Let one run at a time, and give"
-            " each sink a prefix of its own."
+            " each sink a different prefix."
         )
 
 
@@ -106,7 +106,7 @@ class KafkaWriter(BatchWriter):
 
     def write(self, runs: Iterable[Records], batchId: int) -> SendCounts:
         sent = self._send(runs, {})
-        # With NONE as well: another worker may write the next batch of a key, with a producer of its own
+        # With NONE as well: another worker may write the next batch of a key, with another producer
         self._flush()
         return sent._replace(backPressuredMillis=round(self._waited * 1000))
 

@@ -65,7 +65,7 @@ class SubstreamWatermarks:
         return heap[0][0]
 
     def snapshot(self) -> dict[Any, int]:
-        """What ``__init__`` takes."""
+        """Return the argument from which ``__init__`` restores the state."""
         return dict(self._watermarks)
 
     def _order(self) -> None:
@@ -109,7 +109,7 @@ class ArrivalOrder:
         """The highest timestamp that came in this batch; None before the first element."""
 
     def snapshot(self) -> Any:
-        """What ``__init__`` takes."""
+        """Return the argument from which ``__init__`` restores the state."""
         return {
             "substreams": self._substreams.snapshot(),
             "watermark": self.watermark,
@@ -177,7 +177,7 @@ Order = TypeVar("Order", bound=ArrivalOrder)
 
 
 class ArrivalPartitions(Generic[Order]):
-    """The input partitions of an ``ArrivalTimeStrategy``, each with a watermark of its own.
+    """The input partitions of an ``ArrivalTimeStrategy``, each with a separate watermark.
 
     A partition counts from its first element on, or from the beginning of the batch with that
     element (``register``); before that it is not known. ``snapshot``: the state to restore; None: a
@@ -198,7 +198,7 @@ class ArrivalPartitions(Generic[Order]):
         }
 
     def snapshot(self) -> Any:
-        """What ``__init__`` takes."""
+        """Return the argument from which ``__init__`` restores the state."""
         return {partition: order.snapshot() for partition, order in self._orders.items()}
 
     def register(self, partition: Any) -> Order:

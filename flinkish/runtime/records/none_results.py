@@ -23,7 +23,7 @@ _CALLS = {
     "value": _NO_VALUE,
     "get": _NO_VALUE,
 }
-"""What it means that a method gives None."""
+"""The meaning of None as the result of each method."""
 
 _OURS = "flinkish."
 

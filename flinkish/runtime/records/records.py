@@ -71,7 +71,8 @@ class Records:
         self._immutable: bool | None = None
         self._plain: bool | None = None
         self._columns: tuple[Records, int] | None = None
-        """The run of columns of whose elements these are a part, and the position of the first."""
+        """The column-wise run that contains these elements, and the position of the first one in
+        it."""
 
     @property
     def immutable(self) -> bool:

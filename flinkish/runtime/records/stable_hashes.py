@@ -4,7 +4,7 @@ Python's ``hash()`` of a string differs from process to process, so one worker c
 state that another has written. The stable hash follows equality, across types too: equal keys
 (``1 == 1.0 == True``, a datetime and a ``pandas.Timestamp``) are one entry of a dict, so they must
 be in one key group. It is therefore chosen by the ``__eq__`` and ``__hash__`` of the key's type. A
-subclass that inherits both hashes like its base; a type with one of its own is refused, unless it
+subclass that inherits both hashes like its base; a type that overrides one is refused, unless it
 is in the table below.
 """
 

@@ -231,5 +231,5 @@ def _kinds(column: Sequence[Any]) -> set[object]:
 
 
 def _plain(name: str) -> str:
-    """A name in SQL as it is in the catalogue."""
+    """A name in SQL, spelt as in the catalogue."""
     return name[1:-1].replace('""', '"') if name.startswith('"') else name.lower()

@@ -31,7 +31,7 @@ _PAUSE = 0.1
 longer."""
 
 _UNFIT = (OverflowError, ValueError, TypeError)
-"""What a driver raises for a value that it cannot send."""
+"""Exceptions that a driver raises for a value that it cannot send."""
 
 Rows = list[list[Any]]
 

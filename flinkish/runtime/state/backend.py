@@ -254,7 +254,7 @@ class KeyedColumnTable(ABC):
 
     @abstractmethod
     def replace(self, rows: Sequence[pa.RecordBatch]) -> None:
-        """Replace the opened rows with ``rows``, all of whose hashes must be open."""
+        """Replace the opened rows with ``rows``. All their hashes must be open."""
 
     @abstractmethod
     def nextDue(self) -> int | None:
@@ -317,7 +317,7 @@ class TimerQueue(ABC):
 
 
 class NotedState(NamedTuple):
-    """What a checkpoint records about a state that a user function uses."""
+    """A checkpoint's record of a state that a user function uses."""
 
     name: str
     kind: str
@@ -363,7 +363,7 @@ class KeyedStateBackend(ABC):
             raise IncompatibleCheckpointError(
                 f"the state {state.name!r} has values of the type {earlier[0].type} in the checkpoint, and"
                 f" is to have values of the type {state.type} now. Integers may become Float or Double; for"
-                " other changes give the new state a name of its own, read the old one in the function"
+                " other changes give the new state another name, read the old one in the function"
                 " and write its values to the new one."
             )
         self.states |= {noted: None for noted in earlier if noted.kind.endswith(EXPIRES)}

@@ -5,7 +5,7 @@ A page holds the entries whose hash ends in the same bits: ``depth`` is the numb
 ``bucket`` their value. When a page splits, the half whose next bit is 0 keeps the bucket. So
 buckets are unique, and they follow from the depths alone. For example, a single page (depth 0,
 bucket 0) splits into the buckets 0 and 1 of depth 1; if bucket 1 splits again, its halves are the
-buckets 01 and 11 of depth 2, while bucket 0 stays as it is.
+buckets 01 and 11 of depth 2, while bucket 0 stays unchanged.
 
 Inside a page the next bits of the hash divide the entries into blocks (``Blocks``), which are
 decoded when they are needed. ``read`` and ``write`` return the block of a hash. That depends on the

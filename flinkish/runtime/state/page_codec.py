@@ -1,14 +1,14 @@
 """The format of pages: bytes that can be listed without the classes of the values in them.
 
 A page is an *envelope*: the format's version, a header, and the sections that the header names,
-such as keys, namespaces and values. Each section is a pickle of its own, so a tool can list the
+such as keys, namespaces and values. Each section is a separate pickle, so a tool can list the
 keys of a page without importing the classes of its values::
 
     version: 1 byte | header: 2 bytes of length, JSON | for each section: 4 bytes of length, pickle
 
 The header names the state and its kind of table, and says how the sections are encoded. Where the
 encoding is ``blocks``, the entries of the page are in 1, 2, 4, 8 ... groups (``Blocks``), and each
-group has sections of its own, so that it is read and written without the others::
+group has separate sections, so that it is read and written without the others::
 
     version | header | 4 bytes: number of blocks | for each block 4 bytes: its entries
     | for each block 4 bytes: its length | the sections of each block

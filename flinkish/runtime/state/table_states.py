@@ -350,7 +350,7 @@ def check_map_key(name: str, key: object) -> None:
     if may_equal_others(key):
         raise IllegalArgumentError(
             f"the map state {name} cannot have the key {shown(key)} of type {type(key).__name__}: this type, or that"
-            " of a part, has an __eq__ or __hash__ of its own, so an equal key may have another hash, and its entry"
+            " of a part, overrides __eq__ or __hash__, so an equal key may have another hash, and its entry"
             " would not be found. Use a plain value of it, such as a text."
         )
 

@@ -8,7 +8,7 @@ key group at once, in no particular order. These terms describe how the order is
   key group of an operator. Frames are numbered within their slice.
 - A *channel* is a sequence of slices that follow one another, with one watermark. The partitions of
   a source are consecutive parts of its input, hence one channel (a *sequential* gate). The key
-  groups of an operator run independently, hence each is a channel of its own.
+  groups of an operator run independently, hence each is a separate channel.
 
 Within a channel the order is fixed. Between channels any order is a legal Flink run; ``InputGates``
 always reads on in the channel with the lowest watermark, so that a batch that is run again gives

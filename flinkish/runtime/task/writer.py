@@ -83,7 +83,7 @@ class RecordWriter(Input):
 
     @property
     def report(self) -> EdgeReport:
-        """What was written in the slice."""
+        """The report of the records written in the slice."""
         gate = self._gate
         return EdgeReport(gate.target, gate.name, self._written, self._last_timestamp)
 

@@ -42,7 +42,7 @@ class Timers(NamedTuple):
 
 
 class Effects:
-    """What elements of ``groups`` emit and add to states, and the timers that they register."""
+    """The emissions, additions to states and registered timers of the elements of ``groups``."""
 
     def __init__(self, groups: Positions) -> None:
         self._groups = groups
@@ -76,7 +76,7 @@ class Effects:
         return self
 
     def added(self) -> dict[int, Emitted]:
-        """What is added to each list or map, in the order of the elements."""
+        """The additions to each list or map, in the order of the elements."""
         return {state: added.joined() for state, added in self._added.items()}
 
     def emitted(self) -> dict[str | None, Emitted]:

@@ -95,7 +95,7 @@ class Emitting:
 
 
 class Emission(NamedTuple):
-    """What a function may emit for an element."""
+    """The possible emissions of a function for an element."""
 
     shape: Shape | None
     """The shape of a result; None if nothing is emitted."""
@@ -132,7 +132,7 @@ class Emissions:
             yield from parts_of_value(trace, self.shape, results[number] if emits else None)
 
     def emission(self, columns: Iterator[Expression]) -> Emission:
-        """What is emitted, of ``columns``, the trace of ``filled``."""
+        """Return the emission whose expressions are ``columns``, the trace of ``filled``."""
         width = 0 if self.shape is None else self.shape.width
         slots = (tuple(next(columns) for _ in range(1 + width)) for _ in range(self.count))
         return Emission(self.shape, tuple(slots))
@@ -158,7 +158,8 @@ class ChannelEmissions:
             yield from each.filled(trace, found)
 
     def emitted(self, columns: Iterator[Expression]) -> dict[Channel, Emission]:
-        """What is emitted to each channel, of ``columns``, the trace of ``filled``."""
+        """Return the emission to each channel whose expressions are ``columns``, the trace of
+        ``filled``."""
         return {channel: each.emission(columns) for channel, each in self._by_channel.items()}
 
 

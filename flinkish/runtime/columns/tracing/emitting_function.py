@@ -336,8 +336,8 @@ class WindowFunctionColumns(EmittingFunction):
         starts: NDArray[np.int64],
         ends: NDArray[np.int64],
     ) -> Emitted | None:
-        """What the function emits for ``results``, the aggregation's result for each key and
-        window."""
+        """Return the function's emissions for ``results``, the aggregation's result for each key
+        and window."""
         emitted = self._emitted(results, keys, pa.array(starts), pa.array(ends))
         return None if emitted is None else emitted[None]
 

@@ -98,7 +98,7 @@ class _Emitted(WatermarkOutput):
 
 
 class Noted(NamedTuple):
-    """What ``onEvent`` does for the elements of a run."""
+    """The effects of ``onEvent`` for the elements of a run."""
 
     attributes: list[Any]
     """The values of the attributes afterwards."""
@@ -158,8 +158,8 @@ class EventFold:
     def notedUnchecked(
         self, values: Sequence[Any], timestamps: NDArray[np.int64], start: Sequence[Any]
     ) -> Noted | None:
-        """What ``onEvent`` does for ``values``, from ``start`` on, without a check: for the checks
-        themselves."""
+        """Return the effects of ``onEvent`` for ``values``, from ``start`` on, without a check: for
+        the checks themselves."""
         if not len(timestamps):
             return None
         kinds = tuple(_kind(value) for value in start)

@@ -1,4 +1,4 @@
-"""What a traced function computes, as expressions over columns: plain data, evaluated by
+"""The computation of a traced function, as expressions over columns: plain data, evaluated by
 ``kernels``."""
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
-"""What Python does for the names of comparisons."""
+"""Python's function for each comparison operator."""
 
 MIRRORED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """The comparison of the same operands in the other order."""

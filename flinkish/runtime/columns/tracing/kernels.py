@@ -43,7 +43,7 @@ class Inexact(Exception):
 
 
 NOT_EXACT = (Inexact, ArithmeticError, TypeError, ValueError, pa.ArrowException)
-"""What a kernel raises if its result could differ from Python's."""
+"""Exceptions that a kernel raises if its result could differ from Python's."""
 
 Mask: TypeAlias = NDArray[np.bool_]
 

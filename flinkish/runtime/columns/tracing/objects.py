@@ -88,7 +88,7 @@ _OPERATIONS: dict[tuple[str, type[Any] | None, type[Any] | None], _Result] = {
         for pair in ((Decimal, Decimal), (Decimal, int), (int, Decimal))
     },
 }
-"""What comes out of an operation on two operands of these classes."""
+"""The type of the result of an operation on two operands of these classes."""
 
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -133,7 +133,7 @@ class Made(Symbol):
         self._traced_class = made
 
     def _traced_result(self, function: Callable[..., Any], result: _Result, *values: Any) -> Any:
-        """What ``function`` returns for ``values``."""
+        """Trace a call of ``function`` with ``values``."""
         return computed(self._traced_trace, function, result, values)
 
     def __bool__(self) -> bool:
@@ -238,7 +238,7 @@ def maker_of(trace: Trace, kind: Any, name: str) -> _Caller | None:
 def made_by_class(
     trace: Trace, kind: type[Any], arguments: tuple[Any, ...], named: Mapping[str, Any]
 ) -> Any:
-    """What a call of ``kind``, one of the ``CLASSES``, returns."""
+    """Trace a call of ``kind``, one of the ``CLASSES``."""
     return _Caller(trace, kind, kind, ())(*arguments, **named)
 
 

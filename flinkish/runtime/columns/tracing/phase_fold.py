@@ -82,8 +82,8 @@ class KeyedStates(StateKinds, Protocol):
     """The states of an opened function."""
 
     def stored(self, state: State, keys: Keys) -> list[Any]:
-        """What ``state`` holds for each of ``keys``: None if nothing, SOMETHING for a list or
-        map."""
+        """Return the contents of ``state`` for each of ``keys``: None if it is empty, SOMETHING for
+        a list or map."""
 
 
 class Writes(NamedTuple):
@@ -325,7 +325,7 @@ class _Plan:
 
     @property
     def emissions(self) -> Iterable[tuple[str | int | None, Emission]]:
-        """What is emitted to each output, and added to each state."""
+        """The emissions to each output, and the additions to each state."""
         return [*self.phase.emitted.items(), *self.phase.added.items()]
 
     @property

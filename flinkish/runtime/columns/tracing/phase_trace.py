@@ -66,7 +66,7 @@ Specialization: TypeAlias = tuple[Content, ...]
 
 
 class StateKinds(Protocol):
-    """What is known of a state without a key."""
+    """The properties of states that do not depend on a key."""
 
     def check(self, state: State) -> None:
         """Raises Unsupported unless ``state`` is a plain value, list or map state."""
@@ -118,10 +118,10 @@ class Phase:
     folded: tuple[Folded, ...]
     endings: tuple[Ending, ...]
     emitted: Mapping[str | None, Emission]
-    """What is emitted, and that to each side output by its id."""
+    """The emissions to the main output, and to each side output by its id."""
     timers: tuple[Slot, ...]
     added: Mapping[int, Emission]
-    """What is added to lists, and the keys and values that are put into maps, by the index of the
+    """The additions to lists, and the keys and values that are put into maps, by the index of the
     state."""
 
     @property
@@ -263,7 +263,7 @@ class _Look:
         return values
 
     def standInOf(self, value: Any) -> Any:
-        """What stands for a state or an aggregation; None for other values."""
+        """Return the stand-in for a state or an aggregation; None for other values."""
         if isinstance(value, RuntimeContext):
             raise self.trace.unsupported("uses its runtime context")
         if isinstance(value, MethodType) and isinstance(value.__self__, FieldAggregator):
@@ -292,7 +292,7 @@ class _Look:
 
 
 class _Seen:
-    """What a function does on any path through its branches."""
+    """The effects of a function on all paths through its branches."""
 
     def __init__(self, known: Mapping[State, Content]) -> None:
         self._known = known
@@ -301,7 +301,7 @@ class _Seen:
         """The shape of each state that is updated."""
         self.cleared: set[State] = set()
         self.added: dict[State, Emissions] = {}
-        """What is added to each list or map."""
+        """The additions to each list or map."""
         self.emissions = ChannelEmissions()
         self.timers = 0
 
@@ -327,7 +327,7 @@ class _Seen:
         return 0
 
     def all(self, look: _Look) -> tuple[Any, ...]:
-        """What the function did on the path just followed, padded with the effects of other
+        """Return the function's effects on the path just followed, padded with the effects of other
         paths."""
         done: list[Any] = [0]
         for state in self._known:

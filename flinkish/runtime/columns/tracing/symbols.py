@@ -601,8 +601,8 @@ class TracedList(list[Any]):
 
 
 def kept(trace: Trace, value: Any, taken: list[Any] | None = None) -> Any:
-    """``value``, which a function hands over, as it is now: the function may go on to change a
-    dict or list. ``taken``: those in the value so far."""
+    """Return ``value``, which a function hands over, in its current state: the function may go on
+    to change a dict or list. ``taken``: the dicts and lists found in it so far."""
     taken = [] if taken is None else taken
     if isinstance(value, (dict, list)) and not took(value, taken):
         name = "dict" if isinstance(value, dict) else "list"
@@ -626,7 +626,7 @@ def took(value: Any, taken: list[Any]) -> bool:
 
 
 def own(value: Any) -> Any:
-    """``value`` with dicts and lists of its own, which a function may change."""
+    """Copy ``value`` with its dicts and lists, so that a function may change them."""
     if isinstance(value, dict):
         return {name: own(part) for name, part in value.items()}
     if isinstance(value, list):

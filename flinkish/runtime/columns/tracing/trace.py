@@ -106,7 +106,7 @@ class Step(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """What a function computes."""
+    """The trace of a function."""
 
     shape: Shape
     """The shape of the results."""
@@ -260,8 +260,8 @@ class Trace:
         return Traced(shape, tuple(columns), self.guards.all(), testing, steps)
 
     def _follow(self, call: Any, arguments: Any) -> tuple[Shape, list[Expression]] | None:
-        """What the function returns on the path decided so far and all that branch off it; None if
-        it raises an exception on each."""
+        """Return the function's result on the path decided so far and on all that branch off it;
+        None if it raises an exception on each."""
         self._path = []
         try:
             result = call(*arguments)
@@ -401,8 +401,8 @@ class Trace:
         return [function.__code__ for function, _ in self._functions.values()]
 
     def asks(self, question: Callable[[CodeType, int], bool], *, otherwise: bool) -> bool:
-        """What ``question`` answers of the innermost function that runs, and the position where it
-        is; ``otherwise``: none runs."""
+        """Ask ``question`` about the innermost running function and its current position; return
+        ``otherwise`` if none runs."""
         frame = self._current_frame()
         if frame is None:
             return otherwise
@@ -854,7 +854,7 @@ def _iterable(trace: Trace, name: str, values: Any) -> Any:
 
 
 _VIEWS = (KeysView, ValuesView, ItemsView)
-"""What the methods of a dict return."""
+"""The types that the methods of a dict return."""
 
 
 def _sum(trace: Trace, values: Any, start: Any = 0) -> Any:
