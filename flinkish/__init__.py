@@ -393,8 +393,8 @@ from flinkish.api.windowing.windows import TimeWindow as TimeWindow
 from flinkish.api.windowing.windows import Window as Window
 
 _CLASHING = frozenset(("Counter", "Order", "Window"))
-"""What ``import *`` leaves out, as collections, typing and pyspark.sql have it too, or programs for classes of their own.
-Row stays, which most jobs of Flink's need."""
+"""Names left out of ``import *``, as collections, typing and pyspark.sql have them too, or programs define such
+classes. Row stays, which most jobs of Flink's need."""
 
 __all__ = sorted(
     name

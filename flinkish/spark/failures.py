@@ -131,7 +131,8 @@ def _is_note(line: str) -> bool:
 
 
 def _java_cause(text: str) -> str:
-    """What Java says has caused Spark's exception, in parentheses; empty if it does not."""
+    """Return the cause of Spark's exception according to Java, in parentheses; empty if there is
+    none."""
     causes = re.findall(r"^Caused by: (.*?)\s*$", text, re.MULTILINE)
     return f" ({causes[-1]})" if causes else ""
 

@@ -299,8 +299,8 @@ def _cut_off(file: Path | str, reason: object, remedy: str) -> CorruptCheckpoint
 
 
 def _check_file_sinks(session: SparkSession, graph: JobGraph, new: bool) -> None:
-    """Checks that each file sink has a directory of its own and, if the checkpoint is ``new``, one
-    without output: a batch replaces the files that the directory has for its number."""
+    """Check that no two file sinks share a directory and that, if the checkpoint is ``new``, none
+    of the directories has output: a batch replaces the files that they have for its number."""
     paths: set[str] = set()
     for vertex in graph.sinks:
         sink = vertex.head.content

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Sent:
-    """What was sent to a session: digests, and the names of archives."""
+    """The artifacts sent to a session: digests, and the names of archives."""
 
     digests: set[str] = field(default_factory=set)
     archives: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ def send_code(session: SparkSession) -> None:
 
 
 def _send(session: SparkSession, sent: _Sent, name: str, archive: Path) -> None:
-    """Send ``archive`` under a name of its own: the server refuses other content under a used
+    """Send ``archive`` under a unique name: the server refuses other content under a used
     name."""
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
     if digest in sent.digests:

@@ -68,7 +68,7 @@ def archive_options(java: str) -> tuple[str, ...]:
 
 
 def make_archive(java: str) -> Path:
-    """Create the archive, by a job in a process of its own.
+    """Create the archive, by a job in a separate process.
 
     Raises JobExecutionError if that process fails, or its JVM writes no archive.
     """

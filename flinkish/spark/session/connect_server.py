@@ -30,7 +30,7 @@ _IS_MISSING = (
 )
 
 _SWITCHED_OFF = ("UNSUPPORTED_FEATURE.SQL_SCRIPTING", "TABLE_OR_VIEW_NOT_FOUND")
-"""What Spark says to such a script without spark.sql.scripting.enabled or spark.sql.runSQLOnFiles."""
+"""Spark's error conditions for such a script without spark.sql.scripting.enabled or spark.sql.runSQLOnFiles."""
 
 
 def is_remote(session: SparkSession) -> bool:

@@ -150,8 +150,8 @@ def _without_bars() -> threading.Event:
     """Keep Spark from drawing progress bars (``spark.ui.showConsoleProgress``) until the event is
     set.
 
-    A progress bar that is stopped cannot be started again, so it is told repeatedly that all stages
-    have ended.
+    A progress bar that is stopped cannot be started again, so it is notified repeatedly that all
+    stages have ended.
     """
     from pyspark import SparkContext
 

@@ -278,7 +278,7 @@ SETTINGS_LOCK = threading.RLock()
 @contextmanager
 def batch_settings(session: SparkSession) -> Iterator[None]:
     """Set what batch queries need inside the block, and restore the session's own settings after
-    the last of them: unlike a streaming query, a batch query has no session of its own."""
+    the last of them: unlike a streaming query, a batch query does not run in a cloned session."""
     with SETTINGS_LOCK:
         held = _held.setdefault(session, _HeldSettings())
         held.queries += 1

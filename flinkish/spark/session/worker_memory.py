@@ -2,8 +2,8 @@
 
 Each frame allocates and frees arrays of some MiB. glibc returns such a block to the system at once,
 or when the free end of its heap is long enough, and the system clears the same pages again for the
-next frame. glibc raises both limits by itself, at most to the values set here, but only to the size
-of the largest block that was freed, and a frame has many arrays.
+next frame. glibc raises both limits automatically, at most to the values set here, but only to the
+size of the largest block that was freed, and a frame has many arrays.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 _LIMITS = {
-    # From this size on a block is a mapping of its own, which is returned when it is freed.
+    # From this size on a block is a separate mapping, which is returned when it is freed.
     "MALLOC_MMAP_THRESHOLD_": 32 << 20,
     # From this size on the free end of the heap is returned.
     "MALLOC_TRIM_THRESHOLD_": 64 << 20,

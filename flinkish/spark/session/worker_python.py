@@ -122,7 +122,7 @@ def _fault(python: str) -> str | None:
 
 
 _PACKAGES = ("cloudpickle", "pyarrow", "pandas", "numpy", "flinkish")
-"""What workers import; Spark brings them pyspark."""
+"""The packages that workers import; Spark brings them pyspark."""
 
 
 @lru_cache

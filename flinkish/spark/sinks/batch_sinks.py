@@ -149,7 +149,7 @@ class BatchSinks:
             for node in sinks
             if isinstance(node.content, _PARALLEL) and node.uid not in files
         }
-        """The columns of the sinks that Spark jobs of their own write; None: lines of text."""
+        """The columns of the sinks that separate Spark jobs write; None: lines of text."""
         self._workers: dict[str, WorkerSink] = {}
         """The sinks that workers write in the Spark job that collects the rest."""
         for vertex in vertices:

@@ -27,7 +27,7 @@ def columns_of_frames(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
 @dataclass(frozen=True)
 class LinesFunction:
     """Decodes rows of frames to lines of text, for ``mapInArrow``. ``bucketed``: the elements come
-    with their buckets, which become a column of their own."""
+    with their buckets, which become a separate column."""
 
     writer: LineWriter
     elementsHidden: bool = False

@@ -1,7 +1,7 @@
 """Writes the sinks that workers write, in the same Spark job that collects the rest of the batch in
 the driver.
 
-Each sink has tasks of its own, as many as its parallelism, behind a shuffle of frames. So all
+Each sink has separate tasks, as many as its parallelism, behind a shuffle of frames. So all
 operators are done with the batch before anything is written, and the same task always writes the
 elements of a key group.
 """

@@ -58,7 +58,7 @@ class WriterReport(NamedTuple):
 
 @dataclass(frozen=True)
 class SinkBatch:
-    """What the workers that write a batch need to know about it and the sink."""
+    """The properties of a batch and its sink that the writing workers need."""
 
     # It has the passwords
     payload: bytes = field(repr=False)

@@ -53,7 +53,7 @@ class PlannedOffset:
             return None
 
     def asDict(self) -> dict[str, Any]:
-        """What is written as JSON."""
+        """Return the offset as the dict that is written as JSON."""
         fields: dict[str, Any] = {"source": self.source, "step": self.number}
         if self.whole is not None:
             whole, step = self.whole, self.whole.step

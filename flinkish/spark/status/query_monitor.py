@@ -1,7 +1,7 @@
 """``QueryMonitor``: adds to the reports of tasks what Spark knows about a job.
 
 The durations of the phases of a batch, and how far its sources have been read, are in the progress
-of the query. A thread of its own reads that once Spark has it: a call that returns a string.
+of the query. A separate thread reads that once Spark has it: a call that returns a string.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _TOTAL = "triggerExecution"
 
 class QueryMonitor(JobMonitor):
     """Follows one run of a job on Spark. ``committed`` is called with Spark's progress of each batch, in a
-    thread of its own."""
+    separate thread."""
 
     def __init__(
         self,
