@@ -50,7 +50,7 @@ FLINK = Dialect(
 
 @cache
 def absent_tables() -> dict[str, dict[str, dict[str, str]]]:
-    """What to write instead of a name, by dialect, module or receiver, and name."""
+    """Return the advice for each missing name, by dialect, module or receiver, and name."""
     tables = tomllib.loads((files("flinkish.api") / "absent_names.toml").read_text("utf-8"))
     return {
         dialect: {
@@ -66,7 +66,8 @@ def absent_tables() -> dict[str, dict[str, dict[str, str]]]:
 
 
 def what_to_write(dialect: Dialect, owners: Iterable[str], name: str) -> str | None:
-    """What the first of ``owners`` that lacks ``name`` says; None if none of them is in the table with it."""
+    """Return the advice of the first of ``owners`` that lacks ``name``; None if the table has the name for none of
+    them."""
     if (
         name.startswith("__") and name != "__all__"
     ):  # without which import * would import nothing in silence
@@ -91,7 +92,7 @@ def unknown_name(module: str, name: str) -> Exception:
     """The error that an import of ``name`` from ``module``, which lacks it, raises."""
     near = "" if name.startswith("_") else suggestion(name, vars(sys.modules[module]))
     if near:
-        # An import replaces an AttributeError by an error of its own
+        # An import replaces an AttributeError by its own error
         return AbsentNameError(f"{module} has no {name}.{near}")
     return AttributeError(f"module {module!r} has no attribute {name!r}")
 
@@ -110,7 +111,7 @@ def unknown_method(receiver: object, name: str) -> AttributeError:
     message = f"{type(receiver).__name__!r} object has no attribute {name!r}"
     if name.startswith("_"):
         return AttributeError(message)
-    # Python adds a suggestion of its own, unless it knows the object and not the name
+    # Python adds its own suggestion, unless it knows the object and not the name
     near = suggestion(name, dir(type(receiver)))
     return AttributeError(f"{message}.{near}", obj=receiver) if near else AttributeError(message)
 

@@ -1,4 +1,4 @@
-"""What the code of a function does, step by step, in one vocabulary for Python 3.11 to 3.14.
+"""The code of a function as steps, in one vocabulary for Python 3.11 to 3.14.
 
 No other module knows opcodes. ``steps`` leaves out what has no effect, and takes apart what a version of Python has
 joined, such as STORE_FAST_LOAD_FAST.
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 
 class Does(Enum):
-    """What a step does. Its argument is the name of what it accesses, unless said otherwise."""
+    """The effect of a step. Its argument is the name of what it accesses, unless said otherwise."""
 
     LOAD_VARIABLE = auto()
     STORE_VARIABLE = auto()

@@ -133,7 +133,7 @@ class UnstableKeyError(FlinkishError, TypeError):
             f"keyBy: the key {self._shown} of type {type(self.key).__name__} cannot be hashed the"
             " same way in every process. Use bool, int, float, str, bytes, Decimal, date, datetime,"
             " timedelta, UUID, an Enum, or a tuple, frozenset, NamedTuple or frozen dataclass of these"
-            " and None; of no class that has an __eq__ or __hash__ of its own."
+            " and None; no part may be of a class that overrides __eq__ or __hash__."
         )
 
 

@@ -92,7 +92,7 @@ class ProgramClasses:
         if name in self._ambiguous:
             raise InvalidProgramError(
                 f"two classes of the job are called {name}, so what is stored of one would be read as the"
-                " other. Give each a name of its own."
+                " other. Give each a different name."
             )
         found = self._found(name)
         isOther = found is not kind and not self._is_held(name, found)
@@ -342,8 +342,8 @@ class ProgramPickler(FunctionPickler):
     """Pickles the classes of a program by their names, and functions by value."""
 
     ofElements = False
-    """Whether a class that the program does not know becomes one of its own, or else is pickled by
-    value."""
+    """Whether a class that the program does not know becomes one of the program's classes, or else
+    is pickled by value."""
     names = 0
     """How many classes were pickled by name."""
 

@@ -1,4 +1,4 @@
-"""What an error adds about a name that is probably misspelt."""
+"""The suggestion that an error adds for a name that is probably misspelt."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def check_names(pattern: AnyPattern) -> None:
         if name in used:
             raise MalformedPatternError(
                 f"the pattern has two stages of the name {name!r}, so a match could not tell their events"
-                " apart. Give each stage a name of its own."
+                " apart. Give each stage a different name."
                 if name != END
                 else f"the name {END!r} stands for the end of the pattern. Give the stage another."
             )

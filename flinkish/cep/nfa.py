@@ -90,7 +90,7 @@ class _Edge(NamedTuple):
 
 
 class NFA:
-    """Runs a compiled pattern (Flink: ``NFA``). It has no state of its own: the methods work on the
+    """Runs a compiled pattern (Flink: ``NFA``). It is stateless: the methods work on the
     state of a key.
 
     ``clock`` gives the processing time to conditions; ``handlesTimeouts``: whether the matches that

@@ -11,7 +11,7 @@ from flinkish.api.time.durations import Duration, TimeLike
 
 
 class ConsumingStrategy(Enum):
-    """What may come between two events of a match (Flink: the enum of this name)."""
+    """The events allowed between two events of a match (Flink: the enum of this name)."""
 
     STRICT = "next"
     SKIP_TILL_NEXT = "followedBy"

@@ -23,7 +23,7 @@ class StateType(Enum):
 
 
 class Action(Enum):
-    """What a transition does with the event (Flink: ``StateTransitionAction``)."""
+    """The action of a transition on an event (Flink: ``StateTransitionAction``)."""
 
     TAKE = "take"
     """Accept it and go on to the target."""

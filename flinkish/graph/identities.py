@@ -57,7 +57,7 @@ class Fingerprint:
 
 @dataclass(frozen=True)
 class NodeIdentity:
-    """What a checkpoint stores about a source or an operator. ``group``: None if the user gave the
+    """A checkpoint's record of a source or an operator. ``group``: None if the user gave the
     uid."""
 
     name: str
@@ -120,7 +120,7 @@ _Compared = tuple[str, tuple[str, ...]]
 
 
 def _compared(identities: Sequence[NodeIdentity], bytecode: bool) -> list[_Compared]:
-    """What distinguishes the nodes of a group: their functions, and the operators that only some have upstream."""
+    """List what distinguishes the nodes of a group: their functions, and the operators that only some have upstream."""
     upstream = [
         Counter(before.comparable(bytecode) for before in identity.upstream)
         for identity in identities
@@ -168,7 +168,7 @@ def _ambiguous(
         f"the checkpoint has state of {was}, and the job now has {now} in the same place ({group}):"
         " which of them the state belongs to cannot be told, and state is never given to another"
         f" function. Give the operators that are to go on with it the uids it is kept under, {advice},"
-        " and each new one a uid of its own; or begin anew with another checkpoint directory."
+        " and each new one a uid not used before; or begin anew with another checkpoint directory."
     )
 
 

@@ -1,6 +1,6 @@
 """The graph cut at shuffles: vertices of chained operators, in levels.
 
-A vertex begins at a source or at an operator that needs a stage of its own, and contains everything
+A vertex begins at a source or at an operator that needs a separate stage, and contains everything
 that follows without a shuffle. All vertices of a level run in the same stage; a vertex reads from
 lower levels only, so one pass through the stages finishes a batch.
 """

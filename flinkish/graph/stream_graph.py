@@ -115,7 +115,7 @@ class StreamNode:
 
     @property
     def isStateful(self) -> bool:
-        """Whether the node needs a stage of its own, after a shuffle."""
+        """Whether the node needs a separate stage, after a shuffle."""
         return isinstance(self.content, OperatorDescription) and self.content.stateful
 
     @property
@@ -246,8 +246,8 @@ class _StreamGraphGenerator:
         except Exception as error:
             raise InvalidProgramError(
                 f"{name}: another operator has the same {type(met_before[0]).__name__}, and it cannot"
-                f" be copied ({type(error).__name__}: {error}). Pass each operator an instance of its"
-                " own."
+                f" be copied ({type(error).__name__}: {error}). Pass each operator a separate"
+                " instance."
             ) from error
         return copied
 
@@ -263,7 +263,7 @@ class _StreamGraphGenerator:
                 if uid in explicit:
                     raise InvalidProgramError(
                         f"the uid {uid!r} is given to two operators; one of them is"
-                        f" {transformation.name!r}. Each needs a uid of its own."
+                        f" {transformation.name!r}. Each needs a different uid."
                     )
                 explicit[uid] = transformation
                 self._uids[transformation.id] = uid

@@ -90,6 +90,6 @@ def test_what_cannot_be_copied_is_refused():
     function = Count()
     function.lock = threading.Lock()  # type: ignore[attr-defined]
     with pytest.raises(
-        InvalidProgramError, match=r"^B: .* same Count.* cannot .*lock.* of its own"
+        InvalidProgramError, match=r"^B: .* same Count.* cannot .*lock.* separate instance"
     ):
         StreamTestHarness(twice(function))

@@ -88,7 +88,7 @@ class FileSource(Source[T_co]):
         return FileSource("parquet", path, _given(schema, "forParquet"), options)
 
     def monitorContinuously(self) -> FileSource[T_co]:
-        """Keep watching the directory for new files: the source does not end by itself.
+        """Keep watching the directory for new files: the source is unbounded.
 
         A file is read once, when it is first seen, so it must appear whole: write it under a name that
         begins with a dot, then rename it. Data added to a file later is not read, as in Flink; in a
@@ -102,7 +102,7 @@ class FileSource(Source[T_co]):
 
     def withBytesPerBatch(self, size: int) -> FileSource[T_co]:
         """Read files of at most ``size`` bytes in a batch, a gigabyte by default; a larger file is
-        a batch by itself. So a job that starts with a large backlog does not read it all at
+        a separate batch. So a job that starts with a large backlog does not read it all at
         once."""
         return replace(self, bytesPerBatch=positive("withBytesPerBatch", size))
 

@@ -40,8 +40,8 @@ class Source(Generic[T_co]):
     anything that can be pickled. It is stored in the checkpoint, and ``read`` is called with it to
     continue there, with None at first. An element may be a ``StreamRecord``, which has a timestamp,
     or a ``Watermark`` of the stream, which a WatermarkStrategy after the source ignores, as in
-    Flink. Set ``bounded = False`` for a source that does not end by itself. ``kind`` is the prefix
-    of its nodes' uids and must not change: the name of the class, unless the class sets another.
+    Flink. Set ``bounded = False`` for an unbounded source. ``kind`` is the prefix of its nodes'
+    uids and must not change: the name of the class, unless the class sets another.
 
     The generator runs in one process, ahead of the batches, and may block. Each element
     counts once, even if the source cannot emit it a second time once its position is stored.
@@ -62,7 +62,7 @@ class Source(Generic[T_co]):
     """Returns the split of an element; None if the source is one split."""
 
     def withSplits(self, split: SplitLike) -> Self:
-        """The same source, read as several splits, each with a watermark of its own.
+        """The same source, read as several splits, each with a separate watermark.
 
         ``split`` identifies the split of an element: the name of a field, such as Kafka's
         ``partition``, or a function that returns something hashable. A WatermarkStrategy given to
@@ -86,7 +86,7 @@ class Source(Generic[T_co]):
 
     @property
     def bounded(self) -> bool:
-        """Whether the source ends by itself (Flink: ``Boundedness``)."""
+        """Whether the source is bounded (Flink: ``Boundedness``)."""
         return True
 
     @property

@@ -74,7 +74,7 @@ class TableSource(Source[Row]):
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise InvalidProgramError(
-                f"fromDataFrame: there are two columns {twice!r}. Give each a name of its own."
+                f"fromDataFrame: there are two columns {twice!r}. Give each a different name."
             )
         if timestamp is not None and timestamp not in names:
             raise IllegalArgumentError(

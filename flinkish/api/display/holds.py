@@ -26,12 +26,12 @@ STUCK_MILLIS = 10_000
 
 
 def holds(details: JobDetails, stuckMillis: int = STUCK_MILLIS) -> list[WatermarkHold]:
-    """What holds back the watermark of some operator of a running job, each once."""
+    """Find the inputs that hold back the watermark of some operator of a running job, each once."""
     return [hold for hold, _ in _holds(details, stuckMillis)]
 
 
 def waits_for(details: JobDetails, stuckMillis: int = STUCK_MILLIS) -> str | None:
-    """What event time waits for, and what to do about it; None if it advances."""
+    """Describe what event time waits for and what to do about it; None if it advances."""
     parts = [
         hold.operator
         + ("" if hold.split is None else f", split {hold.split}")
@@ -125,8 +125,8 @@ def _written(details: JobDetails) -> int:
 
 
 def _holds(details: JobDetails, stuckMillis: int) -> list[tuple[WatermarkHold, int | None]]:
-    """What holds back the watermark of some operator, and the watermark of the input that is
-    furthest ahead there, None if no other input is."""
+    """Find the inputs that hold back the watermark of some operator, each with the watermark of the
+    input that is furthest ahead there, None if no other input is."""
     found: dict[tuple[str, str | None], tuple[WatermarkHold, int | None]] = {}
     for operator in details.operators.values():
         hold = operator.heldBackBy
@@ -148,7 +148,7 @@ def _ahead(operator: OperatorDetails) -> int | None:
 
 
 def _fix(details: JobDetails, hold: WatermarkHold, ahead: int | None, stuckMillis: int) -> str:
-    """What to do about a hold, whether its elements are missing or too old."""
+    """Describe what to do about a hold, whether its elements are missing or too old."""
     moved = "a later timestamp or the end of the input moves it"
     if not hold.isGenerated and hold.currentWatermark is None:
         return "give it timestamps and watermarks with assignTimestampsAndWatermarks(...)"

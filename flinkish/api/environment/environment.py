@@ -228,8 +228,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         """A stream of the elements that a SourceFunction or ``f(context)`` emits; it runs in one
         process.
 
-        ``bounded``: whether ``run`` returns by itself. If so, a job on Spark ends with it, and
-        reads full batches; otherwise a batch takes the elements that have arrived.
+        ``bounded``: whether ``run`` returns without being cancelled. If so, a job on Spark ends
+        with it, and reads full batches; otherwise a batch takes the elements that have arrived.
 
         Deprecated, as in Flink: a SourceFunction has no position, so after a failure or a restart
         it starts over and emits its elements again. ``fromSource`` with a ``Source`` of your own
@@ -327,7 +327,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         millisecond), a date (midnight in UTC), or integer ms since 1970. A column of another type
         raises InvalidProgramError. ``split`` is the column, such as Kafka's ``partition``, or a
         function of the row, that identifies the row's split of the source; each split gets a
-        watermark of its own (see ``Source.withSplits``).
+        separate watermark (see ``Source.withSplits``).
         """
         source: DataFrameSource | TableSource
         given = hasattr(dataframe, "__arrow_c_stream__") or is_table(dataframe)
@@ -528,7 +528,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Inside the block a job has only the sinks added there, and a checkpoint of its own, so
+        """Inside the block a job has only the sinks added there, and a separate checkpoint, so
         that a preview does not become part of the job being built."""
         kept = self._sinks, self._collecting, self._config, self._checkpointConfig
         self._sinks, self._collecting, self._config = [], [], copy(self._config)

@@ -25,7 +25,7 @@ class RestartStrategyConfiguration(ABC):
 
     @abstractmethod
     def getDescription(self) -> str:
-        """What the strategy does."""
+        """Describe the strategy in a sentence."""
 
 
 @dataclass(frozen=True)

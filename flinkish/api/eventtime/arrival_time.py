@@ -104,7 +104,7 @@ class ArrivalTimeStrategy(Generic[T]):
     """How far the watermark is behind the highest timestamp."""
     outOfOrderPolicy: OrderingPolicy = OrderingPolicy.ADJUST
     substreamKey: KeySelectorLike[T, Any] | Field | None = None
-    """Gives every key a watermark of its own, against which its elements are checked. The watermark of
+    """Gives every key a separate watermark, against which its elements are checked. The watermark of
     the stream is the lowest of them, except those that lag behind arrival - ``lateArrivalTolerance``.
     An element must not be below the watermark of the stream either, so the first elements of a new
     key may be adjusted or dropped. Keys are never forgotten."""
@@ -114,7 +114,7 @@ class ArrivalTimeStrategy(Generic[T]):
     close later by that tolerance."""
     inputPartition: KeySelectorLike[T, Any] | Field | None = None
     """Selects the partition of the input that an element is from, or names the field that holds it.
-    Each partition has a watermark of its own, which follows its own arrivals; the watermark of the
+    Each partition has a separate watermark, which follows its arrivals; the watermark of the
     stream is the lowest of them. A partition counts from its first element on, and is never
     forgotten. None: directly after a source its splits (``Source.withSplits``) are the partitions; any
     other stream is one partition."""

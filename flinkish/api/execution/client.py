@@ -173,8 +173,8 @@ class JobClient(AbsentMethods, ABC):
 
     @abstractmethod
     def getJobDetails(self) -> JobDetails:
-        """What the job knows about itself as of the last batch: its graph, watermarks by input and
-        split, batches, checkpoints and errors. Asks neither Spark nor the workers."""
+        """Return the job's details as of the last batch: its graph, watermarks by input and split,
+        batches, checkpoints and errors. Asks neither Spark nor the workers."""
 
     @abstractmethod
     def cancel(self) -> None:

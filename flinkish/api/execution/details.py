@@ -33,7 +33,7 @@ class InputDetails:
 
 @dataclass(frozen=True)
 class WatermarkHold:
-    """What the watermark of an operator waits for, traced back to the source or split that it comes from."""
+    """The input that the watermark of an operator waits for, traced back to its source or split."""
 
     operator: str
     """The operator or source by name."""
@@ -172,7 +172,7 @@ class BatchDetails:
 
 @dataclass(frozen=True)
 class OperatorBatch:
-    """What one operator did in a batch, and its state afterwards."""
+    """The figures of one operator for a batch, and its state afterwards."""
 
     numRecordsIn: int
     numRecordsOut: int
@@ -212,7 +212,7 @@ class ProfiledKey:
 
 @dataclass(frozen=True)
 class BatchProfile:
-    """What the tasks of one batch did, by samples of their stacks, and the keys with the most
+    """The profile of one batch: samples of the stacks of its tasks, and the keys with the most
     records."""
 
     batch: int
@@ -273,7 +273,7 @@ class ExceptionDetails:
 
 @dataclass(frozen=True)
 class JobDetails:
-    """What a job knows about itself (Flink: ``JobDetailsInfo``)."""
+    """The state of a job as of its last batch (Flink: ``JobDetailsInfo``)."""
 
     jid: str
     name: str
@@ -297,9 +297,9 @@ class JobDetails:
     numRestarts: int = 0
     """How often this run failed and was restarted."""
     restartStrategy: str = "Restart deactivated."
-    """What happens after a failure."""
+    """The restart strategy, described in a sentence."""
     operatorBatches: Mapping[int, Mapping[str, OperatorBatch]] = field(default_factory=dict)
-    """What each operator did in the last batches of this program, by batch id and uid."""
+    """The figures of each operator for the last batches of this program, by batch id and uid."""
     profile: BatchProfile | None = None
     """The profile that ``JobClient.profileBatch`` last requested, once it is complete."""
     profileRequested: bool = False

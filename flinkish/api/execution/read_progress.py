@@ -16,7 +16,7 @@ class ReadProgress:
     total: int
     """How much there is so far."""
     unit: str
-    """What is counted, such as "files"."""
+    """The unit of the counts, such as "files"."""
     before: int = 0
     """The part of ``done`` that was read before this run of the job."""
 

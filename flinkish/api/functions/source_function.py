@@ -1,4 +1,4 @@
-"""Sources of Flink 1, which emit elements from a loop of their own: ``addSource`` takes them."""
+"""Sources of Flink 1, which emit elements from their own loop: ``addSource`` takes them."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class SourceFunction(Function, ABC, Generic[T_co]):
     """
 
     class SourceContext(ABC, Generic[T_contra]):
-        """What a SourceFunction emits to (Flink: ``SourceFunction.SourceContext``). Its methods
-        block while the job is behind, and end ``run`` once the job is cancelled."""
+        """Emits the elements of a SourceFunction (Flink: ``SourceFunction.SourceContext``). Its
+        methods block while the job is behind, and end ``run`` once the job is cancelled."""
 
         __slots__ = ()
 

@@ -51,8 +51,8 @@ class OperatorDescription(ABC):
     partitioned by key. Where one class describes an operator both with and without a key, the field
     says which; a class that is always one of the two does not take it.
 
-    ``stateful``: the operator keeps state from one batch to the next, so it gets a stage of its
-    own. ``seesTime``: its function may ask for the watermark and the clock, which are known after a
+    ``stateful``: the operator keeps state from one batch to the next, so it gets a separate
+    stage. ``seesTime``: its function may ask for the watermark and the clock, which are known after a
     shuffle; so it gets a stage if it comes before the first shuffle. ``inOrder``: if branches of
     one stream meet again in it, their elements keep the order of that stream.
 
@@ -79,7 +79,7 @@ class OperatorDescription(ABC):
 
     @property
     def stateful(self) -> bool:
-        """Whether the operator needs a stage of its own."""
+        """Whether the operator needs a separate stage."""
         return self.keyed or any(isinstance(f, CheckpointedFunction) for f in self.userFunctions)
 
     @property
@@ -95,7 +95,7 @@ class OperatorDescription(ABC):
 
     @property
     def stateContents(self) -> str:
-        """What one entry of the operator's state holds, where a layout allows several kinds."""
+        """The kind of entry in the operator's state, where a layout allows several."""
         return ""
 
     @property
@@ -246,7 +246,7 @@ class AsyncWaitDescription(OperatorDescription):
 
 
 class _GeneratorKind(NamedTuple):
-    """What the planner needs to know about a watermark generator."""
+    """The properties of a watermark generator that the planner needs."""
 
     bound: int | None = None
     silent: bool = False

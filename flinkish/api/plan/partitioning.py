@@ -21,7 +21,7 @@ class HashPartitioning(Partitioning):
     keyType: str = ""
     """The type of the keys; empty if unknown."""
     allowsNullKeys: bool = False
-    """Whether None is a key, as it is in other systems that flinkish runs the programs of."""
+    """Whether None is a valid key, as in other systems whose programs flinkish runs."""
     name: str = "HASH"
 
 

@@ -56,7 +56,7 @@ class Transformation:
         self._outputType = outputType
 
     def copied(self) -> Self:
-        """A copy of this step, with an id of its own."""
+        """Copy this step, with a new id."""
         own = copy(self)
         own.id = next(_ids)
         return own

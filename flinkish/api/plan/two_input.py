@@ -22,7 +22,7 @@ from flinkish.api.plan.state_form import StateForm
 @dataclass(frozen=True)
 class TwoInputDescription(OperatorDescription):
     """Base of the operators with two inputs: elements and watermarks of both meet in one task, so
-    such an operator gets a stage of its own, with or without keys."""
+    such an operator gets a separate stage, with or without keys."""
 
     @property
     def stateful(self) -> bool:

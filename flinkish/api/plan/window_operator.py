@@ -76,7 +76,7 @@ SESSION_LAYOUT = WindowLayout("session")
 """Sessions that the watermark alone fires."""
 
 GENERAL_LAYOUT = WindowLayout("general")
-"""Each window of each key by itself, for any assigner and trigger."""
+"""Each window of each key separately, for any assigner and trigger."""
 
 
 def window_layout(
@@ -177,7 +177,7 @@ class WindowOperatorDescription(OperatorDescription):
 
     @property
     def _entries(self) -> str:
-        """What the state of one window contains."""
+        """The kind of entry in the state of one window."""
         if self.ofTwoStreams:
             return "elements of two streams"
         if self.aggregation is None or self.layout in (CONTENT_LAYOUT, EVICTING_LAYOUT):
@@ -188,8 +188,9 @@ class WindowOperatorDescription(OperatorDescription):
 
     @property
     def _windows(self) -> str:
-        """What distinguishes windows of one layout: windows that merge are looked up differently
-        from those that do not, and timers of one time domain do not fire in the other."""
+        """The kind of the windows, among those of one layout: windows that merge are looked up
+        differently from those that do not, and timers of one time domain do not fire in the
+        other."""
         time = "event time" if self.assigner.isEventTime() else "processing time"
         if isinstance(self.assigner, GlobalWindows):
             return "global windows"

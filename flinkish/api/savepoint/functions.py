@@ -88,7 +88,7 @@ class WindowReaderContext(ABC, Generic[W_co]):
     @abstractmethod
     def registeredEventTimeTimers(self) -> set[int]:
         """When the event-time timers of the key and window are due (ms). Windows that the watermark alone
-        fires have none of their own."""
+        fires have no state themselves."""
 
     @abstractmethod
     def registeredProcessingTimeTimers(self) -> set[int]:

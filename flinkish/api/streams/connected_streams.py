@@ -124,7 +124,7 @@ class _TwoStreams(AbsentMethods, Generic[IN1_co, IN2_co, SECOND_co]):
 
 
 class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
-    """Two streams that one operator reads, each with a method of its own (``ConnectedStreams``).
+    """Two streams that one operator reads, each with a separate method (``ConnectedStreams``).
 
     If both are keyed, they share keyed state and timers. The operator's watermark is the lower of
     the two.

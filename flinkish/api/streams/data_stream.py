@@ -685,7 +685,7 @@ class _StopAfter:
     def __init__(self, client: JobClient, seconds: float) -> None:
         self.timedOut = threading.Event()
         self.waitsFor: str | None = None
-        """What event time waited for when the job was cancelled."""
+        """A description of what event time waited for when the job was cancelled."""
         self._client = client
         self._seconds = seconds
 

@@ -20,7 +20,7 @@ def fits_long(number: int) -> bool:
 
 
 def to_long(number: int) -> int:
-    """What Java's ``long`` would hold after computing ``number``.
+    """Wrap ``number`` around like Java's ``long``.
 
     >>> to_long(2**63)
     -9223372036854775808

@@ -1,4 +1,4 @@
-"""What flows through a stream: records with timestamps, watermarks, and watermark statuses."""
+"""The elements of a stream: records with timestamps, watermarks, and watermark statuses."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ windows                   bounds                                             win
 tumbling                  of one size, side by side                          1
 sliding                   of one size, a new one every slide                 size / slide
 session                   from the first element to a gap without elements   1, which grows and merges
-global                    none: fires only by a trigger of its own           1
+global                    none: fires only by a user-defined trigger          1
 ========================  =================================================  ======================
 
 Time windows come in two forms. *Event-time* windows go by the timestamps of elements and end with
@@ -111,7 +111,7 @@ class MergeCallback(ABC, Generic[W]):
 class MergingWindowAssigner(WindowAssigner[T_contra, W]):
     """An assigner whose windows may merge, as sessions do (Flink: ``MergingWindowAssigner``).
 
-    Each element first gets a window of its own; the operator then merges it with the open windows of
+    Each element first gets a separate window; the operator then merges it with the open windows of
     the key (``MergingWindowSet``).
     """
 

@@ -15,7 +15,7 @@ from flinkish.api.windowing.windows import TimeWindow, Window
 
 
 class ContentChange(NamedTuple):
-    """What an assigner says about the elements of a key at some time."""
+    """The window of a key that is complete at some time, and the elements to keep for later ones."""
 
     window: TimeWindow | None = None
     """The window that is complete at that time, None if there is none."""

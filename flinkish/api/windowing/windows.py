@@ -45,7 +45,7 @@ class TimeWindow(_Interval, Window):
     >>> window.intersects(TimeWindow(10, 20)), window.cover(TimeWindow(10, 20))
     (True, TimeWindow(start=0, end=20))
 
-    A subclass may have fields of its own; equality and hash are those of the bounds, unless it defines them:
+    A subclass may add fields; equality and hash are those of the bounds, unless it defines them:
 
     >>> class Shift(TimeWindow):
     ...     def __init__(self, start, end, name):

@@ -35,7 +35,7 @@ class KafkaSink(Sink[T_contra]):
     """Writes records to topics of Kafka (Flink: ``KafkaSink``). Created by ``KafkaSink.builder()``.
 
     The workers write. With EXACTLY_ONCE each writes its part of a batch in a transaction, which
-    also commits the number of the batch as the offset of a group of its own: so a batch that is run
+    also commits the number of the batch as the offset of a separate group: so a batch that is run
     again is recognised, and not written twice. Brokers forget the number after a week
     (``offsets.retention.minutes``). An old run that still writes after the job was restarted is
     fenced. Needs ``pip install 'flinkish[kafka]'``.
