@@ -89,7 +89,7 @@ def _check_columns(sink: str, format_: str, schema: pa.Schema) -> None:
     twice = next((name for name in schema.names if schema.names.count(name) > 1), None)
     if twice is not None:
         raise InvalidProgramError(
-            f"{sink}: the schema names the column {twice!r} twice. Give each column a name of its own."
+            f"{sink}: the schema names the column {twice!r} twice. Give each column a different name."
         )
     if format_ == "csv":
         check_csv(schema, sink)

@@ -94,7 +94,7 @@ class _Porter(cst.CSTTransformer):
     def __init__(self, own: set[str]) -> None:
         super().__init__()
         self.noted: dict[tuple[int, str], dict[str, None]] = {}
-        """What is left to do: by line and reason, the names."""
+        """The names that are left to port, by line and reason."""
         self._own = own
         """The functions and methods that the file itself defines."""
         self._receivers = Receivers()
@@ -175,7 +175,7 @@ class _Porter(cst.CSTTransformer):
                 self._of_star[name] = module
 
     def _imported(self, module: str, name: str, node: cst.CSTNode) -> Receiver | None:
-        """What ``from module import name`` imports."""
+        """Return the receiver that ``from module import name`` imports."""
         below = _below(module)
         instead = what_to_write(PYFLINK, packages(below), name)
         if instead is not None:
@@ -292,7 +292,7 @@ class _Porter(cst.CSTTransformer):
         return updated_node
 
     def _missing(self, call: cst.Call, function: cst.Attribute) -> str | None:
-        """What to write instead of a call of a method; None if it runs, or may."""
+        """Return the advice for a call of a method; None if it runs, or may."""
         name = function.attr.value
         receiver = self._receivers.of(function.value)
         if isinstance(receiver, type):
@@ -307,7 +307,7 @@ class _Porter(cst.CSTTransformer):
         return reason and (self._of_statement(call, name) or reason)
 
     def _of_statement(self, call: cst.Call, name: str) -> str | None:
-        """What to write instead of the statement of SQL that a call runs, if its text is in the file."""
+        """Return the advice for the statement of SQL that a call runs, if its text is in the file."""
         if "sql" not in name or not call.args:
             return None
         code = cst.Module([]).code_for_node(call.args[0].value)
@@ -321,7 +321,7 @@ class _Porter(cst.CSTTransformer):
 
 
 def _missing_of(receiver: type, name: str) -> str | None:
-    """What to write instead of a method of a class, or that it is missing; None if it is there."""
+    """Return the advice for a method of a class, or that it is missing; None if it is there."""
     error = absent_method(receiver, name, PYFLINK)
     if error is None and hasattr(receiver, name):
         return None
@@ -330,7 +330,7 @@ def _missing_of(receiver: type, name: str) -> str | None:
 
 @cache
 def _missing_everywhere(name: str) -> str | None:
-    """What to write instead of a method that no class of flinkish has."""
+    """Return the advice for a method that no class of flinkish has."""
     having = [receiver for receiver in public_classes().values() if hasattr(receiver, name)]
     if name in OF_PYTHON or not all(_missing_of(receiver, name) for receiver in having):
         return None

@@ -1,4 +1,4 @@
-"""What the receiver of a call in a PyFlink job is, as far as the job's text tells.
+"""The receivers of calls in a PyFlink job, as far as they follow from the job's text.
 
 Imports, annotations and assignments give a variable its type, and the annotations of ``flinkish.pyflink``
 give the type of what a method returns. Nothing of the job is run.
@@ -99,7 +99,7 @@ class Receivers:
         self._names = {**self._outer.pop(), **kept}
 
     def of(self, node: cst.BaseExpression) -> Receiver | None:
-        """What an expression is; None if that is not known."""
+        """Return the receiver that an expression evaluates to; None if it is not known."""
         name = dotted(node)
         if name in self._names:
             return self._names[name]
@@ -116,7 +116,7 @@ class Receivers:
         return OTHER
 
     def annotated(self, annotation: cst.BaseExpression) -> Receiver | None:
-        """What a variable of that annotation is."""
+        """Return the receiver for a variable with that annotation."""
         if isinstance(annotation, cst.SimpleString):
             try:
                 annotation = cst.parse_expression(str(annotation.evaluated_value))
@@ -155,7 +155,7 @@ def _member(owner: Receiver | None, name: str) -> Receiver | None:
 
 
 def _returned(owner: Receiver | None, name: str) -> Receiver | None:
-    """What a method returns."""
+    """Return the receiver that a method returns."""
     if isinstance(owner, Absent):
         return DataStream if name in _TO_STREAMS else owner
     if not isinstance(owner, type):

@@ -344,7 +344,7 @@ class StreamTestHarness:
         )
 
     def _end_batch(self, operators: Iterable[str]) -> None:
-        """What a task does at the end of a batch, for some operators, each after those before it."""
+        """End the batch as a task does, for some operators, each after those before it."""
         for uid in operators:
             operator = self._chain.operators[uid]
             operator.advanceProcessingTime(self._clock.getCurrentProcessingTime())

@@ -26,7 +26,7 @@ _MOST_BATCHES = 600
 """The number of batches that a job keeps."""
 
 _ELSEWHERE = ("batches", "operatorBatches", "profile", "workers")
-"""The parts of the details of a job that have a document of their own."""
+"""The parts of the details of a job that have separate documents."""
 
 _STATES = (
     "created",

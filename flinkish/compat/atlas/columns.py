@@ -153,7 +153,7 @@ class FoldColumns(AggregateFunction[Any, "tuple[int, ...]", "tuple[int, ...]"]):
 
 
 def fold_columns(group: ColumnGroup) -> FoldColumns:
-    """The function of a group. Each has a class of its own, whose ``add`` is one expression."""
+    """The function of a group. Each has a separate class, whose ``add`` is one expression."""
     start = tuple(fold.start for fold in group.folds)
     parts = ", ".join(fold.expression(i) for i, fold in enumerate(group.folds))
     add = eval(f"lambda self, r, a: ({parts},)")

@@ -1,4 +1,4 @@
-"""What a script writes by name: the constructors of BSON's types, and constants."""
+"""The names that a script may use: the constructors of BSON's types, and constants."""
 
 from __future__ import annotations
 

@@ -109,8 +109,8 @@ def _event_time(value: Any) -> datetime:
 
 @dataclass
 class Shape:
-    """What documents become before a window: a hashable key, its value and the document; or, with ``group``,
-    what they give to their group, and with ``keepsDocument`` the document, in case it is late."""
+    """The form of documents before a window: a hashable key, its value and the document; or, with ``group``, their
+    contribution to their group, and with ``keepsDocument`` the document, in case it is late."""
 
     key: Any
     group: Any
@@ -133,7 +133,8 @@ class Shape:
         self.__post_init__()
 
     def element(self, document: Document, variables: dict[str, Any]) -> tuple[Any, ...]:
-        """What stands for the document in the window; raises DocumentError if nothing can."""
+        """Return the element that represents the document in the window. Raises DocumentError if
+        none can."""
         if self._group is not None:
             prepared = self._group.prepared(document, variables)
             return (*prepared, document) if self.keepsDocument else prepared

@@ -33,7 +33,8 @@ class Group:
         self._accumulators = [field.accumulator for _, field in self._fields]
 
     def prepared(self, document: Any, variables: Variables) -> Prepared:
-        """What a document contributes to its group; raises DocumentError if it cannot be in one."""
+        """Return the contribution of a document to its group. Raises DocumentError if it cannot be
+        in one."""
         identity = self._identity(document, variables)
         if identity is MISSING:
             identity = None

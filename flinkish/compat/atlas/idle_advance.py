@@ -64,7 +64,7 @@ def _not_both() -> IllegalArgumentError:
 
 @dataclass(frozen=True)
 class IdleAdvance:
-    """What ``withIdleAdvance`` says, in ms.
+    """The settings of ``withIdleAdvance``, in ms.
 
     Windows end at ``offset`` and every ``every`` from there, and close ``allowedLateness`` later.
     An input that has been idle for ``idleTimeout`` closes every window that ended so long ago.

@@ -40,7 +40,7 @@ def _is_expression(value: Any) -> bool:
 
 
 def compile_projection(specification: Any, place: Place) -> Projection:
-    """What ``$project`` makes of a document. Raises IllegalArgumentError if it is none."""
+    """Compile a ``$project``. Raises IllegalArgumentError if ``specification`` is not valid."""
     if not isinstance(specification, Mapping) or not specification:
         raise place.error("takes a document of one or more fields.")
     tree: Tree = {}
@@ -124,7 +124,7 @@ def _computes(tree: Tree) -> bool:
 
 
 def compile_fields(specification: Any, place: Place) -> Projection:
-    """What ``$addFields`` makes of a document. Raises IllegalArgumentError if it is none."""
+    """Compile an ``$addFields``. Raises IllegalArgumentError if ``specification`` is not valid."""
     if not isinstance(specification, Mapping) or not specification:
         raise place.error("takes a document of one or more fields.")
     tree: Tree = {}
@@ -176,7 +176,7 @@ def _added(value: Any, tree: Tree, document: Any, variables: Variables) -> Any:
 
 
 def compile_unset(specification: Any, place: Place) -> Projection:
-    """What ``$unset`` makes of a document: a field or a list of fields goes."""
+    """Compile an ``$unset``, of a field or a list of fields."""
     paths = [specification] if isinstance(specification, str) else specification
     if not isinstance(paths, (list, tuple)) or not paths:
         raise place.error("takes the path of a field, or a list of paths.")

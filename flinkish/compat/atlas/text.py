@@ -20,7 +20,7 @@ from flinkish.compat.atlas.extended_json import decoded
 
 @dataclass(frozen=True)
 class Definition:
-    """A pipeline as it is written: its stages, the options beside them, and the name of the processor."""
+    """The source of a pipeline: its stages, the options beside them, and the name of the processor."""
 
     stages: list[Any]
     options: dict[str, Any] = field(default_factory=dict)
@@ -356,7 +356,7 @@ def _is_stage(value: Any) -> bool:
 
 
 def _list_of(value: Any) -> Any:
-    """What a variable is, if it may be a pipeline: a stage by itself is only named."""
+    """Return the value of a variable if it may be a pipeline; a single stage is only named."""
     return None if _is_stage(value) else value
 
 

@@ -84,7 +84,7 @@ class WindowStage(Generic[T, R]):
         self, results: SingleOutputStreamOperator[R], late: OutputTag[T] | None, name: str
     ) -> None:
         self.results = results
-        """What the stage's pipeline gives, with the last ms of the window as timestamp."""
+        """The output of the stage's pipeline, with the last ms of the window as timestamp."""
         self._late = late
         self._name = name
 

@@ -34,7 +34,7 @@ FAILED = OutputTag[Document]("failed documents")
 
 @dataclass(frozen=True)
 class WindowPlan:
-    """A window stage, as it is written."""
+    """A window stage, as parsed."""
 
     name: str
     place: Place

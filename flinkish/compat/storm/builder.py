@@ -111,7 +111,7 @@ class BoltDeclarer(_Declarer):
 
     def fieldsGrouping(self, componentId: str, *streamIdAndFields: Any) -> Self:
         """``(component, Fields(...))`` or ``(component, streamId, Fields(...))``: tuples with the same values
-        go to the same task. A windowed bolt has windows of its own for each of them."""
+        go to the same task. A windowed bolt has separate windows for each of them."""
         stream, *fields = (
             streamIdAndFields
             if len(streamIdAndFields) == 2
@@ -158,7 +158,7 @@ class BoltDeclarer(_Declarer):
         return self._bolt._streams()
 
     def _set_on(self, topology: StormTopology) -> tuple[DataStream[Any], set[str]]:
-        """What the bolt emits, and the ids of its streams."""
+        """Set a bolt on its inputs. Return its output, and the ids of its streams."""
         settings = {
             **topology._config,
             **(self._bolt.getComponentConfiguration() or {}),

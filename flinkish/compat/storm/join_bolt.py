@@ -17,7 +17,7 @@ from flinkish.compat.storm.windows import PolicyWindow
 
 
 class Selector(Enum):
-    """What the names in a ``JoinBolt`` refer to (Storm: ``JoinBolt.Selector``)."""
+    """The meaning of the names in a ``JoinBolt`` (Storm: ``JoinBolt.Selector``)."""
 
     STREAM = "STREAM"
     """The ids of streams."""

@@ -38,8 +38,8 @@ Action = EvictionPolicy.Action
 
 @stored_as("storm.PolicyWindowState")
 class PolicyWindowState(NamedTuple):
-    """What is kept of a key: its queue, which of the events were in the last window, and what the
-    policies keep."""
+    """The state of a key: its queue, which of the events were in the last window, and the state of
+    the policies."""
 
     events: list[Event[Any]]
     seen: list[bool]
@@ -74,7 +74,7 @@ class PolicyWindowManager:
         self._seen: list[bool] = [] if state is None else state.seen
 
     def state(self) -> PolicyWindowState | None:
-        """What to keep of the key; None if its queue is empty."""
+        """Return the state of the key; None if its queue is empty."""
         if not self.events:
             return None
         trigger, eviction = self._initial

@@ -42,7 +42,7 @@ class Event(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True)
 class EvictionContext:
-    """What a trigger policy tells the eviction policy of the window it fires."""
+    """The values that a trigger policy passes to the eviction policy of the window it fires."""
 
     referenceTime: int
     """The end of the window in ms; an event at just that time is in it."""
@@ -73,7 +73,7 @@ class EvictionPolicy(ABC, Generic[T_contra]):
     """
 
     class Action(Enum):
-        """What happens to an event."""
+        """The action that an eviction policy takes for an event."""
 
         EXPIRE = "EXPIRE"
         """It is removed from the queue."""
@@ -89,7 +89,7 @@ class EvictionPolicy(ABC, Generic[T_contra]):
         """Whether it goes by the elements' timestamps, and not by the clock."""
 
     def track(self, event: Event[T_contra]) -> None:
-        """Called when an event has been queued, before the trigger policy is told."""
+        """Called when an event has been queued, before the trigger policy is notified."""
 
     def setContext(self, context: EvictionContext) -> None:
         """Called when a window is about to fire, before ``evict``."""
@@ -229,7 +229,7 @@ def _known(policy: EvictionPolicy[object], referenceTime: int | None) -> int:
 
 
 class TriggerPolicyContext(ABC):
-    """What a trigger policy can do and ask: all of it of the current key."""
+    """The context of a trigger policy: everything in it concerns the current key."""
 
     __slots__ = ()
 

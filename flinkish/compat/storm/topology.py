@@ -266,10 +266,11 @@ def setBolt(
     *streams: DataStream[T],
     fieldsGrouping: KeySelectorLike[T, K] | str | None = None,
 ) -> SingleOutputStreamOperator[R]:
-    """What ``bolt`` emits when it reads ``streams``. ``TopologyBuilder.setBolt`` names them instead.
+    """Return the stream of tuples that ``bolt`` emits when it reads ``streams``. ``TopologyBuilder.setBolt`` names them
+    instead.
 
     The bolt is one task, so its windows are over all tuples. With ``fieldsGrouping``, a key
-    selector or the name of a field, each key has windows of its own; a single keyed stream brings
+    selector or the name of a field, each key has separate windows; a single keyed stream brings
     its own.
 
     Raises InvalidProgramError for a bolt without a window, IllegalArgumentError for a late tuple

@@ -33,7 +33,7 @@ class Fields(tuple[str, ...]):
             text("Fields", name)
         if len(set(names)) < len(names):
             raise IllegalArgumentError(
-                f"Fields: a name comes twice in {', '.join(names)}. Give each field a name of its own."
+                f"Fields: a name comes twice in {', '.join(names)}. Give each field a different name."
             )
         return tuple.__new__(cls, names)
 
@@ -97,8 +97,8 @@ def Values(*values: object) -> list[object]:
 
 
 class Tuple(tuple[Any, ...]):
-    """What a bolt of a topology gets (Storm: ``Tuple``): a Python tuple, equal to a plain one, with
-    Storm's accessors. Named values are also read as ``input.word`` and ``input["word"]``.
+    """The input of a bolt in a topology (Storm: ``Tuple``): a Python tuple, equal to a plain one,
+    with Storm's accessors. Named values are also read as ``input.word`` and ``input["word"]``.
 
     >>> word = TupleSchema(("word", "count"), "split", "default").of(("the", 2))
     >>> word.getStringByField("word"), word.getInteger(1), word.count, word == ("the", 2)

@@ -1,4 +1,4 @@
-"""What compiles expressions of the query language to Python functions of the rows in scope."""
+"""Compiles expressions of the query language to Python functions of the rows in scope."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flinkish.compat.stream_analytics.values import (
 
 @dataclass(frozen=True)
 class Scope:
-    """What the expressions of a SELECT may name."""
+    """The names that the expressions of a SELECT may use."""
 
     text: Text
     sources: tuple[str, ...]

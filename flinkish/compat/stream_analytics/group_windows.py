@@ -124,7 +124,7 @@ def _assigner(name: str, lengths: list[tuple[TimeUnit, int]], offset: Offset | N
         return TumblingWindow(unit, size, offset)
     if name == "SLIDINGWINDOW":
         return SlidingWindow(unit, size)
-    # the two lengths may have units of their own
+    # the two lengths may have different units
     sizes = [Offset(each, length).toMillis() for each, length in lengths]
     make: Callable[..., Any] = HoppingWindow if name == "HOPPINGWINDOW" else SessionWindow
     return make("ms", *sizes, *([offset] if name == "HOPPINGWINDOW" else []))

@@ -57,7 +57,7 @@ class EventOrdering:
     eventsOutOfOrderMaxDelayInSeconds: int = 0
     """How far the watermark is behind the latest event time, 9 minutes and 59 seconds at most."""
     eventsOutOfOrderPolicy: OrderingPolicy | Literal["Adjust", "Drop"] = OrderingPolicy.ADJUST
-    """What happens to events that come too late or out of order; also as Azure writes it."""
+    """The policy for events that come too late or out of order; also as Azure writes it."""
     earlyArrivalToleranceInSeconds: int | None = 300
     """How long before its event time an event may arrive. Azure fixes it to 5 minutes; None switches
     it off."""
@@ -120,12 +120,12 @@ def timestampBy(
     """``TIMESTAMP BY timestamp OVER over``: event times in ms from ``timestamp(event, t)``, held
     against arrival times in ms from ``arrivalTime(event, t)``; either may be the name of a field.
 
-    ``arrivalTime`` stands for ``EventEnqueuedUtcTime`` and its kin; without it the clock says when an
-    event arrives. ``inputPartition`` says which partition of the input an event is of, such as
-    ``"PartitionId"``: each has a watermark of its own, and the stream the lowest of them. Without it
-    the splits of the source count, if it has such (``withSplits``). ``over`` gives each of its values a watermark of its own; with
-    ``independentSubstreams`` nothing else judges its events, and windows close later by the late
-    arrival tolerance. Dropped events go to the side output ``deadLetters`` of the result.
+    ``arrivalTime`` stands for ``EventEnqueuedUtcTime`` and its kin; without it the clock says when an event arrives.
+    ``inputPartition`` says which partition of the input an event is of, such as ``"PartitionId"``: each has a separate
+    watermark, and the stream the lowest of them. Without it the splits of the source count, if it has such
+    (``withSplits``). ``over`` gives each of its values a separate watermark; with ``independentSubstreams`` nothing
+    else judges its events, and windows close later by the late arrival tolerance. Dropped events go to the side output
+    ``deadLetters`` of the result.
 
     Events go on in the order of their timestamps, those of one timestamp as they came, once the watermark has reached them.
     """
@@ -170,7 +170,7 @@ def byArrivalTime(
 
 
 class System:
-    """What a query calls ``System``."""
+    """The ``System`` object of a query."""
 
     @staticmethod
     def Timestamp(of: TimeWindow | WindowContext[TimeWindow] | ProcessContext) -> int:

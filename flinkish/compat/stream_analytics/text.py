@@ -201,7 +201,7 @@ class Text:
 
 
 def function_name(node: exp.Expression) -> str | None:
-    """The name of a function as it is written, None if ``node`` is none."""
+    """Return the name of a function in its original spelling; None if ``node`` is no function."""
     if not isinstance(node, exp.Anonymous):
         return None
     return str(node.this).removeprefix("fn:").rpartition("@")[0]
@@ -363,7 +363,7 @@ def _is_name(word: str, before: Sequence[Token], after: str) -> bool:
 
 
 def _over(tokens: list[Token]) -> list[Token]:
-    """What is in the parentheses of an OVER, with the limit and the condition among the partitions."""
+    """Return the tokens in the parentheses of an OVER, with the limit and the condition among the partitions."""
     parts: dict[str, list[Token]] = {"": []}
     heads: dict[str, Token] = {}
     part, depth, cases = "", 0, 0

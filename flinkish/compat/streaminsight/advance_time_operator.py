@@ -78,7 +78,7 @@ class ViolationPolicy:
         self._moved: list[tuple[EdgeEvent[Any], int | None]] = [] if snapshot is None else snapshot
 
     def snapshot(self) -> list[tuple[EdgeEvent[Any], int | None]]:
-        """What ``__init__`` takes."""
+        """Return the argument from which ``__init__`` restores the state."""
         return self._moved
 
     def admit(self, event: TemporalEvent[Any], increment: int) -> TemporalEvent[Any] | None:

@@ -1,4 +1,4 @@
-"""``CepStream.create``: streams of events by name, from adapters with settings of their own."""
+"""``CepStream.create``: streams of events by name, from adapters with individual settings."""
 
 from __future__ import annotations
 

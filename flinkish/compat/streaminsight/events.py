@@ -135,7 +135,7 @@ class EdgeEvent(Generic[T]):
 
     @staticmethod
     def createEnd(startTime: int, endTime: int, payload: X) -> EdgeEvent[X]:
-        """What began at ``startTime`` with ``payload`` ends."""
+        """Create the end of the event that began at ``startTime`` with ``payload``."""
         return EdgeEvent(EdgeType.End, startTime, payload, endTime)
 
     @property

@@ -211,9 +211,9 @@ class JobDetailsView:
         )
 
     def _hold(self, vertex: JobVertex, uid: str) -> WatermarkHold | None:
-        """What the watermark behind the operator ``uid`` of ``vertex`` waits for: the lowest input,
-        and what that input waits for. None for a watermark that does not depend on an input, as
-        a source or a strategy generates it."""
+        """Find what the watermark behind the operator ``uid`` of ``vertex`` waits for: the lowest
+        input, and what that input waits for. None for a watermark that does not depend on an input,
+        as a source or a strategy generates it."""
         metrics = self._monitor.metrics
         inputs = metrics.inputs.of(vertex.uid)
         split = lowest(read for read in inputs if read.isSplit)

@@ -17,7 +17,7 @@ class ExecutionConfig(AbsentMethods):
     """
 
     PARALLELISM_DEFAULT = -1
-    """What ``get_parallelism`` returns if none was set."""
+    """The result of ``get_parallelism`` if none was set."""
     PARALLELISM_UNKNOWN = -2
     """Accepted for ported jobs."""
 

@@ -22,7 +22,7 @@ class RestartStrategyConfiguration:
         return self._core
 
     def get_description(self) -> str:
-        """What the strategy does."""
+        """Describe the strategy in a sentence."""
         return self._core.getDescription()
 
     def __eq__(self, other: object) -> bool:

@@ -178,6 +178,6 @@ def check_prefixes(sinks: Iterable[object]) -> None:
             if name in seen:
                 raise InvalidProgramError(
                     f"{USER}: two sinks have the transactional id prefix {name[1]!r}, and would fence one"
-                    " another. Give each one of its own with setTransactionalIdPrefix."
+                    " another. Give each a different one with setTransactionalIdPrefix."
                 )
             seen.add(name)

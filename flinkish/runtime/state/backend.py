@@ -356,8 +356,8 @@ class KeyedStateBackend(ABC):
         if earlier and state.kind not in kinds:
             raise IncompatibleCheckpointError(
                 f"the state {state.name!r} was a {kinds[0]} in the checkpoint and is a"
-                f" {state.kind} now: one cannot be read as the other. Give the new state a name of its"
-                " own, or begin anew with another checkpoint directory."
+                f" {state.kind} now: one cannot be read as the other. Give the new state another"
+                " name, or begin anew with another checkpoint directory."
             )
         if earlier and not any(goes_on(noted.type, state.type) for noted in earlier):
             raise IncompatibleCheckpointError(

@@ -129,7 +129,7 @@ _OLD_METADATA: dict[tuple[str, ...], tuple[str, ...]] = {
     ("_stream_meta", "windowEndTimestamp"): ("_stream_meta", "window", "end"),
     ("_stream_meta", "sourceType"): ("_stream_meta", "source", "type"),
 }
-"""What these fields were called before 2024."""
+"""The paths of these fields before 2024."""
 
 
 def split_path(path: str, place: Place) -> tuple[str, ...]:

@@ -243,7 +243,7 @@ def _first_day(name: str, start: Any) -> int:
 
 
 def _wall(value: Any, where: tzinfo, name: str) -> datetime:
-    """What a clock on the wall shows."""
+    """Convert a date to local time."""
     return moment(name, value).astimezone(where).replace(tzinfo=None)
 
 

@@ -125,7 +125,7 @@ def _split(value: Any, delimiter: Any) -> list[str]:
 
 
 _WHITE = "\0 \t\n\v\f\r\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B)))
-"""What is trimmed by default."""
+"""The characters that are trimmed by default."""
 
 
 def _trimmed(name: str, value: Any, chars: Any, trim: Any) -> Any:

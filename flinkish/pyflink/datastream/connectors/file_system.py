@@ -106,7 +106,7 @@ class RollingPolicy:
 
     @staticmethod
     def on_checkpoint_rolling_policy() -> OnCheckpointRollingPolicy:
-        """What flinkish does: files are closed at the end of each batch."""
+        """The policy of flinkish: files are closed at the end of each batch."""
         return OnCheckpointRollingPolicy()
 
 
