@@ -34,7 +34,7 @@ maven:
 	command -v mvn >/dev/null || \
 		{ apt-get update && apt-get install --yes --no-install-recommends maven; }
 
-# In two processes, each with a Spark session of its own; the tests of a file share its jobs, and stay together.
+# In two processes, each with a separate Spark session; the tests of a file share its jobs, and stay together.
 test: $(READY)
 	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 
@@ -52,7 +52,7 @@ test-thorough: $(READY)
 test-recovery: $(READY)
 	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m recovery tests/spark tests/compat tests/docs
 
-# Every way in which a job, its JVM and its workers end, in processes of their own.
+# Every way in which a job, its JVM and its workers end, in separate processes.
 test-processes: $(READY)
 	$(PYTEST) -m processes tests/spark tests/reliability tests/cli
 
@@ -82,7 +82,7 @@ test-servers: $(READY)
 	FLINKISH_TEST_SERVERS=1 $(PYTEST) tests/runtime/sinks/test_jdbc_writer.py \
 		tests/spark/sinks/test_jdbc_tasks.py tests/docs/test_own_sinks.py
 
-# The notebooks of the examples, each on a kernel of its own.
+# The notebooks of the examples, each on a separate kernel.
 test-notebooks: $(READY)
 	$(PYTEST) -m notebooks tests/notebooks
 
@@ -103,7 +103,7 @@ kills-kafka: $(READY) maven
 	$(BIN)/python -m tests.maven bring broker
 	$(BIN)/python -m tests.kafka.kill_loop $(if $(KILLS),--kills $(KILLS)) $(if $(DIRECTORY),--directory $(DIRECTORY))
 
-# Jobs over Spark Connect, on a server in a process of its own; no other session may be in the process of the tests.
+# Jobs over Spark Connect, on a server in a separate process; no other session may be in the process of the tests.
 test-connect: $(READY)
 	$(PYTEST) -m connect tests/spark/connect
 

@@ -13,7 +13,7 @@ Branch = Callable[[StreamExecutionEnvironment], DataStream[Any]]
 def results_of(
     env: StreamExecutionEnvironment, branches: Mapping[str, Branch]
 ) -> dict[str, list[Any]]:
-    """What each of the branches puts out, in the order in which the driver gets it, from one job on ``env``."""
+    """Return the output of each branch, in the order in which the driver gets it, from one job on ``env``."""
     found: dict[str, list[Any]] = {name: [] for name in branches}
     for name, build in branches.items():
         into = found[name]

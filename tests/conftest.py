@@ -1,4 +1,5 @@
-"""What all tests share: one Spark session for the whole run, and which tests a target runs."""
+"""Fixtures and options of all tests: one Spark session for the whole run, and which tests a target
+runs."""
 
 from __future__ import annotations
 
@@ -84,7 +85,7 @@ OWN_TARGETS = (
     "cluster",
     "image",
 )
-"""Marks of tests that ``make test`` leaves to a target of their own."""
+"""Marks of tests that ``make test`` leaves to separate targets."""
 
 
 @pytest.fixture(scope="session")
@@ -123,7 +124,8 @@ def _in_share(item: pytest.Item, share: str) -> bool:
 
 
 def pytest_collection() -> None:
-    """What is collected stays: the garbage collector need not look for it, now nor in each test."""
+    """Collected tests stay in memory: the garbage collector need not visit them, now nor in each
+    test."""
     gc.disable()
 
 

@@ -1,4 +1,4 @@
-"""Databases for tests: a PostgreSQL server of its own, and a table in it or in a file of SQLite's."""
+"""Databases for tests: a temporary PostgreSQL server, and a table in it or in a file of SQLite's."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ Server = tuple[JdbcConnectionOptions, Callable[[], Any]]
 
 @contextmanager
 def postgresql_server() -> Iterator[Server]:
-    """A server of its own, on a free port, that does not last. It refuses to be root's."""
+    """A temporary server on a free port. It refuses to be root's."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
     if not found or find_spec("psycopg") is None:
         reason = "it needs a PostgreSQL server and psycopg: make test-kafka installs both"

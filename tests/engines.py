@@ -68,7 +68,7 @@ def on_harness(
     timestamp: Callable[[Any], int | None] = untimed,
     batchSize: int | None = None,
 ) -> list[Any]:
-    """What comes out of ``build``, to the end of the input. The harness has no batches."""
+    """Return the output of ``build``, to the end of the input. The harness has no batches."""
     harness = StreamTestHarness(build)
     for value in values:
         harness.processElement(value, timestamp(value))
@@ -82,7 +82,7 @@ def in_batches(
     timestamp: Callable[[Any], int | None] = untimed,
     batchSize: int | None = None,
 ) -> list[Any]:
-    """What comes out of ``build``, in one batch, or in batches of ``batchSize`` elements."""
+    """Return the output of ``build``, in one batch, or in batches of ``batchSize`` elements."""
     elements = [(value, timestamp(value)) for value in values]
     size = batchSize or len(elements)
     batches = [[elements[at : at + size]] for at in range(0, len(elements), size)]
@@ -94,7 +94,7 @@ def in_batches(
 
 @dataclass(frozen=True)
 class EngineMark:
-    """What ``never_on`` or ``not_on`` says, checked."""
+    """The arguments of ``never_on`` or ``not_on``, checked."""
 
     engines: tuple[str, ...]
     reason: str

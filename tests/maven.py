@@ -1,4 +1,5 @@
-"""What Maven brings into ``build``, once, compared with the hashes that are noted beside the tests.
+"""Downloads jars from Maven into ``build``, once, and checks them against the hashes that are noted
+beside the tests.
 
 python -m tests.maven bring NAME ...    brings what the tests need
 python -m tests.maven pin NAME ...      writes the hashes anew, after a version has changed

@@ -1,4 +1,4 @@
-"""What tests share that drive a stream on the harness: elements in, records and their values out."""
+"""Functions for tests that drive a stream on the harness: elements in, records and their values out."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ T = TypeVar("T")
 
 
 def records(harness: StreamTestHarness, index: int = 0) -> list[StreamRecord[Any]]:
-    """What came out of the stream, without watermarks."""
+    """Return the output of the stream, without watermarks."""
     return [element for element in harness.getOutput(index) if isinstance(element, StreamRecord)]
 
 
 def values(harness: StreamTestHarness, index: int = 0) -> list[Any]:
-    """What came out of the stream, without timestamps and watermarks."""
+    """Return the output of the stream, without timestamps and watermarks."""
     return [record.value for record in records(harness, index)]
 
 

@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "testing": {"testing", "runtime", "graph", "api"},
     "web": {"web", "api"},
 }
-"""What each layer may import of the package. The package itself, ``flinkish``, is above all."""
+"""The layers that each layer may import. The package itself, ``flinkish``, is above all."""
 
 STREAMS = (
     "api.streams.connected_streams",
@@ -141,7 +141,8 @@ class Import:
 
 @dataclass(frozen=True)
 class Module:
-    """What the tests ask of a module. Its syntax tree is not kept: a million objects slow down all that is run after."""
+    """The facts about a module that the tests need. Its syntax tree is not kept: a million objects slow down all that
+    is run after."""
 
     imports: tuple[Import, ...]
     privateOfSpark: tuple[tuple[int, str], ...]
@@ -312,7 +313,7 @@ def _reachable(graph: dict[str, set[str]], start: str) -> set[str]:
 
 
 def _room(module: str) -> str:
-    """The folder of a module; one that lies directly in a layer is a room of its own."""
+    """The folder of a module; one that lies directly in a layer is a separate room."""
     folder = module.rpartition(".")[0]
     return module if folder.count(".") < 2 else folder
 

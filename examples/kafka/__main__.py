@@ -112,7 +112,7 @@ def _show(servers: str, results: int, seconds: float) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m examples.kafka", description=__doc__)
-    parser.add_argument("--servers", help="a broker that runs already, instead of one of its own")
+    parser.add_argument("--servers", help="a running broker, instead of starting one")
     parser.add_argument("--results", type=int, default=30, help="stop after so many results")
     parser.add_argument("--seconds", type=float, default=120, help="stop after so many seconds")
     parser.add_argument("--local", action="store_true", help="without Spark")

@@ -24,7 +24,7 @@ class Entry(NamedTuple):
 
 
 def entries_of(text: str) -> dict[tuple[str, str], Entry]:
-    """What the tables say, by class and signature."""
+    """Parse the tables into entries by class and signature."""
     entries: dict[tuple[str, str], Entry] = {}
     className = ""
     for line in text.partition("\n## Methods")[2].partition("\n## Partitioning")[0].splitlines():
@@ -79,7 +79,7 @@ def test_what_the_document_says_of_a_method_is_so():
 
 
 def misstated(method: FlinkMethod) -> str | None:
-    """What is wrong with the row of ``method``; None if nothing is."""
+    """Describe the error in the row of ``method``; None if there is none."""
     key = (method.className, method.signature)
     entry, function = ENTRIES[key], implementation(method)
     if entry.status == "not supported":

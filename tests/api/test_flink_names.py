@@ -18,7 +18,7 @@ from flinkish.api.absent import AbsentNameError, absent_method
 FOLDER = Path(__file__).parent
 
 OF_THE_OBJECT = {"equals", "hashCode", "toString", "canEqual"}
-"""What every object of Java has, and Python spells in its own way."""
+"""The methods of every object in Java, which Python spells differently."""
 
 
 def listed(file: str) -> Iterator[tuple[str, str]]:

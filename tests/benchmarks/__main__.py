@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 MEASURED = Path(__file__).parent / "measured.json"
-"""What the page is made of."""
+"""The data of the page."""
 FILE = 1_000_000
 """Elements in a file; a batch of more is several files."""
 BATCHES = (1_000_000, 4_000_000)
@@ -62,7 +62,7 @@ SIDES = ("flinkish", "Spark", JAVA, PYFLINK, *(peer.side for peer in peers.PEERS
 
 @dataclass(frozen=True)
 class Counted:
-    """What of a run counts."""
+    """The part of a run that counts."""
 
     first: int
     """The first batch that does."""
@@ -82,7 +82,7 @@ class Run:
 
 @dataclass
 class Figure:
-    """What is measured of one side, for ``rows``: the best of its runs, after one that does not count."""
+    """The measurement of one side, for ``rows``: the best of its runs, after one that does not count."""
 
     side: str
     rows: Sequence[Row]
@@ -127,9 +127,10 @@ class Bench:
     root: Path
     spark: SparkSession
     warmUp: Workload
-    """What each job runs on first, a file a batch."""
+    """The input on which each job runs first, a file a batch."""
     sessionWarmUp: Workload | None = None
-    """What the first job runs on before that: the JVM of a session compiles for two minutes."""
+    """The input on which the first job runs before that: the JVM of a session compiles for two
+    minutes."""
     classPath: str | None = None
 
     def measure(self, job: Job) -> list[Row]:

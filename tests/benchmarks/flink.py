@@ -1,6 +1,6 @@
 """The sides that run on Flink: Java, in a JVM for each job, and PyFlink.
 
-Both come with apache-flink, which is installed into a virtual environment of its own below ``build``. What is missing
+Both come with apache-flink, which is installed into a separate virtual environment below ``build``. What is missing
 (a JDK, the packages) is no error: the side says why it cannot run, and the report shows it.
 """
 
@@ -174,7 +174,7 @@ def run_pyflink(
 
 
 def seconds_of(command: list[str], output: Path, patience: float) -> float | None:
-    """What a script says that a run took, as the last line of JSON that it prints; its results are in ``output``. None:
+    """Return the seconds of a run that a script prints as the last line of JSON; its results are in ``output``. None:
     it was not done in time."""
     output.mkdir(parents=True, exist_ok=True)
     lines = _lines(command, output.parent / f"{output.name}.log", patience)
@@ -183,7 +183,8 @@ def seconds_of(command: list[str], output: Path, patience: float) -> float | Non
 
 
 def _lines(command: list[str], log: Path, patience: float) -> list[str]:
-    """What a command prints; it is ended, with all that it started, when it takes too long."""
+    """Return the output of a command; it is ended, with all that it started, when it takes too
+    long."""
     printed = log.with_suffix(".out")
     # Spark's session has put its own packages there, another cloudpickle among them
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

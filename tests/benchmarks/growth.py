@@ -52,8 +52,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Axis:
-    """What is changed. ``measured`` runs the job at one of ``values``, and gives the seconds of a batch. ``note``: why it
-    grows as it does."""
+    """A quantity that grows. ``measured`` runs the job at one of ``values``, and gives the seconds of a batch.
+    ``note``: why it grows as it does."""
 
     name: str
     title: str

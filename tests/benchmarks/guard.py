@@ -156,7 +156,7 @@ def measured(guarded: Guarded, root: Path, files: int, elements: int, runs: int)
 
 @dataclass(frozen=True)
 class Quick:
-    """What must be quick, and how many times as long as ``additions`` it may take."""
+    """A call that must be quick, and how many times as long as ``additions`` it may take."""
 
     name: str
     run: Callable[[], object]

@@ -24,7 +24,7 @@ from examples.nexmark.generator import NexmarkGenerator
 
 LATENESS = 5_000
 END = "end"
-"""The key of elements behind all others, in a directory of its own which only Spark reads: windows close in the batch
+"""The key of elements behind all others, in a separate directory which only Spark reads: windows close in the batch
 after the one that moves its watermark, so there have to be elements for two more batches."""
 END_FILES = 5
 """More than a batch has files."""

@@ -492,7 +492,7 @@ class Total(KeyedProcessFunction[str, Row, tuple[str, int, int]]):
 
 
 class Highest(WatermarkGenerator[Row]):
-    """Bounded out-of-orderness, as users write it who want something of their own."""
+    """Bounded out-of-orderness, as a user-defined generator."""
 
     def __init__(self) -> None:
         self.highest = LATENESS

@@ -1,4 +1,4 @@
-"""What ``AsyncDataStream`` saves: lookups of 10 ms, up to 100 under way at once, beside one after the other.
+"""The benefit of ``AsyncDataStream``: lookups of 10 ms, up to 100 under way at once, compared with one after the other.
 
 python -m tests.benchmarks.lookups
 """

@@ -1,4 +1,4 @@
-"""What a frame without elements costs: one goes from each task of a source to each key group, in every batch.
+"""The cost of a frame without elements: one goes from each task of a source to each key group, in every batch.
 
 python -m tests.benchmarks.markers
 """

@@ -1,4 +1,4 @@
-"""The sides that run on what else a user of Python would take: Bytewax and Pathway, each in an environment of its own."""
+"""The sides that run on what else a user of Python would take: Bytewax and Pathway, each in a separate environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.benchmarks.inputs import elements_of, halves_of
 from tests.benchmarks.jobs import Job
 
 JOBS = ("tumbling", "sliding", "sessions", "keyed_totals")
-"""What both can do with results that equal those of the others."""
+"""The jobs that both can run with results that equal those of the others."""
 
 WORKERS = 2
 

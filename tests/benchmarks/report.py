@@ -18,7 +18,7 @@ NOTHING = "-"
 
 @dataclass
 class Row:
-    """What was measured of one job: seconds by side, for a million elements or for a batch."""
+    """The measurements of one job: seconds by side, for a million elements or for a batch."""
 
     title: str
     group: str
@@ -70,7 +70,7 @@ class Measured:
 
 
 def read_measured(path: Path) -> dict[str, Measured]:
-    """What ``as_json`` has put into ``path``, by group."""
+    """Read the measurements that ``as_json`` has written to ``path``, by group."""
     return {
         group: Measured([Row(**row) for row in found["rows"]], found["run"])
         for group, found in json.loads(path.read_text("utf-8")).items()
@@ -188,7 +188,7 @@ def _table(header: str, lines: Sequence[str]) -> str:
 
 
 def run_lines(command: str, notes: Iterable[str], java: str | None) -> Iterable[str]:
-    """What is to be known of this run: its command, date, machine and versions, and ``notes``."""
+    """Describe this run: its command, date, machine and versions, and ``notes``."""
     yield f"`{command}`, {date.today().isoformat()}"
     yield f"{_processor()}, {os.cpu_count()} cores, {_gigabytes()} GiB; {platform.system()} {platform.release()}"
     libraries = ", ".join(

@@ -1,4 +1,4 @@
-"""What a job gave, as a digest that does not depend on the order of the results."""
+"""The results of a job as a digest that does not depend on their order."""
 
 from __future__ import annotations
 

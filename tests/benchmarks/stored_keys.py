@@ -1,4 +1,4 @@
-"""What a batch costs that touches a few keys of many: ``python -m tests.benchmarks.stored_keys``.
+"""The cost of a batch that touches a few keys of many: ``python -m tests.benchmarks.stored_keys``.
 
 For each number of keys the state of all of them is made by a ``SavepointWriter``, and a job goes on from there
 whose batches each touch some of them, drawn at random. A line of JSON says how long a batch takes, and how much

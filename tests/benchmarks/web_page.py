@@ -1,4 +1,4 @@
-"""What the web page and the metering behind it cost: processor time, in turns in one process.
+"""The cost of the web page and the metering behind it: processor time, in turns in one process.
 
 python -m tests.benchmarks.web_page
 """
@@ -63,7 +63,8 @@ def _reading_each_time() -> float:
 
 
 def _milliseconds_a_call(calls: int = 200) -> tuple[float, float]:
-    """What the page asks of a job that has 600 batches: the processor time, and the time."""
+    """Measure the page's requests to a job that has 600 batches: the processor time, and the
+    time."""
     environment = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
     environment.getConfig().setElementsPerBatch(1)
     environment.fromSequence(1, 600).keyBy(lambda n: n % 10).reduce(max).forEachBatch(

@@ -85,7 +85,7 @@ class Cleared(fl.ProcessWindowFunction):
 
 @dataclass(frozen=True)
 class Fold:
-    """What is called on a keyed or a windowed stream. ``by``: the reduce or the ``add`` in it, if it can switch."""
+    """A call on a keyed or a windowed stream. ``by``: the reduce or the ``add`` in it, if it can switch."""
 
     name: str
     keeps: str
@@ -123,7 +123,7 @@ class SwitchedAggregate(Mean):
 
 
 def whole(fold: Fold, elements: list[fl.Row]) -> Any:
-    """What a fold makes of all elements of a window."""
+    """Return the result of a fold over all elements of a window."""
     if isinstance(fold.by, Mean):
         return fold.by.getResult(
             reduce(lambda a, e: fold.by.add(e, a), elements, fold.by.createAccumulator())
@@ -318,8 +318,8 @@ def window_join(kind: str) -> Callable[[Any], Any]:
 
 @dataclass(frozen=True)
 class Pieces:
-    """What a job is built of. ``function``: of ``FOLDS``, or, where there are no windows, of ``FUNCTIONS``, a join, or
-    a fold that runs on."""
+    """The parts of a job. ``function``: of ``FOLDS``, or, where there are no windows, of ``FUNCTIONS``, a join, or a
+    fold that runs on."""
 
     function: str
     windows: str = ""
@@ -466,7 +466,7 @@ BEFORE: dict[str, Change] = {
     "less lateness": lambda job: replace(job, lateness=300),
     "tracing on": lambda job: replace(job, tracing=False),
 }
-"""What a job is before the change, where it is not one of ``jobs`` itself."""
+"""The job before the change, where it is not one of ``jobs`` itself."""
 
 CHANGES: dict[str, Change] = {
     "nothing": lambda job: job,

@@ -371,7 +371,7 @@ def test_the_page_has_these_jobs_and_their_number() -> None:
 
 
 def told() -> dict[str, dict[str, str]]:
-    """What the page says of each job and change."""
+    """Return the page's entry for each job and change."""
     begin, end = (page().index(mark) for mark in MARKS)
     rows = [text.split("|")[1:-1] for text in page()[begin:end] if text.startswith("| ")][1:]
     return {

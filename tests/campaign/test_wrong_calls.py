@@ -19,7 +19,7 @@ def calls():
 
 
 def failure(call: WrongCall) -> str | None:
-    """What is wrong with the error that ``call`` raises; None for nothing."""
+    """Describe what is wrong with the error that ``call`` raises; None for nothing."""
     try:
         call.function(*call.arguments)
     except FlinkishError as error:

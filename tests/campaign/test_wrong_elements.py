@@ -220,7 +220,7 @@ JOBS = {
 
 
 def failure(case: str, build: Any, elements: list[Any], names: bool = True) -> str | None:
-    """What is wrong with how the job ends; None if nothing is."""
+    """Describe what is wrong with how the job ends; None if nothing is."""
     try:
         harness = StreamTestHarness(build)
         for position, element in enumerate(elements):

@@ -62,7 +62,7 @@ STARTS_A_JOB = {
     "createLocalEnvironment",
     "getExecutionEnvironment",
 }
-"""These have tests of their own, on Spark."""
+"""These have separate tests, on Spark."""
 
 CALLED_BY_THE_ENGINE: tuple[type[Any], ...] = (
     fl.BucketAssigner,
@@ -82,7 +82,7 @@ CALLED_BY_THE_ENGINE: tuple[type[Any], ...] = (
     EvictionPolicy,
     TriggerPolicy,
 )
-"""What these name is called for every element, with what the engine itself has made, and so checks
+"""Methods of these classes are called for every element, with objects of the engine, and so check
 nothing."""
 
 CALLED_FOR_EVERY_ELEMENT = {
@@ -140,7 +140,7 @@ def callables() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def public_names() -> dict[str, Callable[..., Any]]:
-    """What a user imports and calls."""
+    """Return the callables that a user imports."""
     modules = [
         importlib.import_module(f"flinkish.compat.{module.name}")
         for module in pkgutil.iter_modules(flinkish.compat.__path__)
@@ -248,7 +248,7 @@ def instances(public: dict[str, Callable[..., Any]]) -> list[Any]:
 
 
 def savepoints(pairs: Any, tumbling: Any) -> list[Any]:
-    """What reads and writes savepoints, of which there is none."""
+    """Return readers and writers of a savepoint that does not exist."""
     reader = fl.SavepointReader.read("/nowhere")
     data = fl.OperatorTransformation.bootstrapWith(pairs)
     keyed = data.keyBy(lambda pair: pair[0])
@@ -258,7 +258,7 @@ def savepoints(pairs: Any, tumbling: Any) -> list[Any]:
 
 
 def outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """What the call returns or raises."""
+    """Return the result of the call, or the exception that it raises."""
     try:
         return function(*arguments)
     except Exception as error:

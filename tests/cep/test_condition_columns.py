@@ -128,7 +128,7 @@ def job(seed, traces, late):
 
 
 def emitted(seed, steps, traces, late=True):
-    """What comes out of each stream for each key, in order. A step is a batch with the way in which it comes, a
+    """Return the output of each stream for each key, in order. A step is a batch with the way in which it comes, a
     watermark, or a restart."""
     harness = StreamTestHarness(job(seed, traces, late))
     found: dict[tuple[int, str], list[str]] = defaultdict(list)

@@ -1,4 +1,5 @@
-"""What the recorded cases do not show: errors, warnings, life cycles, subtypes and the drawing."""
+"""Errors, warnings, life cycles, subtypes and the drawing, which the recorded cases do not
+cover."""
 
 from __future__ import annotations
 

@@ -328,7 +328,7 @@ def test_a_program_that_does_not_answer_is_left_out(capsys):
 
 @pytest.mark.processes
 @pytest.mark.timeout(900)
-@pytest.mark.slow("a JVM of its own, twice")
+@pytest.mark.slow("a separate JVM, twice")
 def test_a_job_is_started_listed_and_stopped_and_goes_on(tmp_path):
     job = script(
         tmp_path,

@@ -1,4 +1,4 @@
-"""What bash completes with the script of ``flinkish completion bash``, by bash itself."""
+"""Completion by the script of ``flinkish completion bash``, run by bash itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ printf '%s\n' "${COMPREPLY[@]}"
 
 @pytest.fixture
 def completed(tmp_path, monkeypatch, capsys):
-    """What Tab offers after the words of a command, the last of which is begun."""
+    """Return the words that Tab offers after the words of a command, the last of which is begun."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "job.py").touch()

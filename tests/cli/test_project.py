@@ -69,8 +69,8 @@ def test_a_new_project_passes_its_own_test_and_type_check(tmp_path, capsys, opti
         assert "clicks a minute" in capsys.readouterr().out
 
 
-@pytest.mark.thorough("a kernel of its own")
-@pytest.mark.slow("a kernel of its own")
+@pytest.mark.thorough("a separate kernel")
+@pytest.mark.slow("a separate kernel")
 def test_its_notebook_runs(tmp_path, monkeypatch):
     import nbformat
     from nbclient import NotebookClient

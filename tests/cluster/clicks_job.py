@@ -30,7 +30,7 @@ class Click:
 
 @dataclass(frozen=True)
 class Seen:
-    """What is known of a user."""
+    """The state of a user."""
 
     clicks: int = 0
     latest: int = 0

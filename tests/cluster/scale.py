@@ -223,8 +223,8 @@ def measure(
 
 
 def _line(program: subprocess.Popen[str], seconds: float) -> str:
-    """What ``program`` says next. Kills it and raises TooSlowError if that takes longer; raises RuntimeError if it has
-    ended."""
+    """Return the next line of ``program``. Kills it and raises TooSlowError if that takes longer; raises RuntimeError
+    if it has ended."""
     assert program.stdout is not None
     late = threading.Event()
 

@@ -53,7 +53,7 @@ def skewed_key(row: Row) -> str:
 
 
 class Partials(ProcessWindowFunction[Row, Partial, Any, TimeWindow]):
-    """What is known of the elements of a key in a window, from all of them."""
+    """Computes the partial aggregate of all elements of a key in a window."""
 
     def process(
         self,
@@ -69,7 +69,7 @@ class Partials(ProcessWindowFunction[Row, Partial, Any, TimeWindow]):
 
 
 def joined(one: Partial, other: Partial) -> Partial:
-    """What is known of the elements of both."""
+    """Combine the partial aggregates of the elements of both."""
     return (
         *one[:2],
         one[2] + other[2],
@@ -122,8 +122,8 @@ TITLES = {
 
 @dataclass(frozen=True)
 class JobRun:
-    """What the program knows of a job: seconds of each batch and when it began, processor seconds of the driver with
-    its JVM and the processes that plan sources, and a digest of the results."""
+    """The figures of a job: seconds of each batch and when it began, processor seconds of the driver with its JVM and
+    the processes that plan sources, and a digest of the results."""
 
     job: str
     begins: list[float]

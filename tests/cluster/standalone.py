@@ -35,7 +35,7 @@ class StandaloneCluster:
         self._directory = directory
         directory.mkdir(parents=True)
         self.python = directory / "python"
-        """What executors run in place of Python."""
+        """The script that executors run in place of Python."""
         packages = Path(pyspark.__file__).parents[1]
         self.python.write_text(
             _PYTHON.format(packages=shlex.quote(str(packages)), python=shlex.quote(sys.executable))
@@ -71,7 +71,7 @@ class StandaloneCluster:
             process.wait()
 
     def log(self, name: str) -> str:
-        """What a process has said so far."""
+        """Return the output of a process so far."""
         return (self._directory / f"{name}.log").read_text("utf-8", "replace")
 
     def _started_master(self) -> str:

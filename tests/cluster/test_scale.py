@@ -1,4 +1,4 @@
-"""What ``tests.cluster.scale`` makes of what it has measured, without a cluster."""
+"""The evaluation of the measurements of ``tests.cluster.scale``, without a cluster."""
 
 from __future__ import annotations
 

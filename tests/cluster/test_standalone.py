@@ -121,7 +121,7 @@ def test_an_executor_and_a_worker_are_killed_while_a_job_of_the_main_script_runs
                 first = cluster.executors()
                 kill([first[0].pid])
                 await_batch(killed, 3, job)
-                # An executor of its own ends with a worker
+                # When a worker ends, its executor ends too
                 kill([cluster.workers[1].pid])
                 ended_at = commits(killed)
                 run_locally(whole, cluster.environment())

@@ -86,7 +86,7 @@ def test_a_job_goes_on_from_a_savepoint_in_a_store(tmp_path, store):
 def test_a_killed_job_with_a_source_of_its_own_goes_on_from_its_checkpoint_in_a_store(
     tmp_path, store
 ):
-    """What the source gave is in the store, written and read by Python processes."""
+    """The output of the source is in the store, written and read by Python processes."""
     checkpoint = f"s3a://{BUCKET}/checkpoint"
     killed_and_gone_on(tmp_path, variables_of(store, tmp_path), 15, checkpoint)
     assert store.names("checkpoint/sources/")

@@ -69,7 +69,7 @@ def submit(variables, directory, *arguments):
 
 
 def said(run):
-    """What is on the screen beside the results, without what Java says as it starts."""
+    """Return the text on the screen beside the results, without Java's messages at its start."""
     java = ("WARNING: Using incubator modules", "NOTE: Picked up JDK_JAVA_OPTIONS")
     return [line for line in run.stderr.splitlines() if not line.startswith(java)]
 

@@ -1,5 +1,5 @@
-"""What Storm, StreamInsight, Atlas and Stream Analytics have, all in one job, in several batches: in local execution, and
-some of each system on Spark."""
+"""Operators of Storm, StreamInsight, Atlas and Stream Analytics in one job, in several batches: all in local execution,
+and some of each system on Spark."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from tests.runtime.micro_batches import MicroBatches
 
 
 def covered(case: Case) -> bool:
-    """Whether batches can see what was recorded: one source, with watermarks of its own."""
+    """Whether batches can see what was recorded: one source, with separate watermarks."""
     if case.family in ("two", "watermarks") or case.refused:
         return False
     if case.kind in ("windowJoin", "coGroup") and _merges_unordered(case):
@@ -36,7 +36,7 @@ def _merges_unordered(case: Case) -> bool:
 def replay_in_batches(
     family: Family, case: Case, chosen: random.Random, keepsTasks: bool = False
 ) -> list[Item]:
-    """What comes out of batches that are cut where the clock steps, or else at random: a further
+    """Return the output of batches that are cut where the clock steps, or else at random: a further
     batch at the same time would be a further step of the clock."""
     job = MicroBatches(
         lambda items: results_of(family, case, items), chosen.randint(1, 4), keepsTasks=keepsTasks

@@ -1,4 +1,4 @@
-"""What must be equal: the output, cut at watermarks and clock steps, key by key.
+"""Compares the output of a case, cut at watermarks and clock steps, key by key.
 
 The description of the cases leaves more open: the order of timers of one instant (``tieOrder``)
 and of what merging sessions put together (``mergeOrder``). On the harness both are as in Flink.

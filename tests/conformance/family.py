@@ -1,4 +1,4 @@
-"""What a family of cases has to say: how the job is built and how elements go in."""
+"""The interface of a family of cases: how the job is built and how elements go in."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def input_items(family: Family, case: Case) -> Iterator[InputItem | int]:
 
 
 def results_of(family: Family, case: Case, items: DataStream[InputItem]) -> DataStream[Item]:
-    """What the case's job puts out over ``items``, main and late, as it is recorded."""
+    """Return the case's main and late output over ``items``, in the recorded form."""
     strategy: WatermarkStrategy[InputItem] = WatermarkStrategy.forGenerator(lambda context: Marks())
     timed = items.assignTimestampsAndWatermarks(
         strategy.withTimestampAssigner(lambda item, timestamp: item.timestamp)  # type: ignore[return-value]
@@ -64,8 +64,8 @@ def results_of(family: Family, case: Case, items: DataStream[InputItem]) -> Data
 def outputs_of_one_job(
     env: StreamExecutionEnvironment, cases: Sequence[Case], batches: int
 ) -> dict[int, list[Item]]:
-    """What ``cases`` put out in one job, by their numbers. Each has its own operators; the elements of all come in turn,
-    each case's in order."""
+    """Return the output of ``cases`` in one job, by their numbers. Each has its own operators; the elements of all come
+    in turn, each case's in order."""
     numbered = [
         [(number, item) for item in input_items(family_of(case), case)]
         for number, case in enumerate(cases)

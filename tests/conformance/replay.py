@@ -40,7 +40,7 @@ def replay(family: Family, case: Case, cuts: random.Random | None = None) -> lis
 
 
 def puts_out_the_same(case: Case) -> None:
-    """What comes out is what Flink puts out."""
+    """Check that the output equals Flink's."""
     assert_same(case, replay(family_of(case), case))
 
 

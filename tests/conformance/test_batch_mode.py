@@ -52,7 +52,8 @@ def as_a_stream_in_order(case: Case) -> list[Item]:
 
 
 def compared(case: Case, output: list[Item]) -> dict[object, list[Item]]:
-    """What must be equal. A rolling aggregation gives its last result only, behind all time."""
+    """Return the part of the output that must be equal. A rolling aggregation gives its last result
+    only, behind all time."""
     groups = by_key(case, output)
     if case.family in ("rolling", "windowRolling"):
         return {key: [item[:2] for item in items[-1:]] for key, items in groups.items()}

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PACKAGES = "ca-certificates,python3,python3-pip"
-"""What a base has beside Debian's smallest system: Python with pip, as images of Python have."""
+"""Packages that a base adds to Debian's smallest system: Python with pip, as images of Python
+have."""
 
 SUITE = "bookworm"
 
@@ -31,7 +32,7 @@ _UNMANAGED = 'rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED; ln -s python3 "$1/
 
 
 class ImageBuilder:
-    """Builds into a storage of its own in ``directory``."""
+    """Builds into a separate storage in ``directory``."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

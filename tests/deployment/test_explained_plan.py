@@ -1,4 +1,4 @@
-"""What ``env.explain()`` says of a function is what it then does with the rows of a table."""
+"""``env.explain()`` predicts how a function runs over the rows of a table."""
 
 from __future__ import annotations
 

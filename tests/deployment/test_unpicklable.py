@@ -1,4 +1,5 @@
-"""What cannot be pickled for the workers is named: the operator, what it is there, and the line it is written in."""
+"""The error for an object that cannot be pickled names the operator, the object's role there, and the line it is
+written in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What CI does with tests that fail: it runs them again, alone, twice."""
+"""CI runs failed tests again, alone, twice."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def links(page: Path) -> list[tuple[str, str]]:
 
 
 def anchors(page: Path) -> set[str]:
-    """What links may write after ``#``, as GitHub and MkDocs make it of headings."""
+    """Return the anchors that links may use, as GitHub and MkDocs make them of headings."""
     words = (re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in headings(page))
     return {re.sub(r"[-\s]+", "-", heading) for heading in words}
 

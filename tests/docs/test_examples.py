@@ -23,7 +23,7 @@ WITH_PYTHON = [
 ]
 WITH_JOBS = [page for page in WITH_PYTHON if "getExecutionEnvironment" in text(page)]
 ON_SPARK = [ROOT / "README.md", DOCS / "start.md", DOCS / "sources.md"]
-"""What a reader tries first, and a page with DataFrames."""
+"""The pages that a reader tries first, and a page with DataFrames."""
 TABLES = DOCS / "port" / "tables.md"
 
 WIDTH = 100

@@ -123,7 +123,7 @@ def test_an_upload_that_s3_has_forgotten_is_committed_only_if_its_object_is_ther
 
 @pytest.fixture(scope="module")
 def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server of its own, on a free port, that does not last."""
+    """A temporary server on a free port."""
     server = shutil.which("redis-server")
     if server is None or find_spec("redis") is None:
         reason = "it needs a Redis server and redis: make test-kafka installs both"

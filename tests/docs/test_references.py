@@ -1,4 +1,4 @@
-"""What pages point at is there: pages, headings, files, modules, names and commands."""
+"""References in pages are valid: pages, headings, files, modules, names and commands."""
 
 from __future__ import annotations
 

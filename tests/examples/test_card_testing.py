@@ -8,7 +8,7 @@ from tests.streams import feed, values
 
 
 def results(*amounts: float) -> tuple[list[Alert], list[tuple[int, int]]]:
-    """What one payment a minute gives."""
+    """Return the results for one payment a minute."""
     harness = StreamTestHarness(build)
     feed(harness, [Payment(1, amount, at * MINUTE) for at, amount in enumerate(amounts)])
     harness.endInput()

@@ -34,7 +34,7 @@ HOUR = 3_600_000
 
 
 def results_of(flights: pd.DataFrame) -> Results:
-    """What the job makes of ``flights``, on the harness."""
+    """Return the results of the job for ``flights``, on the harness."""
     harness = StreamTestHarness(lambda stream: list(airport_delays(stream)[:2]))
     for row in flights.itertuples(index=False):
         harness.processElement(Flight(*row))

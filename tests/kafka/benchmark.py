@@ -219,7 +219,7 @@ class Bench:
         return name
 
     def results(self, job: str, found: Any) -> Any:
-        """What a job has found, to be compared: for most it is on a topic."""
+        """Return the results of a job, to be compared: for most they are on a topic."""
         if job == "read":
             return found
         if job == "pass":
@@ -302,7 +302,7 @@ class Taken(NamedTuple):
 
     @property
     def beyond(self) -> float:
-        """What the messages take beyond the start of the job."""
+        """The seconds for the messages, beyond the start of the job."""
         return max(self.all - self.few, 1e-9)
 
 

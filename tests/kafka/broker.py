@@ -1,4 +1,4 @@
-"""``KafkaBroker``: Kafka 3.9 in a JVM of its own, one node without ZooKeeper (KRaft)."""
+"""``KafkaBroker``: Kafka 3.9 in a separate JVM, one node without ZooKeeper (KRaft)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ group.initial.rebalance.delay.ms=0
 
 
 class KafkaBroker:
-    """A broker on a port of its own, whose data are in ``directory``, by default a new one of ``/tmp``. In a directory
+    """A broker on a free port, whose data are in ``directory``, by default a new one of ``/tmp``. In a directory
     where one has been it goes on with its data and its port."""
 
     def __init__(self, directory: Path | None = None) -> None:
@@ -64,7 +64,7 @@ class KafkaBroker:
 
     @property
     def log(self) -> str:
-        """What it has logged."""
+        """The log of the broker."""
         return self._server.log
 
     def start(self) -> None:

@@ -75,7 +75,7 @@ class Elements(KeyedProcessFunction[Any, Any, str]):
 
 
 class KeyOfText(SimpleStringSchema):
-    """What is before the first bar."""
+    """Encodes the text before the first bar."""
 
     def serialize(self, element: str) -> bytes:
         return element.partition("|")[0].encode()

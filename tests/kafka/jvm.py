@@ -1,4 +1,4 @@
-"""``JvmServer``: a server in a JVM of its own, which ends with the process that started it."""
+"""``JvmServer``: a server in a separate JVM, which ends with the process that started it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class JvmServer:
 
     @property
     def log(self) -> str:
-        """What it has logged."""
+        """The log of the server."""
         return self._log.read_text("utf-8", "replace")
 
     def run(self, arguments: list[str]) -> subprocess.Popen[bytes]:
@@ -39,7 +39,7 @@ class JvmServer:
         home = os.environ.get("JAVA_HOME")
         java = f"{home}/bin/java" if home else "java"
         with self._log.open("ab") as log:
-            # In a session of its own, so that Ctrl-C in a test ends the test first
+            # In a separate session, so that Ctrl-C in a test ends the test first
             return subprocess.Popen(
                 [java, *SMALL, *arguments],
                 stdout=log,

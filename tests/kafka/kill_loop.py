@@ -31,7 +31,7 @@ from tests.kafka.topics import Topics
 from tests.reliability.processes import gone, kill, launched, tree_of, victims
 
 KINDS = {"worker": 30, "workers": 15, "driver": 10, "jvm": 15, "tree": 10, "broker": 15, "away": 5}
-"""What is killed, and how often in a hundred: the broker is started at once, or ``away`` for a while."""
+"""The targets of kills, and how often in a hundred: the broker is started at once, or ``away`` for a while."""
 
 KEYS = 7
 PARTITIONS = 2
@@ -109,7 +109,8 @@ def sent_elements(broker: KafkaBroker, topic: str) -> list[tuple[str, int, int]]
 
 
 def expected(sent: Sequence[tuple[str, int, int]]) -> Counter[str]:
-    """What the job makes of elements, but of those that end the others' windows."""
+    """Return the job's results for the elements, without those for elements that only end the
+    others' windows."""
     found: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     windows: dict[tuple[str, int], list[int]] = defaultdict(list)
@@ -126,7 +127,8 @@ def expected(sent: Sequence[tuple[str, int, int]]) -> Counter[str]:
 
 
 def differences(found: Sequence[str], wanted: Counter[str]) -> list[str]:
-    """What is missing, what is there too often, and where the elements of a key are not in order."""
+    """List results that are missing, that come too often, and the places where the elements of a key are not in
+    order."""
     got = Counter(text for text in found if not text.startswith("end"))
     wrong = [f"lost {count}: {text}" for text, count in (wanted - got).items()]
     wrong += [f"doubled {count}: {text}" for text, count in (got - wanted).items()]
@@ -191,7 +193,7 @@ class HitJob:
 
 @dataclass(frozen=True)
 class Progress:
-    """What has been done in a directory: kills of each kind, rescales by savepoint, and the run that goes on."""
+    """The progress in a directory: kills of each kind, rescales by savepoint, and the run that goes on."""
 
     run: Run
     kills: Mapping[str, int]
@@ -205,7 +207,7 @@ class Progress:
 
     @staticmethod
     def read(file: Path) -> Progress | None:
-        """What is noted in ``file``; None if there is none."""
+        """Read the progress from ``file``; None if there is none."""
         if not file.exists():
             return None
         noted = json.loads(file.read_text())
@@ -301,7 +303,7 @@ class Loop:
         return differences(self._results(), wanted)
 
     def expected(self) -> Counter[str]:
-        """What the job is to make of all that has been sent."""
+        """Return the results that the job should have for everything sent."""
         return expected(sent_elements(self.broker, "elements"))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""``SchemaRegistry``: Apicurio's registry in a JVM of its own, which speaks the REST interface of Confluent's."""
+"""``SchemaRegistry``: Apicurio's registry in a separate JVM, which speaks the REST interface of Confluent's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.maven import REGISTRY
 
 
 class SchemaRegistry:
-    """A registry on a port of its own, which keeps schemas in memory."""
+    """A registry on a free port, which keeps schemas in memory."""
 
     def __init__(self) -> None:
         self._directory = Path(tempfile.mkdtemp(prefix="flinkish-registry-"))

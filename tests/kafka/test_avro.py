@@ -68,7 +68,7 @@ def written(registry: SchemaRegistry, topic: str, schema: dict[str, Any], **fiel
 
 @pytest.fixture
 def sales(registry: SchemaRegistry, topics: Topics, topic: str) -> list[dict[str, Any]]:
-    """What is on the topic: a record of each of two versions of the schema."""
+    """The records on the topic: one of each of two versions of the schema."""
     old, new = {"shop": "Cork", "cents": 450}, {"shop": "Bremen", "cents": 690, "note": "new"}
     records = [written(registry, topic, SALE, **old), written(registry, topic, LATER, **new)]
     topics.send(topic, 0, records)
@@ -100,7 +100,7 @@ def test_dicts_as_they_were_written_or_as_the_reader_wants_them(
     assert elements(local, builder(broker, topic, schema).build()) == noted
 
 
-@pytest.mark.slow("also a job on Spark that plans its source in a process of its own")
+@pytest.mark.slow("also a job on Spark that plans its source in a separate process")
 def test_objects_of_a_class(environment, broker, topic, registry, sales):
     schema = ConfluentRegistryAvroDeserializationSchema.forSpecific(Sale, registry.url)
     source = builder(broker, topic, schema).build()

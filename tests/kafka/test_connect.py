@@ -19,7 +19,7 @@ from tests.spark.connect.server import ConnectServer
 pytestmark = pytest.mark.kafka
 
 
-@pytest.mark.rotating("Connect and Kafka each have jobs of their own")
+@pytest.mark.rotating("Connect and Kafka each have separate jobs")
 @pytest.mark.timeout(600)
 @pytest.mark.slow("starts a server of Spark Connect, and a program for each of two clients")
 def test_a_job_over_spark_connect_writes_exactly_once(

@@ -165,7 +165,7 @@ def test_a_record_that_does_not_fit_fails_the_job(local, topics: Topics, topic, 
         elements(local, source)
 
 
-@pytest.mark.slow("starts a job on Spark that plans its source in a process of its own")
+@pytest.mark.slow("starts a job on Spark that plans its source in a separate process")
 def test_poison_goes_to_a_side_output(environment, topics: Topics, topic, builder):
     # More good ones than are parsed one by one, so that halves of a run are tried
     good = [b'{"user": "u%d", "amount": %d}' % (n, n) for n in range(100)]
@@ -514,7 +514,7 @@ def skewed(topics: Topics, topic: str, builder: KafkaSourceBuilder[Any]) -> Kafk
     return builder.build()
 
 
-@pytest.mark.slow("starts a job on Spark that plans its source in a process of its own")
+@pytest.mark.slow("starts a job on Spark that plans its source in a separate process")
 def test_skewed_partitions_have_watermarks_of_their_own(environment, skewed):
     split = environment.fromSource(skewed, WatermarkStrategy.forMonotonousTimestamps(), "split")
     assert counted(environment, split) == {"in windows": 2 * SKEWED, "late": 0}

@@ -63,7 +63,7 @@ def run(command: list[str]) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.slow("two jobs on Spark that plan their source in processes of their own")
+@pytest.mark.slow("two jobs on Spark that plan their source in separate processes")
 def test_a_job_goes_on_from_its_checkpoint(
     env: StreamExecutionEnvironment, broker: KafkaBroker, topics: Topics, topic, tmp_path: Path
 ):
@@ -93,7 +93,7 @@ def test_a_job_goes_on_from_its_checkpoint(
 
 @pytest.mark.slow("starts a broker, and again")
 def test_a_broker_that_goes_and_comes_back(tmp_path: Path):
-    """What was sent before and after arrives, once."""
+    """Messages sent before and after arrive once."""
     broker = KafkaBroker(tmp_path)
     broker.start()
     try:

@@ -23,7 +23,8 @@ pytestmark = pytest.mark.kafka
 
 
 def forms(secret: bytes) -> Iterator[bytes]:
-    """What ``secret`` may look like: itself, in UTF-16, and within Base64, which depends on what is before."""
+    """Yield the forms in which ``secret`` may appear: itself, in UTF-16, and within Base64, which depends on what is
+    before."""
     yield secret
     yield secret.decode().encode("utf-16-le")
     for before in range(3):
@@ -81,8 +82,8 @@ def shown_by_the_job(
     directory: Path,
     timeout: float = 240,
 ) -> dict[str, bytes]:
-    """What the job prints, and all files that are in ``directory`` when it has ended, which it does within ``timeout``
-    seconds."""
+    """Return the output of the job, and all files that are in ``directory`` when it has ended, which it does within
+    ``timeout`` seconds."""
     topics.create(f"{topic}-results", 1)
     topics.send(topic, 0, [b"a"])
     with sqlite3.connect(directory / "written.db") as database:

@@ -20,7 +20,7 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 class Topics:
     """The topics of a broker.
 
-    Each request has a client of its own: one that stays while its broker ends, or ends and comes back, may end the
+    Each request has a separate client: one that stays while its broker ends, or ends and comes back, may end the
     process (librdkafka 2.16).
     """
 

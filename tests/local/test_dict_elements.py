@@ -86,7 +86,7 @@ PATHS = {
     "rolling": "PhaseFold",
     "sessions": "ColumnFold",
 }
-"""What each job runs over columns behind the map that makes the dicts."""
+"""The class that runs each job over columns, behind the map that makes the dicts."""
 
 
 @pytest.mark.parametrize("name", JOBS)

@@ -21,7 +21,7 @@ def local():
     return fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
 
 
-@pytest.mark.slow("a program of its own")
+@pytest.mark.slow("a separate program")
 def test_it_needs_no_spark():
     job = """
 import sys
@@ -34,7 +34,7 @@ assert not [name for name in sys.modules if name.startswith(("pyspark", "py4j"))
     subprocess.run([sys.executable, "-c", job], check=True)
 
 
-@pytest.mark.slow("a program of its own")
+@pytest.mark.slow("a separate program")
 def test_a_program_that_ends_cancels_the_job_that_it_did_not_await():
     program = """
 import atexit

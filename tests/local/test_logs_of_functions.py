@@ -1,4 +1,4 @@
-"""What functions log in local execution is printed where the program has set up no logging, as Python does."""
+"""Logs of functions in local execution are printed where the program has set up no logging, as Python does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.slow("programs of their own")
+pytestmark = pytest.mark.slow("separate programs")
 
 PROGRAM = """
 import logging
@@ -32,7 +32,7 @@ def run(handler):
     env.fromData("a").map(noted).name("watch").assignTimestampsAndWatermarks(at).forEachBatch(lambda v, b: None)
     env.execute()
 
-# Each in a process of its own, which need not import anything again
+# Each in a separate process, which need not import anything again
 for handler in sys.argv[1:]:
     print("==", file=sys.stderr)
     child = os.fork()

@@ -1,4 +1,4 @@
-"""What goes into sinks by name, what comes from tables and files by name, and what is refused by name."""
+"""Fields by name: in sinks, and from tables and files; and refusals that concern names."""
 
 from __future__ import annotations
 

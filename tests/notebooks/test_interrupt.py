@@ -25,7 +25,7 @@ print("running:", [query.name for query in SparkSession.getActiveSession().strea
 """
 
 
-@pytest.mark.slow("a kernel and a JVM of its own")
+@pytest.mark.slow("a separate kernel and JVM")
 def test_an_interrupted_cell_ends_its_job():
     from jupyter_client.manager import start_new_kernel
 
@@ -49,7 +49,7 @@ def test_an_interrupted_cell_ends_its_job():
 
 
 def read_until(client, wanted, seconds):
-    """What the kernel says, up to the first that is ``wanted``."""
+    """Return the kernel's messages, up to the first that is ``wanted``."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         said = client.get_iopub_msg(timeout=max(deadline - time.monotonic(), 0.1))["content"]

@@ -1,4 +1,4 @@
-"""The notebooks of the examples, each run from top to bottom on a kernel of its own, and their types.
+"""The notebooks of the examples, each run from top to bottom on a separate kernel, and their types.
 
 Those on Spark start a JVM each, so `make test-notebooks` runs them.
 """
@@ -27,7 +27,7 @@ def cells(file: Path, kind: str = "code") -> list[dict[str, Any]]:
     return [cell for cell in notebook["cells"] if cell["cell_type"] == kind]
 
 
-@pytest.mark.slow("a kernel and a JVM of its own")
+@pytest.mark.slow("a separate kernel and JVM")
 @pytest.mark.parametrize(
     "file",
     [FIRST, *(pytest.param(file, marks=ROTATING) for file in OTHERS)],

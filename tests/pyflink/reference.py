@@ -43,7 +43,7 @@ class PublicName(NamedTuple):
 
 
 def public_names() -> list[PublicName]:
-    """What the list has."""
+    """Read the names in the list."""
     names, module = [], ""
     for line in REFERENCE.read_text("utf-8").splitlines():
         if line.startswith("## "):

@@ -53,7 +53,7 @@ SAME = [name for name in NAMES if not str(name).startswith(tuple(DIFFERENT))]
 
 
 def found(name: PublicName) -> Any:
-    """What flinkish has of that name; None if an error says what to write instead."""
+    """Return flinkish's object of that name; None if an error says what to write instead."""
     try:
         value: Any = importlib.import_module(f"flinkish.pyflink.{name.module}")
         owner: Any = None
@@ -83,7 +83,7 @@ def parameters(function: Any) -> list[str]:
 
 
 def difference(name: PublicName) -> str | None:
-    """What of a name is not PyFlink's; None if nothing is."""
+    """Describe the difference between a name and PyFlink's; None if there is none."""
     try:
         value = found(name)
     except AttributeError as error:

@@ -185,7 +185,7 @@ def changes_of(places: Iterable[Path]) -> list[int]:
 
 
 class Driver:
-    """The process that a job runs in. Another stands by with a JVM of its own when it is killed.
+    """The process that a job runs in. Another stands by with a separate JVM when it is killed.
 
     One that Spark lets try a task again four times goes on when a worker is killed; in every third one
     the job fails, and is started again.
@@ -343,7 +343,7 @@ def strike(driver: Driver, run: Run, planned: Kill, choice: random.Random) -> di
 
 @dataclass(frozen=True)
 class Expected:
-    """What event time decides, from the undisturbed run."""
+    """The results that event time decides, from the undisturbed run."""
 
     windows: Counter[str]
     expired: Counter[str]

@@ -31,8 +31,8 @@ LATE = fl.OutputTag("late")
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of the job reads and where it writes. ``chained``: the results of the windows go through
-    a second stage with state."""
+    """The input and output of a run of the job. ``chained``: the results of the windows go through a second stage with
+    state."""
 
     directory: str
     filesPerBatch: int

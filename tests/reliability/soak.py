@@ -279,9 +279,9 @@ def runs(pid: int) -> bool:
 
 @dataclass(frozen=True)
 class Event:
-    """What is done to the job so many seconds after it has given results again; ``soon``: after the event before,
-    with which the job may still have to do. ``delay``: for a killed rescale, from when the savepoint is asked for
-    until the kill."""
+    """A disturbance of the job, so many seconds after it has given results again; ``soon``: after the event before,
+    with which the job may still have to do. ``delay``: for a killed rescale, from when the savepoint is asked for until
+    the kill."""
 
     after: float
     kind: str
@@ -402,8 +402,8 @@ GROWTH = 1.2
 
 
 def grown(by_sixths: dict[str, list[int | None]]) -> list[str]:
-    """What has grown by more than a fifth from the fourth sixth to the last: the JVM lives from the third on, and
-    takes until then to load its classes and compile them."""
+    """List the figures that have grown by more than a fifth from the fourth sixth to the last: the JVM lives from the
+    third on, and takes until then to load its classes and compile them."""
     found = []
     for kind, (_, _, _, fourth, _, last) in by_sixths.items():
         if fourth and last and last > fourth * GROWTH:
@@ -609,7 +609,7 @@ def _await_results(job: Job, directory: Path, files: int) -> None:
 
 
 def figures(directory: Path, began: float, ended: float) -> dict[str, Any]:
-    """What the files of a soak say of its events and its memory."""
+    """Read the events and the memory of a soak from its files."""
     events, memory, health = (
         _lines(directory / f"{name}.jsonl") for name in ("events", "memory", "health")
     )

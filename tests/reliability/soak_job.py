@@ -201,7 +201,7 @@ def run_until_stopped(run: Run, log: HealthLog) -> None:
 
 
 def main() -> None:
-    # What the JVM prints goes there too: the answers have a pipe of their own.
+    # What the JVM prints goes there too: the answers have a separate pipe.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     cores = os.cpu_count() or 2

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.spark
 @pytest.mark.processes
 @pytest.mark.rotating("two minutes; `make soak` looks at the size for an hour")
-@pytest.mark.slow("a session of its own, which keeps few batches, and 120 small batches")
+@pytest.mark.slow("a separate session, which keeps few batches, and 120 small batches")
 @pytest.mark.timeout(1200)
 def test_the_size_of_a_checkpoint_reaches_a_plateau():
     command = [sys.executable, "-m", "tests.reliability.checkpoint_size"]

@@ -26,7 +26,7 @@ from tests.reliability.soak_job import CLOCKED, OUT_OF_ORDER, WINDOW
 
 
 def rows_of_job(files, batches):
-    """What the job gives of files that come in batches: their numbers of files."""
+    """Return the job's output for files that come in batches, given by their numbers of files."""
     watermark = -1 - OUT_OF_ORDER
     counts, quiet, windows, rows = {}, {}, defaultdict(list), []
     files = iter(files)

@@ -42,7 +42,7 @@ class Reading(NamedTuple):
 
 
 class Place:
-    """With an equality of its own, and classes inside."""
+    """Overrides equality, and contains classes."""
 
     class Room(enum.Enum):
         A = "a"
@@ -179,7 +179,7 @@ class Priced(fl.KeyedBroadcastProcessFunction):
 
 
 class Held:
-    """What an aggregation accumulates."""
+    """The accumulator of an aggregation."""
 
     def __init__(self, mode: Mode, total: int) -> None:
         self.mode, self.total = mode, total

@@ -42,7 +42,7 @@ LAST_SLICE = 1 << 62
 
 Element = tuple[Any, int | None]
 Batch = Sequence[Sequence[Element | SplitMark]]
-"""What each partition of a source has in a batch, in order."""
+"""The elements of each partition of a source in a batch, in order."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class MicroBatches:
         return clock_ticks(map(self._plan, vertices), self._settings, clock, due)
 
     def _plan(self, vertex: JobVertex) -> Any:
-        """A plan of its own for whoever asks, as each task has."""
+        """A new plan for each caller, as each task has."""
         return cloudpickle.loads(self._plans[vertex.uid])
 
     def _source_task(self) -> SourceTask:

@@ -1,4 +1,4 @@
-"""What counts as a change of a function, and what does not."""
+"""Changes of a function that are detected, and those that are ignored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Keeper(fl.RichMapFunction):
 
 
 def change_of(function, act):
-    """What is found after ``act(function)``; nothing before it, and everything once."""
+    """Return the change found after ``act(function)``; nothing before it, and everything once."""
     held = FunctionAttributes("Map", function)
     assert held.changes() == []
     act(function)

@@ -1,4 +1,4 @@
-"""What a function changes in place: the results are the same however the input is cut into batches."""
+"""Functions that change objects in place: the results are the same however the input is cut into batches."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ JOBS = {
 }
 
 UNORDERED = {"interval join": joined, "branches": branches}
-"""What has two inputs, which may come in any order in a batch."""
+"""The jobs with two inputs, which may come in any order in a batch."""
 
 elements = st.lists(
     st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(0, 30)), max_size=10

@@ -117,7 +117,7 @@ class Filed(Logged):
 
 
 def source_functions(plan):
-    """What Spark calls for a source: with its elements, and at its end."""
+    """Return the functions that Spark calls for a source: with its elements, and at its end."""
     yield SourceFunction(cloudpickle.dumps((plan, SETTINGS, None))), iter(())
     batch = pa.RecordBatch.from_pydict({"value": ["end"]})
     yield ControlFunction(cloudpickle.dumps(([plan], [], SETTINGS))), iter([batch])

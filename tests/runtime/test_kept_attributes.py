@@ -24,7 +24,8 @@ SUMS = [3, 9, 15, 21]
 
 
 class Summing(fl.RichMapFunction):
-    """What a function may keep: a number, what it makes in open(), and one object under two names."""
+    """A function with all kinds of attributes: a number, an object that open() makes, and one object under two
+    names."""
 
     def open(self, openContext):
         self.sum = 0

@@ -1,6 +1,6 @@
 """Classes of the main script, of a notebook and of functions are those of the program that reads the state.
 
-Each run is a process of its own, as only there the classes are others than when the state was written.
+Each run is a separate process, as only there the classes are others than when the state was written.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow("programs of their own")
+pytestmark = pytest.mark.slow("separate programs")
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("main_class_jobs.py")
@@ -49,7 +49,7 @@ for line in sys.stdin:
         os._exit(failed)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-"""Runs scripts, each in a process of its own, in which flinkish is imported already."""
+"""Runs scripts, each in a separate process, in which flinkish is imported already."""
 
 
 class Launcher:
@@ -65,7 +65,7 @@ class Launcher:
     def run(
         self, engine: str, directory: Path, numbers: tuple[int, ...], script: Path = SCRIPT
     ) -> list[str]:
-        """What comes out of the script, which is given these numbers."""
+        """Return the output of the script, with these numbers as arguments."""
         output, errors = directory / "output", directory / "errors"
         arguments = map(str, (output, errors, script, engine, directory, *numbers))
         assert self._process.stdin is not None

@@ -1,5 +1,5 @@
-"""What the driver makes of the reports: which input holds an operator back and since when, and the work of
-vertices and edges."""
+"""The driver's evaluation of the reports: which input holds an operator back and since when, and the work of vertices
+and edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What user code logs reaches the driver's log, with the operator's name and bounded in rate."""
+"""Logs of user code reach the driver's log, with the operator's name and bounded in rate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def noisy(value):
 
 @pytest.fixture
 def logged():
-    """What the reports of all tasks have."""
+    """The logs in the reports of all tasks."""
     found = []
 
     def run(build, elements):

@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def jobs(tmp_path_factory):
-    """What is ``/jobs`` elsewhere."""
+    """The directory in place of ``/jobs``."""
     return tmp_path_factory.mktemp("jobs")
 
 
@@ -22,7 +22,7 @@ def _session_elsewhere(spark, jobs):
 
 @pytest.fixture
 def elsewhere(_session_elsewhere, spark):
-    """A session whose plain paths are on a file system of its own."""
+    """A session whose plain paths are on a separate file system."""
     yield _session_elsewhere
     # The session that made a DataFrame last is the active one.
     spark.createDataFrame([], "nothing int")

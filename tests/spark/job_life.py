@@ -1,4 +1,4 @@
-"""Lets jobs end in every way there is, one after the other, in a process of its own; run by
+"""Lets jobs end in every way there is, one after the other, in a separate process; run by
 ``test_job_life.py``, which reads what it printed between one ``begin`` and the next.
 
 ``python job_life.py own|user directory``: on flinkish's session, or on one that the user has built.

@@ -157,7 +157,7 @@ def of_several_shuffles(environment, directory):
 
 @pytest.fixture(scope="module", params=["local", "spark"])
 def found(request, tmp_path_factory):
-    """What the branches of one job in BATCH put out."""
+    """The output of the branches of one job in BATCH."""
     session = request.getfixturevalue("spark") if request.param == "spark" else None
     environment = fl.StreamExecutionEnvironment.getExecutionEnvironment(session)
     environment.setLocalExecution(request.param == "local").setParallelism(2).setMaxParallelism(4)

@@ -32,7 +32,7 @@ AT = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
 
 @pytest.fixture(scope="module")
 def read(spark, tmp_path_factory):
-    """What comes of sources that end, in one job: each way of reading is a branch of it."""
+    """The output of bounded sources, in one job: each way of reading is a branch of it."""
     env = environment(spark)
     made = tmp_path_factory.mktemp("sources")
     texts, csv, ages = made / "texts", made / "csv", made / "ages"

@@ -1,4 +1,4 @@
-"""What a user sees when a job is wrong or a function raises."""
+"""Errors that a user sees when a job is wrong or a function raises."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_options_for_java_do_not_hide_its_version(monkeypatch, tmp_path):
     check_java()
 
 
-@pytest.mark.slow("a program of its own")
+@pytest.mark.slow("a separate program")
 def test_without_java_a_job_says_so():
     program = (
         "import flinkish as fl\n"

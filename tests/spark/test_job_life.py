@@ -26,11 +26,11 @@ pytestmark = [
 ]
 
 NOT_OURS = ("WARN NativeCodeLoader", "WARN Utils:", "WARN SparkConf:")
-"""What Spark says when a session starts, which is the user's to set."""
+"""Spark's messages when a session starts, which is the user's to set."""
 
 
 class Life:
-    """What a run of ``job_life.py`` said and printed, by part."""
+    """The messages and output of a run of ``job_life.py``, by part."""
 
     def __init__(self, output: str, errors: str) -> None:
         self.output = dict(_parts(output))
@@ -42,7 +42,7 @@ class Life:
         }
 
     def printed(self, name: str) -> list[str]:
-        """What the user saw in that part."""
+        """Return the lines that the user saw in that part."""
         lines = [*self.output[name].splitlines()[:-1], *self.errors[name].splitlines()]
         shown = (line.rpartition("\r")[2].strip() for line in lines)
         return [line for line in shown if line and not any(text in line for text in NOT_OURS)]

@@ -17,7 +17,8 @@ pytestmark = pytest.mark.recovery
 
 
 def run(engine: str, directory: Path, numbers: tuple[int, ...], script: Path = SCRIPT) -> list[str]:
-    """What comes out of the script, which is given these numbers, as a program of its own."""
+    """Return the output of the script, run as a separate program with these numbers as
+    arguments."""
     done = subprocess.run(
         [sys.executable, str(script), engine, str(directory), *map(str, numbers)],
         capture_output=True,

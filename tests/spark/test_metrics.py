@@ -1,4 +1,4 @@
-"""What a job tells about itself, while it runs and afterwards."""
+"""The metrics of a job, while it runs and afterwards."""
 
 from __future__ import annotations
 

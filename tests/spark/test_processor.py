@@ -1,4 +1,4 @@
-"""What Spark asks of a stage's processor in processes of its own."""
+"""Spark's calls of a stage's processor, in separate processes."""
 
 from __future__ import annotations
 

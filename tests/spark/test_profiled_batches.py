@@ -1,4 +1,4 @@
-"""What is asked of a SparkContext, on a session of Spark Connect, which has none. No server here: the session is of pyspark's
+"""Uses of a SparkContext, on a session of Spark Connect, which has none. No server here: the session is of pyspark's
 class, and not connected."""
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def calls(spark):
 
 @pytest.fixture(scope="module")
 def found(spark, calls):
-    """What the branches put out, in one job."""
+    """The output of the branches, in one job."""
     env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
     env.setParallelism(2).setMaxParallelism(4)
 

@@ -162,7 +162,7 @@ def test_a_worker_that_is_killed_as_a_savepoint_is_written_or_read_is_told(
     assert sorted(map(repr, [*run.results, *second, *third])) == never_stopped(["totals"])
 
 
-@pytest.mark.rotating("a job of its own")
+@pytest.mark.rotating("a separate job")
 def test_a_job_that_ends_before_its_savepoint_is_asked_for_says_so(spark, tmp_path, monkeypatch):
     run = Run()
     env = environment(spark, 2, tmp_path / "checkpoint")

@@ -154,7 +154,7 @@ def sees_time(stream):
 
 @pytest.fixture(scope="module")
 def bounded(spark):
-    """What comes out of a bounded job of three batches, and between which times of the clock it ran."""
+    """The output of a bounded job of three batches, and between which times of the clock it ran."""
     env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
     env.setParallelism(2).setMaxParallelism(4).getConfig().setElementsPerBatch(10)
     numbers = env.fromCollection(ELEMENTS)
@@ -305,7 +305,7 @@ SPLIT_ROWS = [(n % 2, "a", 1000 * n if n % 2 else 1_000_000 + 1000 * n) for n in
 
 @pytest.fixture(scope="module")
 def splits(spark):
-    """What comes out of a job on the splits of a DataFrame, and its metrics."""
+    """The output and the metrics of a job on the splits of a DataFrame."""
     env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
     env.setParallelism(2).setMaxParallelism(4)
     frame = spark.createDataFrame(SPLIT_ROWS, ROWS)

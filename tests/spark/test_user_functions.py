@@ -81,7 +81,7 @@ def add_in_place(a, b):
 
 
 def in_place(env):
-    """What is changed in place after it was emitted."""
+    """Build the branches that change an object in place after it was emitted."""
     collected = env.fromData(1, 2, 3).keyBy(lambda v: 0).process(Collecting())
     pairs = env.fromCollection([["a", 1], ["a", 2], ["a", 3]]).keyBy(lambda v: v[0])
     reduced = pairs.reduce(add_in_place)
@@ -129,7 +129,7 @@ def read_twice(env):
 
 @pytest.fixture(scope="module")
 def found(spark):
-    """What comes of changes in place, in one job."""
+    """The output of branches that change objects in place, in one job."""
     env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
     env.setParallelism(2).setMaxParallelism(4).getConfig().disableObjectReuse()
     streams = in_place(env)

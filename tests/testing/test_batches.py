@@ -119,7 +119,7 @@ ELEMENTS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(-20, 20)), max_
 
 
 def of_job(build, inputs, size):
-    """What each output of the job gives. Timers of different keys for one time fire in any order."""
+    """Return each output of the job. Timers of different keys for one time fire in any order."""
     env = StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
     env.getConfig().setElementsPerBatch(size)
     streams = build(*(env.fromCollection(elements) for elements in inputs))

@@ -50,7 +50,7 @@ def begun(job):
 
 
 def going_on(job, snapshot):
-    """What each function gives for one more element."""
+    """Return the output of each function for one more element."""
     harness = StreamTestHarness.restore(job, snapshot)
     harness.processElement(1)
     outputs = len(job(fl.StreamExecutionEnvironment().fromData(1)))

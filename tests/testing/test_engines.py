@@ -1,4 +1,4 @@
-"""The marks of ``tests/engines.py``, in test runs of their own."""
+"""The marks of ``tests/engines.py``, in separate test runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def in_a_run(directory: Path, text: str) -> str:
-    """What pytest says of a module of tests, a line for each."""
+    """Return pytest's report on a module of tests, a line for each."""
     (directory / "test_it.py").write_text(f"import pytest\n\nmark = pytest.mark\n{text}")
     command = ["-m", "pytest", "-p", "tests.engines", "-o", "addopts=", "-rA", "-q", "--tb=line"]
     done = subprocess.run(

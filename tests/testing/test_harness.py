@@ -1,4 +1,4 @@
-"""What the harness makes of its own inputs and outputs; operators have tests of their own."""
+"""The inputs and outputs of the harness; operators have separate tests."""
 
 from __future__ import annotations
 

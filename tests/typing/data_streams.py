@@ -1,4 +1,5 @@
-"""What a type checker, and with it an editor, infers for a job; ``make lint`` checks it.
+"""The types that a type checker, and with it an editor, infers for a job; ``make lint`` checks
+them.
 
 Nothing here is run: each function is a piece of a job, and ``assert_type`` pins the type of it.
 """

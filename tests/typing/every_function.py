@@ -150,7 +150,7 @@ class Worse(ReduceFunction[Flight]):
 
 
 class Counted(RichFunction):
-    """What all rich functions share."""
+    """The methods that all rich functions share."""
 
     def open(self, openContext: OpenContext) -> None:
         assert_type(self.getRuntimeContext(), RuntimeContext)

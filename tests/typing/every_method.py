@@ -1,5 +1,5 @@
-"""What a type checker infers of every method of streams that the other files here do not call;
-``make lint`` checks it. Nothing here is run."""
+"""The types that a type checker infers for every method of streams that the other files here do not
+call; ``make lint`` checks them. Nothing here is run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a type checker infers for the words of other systems. Nothing here is run."""
+"""The types that a type checker infers for the words of other systems. Nothing here is run."""
 
 from __future__ import annotations
 

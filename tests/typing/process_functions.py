@@ -1,4 +1,4 @@
-"""What a type checker infers for process functions, two inputs and joins; ``make lint`` checks it."""
+"""The types that a type checker infers for process functions, two inputs and joins; ``make lint`` checks them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a type checker infers of savepoints that are read and written; ``make lint`` checks it. Nothing here is
-run."""
+"""The types that a type checker infers for savepoints that are read and written; ``make lint`` checks them. Nothing
+here is run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a type checker infers for windows and joins; ``make lint`` checks it. Nothing here is run."""
+"""The types that a type checker infers for windows and joins; ``make lint`` checks them. Nothing here is run."""
 
 from __future__ import annotations
 

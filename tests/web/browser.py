@@ -84,7 +84,7 @@ class Browser:
             time.sleep(0.05)
 
     def text(self) -> str:
-        """What is to be read on the page."""
+        """Return the text of the page."""
         return str(self.evaluate("document.body.innerText"))
 
     def click(self, selector: str, containing: str = "") -> None:

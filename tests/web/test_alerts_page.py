@@ -50,7 +50,7 @@ def test_each_rule_names_metrics_and_labels_that_are_there():
 
 
 def test_an_input_that_is_behind_and_windows_that_stay_open_are_alerted_on():
-    """What the issue was about: the rules name the lag and the windows of a job that shows both."""
+    """The rules name the lag and the windows of a job that shows both."""
     found = exposition([details()])
     (lag,) = re.findall(r'inputLagMs\{[^}]*input="Source: slow"\} (\d+)', found)
     assert int(lag) == 3_598_000

@@ -63,7 +63,7 @@ env.execute("short")
 """
 
 
-@pytest.mark.slow("a program of its own")
+@pytest.mark.slow("a separate program")
 def test_a_program_that_ends_with_its_job_leaves_it_in_the_archive(tmp_path):
     subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path)], check=True, timeout=120)
     with closing(WebServer(archive=str(tmp_path))) as server:

@@ -1,4 +1,4 @@
-"""The page behind a proxy that serves it below a path of its own, as docs/monitor.md shows."""
+"""The page behind a proxy that serves it below a path prefix, as docs/monitor.md shows."""
 
 from __future__ import annotations
 

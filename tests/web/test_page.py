@@ -423,7 +423,7 @@ def test_text_stands_out_in_either_scheme(page, server, scheme):
 
 @pytest.mark.slow("a job on Spark runs until it has a few batches to show")
 def test_a_running_job(page, env):
-    """What a user sees: a stream that stands still, and which input is to blame."""
+    """A user sees a stream that stands still, and which input is to blame."""
     at = fl.WatermarkStrategy.forMonotonousTimestamps().withTimestampAssigner(lambda e, t: e[1])
     clicks = env.fromSource(
         fl.DataGeneratorSource(

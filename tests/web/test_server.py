@@ -257,7 +257,7 @@ def test_nothing_else_can_be_changed(server, client, method):
 
 
 def test_a_name_that_was_made_to_lead_here_gets_nothing(server, client):
-    """What a page of another site does whose name resolves to 127.0.0.1."""
+    """A page of another site whose name resolves to 127.0.0.1 is refused."""
     port = server._server.server_address[1]
     for path in ("/api/jobs", "/metrics", "/"):
         assert asked(server, path, Host=f"evil.example:{port}")[0] == 421

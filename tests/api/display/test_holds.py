@@ -1,4 +1,4 @@
-"""What event time waits for is said in lines, notebook and progress."""
+"""Lines, notebook and progress say what event time waits for."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def test_an_error_that_nobody_waits_for_is_logged(caplog, monkeypatch, awaited):
 
 
 def following(jobs):
-    """What is logged of a job that is in these states one after the other."""
+    """Return the log of a job that is in these states one after the other."""
     told = iter(jobs)
 
     class Goes(Client):
@@ -376,7 +376,7 @@ def windows_of(stream):
 
 
 def said_of(client, expected):
-    """What a running job waits for, once it is what is expected."""
+    """Return the reason for which a running job waits, once it is the expected one."""
     said = []
 
     def is_said():

@@ -1,4 +1,4 @@
-"""What a notebook, or a terminal, shows of a job."""
+"""The display of a job in a notebook and in a terminal."""
 
 from __future__ import annotations
 

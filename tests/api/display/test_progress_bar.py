@@ -1,4 +1,4 @@
-"""What a program that waits for its job shows in a terminal and in a notebook."""
+"""The progress bar, in a terminal and in a notebook, of a program that waits for its job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.web.jobs import Client, details
 
 @pytest.fixture
 def terminal(monkeypatch, capsys):
-    """What a terminal has been sent so far; every line is shown at once."""
+    """The text sent to a terminal so far; every line is shown at once."""
     monkeypatch.setattr(progress_bars, "_FIRST_SECONDS", 0.0)
     monkeypatch.setattr(progress_bars, "_SECONDS", 0.01)
     monkeypatch.setattr(progress_bars, "_is_terminal", lambda: True)
@@ -185,7 +185,7 @@ def test_a_notebook_shows_the_same_line_in_place(monkeypatch):
     wait_for(lambda: shown[-1] == "", seconds=20)
 
 
-@pytest.mark.slow("programs of their own")
+@pytest.mark.slow("separate programs")
 @pytest.mark.parametrize(("hook", "lines"), [("", 1), ("sys.excepthook = mine", 2)])
 def test_an_interrupted_program_says_so_in_one_line(tmp_path, hook, lines):
     program = tmp_path / "job.py"

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.slow("programs of their own")
+pytestmark = pytest.mark.slow("separate programs")
 
 BEGIN = """
 import flinkish as fl

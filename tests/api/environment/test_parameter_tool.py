@@ -54,7 +54,7 @@ def test_arguments_without_a_name_are_refused(arguments):
 
 
 def test_properties_are_read_as_java_reads_them(tmp_path):
-    """What ``java.util.Properties`` of Java 17 gave for this file."""
+    """The expected values are those of ``java.util.Properties`` of Java 17."""
     file = tmp_path / "a.properties"
     file.write_text(
         "a=1\nb:two\nc three words\n  d  =  padded \nlong = one, \\\n    two, \\\n    three\n"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.slow("programs of their own")
+pytestmark = pytest.mark.slow("separate programs")
 
 BEGIN = """
 import atexit, builtins, threading

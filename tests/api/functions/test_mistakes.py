@@ -1,4 +1,4 @@
-"""What a user sees whose functions do not fit the operators that they are passed to."""
+"""Errors for functions that do not fit the operators that they are passed to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What collects a whole stream refuses one that does not end."""
+"""Methods that collect a whole stream refuse an unbounded one."""
 
 from __future__ import annotations
 

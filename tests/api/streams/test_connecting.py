@@ -1,4 +1,4 @@
-"""What is refused while a job with process functions, two inputs or joins is put together."""
+"""Refusals while a job with process functions, two inputs or joins is put together."""
 
 from __future__ import annotations
 

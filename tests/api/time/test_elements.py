@@ -1,4 +1,4 @@
-"""What flows through a stream, and the times of it."""
+"""The elements of a stream and their times."""
 
 from __future__ import annotations
 

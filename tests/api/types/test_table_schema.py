@@ -1,4 +1,4 @@
-"""What is read of a DDL string is what Spark reads, without Spark."""
+"""A DDL string is parsed as Spark parses it, without Spark."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ final class Jobs {
                                         .withTimestampAssigner((row, timestamp) -> row.f2)),
                         minutes);
             case "splits":
-                // On Flink each file is a split with a watermark of its own.
+                // On Flink each file is a split with a separate watermark.
                 return aggregated(arrivals(bench, false), minutes);
             case "arrival_time":
                 return aggregated(arrivals(bench, true), minutes);

@@ -11,7 +11,7 @@ from flinkish.compat import atlas
 
 @dataclass
 class Run:
-    """What came out of a pipeline."""
+    """The output of a pipeline."""
 
     results: list[dict[str, Any]] = field(default_factory=list)
     deadLetters: list[dict[str, Any]] = field(default_factory=list)

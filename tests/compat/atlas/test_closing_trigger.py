@@ -48,7 +48,7 @@ def closing(stream: DataStream[int]) -> DataStream[Any]:
 
 
 def fired(harness: StreamTestHarness) -> list[tuple[int, list[int]]]:
-    """What fired, after which row of the table."""
+    """Return the windows that fired, with the row of the table after which they did."""
     found = []
     for row, (event, watermark, _) in enumerate(LATENESS):
         before = len(harness.getOutput())

@@ -18,7 +18,7 @@ FIRST = [
     ("e5", at(6, 0, 26)),
     ("e6", at(6, 0, 36)),
 ]
-"""What arrives between 9:00:00 and 9:00:01."""
+"""The events that arrive between 9:00:00 and 9:00:01."""
 
 SECOND = [
     ("e7", at(8, 0, 25)),
@@ -26,7 +26,7 @@ SECOND = [
     ("e9", at(8, 0, 27)),
     ("e10", at(8, 0, 39)),
 ]
-"""What arrives between 9:00:01 and 9:00:02."""
+"""The events that arrive between 9:00:01 and 9:00:02."""
 
 FIRST_WINDOWS = [
     (at(5, 59, 50), at(6, 0, 10), ["e1", "e2", "e3"]),

@@ -359,7 +359,8 @@ class OwnInit(BaseWindowedBolt):
 
 
 def test_a_bolt_whose_init_calls_no_other_on_plain_numbers():
-    """What has neither values nor names goes to a bolt as it is, and so does what it emits without fields."""
+    """A value without fields or names goes to a bolt unchanged, and so does the output of one that declares no
+    fields."""
 
     def build(numbers):
         builder = TopologyBuilder()

@@ -1,4 +1,4 @@
-"""Windows by length and slide, each a count or a length of time, and by policies of one's own."""
+"""Windows by length and slide, each a count or a length of time, and by user-defined policies."""
 
 from __future__ import annotations
 
@@ -288,7 +288,7 @@ def test_windows_by_time_leave_nothing_behind():
     assert (harness.numKeyedStateEntries(), harness.numEventTimeTimers()) == (0, 0)
 
 
-# Policies of one's own
+# User-defined policies
 
 
 class UntilFull(storm.TriggerPolicy):

@@ -35,7 +35,7 @@ STRICT = AdvanceTimeSettings.strictlyIncreasingStartTime()
 
 @dataclass(frozen=True)
 class Config:
-    """What an adapter is configured with."""
+    """The configuration of an adapter."""
 
     source: object
     delay: int

@@ -1,4 +1,4 @@
-"""Interval joins: of two sides of one source, and of two inputs with watermarks of their own."""
+"""Interval joins: of two sides of one source, and of two inputs with separate watermarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Family ``two``: two inputs, each with watermarks of its own."""
+"""Family ``two``: two inputs, each with separate watermarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What of a recorded case flinkish does otherwise: on the harness, after restarts, in batches."""
+"""The differences between flinkish and a recorded case: on the harness, after restarts, in
+batches."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ class Cases:
             endings.append(3)
         items = Inputs(random, Scale(random)).items(values=(0, 100))
         values = iter(range(len(items)))
-        # Each element is asked about once: a value of its own, with an ending that the case may have
+        # Each element is asked about once: a separate value, with an ending that the case may have
         drawn = [
             [*item[:2], 5 * next(values) + random.choice(endings), item[3]]
             if item[0] == "e"

@@ -26,7 +26,7 @@ GLOBAL = ("GlobalWindows", "countWindow")
 
 
 class Windowing:
-    """What stands between ``keyBy`` and the function of one case."""
+    """The calls between ``keyBy`` and the function of one case."""
 
     def __init__(self, random: Random, scale: Scale) -> None:
         self._random = random

@@ -25,7 +25,7 @@ def local(parallelism=1):
 
 @pytest.fixture
 def store(monkeypatch):
-    """A store that is reached by URIs ``memory://``, without directories of its own."""
+    """A store that is reached by URIs ``memory://`` and has no directories."""
     objects, _ = fs.FileSystem.from_uri("mock:///")
     known = fs.FileSystem.from_uri
 
@@ -126,7 +126,7 @@ def windows(env, results, strategy, holdAt=None, oneKeyGroup=False):
 
 @cache
 def whole_run(strategy):
-    """What a job gives that is not stopped."""
+    """Return the output of a job that is not stopped."""
     results = []
     env = local()
     env.getConfig().setElementsPerBatch(7)

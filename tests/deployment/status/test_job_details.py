@@ -1,4 +1,4 @@
-"""What the details of a job that runs say of inputs that are apart, of open windows, and of operators behind a union."""
+"""The details of a running job: inputs whose watermarks are apart, open windows, and operators behind a union."""
 
 from __future__ import annotations
 

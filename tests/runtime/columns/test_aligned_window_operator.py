@@ -120,7 +120,7 @@ SUMS = replace(
     WindowOperatorDescription(SlidingEventTimeWindows.of(12, 6), EventTimeTrigger.create()),
     **OF_COLUMNS[0],
 )
-"""What is drawn may be all of functions that no columns take, or too few elements: this one never is."""
+"""A drawn example may consist of functions that cannot be vectorised, or have too few elements; this one never does."""
 
 of_two_keys = st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(-30, 70))
 many_a_key = st.lists(of_two_keys, min_size=9, max_size=24)
@@ -197,7 +197,7 @@ def test_what_is_folded_before_the_shuffle_is_folded_once_more(function: dict[st
 
 
 def _of_types(operator: Any, columns: bool, function: dict[str, Any], paged: bool) -> Any:
-    """What comes out where the numbers are of one type first, and then of another."""
+    """Return the output where the numbers are of one type first, and then of another."""
     description = WindowOperatorDescription(
         SlidingEventTimeWindows.of(20, 10), EventTimeTrigger.create(), **function
     )

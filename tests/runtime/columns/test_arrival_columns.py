@@ -96,7 +96,7 @@ class Driver:
         self.operator.processRecords(records)
 
     def seen(self) -> Any:
-        """What came out, main output and dead letters apart, and all that the operator keeps."""
+        """Return the output, main output and dead letters apart, and the operator's state."""
         main = [item[1:] for item in self.output if item[0] != "dead"]
         dead = [item[1:] for item in self.output if item[0] == "dead"]
         metrics = self.operator.metrics

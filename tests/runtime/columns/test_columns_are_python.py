@@ -1,4 +1,4 @@
-"""What runs over columns gives what Python gives, or does not run over columns: nulls, NaN and missing timestamps that
+"""A function over columns gives Python's results, or does not run over columns: nulls, NaN and missing timestamps that
 are handed on without a step. The columns' own checks are off, so that these are the rules themselves."""
 
 from __future__ import annotations

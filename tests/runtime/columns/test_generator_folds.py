@@ -89,7 +89,7 @@ class ByMethod(Noting):
 
 
 class Averages(Noting):
-    """What no fold can tell: each step depends on the one before."""
+    """A generator that no fold can express: each step depends on the one before."""
 
     def onEvent(self, event, eventTimestamp, output):
         self.highest = (self.highest + eventTimestamp) // 2
@@ -219,7 +219,7 @@ class Keeps(Noting):
 
 
 class Writes(Noting):
-    """Writes into an object of its own."""
+    """Writes into an object that it holds."""
 
     def __init__(self) -> None:
         super().__init__()

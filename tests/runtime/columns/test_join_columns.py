@@ -114,7 +114,7 @@ class JoinDriver:
 
 
 def both(lower, upper, steps, paged, call=pair):
-    """What comes out with columns and without."""
+    """Return the output with columns and without."""
     outputs = []
     for columns in (True, False):
         driver = JoinDriver(lower, upper, columns, paged, call)

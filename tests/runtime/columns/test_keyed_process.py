@@ -124,7 +124,7 @@ class Two(WithState):
 
 
 class Late(WithState):
-    """What is behind the watermark."""
+    """Emits elements behind the watermark."""
 
     def processElement(self, value, ctx, out):
         if ctx.timestamp() <= ctx.timerService().currentWatermark():
@@ -299,7 +299,7 @@ class Driver:
         self.operator.processRecords(keyed_records(elements, times))
 
     def run(self, steps: list[Any]) -> str:
-        """What came out, and what is in the states then; as text, which tells 1 from True, and 0.0 from -0.0."""
+        """Return the output, and the states afterwards; as text, which tells 1 from True, and 0.0 from -0.0."""
         for step in steps:
             if step == "restart":
                 self.restart()
@@ -489,7 +489,8 @@ def test_thousands_of_random_functions() -> None:
 
 
 class Shares(WithState):
-    """What changes one part changes the other, also of the state when it is read again."""
+    """Stores an object in two parts of the state: changing one changes the other, also after the
+    state is read again."""
 
     def processElement(self, value, ctx, out):
         both = self.state.value()

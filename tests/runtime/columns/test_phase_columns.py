@@ -157,7 +157,7 @@ class Divides(WithStates):
 
 
 class Sides(WithStates):
-    """What columns cannot do, for keys that have something on the other side."""
+    """Cannot be vectorised for keys that have something on the other side."""
 
     def processElement1(self, value, ctx, out):
         self.known.put(value.name, value.value)
@@ -260,7 +260,7 @@ class Alerts(WithStates):
 
 
 class Buffers(WithStates):
-    """What waits in a list until a timer, or until the other side takes it."""
+    """Buffers elements in a list until a timer, or until the other side takes them."""
 
     def processElement1(self, value, ctx, out):
         self.waiting.add((value.name, value.real) if value.mark else ("", 0.0))
@@ -275,7 +275,7 @@ class Buffers(WithStates):
 
 
 class Visits(WithStates):
-    """What is in a map, of which one element asks only while it is empty."""
+    """Keeps a map that one input fills and the other reads or clears."""
 
     def processElement1(self, value, ctx, out):
         self.known.put(value.name, (value.at, value.name))
@@ -366,7 +366,7 @@ class Driver:
                 one.processWatermark(watermark)
 
     def run(self, steps: list[Any]) -> str:
-        """What came out, and what is in the states then, in its order; as text, which tells 1 from True."""
+        """Return the output, and the states afterwards, in their order; as text, which tells 1 from True."""
         for step in steps:
             if step == "restart":
                 self.restart()

@@ -140,7 +140,7 @@ class Driver:
         self.operator.processRecords(Records(values, timestamps, keys, hashes))
 
     def run(self, steps: list[Any]) -> str:
-        """What came out and what is kept then, as text, which tells 1 from True, and 0.0 from -0.0."""
+        """Return the output and the state afterwards, as text, which tells 1 from True, and 0.0 from -0.0."""
         for step in steps:
             if step == "restart":
                 snapshot, directory = self.operator.snapshot(), self.backend.flush()

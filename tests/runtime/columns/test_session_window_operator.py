@@ -126,7 +126,7 @@ SUMS = replace(
     WindowOperatorDescription(EventTimeSessionWindows.withGap(5), EventTimeTrigger.create()),
     **OF_COLUMNS[0],
 )
-"""What is drawn may be all of functions that no columns take: this one never is."""
+"""A drawn example may consist of functions that cannot be vectorised; this one never does."""
 
 
 @pytest.mark.takes_columns("ColumnFold")

@@ -33,7 +33,7 @@ from tests.runtime.columns.tracing.random_functions import (
 
 
 def emitted(build, rows, traced):
-    """What comes out of a job that gets ``rows`` as columns, or how it fails."""
+    """Return the output of a job that gets ``rows`` as columns, or its error."""
 
     def built(stream):
         config = stream.getExecutionEnvironment().getConfig()

@@ -209,7 +209,7 @@ def random_batches(random):
 
 
 def run(build, batches, columns, groups=2, **options):
-    """What comes out; ``columns``: whether a batch comes as columns, by its number."""
+    """Return the output; ``columns``: whether a batch comes as columns, by its number."""
     job = MicroBatches(build, groups, parallelism=groups, **options)
     for number, batch in enumerate(batches):
         job.columns = columns(number)

@@ -12,7 +12,7 @@ from flinkish.runtime.records.records import Records
 
 
 class Message:
-    """What the decoder asks a message of Kafka's client."""
+    """The part of the messages of Kafka's client that the decoder uses."""
 
     def __init__(self, offset: int, value: bytes | None) -> None:
         self.found = offset, value
@@ -33,7 +33,8 @@ class Message:
 def results(
     decoder: MessageDecoder, *values: bytes | None
 ) -> tuple[list[Records], list[MalformedKafkaRecord]]:
-    """What a worker's copy of ``decoder`` makes of messages of the partition sales-3."""
+    """Return the results of a worker's copy of ``decoder`` for messages of the partition
+    sales-3."""
     copied: MessageDecoder = pickle.loads(cloudpickle.dumps(decoder))
     messages = Messages("sales", 3, [Message(n, value) for n, value in enumerate(values)])
     runs: list[Records] = []

@@ -1,4 +1,4 @@
-"""What holds for every strategy and every stream that is held against arrival time."""
+"""Properties of every strategy and every stream that is compared with arrival time."""
 
 from __future__ import annotations
 

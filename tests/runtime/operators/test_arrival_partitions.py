@@ -1,4 +1,4 @@
-"""Event time against arrival time by input partition: each has a watermark of its own."""
+"""Event time against arrival time by input partition: each has a separate watermark."""
 
 from __future__ import annotations
 

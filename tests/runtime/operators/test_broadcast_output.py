@@ -1,4 +1,5 @@
-"""What processBroadcastElement emits comes once, and for every key what applyToKeyedState emits."""
+"""The output of processBroadcastElement comes once, and that of applyToKeyedState once for every
+key."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ def split(stream, function, key):
 
 elements = st.tuples(st.integers(0, 9), st.integers(0, 20))
 rules = st.tuples(st.sampled_from("abc"), st.integers(0, 40), st.just("rule"))
-# Elements and rules come in batches of their own: within a batch their order is not said.
+# Elements and rules come in separate batches: within a batch their order is not said.
 batches = st.lists(
     st.one_of(st.lists(elements, max_size=8), st.lists(rules, max_size=3)), max_size=6
 )

@@ -183,7 +183,7 @@ class Driver:
 
 
 def by_key(output):
-    """What each key has, in order, without watermarks."""
+    """Return the output of each key, in order, without watermarks."""
     outputs = defaultdict(list)
     for label, *rest in output:
         if label == "main":

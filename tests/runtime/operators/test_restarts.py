@@ -94,7 +94,7 @@ TWO_INPUTS = {
 
 
 def output_of(build: Any, steps: Any, cut: Any, two: bool) -> list[Any]:
-    """What comes out, with a restart after every step whose number is in ``cut``."""
+    """Return the output, with a restart after every step whose number is in ``cut``."""
     harness = StreamTestHarness(build)
     output: list[Any] = []
     reached = {1: -1, 2: -1}

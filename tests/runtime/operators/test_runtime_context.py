@@ -1,4 +1,4 @@
-"""What a rich function may ask of its context: metrics, task information, state, and what not."""
+"""The runtime context of a rich function: metrics, task information, state, and the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What leaves a function is as it was then, whatever becomes of the object afterwards."""
+"""An emitted object keeps its value at the emission, whatever happens to the object afterwards."""
 
 from __future__ import annotations
 
@@ -521,7 +521,7 @@ def test_any_graph_gives_what_it_gives_when_all_that_is_emitted_is_pickled(stage
 
 @given(st.lists(st.integers(0, 5), min_size=1), st.booleans())
 def test_functions_that_keep_nothing_give_the_same_in_any_order(numbers, reuse):
-    # Made of plain data alone, these lists are handed on without a copy; spoil() has a copy of its own
+    # Made of plain data alone, these lists are handed on without a copy; spoil() has a separate copy
     def build(stream):
         lists = mode(stream, reuse).map(lambda n: [n, [n]]).filter(lambda v: v[0] != 3)
         return (

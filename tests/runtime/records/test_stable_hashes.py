@@ -247,7 +247,7 @@ def is_one_key(first, second):
         return False
 
 
-@pytest.mark.slow("a program of its own")
+@pytest.mark.slow("a separate program")
 def test_equal_keys_have_one_hash_in_two_processes():
     drawn = []
 

@@ -18,7 +18,7 @@ from flinkish.api.errors import (
 from flinkish.runtime.sinks import user_sinks
 
 CALLS: list = []
-"""What was called of the sink, which in a job is a copy."""
+"""The calls of the sink, which in a job is a copy."""
 
 
 @pytest.fixture(autouse=True)
@@ -251,7 +251,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow("a program of its own")
+@pytest.mark.slow("a separate program")
 def test_a_sink_of_the_main_script_that_keeps_elements_there_is_told_once(tmp_path):
     (tmp_path / "job.py").write_text(SCRIPT)
     command = [sys.executable, str(tmp_path / "job.py")]

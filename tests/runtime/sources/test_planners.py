@@ -1,4 +1,4 @@
-"""What planned sources read, step by step: orders, restarts, and what is kept of it. No Spark here."""
+"""The steps of planned sources: orders, restarts, and the log of them. No Spark here."""
 
 from __future__ import annotations
 

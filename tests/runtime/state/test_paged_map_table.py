@@ -1,4 +1,4 @@
-"""Big maps: read and written by pages of their own, never as a whole."""
+"""Big maps: read and written page by page, never as a whole."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_one_entry_of_a_big_map_costs_two_pages(job):
     assert (puts, removes) == (0, 0)
 
     job.table.put("big", None, 7, "changed")
-    assert job.batch() == (2, 2, 0), "what changed has a page of its own from now on"
+    assert job.batch() == (2, 2, 0), "what changed has a separate page from now on"
 
     job.table.put("big", None, 7, "again")
     job.table.remove("big", None, -1)

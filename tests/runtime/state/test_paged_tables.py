@@ -1,4 +1,4 @@
-"""What batches of the paged tables cost, and how their pages split: in calls of the store."""
+"""The cost of batches of the paged tables, in calls of the store, and how their pages split."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log of timers costs in calls of the store, and that none fires twice or never."""
+"""The cost of the log of timers in calls of the store, and that none fires twice or never."""
 
 from __future__ import annotations
 

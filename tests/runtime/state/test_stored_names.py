@@ -39,7 +39,7 @@ class Globals(pickle.Unpickler):
 
 
 def globals_of(data, found=None):
-    """What of flinkish, by (module, name), is in a pickle."""
+    """Return the names of flinkish in a pickle, as (module, name)."""
     found = set() if found is None else found
     note_inside(Globals(data, found).load(), found)
     return {name for name in found if name[0].partition(".")[0] == "flinkish"}

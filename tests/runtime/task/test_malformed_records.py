@@ -1,4 +1,4 @@
-"""What a source cannot read goes to its side output, or ends the task."""
+"""Records that a source cannot read go to its side output, or end the task."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Processing time: what the clock makes due comes as on the harness, however it gets to a key group:
-by a tick of its own, by a tick in a batch with elements, or by the elements."""
+by a separate tick, by a tick in a batch with elements, or by the elements."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def by_split(strategy, split=split_of):
 
 
 def windows(watermarks):
-    """What windows count, what is too late for them, and what a function sees of time."""
+    """Build windows that count, with a side output of late elements, and a function that sees time."""
 
     def build(stream):
         keyed = watermarks(stream).map(lambda e: e).keyBy(lambda e: e[1] % 3)

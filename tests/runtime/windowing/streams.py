@@ -45,7 +45,7 @@ def joined(a, b):
 
 
 class Totals(AggregateFunction):
-    """What columns can hold, whatever the grouping: a sum, a count and extremes."""
+    """An aggregation that can be vectorised whatever the grouping: a sum, a count and extremes."""
 
     def createAccumulator(self):
         return (3, 0, 99, -1)
@@ -63,7 +63,8 @@ class Totals(AggregateFunction):
 
 
 class Means(AggregateFunction):
-    """What columns can hold only if elements are added in their order: a sum of floats."""
+    """An aggregation that can be vectorised only if elements are added in their order: a sum of
+    floats."""
 
     def createAccumulator(self):
         return (0.0, 0)
@@ -120,7 +121,7 @@ BY_ORDER: list[dict[str, Any]] = [
     {"aggregation": ComparableAggregator(0, "maxBy", first=False)},
     {"aggregation": lambda a, b: max(a, b, key=lambda value: value[0])},
 ]
-"""What depends on the order of the elements."""
+"""Functions that depend on the order of the elements."""
 
 
 class Spans(ProcessWindowFunction[Any, Any, str, TimeWindow]):
@@ -157,7 +158,8 @@ WINDOW_FUNCTIONS: list[dict[str, Any]] = [
     {"call": process_call(ends)},
     {"call": apply_call(yielded)},
 ]
-"""What computes its results of a key, a window, and the one result of an aggregation."""
+"""Functions that compute their results from a key, a window, and the one result of an
+aggregation."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +174,7 @@ class Moment:
 
 
 def run(driver: WindowOperatorDriver, steps: list[Any]) -> list[Moment]:
-    """What can be seen after every step, up to the first that is refused."""
+    """Return the observations after every step, up to the first that is refused."""
     moments = []
     for step in steps:
         try:
@@ -213,8 +215,8 @@ def by_key(output: list[tuple[Any, ...]]) -> dict[Any, list[Any]]:
 
 
 def by_time(moment: Moment) -> Any:
-    """What was seen; the order of what different keys give at one time is open, and these results do not say of
-    which key they are."""
+    """Return the observations; the order of the results of different keys at one time is open, and these results do not
+    say of which key they are."""
     if len(moment.seen) < 2:
         return moment.seen
     output, dropped = moment.seen

@@ -1,4 +1,4 @@
-"""What holds for every windowed job: the jobs are made as the recorded cases describe theirs."""
+"""Properties of every windowed job: the jobs are made as the recorded cases describe theirs."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_the_order_between_two_watermarks_does_not_change_what_windows_hold(
 
 def test_a_session_of_just_the_merged_length_takes_its_place_as_in_flink():
     """So under a dynamic gap the order counts: Flink's ``MergingWindowSet`` sees nothing to merge in
-    a window that is there already, and gives it a state window of its own."""
+    a window that is there already, and gives it a separate state window."""
     assigner = {"kind": "DynamicEventTimeSessionWindows", "gapExpr": "value"}
     one, two, both = ["e", "k0", 1, 0], ["e", "k0", 1, 1], ["e", "k0", 2, 0]
     held = [contents(assigner, order)[0][3] for order in ([one, two, both], [one, both, two])]

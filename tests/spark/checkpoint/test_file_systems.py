@@ -18,7 +18,7 @@ class Session:
 
 @pytest.fixture
 def arguments(monkeypatch):
-    """What the last S3 file system was made with, as far as it says something."""
+    """The arguments that the last S3 file system was made with, other than defaults."""
     made = {}
 
     def make(**given):

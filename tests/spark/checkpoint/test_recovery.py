@@ -103,7 +103,7 @@ def test_a_batch_that_is_run_again_sees_the_same_clock(env, tmp_path):
     first, again = runs
     assert [number for number, _ in first[1]] == [2, 3]
     assert again[1] == first[1]
-    assert first[0][0][1] < first[1][0][1], "each batch has a clock of its own"
+    assert first[0][0][1] < first[1][0][1], "each batch has a separate clock"
 
 
 REFUSED = {

@@ -1,4 +1,4 @@
-"""What becomes of a checkpoint when its job ends, and jobs that begin from an older batch of one."""
+"""The checkpoint after the end of its job, and jobs that begin from an older batch of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``ConnectServer``: a server of Spark Connect in a process of its own, started as pyspark's script starts it.
+"""``ConnectServer``: a server of Spark Connect in a separate process, started as pyspark's script starts it.
 
 Its Python has the packages that flinkish needs, and not flinkish itself.
 """
@@ -49,7 +49,7 @@ class ConnectServer:
 
     @property
     def url(self) -> str:
-        """What a client connects to."""
+        """The URL that a client connects to."""
         return f"sc://127.0.0.1:{self.port}"
 
     def start(self) -> None:
@@ -98,5 +98,5 @@ class ConnectServer:
             self._process = None
 
     def log(self) -> str:
-        """What it has said so far."""
+        """Return the log so far."""
         return (self.directory / "server.log").read_text("utf-8", "replace")

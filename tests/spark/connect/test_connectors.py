@@ -24,7 +24,7 @@ class Delay:
 
 
 class Numbers(fl.Source[int]):
-    """A source of one's own, whose position is the next number."""
+    """A user-defined source, whose position is the next number."""
 
     def read(self, position):
         for number in range(position or 0, 10):
@@ -32,7 +32,7 @@ class Numbers(fl.Source[int]):
 
 
 class Lines(fl.Sink[str], fl.SupportsCommitter[str]):
-    """A sink of one's own: workers write drafts, which get their names at the client."""
+    """A user-defined sink: workers write drafts, which get their names at the client."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -90,7 +90,7 @@ class Halves(fl.ProcessFunction):
 
 @pytest.mark.parametrize("mode", ["STREAMING", "BATCH"])
 def test_sources_of_ones_own_and_all_sinks(env, mode, there, capsys):
-    """In one job: a source and a sink of one's own, side outputs, prints, batches as DataFrames and files of columns."""
+    """In one job: a user-defined source and sink, side outputs, prints, batches as DataFrames and files of columns."""
     env.setRuntimeMode(fl.RuntimeExecutionMode[mode]).getConfig().setElementsPerBatch(4)
     env.enableCheckpointing((there / "checkpoint").as_uri())
     own = there / "own"

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 
 pytestmark = [
     pytest.mark.connect,
-    pytest.mark.slow("a client in a process of its own, and a job on the server"),
+    pytest.mark.slow("a client in a separate process, and a job on the server"),
 ]
 
 

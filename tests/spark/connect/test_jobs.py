@@ -37,7 +37,7 @@ def clicks(env):
 
 
 def counted(env):
-    """What windows of two seconds count."""
+    """Count in windows of two seconds."""
     return (
         clicks(env)
         .map(lambda click: (click.user, 1))

@@ -24,7 +24,7 @@ def check_goes_on(env, directory):
     assert found == [(number, number // 2 + 1) for number in range(len(found))]
 
 
-@pytest.mark.slow("a program of its own, which is killed")
+@pytest.mark.slow("a separate program, which is killed")
 def test_another_client_goes_on_where_the_first_was_killed(env, server, there, monkeypatch):
     with monkeypatch.context() as during:
         during.setenv("SPARK_REMOTE", server.url)

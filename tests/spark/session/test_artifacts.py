@@ -1,4 +1,4 @@
-"""What of a program goes to a server of Spark Connect."""
+"""The parts of a program that go to a server of Spark Connect."""
 
 from __future__ import annotations
 

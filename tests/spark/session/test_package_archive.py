@@ -1,4 +1,4 @@
-"""What executors of a cluster import as flinkish."""
+"""The archive that executors of a cluster import as flinkish."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ assert "flinkish.spark.session.session" in names and flinkish.__file__.startswit
 """
 
 
-@pytest.mark.slow("imports all modules in a program of its own")
+@pytest.mark.slow("imports all modules in a separate program")
 def test_all_modules_are_imported_from_the_archive_in_their_compiled_form(tmp_path):
     """At a relative path, as executors have it, in whose own directory files lie that a session was given."""
     archive = tmp_path / "flinkish.zip"

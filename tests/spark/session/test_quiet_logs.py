@@ -34,7 +34,7 @@ def level(spark):
 def test_they_are_quiet_until_the_last_of_several_jobs_has_ended(
     spark, level, monkeypatch, was, afterwards
 ):
-    """INFO is what pyspark has by default, behind a filter that a level of one's own would pass."""
+    """INFO is what pyspark has by default, behind a filter that a user's level would pass."""
     monkeypatch.setattr(quiet_logs, "_AFTERWARDS_SECONDS", 0.1)
     level(was)
     loggers = QuietLoggers()

@@ -32,7 +32,7 @@ LIMITS = {"MALLOC_MMAP_THRESHOLD_": "33554432", "MALLOC_TRIM_THRESHOLD_": "67108
 
 
 def on_worker(number):
-    """What a worker knows of its process: its Python, whether pyspark is that of the driver, and glibc's limits."""
+    """Return a worker's view of its process: its Python, whether pyspark is that of the driver, and glibc's limits."""
     return (
         sys.executable,
         [os.path.realpath(package.__file__) for package in (pyspark, py4j)],
@@ -57,7 +57,7 @@ def factories_of(run):
 
 @pytest.fixture(scope="module")
 def job(spark):
-    """Runs on the active session, which has settings of its own: those before and after, and what it has seen."""
+    """A job on the active session, whose settings differ: those before and after, and what it has seen."""
     names = [*JOB_SETTINGS, "spark.sql.shuffle.partitions"]
     own = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.shuffle.partitions": "7"}
     before = {name: spark.conf.get(name, None) for name in names}

@@ -1,4 +1,4 @@
-"""What the workers of Spark keep of the memory that they have freed. In a worker: ``test_session.py``."""
+"""The freed memory that the workers of Spark keep. In a worker: ``test_session.py``."""
 
 from __future__ import annotations
 

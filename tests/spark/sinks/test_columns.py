@@ -87,7 +87,7 @@ NESTED_ROWS = [(("JFK", [4, 22]), {"wind": 1.5}, NOON), (None, {}, None)]
 
 @pytest.fixture(scope="module")
 def written(spark, tmp_path_factory):
-    """What one job has given that reads collections and tables, and writes files and DataFrames."""
+    """The output of one job that reads collections and tables, and writes files and DataFrames."""
     directory = tmp_path_factory.mktemp("written")
     found = {"directory": directory, "samples": [[] for _ in SAMPLES], "nested": [], "range": []}
     env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)

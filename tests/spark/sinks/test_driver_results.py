@@ -16,7 +16,7 @@ def few(monkeypatch):
 
 
 def test_a_job_warns_once_and_names_the_sink(env, tmp_path):
-    """What stays in the workers or is dropped does not count."""
+    """Elements that stay in the workers or are dropped do not count."""
     found: list[int] = []
     env.getConfig().setElementsPerBatch(20)
     numbers = env.fromCollection(range(60))

@@ -1,4 +1,4 @@
-"""What a task does with the rows of a batch for the sinks that workers write; no Spark runs."""
+"""The work of a task on the rows of a batch for the sinks that workers write; no Spark runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does not fit: on Spark, an error that names file and line, or a dead letter."""
+"""Malformed records on Spark: an error that names file and line, or a dead letter."""
 
 from __future__ import annotations
 

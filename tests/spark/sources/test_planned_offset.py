@@ -34,7 +34,8 @@ KILLS = ("planned", "logged", "ran")
 
 @dataclass
 class Checkpoint:
-    """What Spark keeps: the offsets of batches, as JSON, and how many are committed."""
+    """The part of Spark's checkpoint that matters: the offsets of batches, as JSON, and how many
+    are committed."""
 
     offsets: list[str] = field(default_factory=list)
     committed: int = 0
@@ -205,7 +206,7 @@ def test_partitions_of_kafka_go_on_in_another_process():
     offsets = [json.dumps(reader.initialOffset())]
     while (offset := latest(reader, offsets[-1])) != offsets[-1]:
         offsets.append(offset)
-        # Each batch is planned in a process of its own
+        # Each batch is planned in a separate process
         reader = of_kafka()
     ranges = [range_ for pair in pairwise(offsets) for range_ in contents(reader, *pair)]
     for partition in (0, 1):

@@ -1,4 +1,4 @@
-"""What a batch reads is planned by flinkish: orders, restarts after a crash, old files, endless numbers."""
+"""The batches that flinkish plans: orders, restarts after a crash, old files, endless numbers."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_a_source_without_an_end_is_stopped_and_goes_on(env, tmp_path):
 @pytest.mark.rotating(
     "test_kill_loop.py kills a job with each commit, and a source goes on in test_recovery.py"
 )
-@pytest.mark.slow("starts Spark twice, in processes of their own")
+@pytest.mark.slow("starts Spark twice, in separate processes")
 def test_a_killed_job_reads_and_writes_each_element_once(tmp_path):
     killed_and_gone_on(tmp_path, {**os.environ, "PYTHONPATH": str(JOB.parents[3])})
 

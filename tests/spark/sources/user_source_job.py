@@ -1,4 +1,4 @@
-"""A job with a source and a sink of its own, run by ``test_user_sources.py``, which kills it.
+"""A job with a user-defined source and sink, run by ``test_user_sources.py``, which kills it.
 
 ``python user_source_job.py DIRECTORY PAUSE [SIZE CHECKPOINT]``: reads 60 numbers, ``PAUSE`` s apart, in batches of
 ``SIZE``, and writes their running sums into files of DIRECTORY/out, which get their names when they are committed.

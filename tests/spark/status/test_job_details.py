@@ -1,4 +1,4 @@
-"""What a job on Spark knows about itself."""
+"""The details of a job on Spark."""
 
 from __future__ import annotations
 

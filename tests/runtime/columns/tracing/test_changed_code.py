@@ -21,7 +21,8 @@ BATCH = pa.RecordBatch.from_pydict({"n": [1, 2, 3], "x": [0.5, -0.0, 7.25]})
 
 
 def results(build, change, traces):
-    """What a job emits of a batch, and of the same after ``change``; and whether each took the columns."""
+    """Return the output of a job for a batch, and for the same batch after ``change``; and whether each took the
+    columns."""
 
     def built(stream):
         config = stream.getExecutionEnvironment().getConfig().setColumnChecks(0)

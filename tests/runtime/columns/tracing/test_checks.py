@@ -56,7 +56,7 @@ def batch(**columns):
 
 
 def emitted(build, batches, traces=True, checks=4, timed=True):
-    """What a job emits of ``batches``, whose column t is the time."""
+    """Return the output of a job for ``batches``, whose column t is the time."""
 
     def built(stream):
         config = stream.getExecutionEnvironment().getConfig()

@@ -267,7 +267,7 @@ class Checked:
 def test_dataclasses_are_made_and_read():
     made = ColumnFunction(lambda v: Changing(v.x)).results(ROWS)
     assert list(made.anew()) == [Changing(1), Changing(5), Changing(-3)]
-    assert made.nested  # each reader is given objects of its own
+    assert made.nested  # each reader gets separate objects
     assert list(ColumnFunction(lambda c: (c.doubled(), c.y)).results(made)) == [
         (2, 0.5),
         (10, 0.5),

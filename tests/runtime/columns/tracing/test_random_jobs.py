@@ -71,7 +71,7 @@ def drawn(random: Random, depth: int = 2) -> str:
 
 
 def timed(random: Random) -> str:
-    """What a process function may ask of its context."""
+    """Draw an expression that may ask the context of a process function for the timestamp."""
     return random.choice(["ctx.timestamp() is None", "ctx.timestamp()", "0", drawn(random)])
 
 

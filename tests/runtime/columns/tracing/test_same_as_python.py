@@ -1,4 +1,4 @@
-"""What a function gives over columns is what it gives element by element, with columns that do not check themselves."""
+"""A function gives the same over columns as element by element, with columns that do not check themselves."""
 
 from __future__ import annotations
 

@@ -161,7 +161,8 @@ ALONE = {
 
 
 def results(function, rows):
-    """What a run over columns gives, and what calls give; None where columns or a call give up."""
+    """Return the results of a run over columns, and of calls; None where columns or a call give
+    up."""
     columns = FlatMapColumns(function, None)
     columns.runs.checks = 2
     found = columns.process(Records(rows.anew(), np.arange(len(rows)) * 10), 0)
