@@ -24,7 +24,7 @@ from flinkish.runtime.kafka.client import (
 )
 
 SECONDS = 3.0
-"""How long brokers may take before the warning."""
+"""The time that brokers may take before the warning."""
 
 
 def ask_brokers(nodes: Iterable[StreamNode]) -> None:

@@ -65,7 +65,7 @@ from flinkish.runtime.task_logs import log_unhandled
 _LOG = logging.getLogger("flinkish")
 
 _POLL_SECONDS = 0.01
-"""How long to wait when there is neither input nor a due timer."""
+"""The time to wait when there is neither input nor a due timer."""
 
 
 _END_SLICE = 1 << 62

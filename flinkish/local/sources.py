@@ -74,7 +74,7 @@ class LocalSource(ABC):
     """Whether the source ends with the current batch."""
 
     position: str | None = None
-    """How far the source has been read, as JSON; None if that is unknown."""
+    """The position of the source, as JSON; None if that is unknown."""
 
     type: str = ""
     """The name of the source's class."""
@@ -85,7 +85,7 @@ class LocalSource(ABC):
 
     @property
     def backlog(self) -> SourceBacklog:
-        """How much of the source has been read, and what is left, if that is known."""
+        """The amount of the source that has been read, and the amount left, if that is known."""
         return UNKNOWN_BACKLOG
 
     def _saved(self) -> dict[str, Any] | None:

@@ -51,7 +51,7 @@ class Mark(NamedTuple):
     digest: bytes | None
     """None: the value is compared by identity and length."""
     size: int
-    """How many bytes were hashed."""
+    """The number of bytes hashed."""
     pinned: tuple[object, ...]
 
     def of(self, value: object, parts: frozenset[int]) -> bool:
@@ -413,7 +413,7 @@ class _Digest(pickle.Pickler):
 
     @property
     def size(self) -> int:
-        """How many bytes were pickled."""
+        """The number of bytes pickled."""
         return self._file.size
 
     def _buffer(self, buffer: pickle.PickleBuffer) -> None:

@@ -107,7 +107,7 @@ class OperatorMetricGroup(MetricGroup):
 
     @property
     def numLateRecordsDropped(self) -> int:
-        """How many elements were dropped because the watermark had passed them."""
+        """The number of elements dropped because the watermark had passed them."""
         return self._late.count
 
     @numLateRecordsDropped.setter

@@ -70,7 +70,7 @@ class PageSizes:
 
 @dataclass
 class RecordCounts:
-    """How many elements an operator got, emitted and dropped."""
+    """The numbers of elements that an operator received, emitted and dropped."""
 
     received: int = 0
     emitted: int = 0
@@ -91,7 +91,7 @@ class OperatorTotals:
     uid: str
     name: str
     began: float
-    """When (s) the job began."""
+    """The time (s) at which the job began."""
     counts: dict[str, RecordCounts] = field(default_factory=dict)
     """By vertex: an operator after a union is chained into several."""
     batch: RecordCounts = field(default_factory=RecordCounts)
@@ -225,7 +225,7 @@ class MetricsTotals:
 
     def __init__(self) -> None:
         self.batches = 0
-        """How many batches have reported."""
+        """The number of batches that have reported."""
         self.loads = VertexLoads()
         """The load of the vertices, and the records sent over the edges between them."""
         self.inputs = InputWatermarks()
@@ -236,8 +236,8 @@ class MetricsTotals:
         self.lastBatch: dict[str, OperatorBatch] = {}
         """The figures of each operator for the last batch, by uid."""
         self.lastEmitted: dict[tuple[str, str], int] = {}
-        """When (ms) the last batch ended in which an operator, or a source, emitted an element, by
-        its uid and that of the vertex."""
+        """The time (ms) at which the last batch ended in which an operator, or a source, emitted an
+        element, by its uid and that of the vertex."""
         self._began = time.monotonic()
         self._operators: dict[str, OperatorTotals] = {}
         self._workers: dict[tuple[str, int], WorkerDetails] = {}
@@ -277,13 +277,13 @@ class MetricsTotals:
 
     @property
     def numLateRecordsDropped(self) -> int:
-        """How many late elements all operators have dropped."""
+        """The number of late elements that all operators have dropped."""
         return sum(
             counts.dropped for totals in self._totals for counts in list(totals.counts.values())
         )
 
     def numNullResults(self, uid: str) -> int:
-        """How many elements an operator has emitted, if all of them are None; else 0."""
+        """The number of elements that an operator has emitted, if all of them are None; else 0."""
         totals = self._operators.get(uid)
         if totals is None or not totals.onlyNulls:
             return 0
@@ -291,7 +291,7 @@ class MetricsTotals:
 
     @property
     def numOpenWindows(self) -> int:
-        """How many windows all operators have open, counted for each key."""
+        """The number of open windows of all operators, counted for each key."""
         return sum(batch.openWindows for batch in self.lastBatch.values())
 
     @property

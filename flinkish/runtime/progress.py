@@ -27,7 +27,8 @@ class InputWatermark:
     lastTimestamp: int | None = None
     """The highest timestamp (ms) of the elements of a split so far; None before the first."""
     lastElement: int | None = None
-    """When (ms) the last batch ended in which an element of the split came; None before the first."""
+    """The time (ms) at which the last batch with an element of the split ended; None before the
+    first."""
 
 
 class InputWatermarks:
@@ -90,11 +91,11 @@ class VertexLoad:
     """The load of one vertex."""
 
     busyNanoseconds: int = 0
-    """How long all tasks worked in the batches so far."""
+    """The working time of all tasks in the batches so far."""
     lastBusyNanoseconds: int = 0
-    """How long all tasks worked in the last batch."""
+    """The working time of all tasks in the last batch."""
     lastRecords: int = 0
-    """How many records the vertex received in the last batch."""
+    """The number of records that the vertex received in the last batch."""
     skew: float = 1.0
     """The skew of the last batch: the records of the largest key group, divided by the mean of the
     key groups that had any."""
@@ -105,13 +106,13 @@ class VertexLoads:
 
     def __init__(self) -> None:
         self.edges: dict[tuple[str, str], int] = {}
-        """How many records were written, by target uid and name of the edge."""
+        """The number of records written, by target uid and name of the edge."""
         self.lastTimestamps: dict[tuple[str, str], int] = {}
         """The highest timestamp written, by target uid and name of the edge."""
         self.vertices: dict[str, VertexLoad] = {}
         """The load by uid of the vertex."""
         self.keyGroups: dict[str, dict[int, int]] = {}
-        """How many records were received so far, by uid of the vertex and key group."""
+        """The number of records received so far, by uid of the vertex and key group."""
         self._batch: dict[str, list[OperatorReport]] = defaultdict(list)
 
     def add(self, report: OperatorReport) -> None:
@@ -145,7 +146,7 @@ class VertexLoads:
 
 
 def _records(report: OperatorReport) -> int:
-    """How many records the operator received; for a source, how many it read."""
+    """The number of records that the operator received; for a source, of those it read."""
     if report.keyGroup == SOURCE_PART:
         return report.numRecordsOut
     return report.numRecordsIn
@@ -158,7 +159,7 @@ def lowest(inputs: Iterable[InputWatermark]) -> InputWatermark | None:
 
 
 def input_lags(inputs: Iterable[InputWatermark]) -> dict[tuple[str, bool], int]:
-    """How far (ms) each input is behind the furthest input, and each split behind the furthest
+    """The lag (ms) of each input behind the furthest input, and each split behind the furthest
     split, by name and whether it is a split. An input or split that has no watermark yet, is idle
     or has ended is left out."""
     lags = {}

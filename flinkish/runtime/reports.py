@@ -90,7 +90,7 @@ _PAGE_BYTES = resource.getpagesize()
 
 
 _WORKER_SECONDS = 1.0
-"""How old the numbers of a process may be. Reading them costs as much as the rest of a small
+"""The maximum age of the numbers of a process. Reading them costs as much as the rest of a small
 report."""
 
 _read: tuple[float, WorkerReport] | None = None
@@ -150,7 +150,7 @@ class OperatorReport(NamedTuple):
     edges: tuple[EdgeReport, ...] = ()
     """The edges from the vertex to others, if the vertex begins with the operator."""
     busyNanoseconds: int = 0
-    """How long the vertex worked, if the vertex begins with the operator."""
+    """The working time of the vertex, if the vertex begins with the operator."""
     logs: tuple[LogReport, ...] = ()
     """The records that the functions of the vertex have logged, if the vertex begins with the
     operator."""
@@ -167,9 +167,9 @@ class OperatorReport(NamedTuple):
     vertex: str = ""
     """The uid of the vertex. An operator after a union is chained into several vertices."""
     openWindows: int = 0
-    """How many windows have contents, counted for each key."""
+    """The number of windows with contents, counted for each key."""
     touchedPages: int = 0
-    """How many pages of the operator's state were read or written in this batch."""
+    """The number of pages of the operator's state that were read or written in this batch."""
     touchedBytes: int = 0
     """The size of these pages in bytes."""
     stacks: tuple[tuple[tuple[str, ...], int], ...] = ()

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("flinkish")
 
 _INTERRUPTED_SECONDS = 0.8
-"""How long to wait for the end of a job after an interrupt; its sinks write nothing more."""
+"""The time to wait for the end of a job after an interrupt; its sinks write nothing more."""
 
 
 class SparkJobClient(JobClient):

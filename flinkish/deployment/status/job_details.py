@@ -132,7 +132,8 @@ class JobDetailsView:
         )
 
     def _behind(self, last: BatchDetails) -> dict[int, float]:
-        """How long (ms) the stages after each level, and the sinks, worked in a batch, by level."""
+        """The working time (ms) of the stages after each level, and of the sinks, in a batch, by
+        level."""
         worked = float(last.phases.get("sinks", 0))
         behind: dict[int, float] = {}
         for level in reversed(range(self._graph.levels)):

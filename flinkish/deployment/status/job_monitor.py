@@ -21,7 +21,7 @@ from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.metrics_totals import MetricsTotals
 
 _ENOUGH_RESULTS = 100
-"""How many results must be None before a warning comes, unless the job has ended."""
+"""The number of None results before a warning is logged, unless the job has ended."""
 
 
 class JobMonitor:
@@ -36,11 +36,11 @@ class JobMonitor:
         self.restored = earlier[-1].id if earlier else None
         """The last batch before this run, or before its last restart."""
         self.numRestarts = 0
-        """How often the job failed and was restarted."""
+        """The number of times that the job failed and was restarted."""
         self.completed = 0
-        """How many batches this run has finished."""
+        """The number of batches that this run has finished."""
         self.batchSince: int | None = None
-        """When (ms) the batch began that runs now; None if none does."""
+        """The time (ms) at which the current batch began; None if none runs."""
         self.readUpTo: dict[str, SourceDetails] = {}
         """The progress of each source, by the uid of its vertex."""
         self.stateBytes: int | None = None

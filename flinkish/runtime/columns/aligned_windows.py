@@ -188,8 +188,8 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             self._note(window)
 
     def _behind(self, timestamps: Timestamps, lowest: int) -> NDArray[np.bool_] | None:
-        """Which elements are late or have a window that has fired already; None if there are
-        none."""
+        """Return a mask of the elements that are late or whose window has fired already; None if
+        there are none."""
         watermark = self.currentWatermark
         gaps = self._windows.gaps(timestamps)
         if gaps is None and lowest > watermark:

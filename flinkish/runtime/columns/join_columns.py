@@ -167,7 +167,7 @@ class JoinColumns:
         )
 
     def _dues(self, timestamps: Timestamps) -> Timestamps:
-        """When elements at ``timestamps`` can be removed."""
+        """The times at which elements at ``timestamps`` can be removed."""
         after = max(self.upper, 0)
         dues: Timestamps = np.minimum(timestamps, MAX_TIMESTAMP - after) + after
         return dues

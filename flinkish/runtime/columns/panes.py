@@ -81,7 +81,8 @@ class AlignedWindows:
         return np.unique(np.unique(self.firstEnds(timestamps))[:, np.newaxis] + steps)
 
     def gaps(self, timestamps: Timestamps) -> NDArray[np.bool_] | None:
-        """Which timestamps are in no window; None if there are no gaps between windows."""
+        """Return a mask of the timestamps that are in no window; None if there are no gaps between
+        windows."""
         if self.slide <= self.size:
             return None
         return timestamps - self.lastStarts(timestamps) >= self.size
@@ -126,7 +127,7 @@ class AlignedWindows:
 
     @property
     def panes(self) -> int:
-        """How many panes a window has; 0 if the size is no multiple of the slide."""
+        """The number of panes in a window; 0 if the size is no multiple of the slide."""
         return 0 if self.size % self.slide else self.size // self.slide
 
 

@@ -20,7 +20,8 @@ from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.table_states import TableListState, TableMapState, TableValueState
 
 MOST_ELEMENTS = 16
-"""How many elements of a key the function is called for, besides those picked by ``chosen``."""
+"""The number of elements of a key for which the function is called, besides those picked by
+``chosen``."""
 
 
 Before: TypeAlias = Sequence[tuple[State, Any]]
@@ -70,9 +71,9 @@ class PhaseCheck:
     def _difference_of(
         self, columns: Any, backend: KeyedStateBackend, key: Any, before: Before
     ) -> str | None:
-        """How the called function differs from ``columns``: the states after the elements, the
-        results with the elements' numbers, and the timers. ``before``: the states and their
-        values."""
+        """The differences between the called function and ``columns``: the states after the
+        elements, the results with the elements' numbers, and the timers. ``before``: the states and
+        their values."""
 
         def called(_: int) -> Any:
             backend.currentKey = key

@@ -148,7 +148,7 @@ class SessionColumns:
         return len(self._table)
 
     def nextDue(self) -> int | None:
-        """When the first session fires or expires; None if there is none."""
+        """The time at which the first session fires or expires; None if there is none."""
         return self._table.nextDue()
 
     # ------------------------------------------------------------------ elements
@@ -311,13 +311,14 @@ class SessionColumns:
         return Due(firing, timers)
 
     def timers(self, watermark: int) -> int:
-        """How many timers ``WindowOperator`` would have for all sessions."""
+        """The number of timers that ``WindowOperator`` would have for all sessions."""
         self._table.openDue(MAX_TIMESTAMP)
         ends = [OpenSessions(batch, self._fold).ends for batch in self._table.rows()]
         return sum(self._timers(of_batch, watermark) for of_batch in ends)
 
     def _timers(self, ends: Times, watermark: int) -> int:
-        """How many timers ``WindowOperator`` would have for sessions that end at ``ends``."""
+        """The number of timers that ``WindowOperator`` would have for sessions that end at
+        ``ends``."""
         firing = int((ends - 1 > watermark).sum())
         return firing + len(ends) if self._lateness else firing
 
@@ -408,8 +409,9 @@ class SessionRun:
         )
 
     def late(self, watermarks: Times, allowedLateness: int, apart: Mask) -> Mask:
-        """Which elements are late whatever their order. Adds a key to ``apart`` if the order of its
-        elements matters, because the watermark has passed the end of one element's own session."""
+        """Return a mask of the elements that are late whatever their order. Adds a key to ``apart``
+        if the order of its elements matters, because the watermark has passed the end of one
+        element's own session."""
         lasts = self.timestamps + (self.gap - 1)
         behind = lasts <= watermarks
         if not behind.any():

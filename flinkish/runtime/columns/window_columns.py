@@ -73,7 +73,7 @@ class WindowColumns:
         self._waiting: dict[bytes, set[bytes]] = {}
         """By the kind of folded run: the kinds of the elements that wait to be folded into it."""
         self._arrived: dict[TimeWindow, int] = {}
-        """How many tagged elements the windows of ``_new`` have."""
+        """The number of tagged elements in the windows of ``_new``."""
         table.mergeBy(self._fewer)
 
     def windows(self) -> list[TimeWindow]:

@@ -54,7 +54,7 @@ class Side:
 
     @property
     def counts(self) -> Positions:
-        """How many elements each key has."""
+        """The number of elements of each key."""
         return np.diff(self.bounds)
 
     def parts(self, bounds: Sequence[int]) -> Iterator[list[Any]]:

@@ -33,9 +33,9 @@ class LineEnds(NamedTuple):
     ofRecords: NDArray[np.intp]
     """The ends of lines that end a record."""
     within: int
-    """How many lines end within a quoted text."""
+    """The number of lines that end within a quoted text."""
     unclosed: int | None
-    """Where the record begins whose quoted text is not closed; None if there is none."""
+    """The position of the record whose quoted text is not closed; None if there is none."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class RecordBlock(LineBlock):
 
     @cached_property
     def _bounds(self) -> NDArray[np.intp]:
-        """Where the records begin, and then where the last one ends."""
+        """The positions at which the records begin, and at which the last one ends."""
         ends = self.ends.ofRecords
         size = len(self.data)
         rest = [] if size == 0 or (len(ends) and ends[-1] == size) else [size]

@@ -16,7 +16,7 @@ from pyarrow import fs
 from flinkish.api.errors import MalformedRecordError
 
 CHUNK = 1 << 21
-"""How many bytes are read at once: about 50,000 rows."""
+"""The number of bytes read at once: about 50,000 rows."""
 
 
 def opened(path: str) -> Any:

@@ -44,7 +44,7 @@ class LineBlock:
 
     @cached_property
     def count(self) -> int:
-        """How many lines the block has."""
+        """The number of lines in the block."""
         # bytes.count searches from one to the next, which takes five times as long for short lines
         ends = int(np.count_nonzero(np.frombuffer(self.data, np.uint8) == NEWLINE))
         if b"\r" in self.data:
@@ -138,8 +138,8 @@ def is_utf8(data: bytes) -> bool:
 
 
 def _end_of_lines(data: bytes) -> int:
-    """Where the last whole line of ``data`` ends. After a ``\\r`` at the end, a ``\\n`` may
-    follow."""
+    """The position at which the last whole line of ``data`` ends. After a ``\\r`` at the end, a
+    ``\\n`` may follow."""
     newline = data.rfind(b"\n")
     return max(newline, data.rfind(b"\r", newline + 1, max(len(data) - 1, 0))) + 1
 

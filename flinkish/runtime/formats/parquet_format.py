@@ -287,7 +287,7 @@ def _fitted_struct(values: pa.Array, wanted: pa.DataType, what: str) -> pa.Array
 
 
 def _offsets(values: pa.Array) -> pa.Array:
-    """Where each list begins; null for a list that is null."""
+    """The positions at which the lists begin; null for a list that is null."""
     if not values.null_count:
         return values.offsets
     last = pa.array([False])

@@ -30,7 +30,7 @@ from flinkish.runtime.records.records import Records
 from flinkish.runtime.sinks.batch_writer import SendCounts
 
 _AT_A_TIME = 8
-"""How many ids a run fences at a time."""
+"""The number of ids that a run fences at a time."""
 
 _TRIES = 3
 

@@ -34,7 +34,8 @@ FEWEST_RECORDS = 50_000
 """The fewest offsets for a task, unless a partition has no more."""
 
 DISCOVERY_MILLIS = 300_000
-"""How often new partitions are looked for: Flink's default of partition.discovery.interval.ms."""
+"""The interval at which new partitions are discovered: Flink's default of
+partition.discovery.interval.ms."""
 
 LOOK_SECONDS = 0.02
 LOOKING_PAUSE = 5
@@ -42,7 +43,7 @@ LOOKING_PAUSE = 5
 request, and not before LOOK_SECONDS."""
 
 FIRST_ANSWER_SECONDS = 30.0
-"""How long a broker may take for the first answer; after that, a job waits until the broker is
+"""The timeout of a broker's first answer; after that, a job waits until the broker is
 back."""
 
 _REQUEST_SECONDS = 10.0
@@ -66,7 +67,7 @@ class KafkaRange(NamedTuple):
 
 @dataclass
 class _Progress:
-    """How far a partition has been planned."""
+    """The progress of planning a partition."""
 
     next: int
     stop: int | None
@@ -95,7 +96,8 @@ class KafkaPlanner(SourcePlanner):
         self._discovery_seconds = None if interval <= 0 or source.bounded else interval / 1000
         self._partitions: dict[TopicPartition, _Progress] = {}
         self._begun: dict[TopicPartition, tuple[int, int | None]] = {}
-        """Where the partitions of a savepoint continue, and where they stop."""
+        """The offsets at which the partitions of a savepoint continue, and those at which they
+        stop."""
         self._broker: BrokerView | None = None
         self._ended = False
         self._known: dict[TopicPartition, int] = {}

@@ -29,7 +29,7 @@ MESSAGES_A_RUN = 20_000
 _WAIT_SECONDS = 0.05
 
 _PATIENCE_MILLIS = 60_000
-"""How long a range may return nothing before the job fails: Java's default of
+"""The time that a range may return nothing before the job fails: Java's default of
 default.api.timeout.ms."""
 
 _OWN_PROPERTIES = {
@@ -130,7 +130,7 @@ class KafkaReader:
             consumer.unassign()
 
     def _reset_to(self, consumer: Any, found: KafkaRange, following: int) -> int:
-        """Where to continue reading when records of the range do not exist any more."""
+        """The offset at which to continue when records of the range do not exist any more."""
         kafka = confluent_kafka(USER)
         partition = kafka.TopicPartition(found.topic, found.partition)
         first: int = consumer.get_watermark_offsets(partition, timeout=self._patience)[0]

@@ -30,7 +30,7 @@ from flinkish.runtime.kafka.client import (
 from flinkish.runtime.kafka.writer import USER, kafka_error
 
 _BLOCK_MILLIS = 60_000
-"""How long transactions may take to begin and end: Java's default of max.block.ms."""
+"""The timeout of transactions for begin and end: Java's default of max.block.ms."""
 
 _PAUSE_SECONDS = 0.05
 

@@ -92,7 +92,7 @@ class KafkaWriter(BatchWriter):
         self._runs = RunSerialization.of(sink.serializer, timeZone)
         self._kafka = confluent_kafka(USER)
         self._failed: dict[tuple[str, str], int] = {}
-        """How many records were refused, by topic and partition."""
+        """The number of refused records, by topic and partition."""
         self._reason = ""
         self._waited = 0.0
         reports = {"on_delivery": self._delivered, "delivery.report.only.error": True}

@@ -243,11 +243,11 @@ class StreamOperator(ABC):
         return None
 
     def numEventTimeTimers(self) -> int:
-        """How many event-time timers are pending."""
+        """The number of pending event-time timers."""
         return 0
 
     def numProcessingTimeTimers(self) -> int:
-        """How many processing-time timers are pending."""
+        """The number of pending processing-time timers."""
         return 0
 
     @property

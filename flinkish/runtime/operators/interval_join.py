@@ -173,7 +173,7 @@ class JoinBuffer:
         self._table = backend.mapTable(self.tableName)
 
     def __len__(self) -> int:
-        """How many keys have elements that are kept one by one."""
+        """The number of keys whose elements are kept one by one."""
         return len(self._table)
 
     def add(self, timestamp: int, element: Any) -> None:

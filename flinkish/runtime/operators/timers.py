@@ -60,7 +60,8 @@ class Triggerable(ABC):
 
 
 MOST_NOTED = 1 << 12
-"""How many keys' latest timers are noted. With more keys, most of them register few timers."""
+"""The number of keys whose latest timers are noted. With more keys, most of them register few
+timers."""
 
 
 class InternalTimerService:
@@ -161,9 +162,9 @@ class InternalTimerService:
         return self._processing.nextTimestamp()
 
     def numEventTimeTimers(self) -> int:
-        """How many event-time timers are pending."""
+        """The number of pending event-time timers."""
         return len(self._event)
 
     def numProcessingTimeTimers(self) -> int:
-        """How many processing-time timers are pending."""
+        """The number of pending processing-time timers."""
         return len(self._processing)

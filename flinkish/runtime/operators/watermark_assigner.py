@@ -20,7 +20,7 @@ class HeldMarks:
 
     def __init__(self) -> None:
         self.position = 0
-        """How many elements came so far."""
+        """The number of elements so far."""
         self.marks = MarksBuilder()
 
     def emitWatermark(self, timestamp: int) -> None:
@@ -62,7 +62,8 @@ class WatermarkEmitter(WatermarkOutput):
             self._output.emitWatermark(watermark.timestamp)
 
     def passing(self, marks: Marks) -> Marks:
-        """Those of ``marks``, watermarks of a generator that is not idle, that rise, to be emitted."""
+        """Return the watermarks to emit: those of ``marks``, from a generator that is not idle,
+        that rise."""
         rising = marks.above(self.watermark)
         if len(rising):
             self.watermark = int(rising.watermarks[-1])

@@ -70,7 +70,7 @@ def unstable_split(operator: str, split: Any) -> IllegalArgumentError:
 
 @dataclass(frozen=True)
 class KeyRules:
-    """Which keys a job accepts."""
+    """The keys that a job accepts."""
 
     nulls: bool = False
     """Whether None is a key."""

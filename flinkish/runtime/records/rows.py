@@ -25,7 +25,7 @@ from flinkish.runtime.records.partly_read import Columns, PartlyRead
 from flinkish.runtime.records.shapes import Shape, row_shape
 
 _SAMPLE = 1 << 13
-"""How many texts of a column are counted to decide whether its texts repeat."""
+"""The number of texts of a column that are examined to decide whether its texts repeat."""
 
 _OBJECTS_AT_ONCE = 1 << 8
 

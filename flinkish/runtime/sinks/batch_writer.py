@@ -16,12 +16,12 @@ class SendCounts(NamedTuple):
     """The counts of a sink for a batch, or for a part of one."""
 
     received: int
-    """How many elements the sink received."""
+    """The number of elements that the sink received."""
     sent: int
-    """How many records the sink sent for them."""
+    """The number of records that the sink sent for them."""
     backPressuredMillis: int | None = None
-    """How long (ms) the sink waited until brokers had taken records and it could send more; None if
-    it does not know."""
+    """The time (ms) that the sink waited until brokers had taken records and it could send more;
+    None if it does not know."""
 
 
 class SendError(JobExecutionError):

@@ -53,7 +53,7 @@ class SinkId(NamedTuple):
 
 
 def parameters_of(sql: str) -> int:
-    """How many ``?`` in a statement stand for values."""
+    """Return the number of ``?`` placeholders in a statement."""
     return sum(part == "?" for part in _PARTS.findall(sql))
 
 

@@ -29,7 +29,7 @@ from flinkish.runtime.records.user_code import user_code_of, user_method_of
 _LOG = logging.getLogger("flinkish")
 
 MOST_RETRIES = 10
-"""How often a committer may ask to try again, as in Flink."""
+"""The number of times that a committer may ask to try again, as in Flink."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 

@@ -62,15 +62,15 @@ class SourcePlanner(ABC):
 
     @abstractmethod
     def position(self) -> dict[str, Any]:
-        """Where the source continues after all steps so far, for a savepoint: values for JSON,
-        without batches and without the directories of files."""
+        """The position at which the source continues after all steps so far, for a savepoint:
+        values for JSON, without batches and without the directories of files."""
 
     @abstractmethod
     def begin(self, position: Mapping[str, Any]) -> None:
         """Begin at a position from a savepoint. Called before anything is planned or restored."""
 
     def backlog(self) -> SourceBacklog:
-        """How much of the source is in the steps so far, and how much was left when the last step
+        """The amount of the source in the steps so far, and the amount left when the last step
         was planned."""
         return UNKNOWN_BACKLOG
 
@@ -172,7 +172,7 @@ class FilePlanner(SourcePlanner):
         self._parallelism = parallelism
         self._seen: set[str] = set()
         self._begun = 0
-        """How many files were read before the savepoint that the job began with."""
+        """The number of files read before the savepoint that the job began with."""
         self._newest = 0
         self._waiting: list[FileToRead] = []
         self._ended = False
@@ -217,7 +217,7 @@ class FilePlanner(SourcePlanner):
         return Step([(file.changed, file.path, file.size) for file in files], self._ended)
 
     def _next_count(self) -> int:
-        """How many of the waiting files go into the next step."""
+        """The number of waiting files that go into the next step."""
         most = min(self._filesPerBatch or len(self._waiting), len(self._waiting))
         sizes = accumulate(file.size for file in self._waiting[:most])
         within = sum(1 for _ in takewhile(lambda size: size <= self._bytesPerBatch, sizes))

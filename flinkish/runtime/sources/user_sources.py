@@ -60,7 +60,7 @@ ELEMENTS_A_FRAME = 10_000
 _FRAMES = ".frames"
 
 _RETAINED = 200
-"""How many files of frames are kept: as many as the plan log keeps steps."""
+"""The number of files of frames to keep: as many as the plan log keeps steps."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class ReadAhead:
 
     @property
     def waiting(self) -> int:
-        """How many elements have been read ahead."""
+        """The number of elements read ahead."""
         return len(self._read)
 
     def take(self, most: int | None = None) -> Portion | None:

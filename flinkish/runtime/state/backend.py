@@ -76,7 +76,7 @@ class StateTable(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
 
 
 class MapStateTable(ABC):
@@ -121,7 +121,7 @@ class MapStateTable(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many maps have entries."""
+        """The number of maps with entries."""
 
 
 class WindowTable(ABC):
@@ -158,10 +158,10 @@ class WindowTable(ABC):
 
     @abstractmethod
     def size(self, window: Any) -> int:
-        """How many keys ``window`` has."""
+        """The number of keys of ``window``."""
 
     def __len__(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return sum(map(self.size, self.windows()))
 
 
@@ -219,13 +219,13 @@ class ColumnTable(ABC):
 
     @abstractmethod
     def size(self, window: Any) -> int:
-        """How many rows ``window`` has in all runs; a key may have a row in several of them."""
+        """The number of rows of ``window`` in all runs; a key may have a row in several of them."""
 
     def __contains__(self, window: Any) -> bool:
         return self.size(window) > 0
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return sum(map(self.size, self.windows()))
 
 
@@ -258,11 +258,11 @@ class KeyedColumnTable(ABC):
 
     @abstractmethod
     def nextDue(self) -> int | None:
-        """When the first row is due; None if there are none."""
+        """The time at which the first row is due; None if there are none."""
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
 
 
 HASH, DUE = 0, 1
@@ -270,7 +270,7 @@ HASH, DUE = 0, 1
 
 
 def first_due(rows: pa.RecordBatch) -> int:
-    """When the first of ``rows``, which must not be empty, is due."""
+    """The time at which the first of ``rows``, which must not be empty, is due."""
     return int(rows.column(DUE).to_numpy().min())
 
 
@@ -313,7 +313,7 @@ class TimerQueue(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many timers are pending."""
+        """The number of pending timers."""
 
 
 class NotedState(NamedTuple):

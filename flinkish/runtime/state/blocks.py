@@ -99,7 +99,7 @@ class Blocks:
 
     @property
     def bits(self) -> int:
-        """How many bits of the hash choose a block."""
+        """The number of bits of the hash that choose a block."""
         return self.mask.bit_length()
 
     def isTouched(self) -> bool:
@@ -140,7 +140,7 @@ class Blocks:
         return sum(map(len, self.opened.values())) - sum(self._sizes.values())
 
     def count(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return self._stored + self.added()
 
     def encodeChanges(self) -> bytes | None:
@@ -292,7 +292,7 @@ def mixed(hashes: Hashes) -> Hashes:
 
 
 def bits_for(size: int, target: int) -> int:
-    """How many bits divide ``size`` into parts of at most about ``target``."""
+    """The number of bits that divide ``size`` into parts of at most about ``target``."""
     return max(0, (size - 1) // target).bit_length()
 
 

@@ -1,4 +1,4 @@
-"""Which table has the entries of a state, depending on its time to live.
+"""Chooses the table for the entries of a state, depending on its time to live.
 
 The name of a table says how its entries are stored: alone, with the time of their last access, or
 with that time and a check scheduled for each. So state goes on if its time to live was switched on

@@ -206,11 +206,11 @@ class HashedPages:
         return [block for page in self._pages.values() for block in page.touched().values()]
 
     def numPages(self) -> int:
-        """How many pages are in the store."""
+        """The number of pages in the store."""
         return 0 if self._catalogue is None else self._catalogue[1]
 
     def __len__(self) -> int:
-        """How many entries there are, without reading a page."""
+        """The number of entries, without reading a page."""
         stored = 0 if self._catalogue is None else self._catalogue[0]
         return stored + sum(page.added() for page in self._pages.values())
 

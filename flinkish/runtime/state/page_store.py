@@ -74,7 +74,7 @@ class MeteredPageStore:
 
     @property
     def touched(self) -> tuple[int, int]:
-        """How many of the existing pages were read or written, and their bytes."""
+        """The number of existing pages that were read or written, and their bytes."""
         return len(self._sizes), sum(self._sizes.values())
 
     def get(self, page: bytes, digest: bytes | None = None) -> bytes | None:

@@ -40,7 +40,8 @@ TtlValue: TypeAlias = tuple[Any, int]
 """A value and the time of its last access, in ms."""
 
 _CHECKS = 4
-"""How often at most the check of an entry is scheduled while its time to live passes once."""
+"""The maximum number of times that the check of an entry is scheduled while its time to live passes
+once."""
 
 
 class Ttl:
@@ -68,7 +69,7 @@ class Ttl:
         return value, self._clock.getCurrentProcessingTime()
 
     def end(self, entry: TtlValue) -> int:
-        """When the entry expires, in ms; never beyond ``MAX_TIMESTAMP``."""
+        """The time (ms) at which the entry expires; never beyond ``MAX_TIMESTAMP``."""
         return min(entry[1] + self.timeToLive, MAX_TIMESTAMP)
 
     def expired(self, entry: TtlValue) -> bool:

@@ -300,6 +300,6 @@ def _channel_name(edge: ChainedEdge) -> tuple[str, str | None]:
 
 
 def lowest_valve(snapshots: Sequence[Any]) -> Any:
-    """Of the snapshots of an input's valve in several key groups, the one with the lowest
-    watermark."""
+    """Return the snapshot with the lowest watermark among those of an input's valve in several key
+    groups."""
     return min(snapshots, key=lambda snapshot: snapshot[1])

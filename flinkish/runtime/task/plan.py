@@ -82,7 +82,7 @@ class TaskSettings:
     """The settings shared by all tasks of a job."""
 
     keyGroups: int
-    """How many key groups there are: one at parallelism 1, so that elements of all keys stay in
+    """The number of key groups: one at parallelism 1, so that elements of all keys stay in
     order."""
     parallelism: int
     sinkLevel: int

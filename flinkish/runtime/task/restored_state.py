@@ -20,7 +20,8 @@ from flinkish.runtime.task.gates import FrameRow
 RESTORED_GATE = -2
 
 PARTS_AT_ONCE = 32
-"""How many parts of state are in memory together, each with up to 2,000 entries or 1 MB."""
+"""The number of parts of state in memory at the same time, each with up to 2,000 entries or 1
+MB."""
 
 
 def restored_row(

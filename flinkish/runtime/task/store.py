@@ -23,7 +23,7 @@ _LOG = logging.getLogger("flinkish")
 
 
 MOST_TASKS = 64
-"""How many tasks a worker keeps; beyond that, the least recently used is closed."""
+"""The number of tasks that a worker keeps; beyond that, the least recently used is closed."""
 
 
 class JobRun(NamedTuple):

@@ -105,7 +105,7 @@ MALFORMED_A_RUN = 1_000
 
 
 SPLITS_REPORTED = 64
-"""Of a source with more splits, those with the lowest watermarks are reported."""
+"""If a source has more splits, only those with the lowest watermarks are reported."""
 
 
 RECORDS_IN_ERRORS = "numRecordsInErrors"

@@ -231,7 +231,7 @@ class WatermarkGeneration:
             self.generator.onPeriodicEmit(output)
 
     def nextPeriodicEmit(self) -> int | None:
-        """When to call ``onPeriodicEmit`` even without elements, in ms; None: never."""
+        """The time (ms) at which to call ``onPeriodicEmit`` even without elements; None: never."""
         return self.generator.nextPeriodicEmit()
 
 

@@ -55,7 +55,7 @@ class SessionWindowOperator(WindowOperator):
         return {**super().snapshot(), "timers": self._timer_count, "lateness": self._lateness}
 
     def _timers_of_sessions(self) -> int:
-        """How many timers ``WindowOperator`` would have for the sessions."""
+        """The number of timers that ``WindowOperator`` would have for the sessions."""
         timers, now = self._lifetime.timers, self.currentWatermark
         kept = () if self._merging_sets is None else self._merging_sets.entries()
         return sum(timers(window, now) for *_, sessions in kept for window, _ in sessions)

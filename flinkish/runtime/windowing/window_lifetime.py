@@ -7,7 +7,7 @@ from flinkish.api.windowing.windows import Window
 
 
 class WindowLifetime:
-    """When event-time windows under ``EventTimeTrigger`` fire and are removed.
+    """The times at which event-time windows under ``EventTimeTrigger`` fire and are removed.
 
     A window fires at its last timestamp, and expires ``allowedLateness`` ms later. Operators
     without a timer for each pane compute the number of timers that ``WindowOperator`` would have
@@ -20,7 +20,7 @@ class WindowLifetime:
         self._lateness = allowedLateness
 
     def expiry(self, window: Window) -> int | None:
-        """When ``window`` is removed; None if the end of the input comes first."""
+        """The time at which ``window`` is removed; None if the end of the input comes first."""
         end = window.maxTimestamp()
         time = end + self._lateness
         if time < MAX_TIMESTAMP:
@@ -32,7 +32,8 @@ class WindowLifetime:
         return min(window.maxTimestamp() + self._lateness, MAX_TIMESTAMP) <= watermark
 
     def due(self, window: Window, now: int) -> int | None:
-        """When ``window`` next fires or expires after ``now``; None if neither will happen."""
+        """The time at which ``window`` next fires or expires after ``now``; None if neither will
+        happen."""
         end = window.maxTimestamp()
         if end > now:
             return end
@@ -40,7 +41,7 @@ class WindowLifetime:
         return expiry if expiry is not None and expiry > now else None
 
     def timers(self, window: Window, watermark: int) -> int:
-        """How many timers ``WindowOperator`` would have for a pane of ``window``: one to fire and
-        one to clean up, or a single one where both are due at the same time."""
+        """The number of timers that ``WindowOperator`` would have for a pane of ``window``: one to
+        fire and one to clean up, or a single one where both are due at the same time."""
         end, expiry = window.maxTimestamp(), self.expiry(window)
         return (end > watermark) + (expiry is not None and expiry != end)

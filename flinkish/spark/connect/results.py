@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 RING = 64
-"""How many batches may wait for the client."""
+"""The number of batches that may wait for the client."""
 
 DELIVERED = ("delivered/even", "delivered/odd")
 """The files in which the client alternately records the last batch that it has delivered, so that

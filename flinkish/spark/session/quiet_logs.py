@@ -81,7 +81,8 @@ class QuietLoggers:
         self._lock = threading.Lock()
         self._jobs = 0
         self._begun = 0
-        """How many jobs have begun. A timer that an earlier job has set is out of date."""
+        """The number of jobs that have begun. A timer that an earlier job has set is out of
+        date."""
         self._before: dict[str, str] = {}
         self._bars: threading.Event | None = None
         """When set, Spark draws its progress bars again."""

@@ -94,8 +94,9 @@ SHORT_HISTORY: dict[str, bool | float | int | str | None] = {
     "spark.ui.retainedJobs": "100",
     "spark.ui.retainedStages": "100",
 }
-"""How much Spark keeps for its web page, which is off. The default of a thousand each, with their
-plans, takes 100 MB of the JVM's heap after half an hour of small batches (docs/reliability.md)."""
+"""The limits of what Spark keeps for its web page, which is off. The default of a thousand each,
+with their plans, takes 100 MB of the JVM's heap after half an hour of small batches
+(docs/reliability.md)."""
 
 
 _ON_THIS_MACHINE: dict[str, bool | float | int | str | None] = {
@@ -139,7 +140,7 @@ def _local_session() -> SparkSession:
 
 
 def _module_path() -> str:
-    """Where this program finds its modules, as a ``PYTHONPATH``."""
+    """The places where this program finds its modules, as a ``PYTHONPATH``."""
     return os.pathsep.join(os.path.abspath(p or ".") for p in sys.path)
 
 

@@ -38,7 +38,7 @@ _POLL_SECONDS = 0.1
 _WATCH_SECONDS = 1.0
 
 _GONE_SECONDS = 10.0
-"""How long nothing may listen at a server's address before its jobs are given up."""
+"""The time that nothing may listen at a server's address before its jobs are given up."""
 
 _NOTED_EVERY = RING // 4
 
@@ -46,7 +46,7 @@ _IDLE_SECONDS = 1.0
 """After so long without a batch, the last batch is recorded."""
 
 _STARTS = 30
-"""How often to try if the server is too busy to start a process."""
+"""The number of attempts if the server is too busy to start a process."""
 
 _SLOW = "Timed out while waiting for the Python worker to connect back"
 

@@ -261,7 +261,7 @@ class SourceReader:
         return self._planned(planner, FramePieceDecoder(frames), uid, whole=a_batch >= count)
 
     def _first(self, uid: str, first: int) -> int:
-        """Where a source of numbers or of a collection begins."""
+        """The position at which a source of numbers or of a collection begins."""
         position = self._positions.get(uid)
         return first if position is None else int(position.get("next", first))
 

@@ -54,7 +54,7 @@ class QueryMonitor(JobMonitor):
         self.plans: Mapping[str, str] = {}
         """The directories of the plan logs of sources, by the uid of their vertex."""
         self._before: dict[str, int] = {}
-        """How much of each source earlier runs have read, by the uid of its vertex."""
+        """The amount of each source that earlier runs have read, by the uid of its vertex."""
         self._query: StreamingQuery | None = None
         self._following: threading.Thread | None = None
         self._pending: dict[int, BatchDetails] = {}

@@ -31,7 +31,7 @@ from flinkish.runtime.records.rows import RowColumns
 Positions: TypeAlias = NDArray[np.intp]
 
 _LOOKED_AT = 1 << 12
-"""How many rows are searched for NaN and extremes."""
+"""The number of rows searched for NaN and extremes."""
 
 
 def difference_of(

@@ -94,15 +94,15 @@ class ColumnRuns:
         self.kind = kind
         self.function = function
         self.checks = DEFAULT_COLUMN_CHECKS if scope is None else scope.checks
-        """How many elements of a run are checked."""
+        """The number of elements of a run to check."""
         self.taken = 0
-        """How many runs were processed over columns."""
+        """The number of runs processed over columns."""
         self.elements = 0
-        """How many runs were processed element by element."""
+        """The number of runs processed element by element."""
         self.seed = 0
-        """How many runs were checked."""
+        """The number of runs checked."""
         self._in_vain = 0
-        """How many runs of columns in a row were processed element by element."""
+        """The number of consecutive runs of columns processed element by element."""
         self.difference = _differences.get(_identity(kind, function)) if _differences else None
         """The difference that a check has found; the function is not run over columns any more
         then."""

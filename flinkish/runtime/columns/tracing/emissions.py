@@ -31,8 +31,8 @@ MOST_EFFECTS = 8
 
 
 class Channel(NamedTuple):
-    """Where a result goes: to a side output, by its id, or the main one; and in which round of a
-    loop over words, or outside of one."""
+    """The destination of a result: a side output, by its id, or the main one; and the round of a
+    loop over words, None outside of one."""
 
     sideOutput: str | None
     round: int | None

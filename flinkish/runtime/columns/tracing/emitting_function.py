@@ -117,7 +117,7 @@ class EmittingFunction(TracedFunction[_Plan]):
 
     @abstractmethod
     def _width(self) -> int:
-        """How many columns follow those of an element."""
+        """The number of columns that follow those of an element."""
 
     def _may_differ(self, traced: Traced, batch: pa.RecordBatch) -> bool:
         """Whether the function may take another branch for some row of ``batch`` than was

@@ -73,8 +73,8 @@ class Folding:
         return self._first
 
     def added(self) -> Mask | None:
-        """Which elements are added to an accumulator, rather than being the first one; None:
-        all."""
+        """Return a mask of the elements that are added to an accumulator, rather than being the
+        first one; None: all."""
         if not self.reduces or (self.start is not None and self.started is None):
             return None
         added = np.ones(len(self.groups), dtype=np.bool_)

@@ -657,7 +657,8 @@ def _batch_of(columns: Sequence[pa.Array]) -> pa.RecordBatch:
 
 
 def _differ(before: pa.Array, after: pa.Array) -> Mask:
-    """Where two columns without nulls differ; floats are compared bit by bit."""
+    """Return a mask of the rows in which two columns without nulls differ; floats are compared bit
+    by bit."""
     if pa.types.is_floating(before.type):
         before, after = (pa.array(column.to_numpy().view(np.int64)) for column in (before, after))
     differ: Mask = pc.not_equal(before, after).to_numpy(zero_copy_only=False)

@@ -25,7 +25,7 @@ from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 
 ROUNDS = 2
-"""How many rounds of a loop are followed."""
+"""The number of iterations of a loop that are traced."""
 
 
 @dataclass(frozen=True)
