@@ -103,11 +103,11 @@ class Step(NamedTuple):
     argument: Any
     offset: int
     positions: dis.Positions | None
-    """Where it stands in the source."""
+    """Its position in the source."""
     takes: int | None
-    """How many values it takes from the stack; None: that is not known."""
+    """The number of values it takes from the stack; None if that is not known."""
     gives: int
-    """How many values it puts on the stack."""
+    """The number of values it puts on the stack."""
     testsNone: bool
     """Whether it may compare a value with None."""
 
@@ -232,7 +232,7 @@ def _joined(name: str) -> list[str]:
 
 
 def _stack(each: dis.Instruction, does: Does) -> tuple[int | None, int]:
-    """How many values an instruction takes from the stack, and how many it puts there."""
+    """The numbers of values that an instruction takes from the stack and puts on it."""
     count = each.arg or 0
     if each.opname == "LOAD_FAST_AND_CLEAR":
         return None, 0

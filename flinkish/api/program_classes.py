@@ -41,7 +41,7 @@ more bytes: its methods may refer to anything."""
 
 
 class ClassName(NamedTuple):
-    """Where a class is found: ``path`` is its qualified name, or the variable that holds it."""
+    """The location of a class: ``path`` is its qualified name, or the variable that holds it."""
 
     module: str
     path: str
@@ -345,7 +345,7 @@ class ProgramPickler(FunctionPickler):
     """Whether a class that the program does not know becomes one of the program's classes, or else
     is pickled by value."""
     names = 0
-    """How many classes were pickled by name."""
+    """The number of classes pickled by name."""
 
     def __init__(self, file: Any, protocol: int = 5) -> None:
         # A dict, as looking up each object in cloudpickle's ChainMap takes long

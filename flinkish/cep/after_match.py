@@ -1,4 +1,4 @@
-"""Where matching continues after a match (Flink: the package ``aftermatch``)."""
+"""The strategies for continuing after a match (Flink: the package ``aftermatch``)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class SkipKind(Enum):
 
 @dataclass(frozen=True)
 class AfterMatchSkipStrategy:
-    """Which partial matches are dropped when a match is found (Flink: ``AfterMatchSkipStrategy``).
+    """Says which partial matches are dropped when a match is found (Flink:
+    ``AfterMatchSkipStrategy``).
 
     >>> AfterMatchSkipStrategy.skipToFirst("start").getPatternName()
     'start'

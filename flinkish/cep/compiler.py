@@ -489,7 +489,8 @@ class _Compiler:
         return condition
 
     def _ignore_condition(self, pattern: AnyPattern) -> Condition | None:
-        """Which events to ignore before the first of the stage; None if none."""
+        """Return the condition for ignoring events before the first of the stage; None to ignore
+        none."""
         quantifier = pattern.getQuantifier()
         strategy = quantifier.consumingStrategy
         if self._group is not None and self._heads_group(pattern):
@@ -499,7 +500,8 @@ class _Compiler:
         return self._waiting_condition(strategy, pattern)
 
     def _inner_ignore_condition(self, pattern: AnyPattern) -> Condition | None:
-        """Which events to ignore between those of the stage; None if none."""
+        """Return the condition for ignoring events between those of the stage; None to ignore
+        none."""
         strategy = pattern.getQuantifier().innerConsumingStrategy
         if self._group is not None and self._heads_group(pattern):
             strategy = self._group.getQuantifier().innerConsumingStrategy

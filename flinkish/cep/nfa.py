@@ -281,8 +281,8 @@ class NFA:
         return found, timed_out
 
     def firstEnd(self, state: NFAState) -> int | None:
-        """When the match that began first has taken the time limit of a whole match, which there
-        must be; None if no match has begun."""
+        """The time at which the match that began first has taken the time limit of a whole match,
+        which there must be; None if no match has begun."""
         earliest = state.partial.peek()
         if earliest is None or earliest.started is None:
             return None

@@ -29,7 +29,7 @@ X = TypeVar("X")
 
 
 class WithinType(Enum):
-    """Which events ``within`` measures the time between (Flink: ``WithinType``)."""
+    """The events between which ``within`` measures the time (Flink: ``WithinType``)."""
 
     PREVIOUS_AND_CURRENT = "PREVIOUS_AND_CURRENT"
     """The event before and the event of the stage."""
@@ -272,7 +272,7 @@ class Pattern(Generic[T, F]):
         return self._previous
 
     def getQuantifier(self) -> Quantifier:
-        """How often the stage accepts events."""
+        """The number of events that the stage accepts."""
         return self._quantifier
 
     def getTimes(self) -> Times | None:
@@ -293,7 +293,7 @@ class Pattern(Generic[T, F]):
         return self._until
 
     def getAfterMatchSkipStrategy(self) -> AfterMatchSkipStrategy:
-        """Where matching continues after a match, as given to ``begin``."""
+        """The strategy that says where matching continues after a match, as given to ``begin``."""
         return self._skip_strategy
 
     def __repr__(self) -> str:

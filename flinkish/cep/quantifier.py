@@ -1,4 +1,5 @@
-"""How often a stage accepts events, and what may come between them (Flink: ``Quantifier``)."""
+"""The number of events that a stage accepts, and the events allowed between them (Flink:
+``Quantifier``)."""
 
 from __future__ import annotations
 
@@ -118,9 +119,9 @@ class Quantifier:
 
 @dataclass(frozen=True)
 class Times:
-    """How often a stage accepts events (Flink: ``Quantifier.Times``): from ``from_`` to ``to``
-    times, or more if the quantifier loops. ``windowTime``: the longest time (ms) from one event to
-    the next."""
+    """The number of events that a stage accepts (Flink: ``Quantifier.Times``): from ``from_`` to
+    ``to`` times, or more if the quantifier loops. ``windowTime``: the longest time (ms) from one
+    event to the next."""
 
     from_: int
     to: int

@@ -35,7 +35,7 @@ class BufferContents(NamedTuple):
     nodes: dict[NodeId, Node]
     events: dict[EventId, list[Any]]
     counts: dict[int, int]
-    """How many events of a timestamp there were."""
+    """The number of events of a timestamp."""
 
 
 class SharedBuffer:

@@ -15,7 +15,7 @@ from typing import Any
 from flinkish.api.errors import IllegalArgumentError
 
 JOBS_KEPT = 200
-"""How many jobs a directory keeps: those that ended last."""
+"""The number of jobs that a directory keeps: those that ended last."""
 
 
 class JobArchive:

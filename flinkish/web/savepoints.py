@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 REQUESTS_KEPT = 100
-"""How many finished requests are remembered."""
+"""The number of finished requests to remember."""
 
 
 class SavepointRequests:

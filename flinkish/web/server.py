@@ -38,7 +38,7 @@ from flinkish.web.prometheus import CONTENT_TYPE, exposition
 from flinkish.web.savepoints import SavepointRequests
 
 JOBS_KEPT = 50
-"""How many finished jobs are shown."""
+"""The number of finished jobs to show."""
 
 _PAGE = {
     "/": ("index.html", "text/html; charset=utf-8"),

@@ -94,7 +94,7 @@ class JdbcExecutionOptionsBuilder:
 
 @dataclass(frozen=True)
 class JdbcConnectionOptions:
-    """Where the database is (Flink: ``JdbcConnectionOptions``): a JDBC URL of PostgreSQL or SQLite, such as
+    """The location of the database (Flink: ``JdbcConnectionOptions``): a JDBC URL of PostgreSQL or SQLite, such as
     ``jdbc:postgresql://localhost:5432/shop`` or ``jdbc:sqlite:/data/shop.db``."""
 
     url: str = field(repr=False)

@@ -29,7 +29,7 @@ class MalformedRecord:
 
     @property
     def position(self) -> str:
-        """Where the record is, in words: ``line 7 of data/a.csv``."""
+        """The position of the record, in words: ``line 7 of data/a.csv``."""
         where = f"byte {self.offset}" if self.line is None else f"line {self.line}"
         return f"{where} of {self.path}"
 

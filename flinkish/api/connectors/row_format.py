@@ -23,7 +23,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Encoder(ABC, Generic[T_contra]):
-    """How elements are written into files (Flink: ``Encoder``): derive from it and implement
+    """Writes elements into files (Flink: ``Encoder``): derive from it and implement
     ``encode``.
 
     Encoders are pickled for the workers. File names end in ``.txt``, whatever the encoder writes.
@@ -72,7 +72,8 @@ def _check_charset(subject: str, charset: str) -> None:
 
 
 class RollingPolicy:
-    """When files are closed (Flink: ``RollingPolicy``). Here that is at the end of each batch."""
+    """Says when files are closed (Flink: ``RollingPolicy``). Here that is at the end of each
+    batch."""
 
 
 class OnCheckpointRollingPolicy(RollingPolicy):

@@ -1,4 +1,4 @@
-"""Where elements go, as data. The engine knows how to write to each sink."""
+"""The sinks of a job, as data. The engine knows how to write to each sink."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class CommitRequest(Generic[COMM]):
         return self._committable
 
     def getNumberOfRetries(self) -> int:
-        """How often the commit was tried before."""
+        """The number of earlier attempts to commit."""
         return self._retries
 
     def retryLater(self) -> None:

@@ -1,4 +1,4 @@
-"""Where elements come from, as data. The engine knows how to read each source."""
+"""The sources of a job, as data. The engine knows how to read each source."""
 
 from __future__ import annotations
 
@@ -226,7 +226,8 @@ class SocketSource(Source[str]):
 
 @dataclass(frozen=True)
 class RateLimiterStrategy:
-    """How many elements are emitted per second (Flink: ``RateLimiterStrategy``); None for no limit.
+    """The number of elements emitted per second (Flink: ``RateLimiterStrategy``); None for no
+    limit.
 
     >>> source = DataGeneratorSource(str, 100, RateLimiterStrategy.perSecond(10))
     >>> source.rate
@@ -283,7 +284,7 @@ class DataGeneratorSource(Source[T_co]):
 
     @property
     def rate(self) -> int:
-        """How many elements are emitted per second, if the clock decides."""
+        """The number of elements emitted per second, if the clock decides."""
         assert not isinstance(self.elementsPerSecond, RateLimiterStrategy)
         return self.elementsPerSecond or 100_000
 

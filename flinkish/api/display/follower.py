@@ -18,7 +18,7 @@ class Following:
         self.look = look
         self.seconds = seconds
         self.due = due
-        """When (s of the monotonic clock) the next call is due."""
+        """The time (s of the monotonic clock) at which the next call is due."""
 
     def stop(self, timeout: float) -> None:
         """Stop the calls. Waits up to ``timeout`` seconds for one that is running."""

@@ -1,4 +1,4 @@
-"""Where the boxes, edges and labels of a drawn job graph go.
+"""The layout of a drawn job graph: the positions of its boxes, edges and labels.
 
 The library graphlay lays them out where it is installed (with the extras ``web`` and ``notebook``):
 few edges cross, and none runs behind a box that it does not connect. Otherwise boxes are placed in

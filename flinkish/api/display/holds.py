@@ -59,7 +59,7 @@ def _waiting_until(details: JobDetails) -> int:
 
 
 def _patience(details: JobDetails, stuckMillis: int) -> int:
-    """How long (ms) a watermark may stand still: a job with batches an hour apart is not stuck for an hour."""
+    """The time (ms) that a watermark may stand still: a job with batches an hour apart is not stuck for an hour."""
     starts = [batch.startTime for batch in details.batches[-20:]]
     apart = sorted(later - earlier for earlier, later in pairwise(starts))
     return max(stuckMillis, _BATCHES * apart[len(apart) // 2] if apart else 0)
@@ -72,7 +72,7 @@ def warn_of_silence(client: JobClient) -> None:
 
 
 class _Silence:
-    """How long a job has emitted nothing."""
+    """The time for which a job has emitted nothing."""
 
     def __init__(self, client: JobClient) -> None:
         self._client = client

@@ -108,9 +108,9 @@ def recent_rate(details: JobDetails) -> float:
 
 
 def read_so_far(details: JobDetails) -> str | None:
-    """How much of each source of known size has been read, and how long the slowest still takes,
-    estimated from what this run has read per batch and how long its last batches took; None if no
-    source knows its size."""
+    """The share of each source of known size that has been read, and the time that the slowest
+    still takes, estimated from what this run has read per batch and how long its last batches took;
+    None if no source knows its size."""
     own = details.batches[max(len(details.batches) - details.completedBatches, 0) :]
     # The first batch waits for Spark's workers to start
     durations = sorted(batch.duration for batch in (own[1:] or own)[-_RECENT:])

@@ -31,7 +31,7 @@ _LOG = logging.getLogger("flinkish")
 
 
 class ExternalizedCheckpointRetention(Enum):
-    """When the directory of a job's checkpoints is removed (Flink: ``ExternalizedCheckpointRetention``).
+    """Says when the directory of a job's checkpoints is removed (Flink: ``ExternalizedCheckpointRetention``).
 
     As in Flink, all three remove the directory of a job that has finished, or that was stopped with
     a savepoint.
@@ -166,7 +166,7 @@ class Configuration(Mapping[str, Any]):
 
 
 DEFAULT_COLUMN_CHECKS = 4
-"""How many elements of a run are checked, unless ``setColumnChecks`` says otherwise."""
+"""The number of elements of a run to check, unless ``setColumnChecks`` says otherwise."""
 
 
 class ExecutionConfig(AbsentMethods):
@@ -199,7 +199,7 @@ class ExecutionConfig(AbsentMethods):
         return self
 
     def getAutoWatermarkInterval(self) -> int:
-        """How often generators emit periodic watermarks in the harness, in ms."""
+        """The interval (ms) at which generators emit periodic watermarks in the harness."""
         return self.autoWatermarkInterval
 
     def setParallelism(self, parallelism: int) -> ExecutionConfig:

@@ -9,7 +9,7 @@ from flinkish.api.arguments import instance, text
 
 @dataclass(frozen=True)
 class SavepointRestoreSettings:
-    """Which savepoint a job is restored from (Flink: ``SavepointRestoreSettings``).
+    """The savepoint that a job is restored from (Flink: ``SavepointRestoreSettings``).
 
     >>> SavepointRestoreSettings.forPath("/savepoints/monday").getRestorePath()
     '/savepoints/monday'

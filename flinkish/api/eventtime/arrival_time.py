@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class OrderingPolicy(enum.Enum):
-    """How to treat an element whose timestamp is too late or out of order."""
+    """The treatment of an element whose timestamp is too late or out of order."""
 
     DROP = "drop"
     """Drop it; it goes to the side output for dead letters, if one is set."""
@@ -95,13 +95,13 @@ class ArrivalTimeStrategy(Generic[T]):
     """The arrival time of an element in ms, such as the time when a broker enqueued it, or the field
     that holds it; None: the clock when it is read."""
     earlyArrivalTolerance: TimeLike | None = None
-    """How far a timestamp may be after the arrival; None: any distance."""
+    """The maximum by which a timestamp may be after the arrival; None: any."""
     lateArrivalTolerance: TimeLike | None = None
-    """How far a timestamp may be before the arrival; None: any distance, and the watermark does not
-    move without elements."""
+    """The maximum by which a timestamp may be before the arrival; None: any, and the watermark does
+    not move without elements."""
     lateArrivalPolicy: OrderingPolicy = OrderingPolicy.ADJUST
     outOfOrderTolerance: TimeLike = 0
-    """How far the watermark is behind the highest timestamp."""
+    """The delay of the watermark behind the highest timestamp."""
     outOfOrderPolicy: OrderingPolicy = OrderingPolicy.ADJUST
     substreamKey: KeySelectorLike[T, Any] | Field | None = None
     """Gives every key a separate watermark, against which its elements are checked. The watermark of
@@ -125,7 +125,7 @@ class ArrivalTimeStrategy(Generic[T]):
     deadLetters: OutputTag[DeadLetter[T]] | None = None
     """The side output for dropped elements."""
     estimateInterval: TimeLike = 1_000
-    """How often, while no elements come, a batch runs to advance the watermark."""
+    """The interval at which a batch runs to advance the watermark while no elements come."""
 
     def __post_init__(self) -> None:
         self._hold("earlyArrivalTolerance", 0)

@@ -103,7 +103,7 @@ class JobExecutionResult(AbsentMethods):
     metrics: dict[str, OperatorMetrics]
     """The metrics by operator name; ``name#2`` for the second operator of a name."""
     numRestarts: int = 0
-    """How often the job failed and was restarted."""
+    """The number of times that the job failed and was restarted."""
 
     def getJobID(self) -> str:
         """The id of the job."""

@@ -23,11 +23,12 @@ class InputDetails:
     """The lowest (ms) over the key groups; None before the first."""
     idle: bool
     since: int
-    """When (ms since the epoch) the watermark rose last, or the input became idle or active."""
+    """The time (ms since the epoch) at which the watermark rose last, or the input became idle or
+    active."""
     holdsBack: bool
     """Whether the other inputs are ahead, so that the operator's watermark waits for this one."""
     lag: int | None = None
-    """How far (ms) it is behind the input or split that is furthest ahead; None if it is idle, or
+    """The lag (ms) behind the input or split that is furthest ahead; None if it is idle, or
     before its first watermark."""
 
 
@@ -41,13 +42,14 @@ class WatermarkHold:
     """The split of that source, if it has several."""
     currentWatermark: int | None
     since: int
-    """When (ms since the epoch) that watermark rose last."""
+    """The time (ms since the epoch) at which that watermark rose last."""
     isGenerated: bool = True
     """Whether a watermark strategy generates it; False for that of a source without one."""
     lastTimestamp: int | None = None
     """The highest timestamp (ms) of the elements that have come from there; None if none has one."""
     lastElement: int | None = None
-    """When (ms since the epoch) an element last came from there; None before the first."""
+    """The time (ms since the epoch) at which the last element came from there; None before the
+    first."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class OperatorDetails:
 
 @dataclass(frozen=True)
 class SourceDetails:
-    """How far a source has been read, as the engine reports it: JSON texts, None where it reports
+    """The position of a source, as the engine reports it: JSON texts, None where it reports
     none."""
 
     startOffset: str | None
@@ -102,7 +104,7 @@ class VertexDetails:
     busyShare: float
     """The part of the last batch's time in which its tasks worked, from 0 to 1."""
     busyMillis: int
-    """How long all its tasks worked so far."""
+    """The working time of all its tasks so far."""
     skew: float
     """The records of the fullest key group in the last batch, divided by the mean of all key
     groups."""
@@ -163,11 +165,11 @@ class BatchDetails:
     openWindows: int = 0
     """The windows with contents after the batch, counted for each key, of all operators."""
     inputLag: int = 0
-    """How far (ms) the inputs of an operator, or splits of a source, are apart after the batch: the
-    highest of any operator."""
+    """The distance (ms) between the inputs of an operator, or splits of a source, after the batch:
+    the highest of any operator."""
     run: int = 0
-    """When (ms since the epoch) this run of the job began; after a restart it differs from that of
-    the batch before."""
+    """The time (ms since the epoch) at which this run of the job began; after a restart it differs
+    from that of the batch before."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ class OperatorBatch:
     stateBytes: int
     """As in ``BatchDetails``."""
     busyMillis: int
-    """How long the tasks of its vertex worked, if the vertex begins with this operator."""
+    """The working time of the tasks of its vertex, if the vertex begins with this operator."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,7 @@ class BatchProfile:
 
     batch: int
     timestamp: int
-    """When (ms since the epoch) it was complete."""
+    """The time (ms since the epoch) at which it was complete."""
     interval: int
     """The time (ms) between two samples of a stack."""
     stacks: tuple[ProfiledStack, ...]
@@ -236,7 +238,7 @@ class WorkerDetails:
     """The highest number of bytes that were resident at any time."""
     processorSeconds: float
     collections: int
-    """How often Python's cycle collector ran."""
+    """The number of runs of Python's cycle collector."""
     lastBatch: int
     """The id of that batch."""
 
@@ -268,7 +270,7 @@ class ExceptionDetails:
     element: str | None = None
     """The element on which a user function failed, as the error shows it."""
     trace: str = ""
-    """Where in the user's code it was raised."""
+    """The position in the user's code at which it was raised."""
 
 
 @dataclass(frozen=True)
@@ -295,7 +297,7 @@ class JobDetails:
     completedBatches: int = 0
     """In this run."""
     numRestarts: int = 0
-    """How often this run failed and was restarted."""
+    """The number of times that this run failed and was restarted."""
     restartStrategy: str = "Restart deactivated."
     """The restart strategy, described in a sentence."""
     operatorBatches: Mapping[int, Mapping[str, OperatorBatch]] = field(default_factory=dict)
@@ -309,7 +311,7 @@ class JobDetails:
     engineUI: str | None = None
     """The address of Spark's own web page, if the session has one."""
     batchSince: int | None = None
-    """When (ms since the epoch) the batch began that runs now; None if none does."""
+    """The time (ms since the epoch) at which the current batch began; None if none runs."""
 
     @property
     def outputWatermark(self) -> int | None:

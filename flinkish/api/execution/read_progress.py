@@ -1,5 +1,5 @@
-"""How much of a source has been read: ``ReadProgress`` for a source with an end, ``SourceBacklog``
-for any."""
+"""The progress of reading a source: ``ReadProgress`` for a source with an end,
+``SourceBacklog`` for any."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ReadProgress:
-    """How much of a source with an end has been read."""
+    """The progress of reading a bounded source."""
 
     done: int
     total: int
-    """How much there is so far."""
+    """The total so far."""
     unit: str
     """The unit of the counts, such as "files"."""
     before: int = 0
@@ -23,7 +23,7 @@ class ReadProgress:
 
 @dataclass(frozen=True)
 class SourceBacklog:
-    """How much of a source had been read when a batch was planned, and how much was left; None
+    """The amount of a source that had been read when a batch was planned, and the amount left; None
     where unknown."""
 
     progress: ReadProgress | None = None

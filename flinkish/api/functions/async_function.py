@@ -73,7 +73,8 @@ ExceptionPredicate = Callable[[BaseException], bool]
 
 @dataclass(frozen=True)
 class AsyncRetryPredicate:
-    """Which results and errors are retried (Flink: ``AsyncRetryPredicate``); None retries none."""
+    """The predicates for the results and errors to retry (Flink: ``AsyncRetryPredicate``); None
+    retries none."""
 
     results: ResultPredicate | None = None
     exceptions: ExceptionPredicate | None = None
@@ -88,7 +89,7 @@ class AsyncRetryPredicate:
 
 
 class AsyncRetryStrategy(ABC):
-    """How often a call is retried, and when (Flink: ``AsyncRetryStrategy``)."""
+    """The number and the delays of retries of a call (Flink: ``AsyncRetryStrategy``)."""
 
     @abstractmethod
     def canRetry(self, currentAttempts: int) -> bool:
@@ -96,11 +97,11 @@ class AsyncRetryStrategy(ABC):
 
     @abstractmethod
     def getBackoffTimeMillis(self, currentAttempts: int) -> int:
-        """How long to wait before the next attempt, in ms."""
+        """The time (ms) to wait before the next attempt."""
 
     @abstractmethod
     def getRetryPredicate(self) -> AsyncRetryPredicate:
-        """Which results and errors are retried."""
+        """The predicates for the results and errors to retry."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from flinkish.api.time.durations import Duration, TimeLike
 
 
 class UpdateType(Enum):
-    """Which accesses renew the time to live of an entry (Flink: ``StateTtlConfig.UpdateType``)."""
+    """The accesses that renew the time to live of an entry (Flink:
+    ``StateTtlConfig.UpdateType``)."""
 
     Disabled = "Disabled"
     """None, as entries never expire."""
@@ -49,8 +50,8 @@ _TtlTimeCharacteristic = TtlTimeCharacteristic
 
 @dataclass(frozen=True)
 class StateTtlConfig:
-    """How long entries live, which accesses renew them, and when expired ones are removed (Flink:
-    ``StateTtlConfig``).
+    """The time to live of entries, the accesses that renew it, and the time at which expired
+    entries are removed (Flink: ``StateTtlConfig``).
 
     A value expires as a whole, a list element by element, a map entry by entry. Time is processing
     time; on Spark the timestamp of the batch.
@@ -97,7 +98,7 @@ class StateTtlConfig:
         return Duration.ofMillis(self.timeToLive)
 
     def getUpdateType(self) -> _UpdateType:
-        """Which accesses renew an entry."""
+        """The accesses that renew an entry."""
         return self.updateType
 
     def getStateVisibility(self) -> _StateVisibility:

@@ -66,7 +66,7 @@ class Transformation:
 
 
 class SourceTransformation(Transformation):
-    """Where elements come from."""
+    """A source of the plan."""
 
     def __init__(self, name: str, source: Source[Any]) -> None:
         super().__init__(name, ())
@@ -106,7 +106,7 @@ class TwoInputTransformation(Transformation):
 
 
 class SinkTransformation(Transformation):
-    """Where elements go."""
+    """A sink of the plan."""
 
     def __init__(self, name: str, sink: Sink[Any], source: Transformation) -> None:
         super().__init__(name, (source,))

@@ -32,11 +32,11 @@ class KeyedStateReaderContext(ABC):
 
     @abstractmethod
     def registeredEventTimeTimers(self) -> set[int]:
-        """When the event-time timers of the key are due (ms)."""
+        """The times (ms) at which the event-time timers of the key are due."""
 
     @abstractmethod
     def registeredProcessingTimeTimers(self) -> set[int]:
-        """When the processing-time timers of the key are due (ms)."""
+        """The times (ms) at which the processing-time timers of the key are due."""
 
 
 @declares_methods
@@ -87,12 +87,12 @@ class WindowReaderContext(ABC, Generic[W_co]):
 
     @abstractmethod
     def registeredEventTimeTimers(self) -> set[int]:
-        """When the event-time timers of the key and window are due (ms). Windows that the watermark alone
-        fires have no state themselves."""
+        """The times (ms) at which the event-time timers of the key and window are due. Windows that only the watermark
+        fires have no such timers."""
 
     @abstractmethod
     def registeredProcessingTimeTimers(self) -> set[int]:
-        """When the processing-time timers of the key and window are due (ms)."""
+        """The times (ms) at which the processing-time timers of the key and window are due."""
 
 
 @declares_methods

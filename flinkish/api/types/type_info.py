@@ -95,7 +95,7 @@ class TypeInformation(Generic[T]):
         return self.kind in _COMPOSITE
 
     def getArity(self) -> int:
-        """How many fields an element has; 1 if it is not composite."""
+        """The number of fields of an element; 1 if it is not composite."""
         return len(self.children) if self.isComposite() else 1
 
     def getFieldNames(self) -> tuple[str, ...]:
@@ -347,7 +347,7 @@ def _is_type_hint(value: object) -> bool:
 
 
 SAMPLES = 1_000
-"""How many elements of a collection are examined."""
+"""The number of elements of a collection that are examined."""
 
 
 _Type: TypeAlias = "TypeInformation[Any] | None"

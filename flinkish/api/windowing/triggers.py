@@ -514,7 +514,7 @@ class DeltaFunction(Function, ABC, Generic[T_contra]):
 
     @abstractmethod
     def getDelta(self, oldDataPoint: T_contra, newDataPoint: T_contra) -> float:
-        """How far ``newDataPoint`` is from ``oldDataPoint``."""
+        """The distance between ``oldDataPoint`` and ``newDataPoint``."""
 
 
 DeltaLike = Union[DeltaFunction[T], Callable[[T, T], float]]

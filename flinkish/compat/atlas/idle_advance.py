@@ -111,7 +111,7 @@ class WatermarksWithIdleAdvance(WatermarkGenerator[Any]):
         self._generator = generator
         self._clock = clock
         self._last: int | None = None
-        """When the last element came."""
+        """The time of the last element."""
         self._watermark = MIN_TIMESTAMP
 
     def onEvent(self, event: Any, eventTimestamp: int, output: WatermarkOutput) -> None:
@@ -135,7 +135,8 @@ class WatermarksWithIdleAdvance(WatermarkGenerator[Any]):
         self._watermark = max(watermark, self._watermark)
 
     def _due(self) -> int | None:
-        """When the next window to close has been over for long enough, if nothing comes."""
+        """The time at which the next window to close has been over for long enough, if nothing
+        comes."""
         if self._last is None:
             return None
         advance = self._advance

@@ -123,12 +123,12 @@ class WindowOptions(TypedDict, total=False):
     """
 
     boundary: Boundary
-    """Which time counts; by default event time."""
+    """The time domain of the window; event time by default."""
     offset: IntervalLike
     """By how much windows are moved against UTC."""
     idleTimeout: IntervalLike
-    """How long an input must be idle after a window's end by the clock to close the window. The
-    watermark then is the highest event time of the stage's input, whatever it was."""
+    """The time for which an input must be idle after a window's end by the clock to close the
+    window. The watermark then is the highest event time of the stage's input, whatever it was."""
     allowedLateness: IntervalLike
     """By how much the closing of a window is delayed."""
     deadLetterQueue: bool

@@ -51,7 +51,7 @@ class WindowPlan:
 
     @property
     def path(self) -> str:
-        """Where the inner pipeline is."""
+        """The place of the inner pipeline."""
         return self.place.at("pipeline").path
 
     @property
@@ -61,7 +61,8 @@ class WindowPlan:
 
     @property
     def prefix(self) -> int:
-        """How many stages look at one document at a time before the first that does not."""
+        """The number of stages that process one document at a time, before the first that does
+        not."""
         for position, stage in enumerate(self.stages):
             if not is_each(stage):
                 return position

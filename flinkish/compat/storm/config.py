@@ -100,7 +100,7 @@ class WindowSettings:
 
     @staticmethod
     def of(settings: Mapping[str, Any]) -> WindowSettings:
-        """Those in ``settings``.
+        """Read the options in ``settings``.
 
         Raises IllegalArgumentError for a name of bolts that there is not and for a length or a slide that
         is both a count and a duration, NotSupportedError for tick tuples.

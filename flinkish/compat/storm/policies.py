@@ -47,9 +47,9 @@ class EvictionContext:
     referenceTime: int
     """The end of the window in ms; an event at just that time is in it."""
     currentCount: int | None = None
-    """How many queued events are not after the end."""
+    """The number of queued events that are not after the end."""
     slidingCount: int | None = None
-    """How many events further than the window before."""
+    """The number of events since the window before."""
 
 
 class EvictionPolicy(ABC, Generic[T_contra]):
@@ -99,7 +99,7 @@ class EvictionPolicy(ABC, Generic[T_contra]):
         """Called for each queued event when a window fires, in the order in which they came."""
 
     def windowStart(self, end: int) -> int | None:
-        """Where a window that ends at ``end`` (ms) begins, None if that depends on the events."""
+        """The start of a window that ends at ``end`` (ms); None if it depends on the events."""
         return None
 
     def expiresWithTime(self) -> bool:
@@ -252,7 +252,7 @@ class TriggerPolicyContext(ABC):
 
     @abstractmethod
     def getEventCount(self, until: int) -> int:
-        """How many queued events are not after ``until``."""
+        """The number of queued events that are not after ``until``."""
 
     @abstractmethod
     def getEarliestEventTs(self, after: int | None, until: int) -> int | None:

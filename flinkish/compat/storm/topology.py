@@ -145,12 +145,13 @@ class BaseWindowedBolt(Bolt[T, R], PolicyWindowFunction[T, R]):
         return self
 
     def withLag(self, duration: TimeLike) -> Self:
-        """How far the watermark stays behind the latest timestamp. By default 0."""
+        """The delay of the watermark behind the latest timestamp. By default 0."""
         self._lag = length_from_zero("withLag", duration)
         return self
 
     def withWatermarkInterval(self, interval: TimeLike) -> Self:
-        """How often the watermark is computed, in processing time. By default every second."""
+        """The interval at which the watermark is computed, in processing time. By default every
+        second."""
         self._interval = positive_length("withWatermarkInterval", interval)
         return self
 

@@ -45,7 +45,7 @@ class Fields(tuple[str, ...]):
         return self[whole_number("Fields.get: index", index, highest=len(self) - 1)]
 
     def size(self) -> int:
-        """How many there are."""
+        """The number of fields."""
         return len(self)
 
     def toList(self) -> list[str]:
@@ -151,7 +151,7 @@ class Tuple(tuple[Any, ...]):
         return field in self._schema.fields
 
     def size(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return len(self)
 
     def getFields(self) -> Fields:

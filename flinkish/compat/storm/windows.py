@@ -53,7 +53,7 @@ class Count:
 
 
 Extent: TypeAlias = Union[Count, TimeLike]
-"""How far a window reaches or slides: a ``Count``, or a length of time."""
+"""The length or slide of a window: a ``Count``, or a length of time."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ class PolicyWindow(Generic[T]):
         return self.elements
 
     def getNew(self) -> Sequence[T]:
-        """Those that were not in the window that fired before."""
+        """The tuples that were not in the window that fired before."""
         return self.newElements
 
     def getExpired(self) -> Sequence[T]:
-        """Those that expired as this window fired (Storm: the same).
+        """The tuples that expired as this window fired (Storm: the same).
 
         A window without elements is not handed on. What expires when one would have fired is in no
         window's ``getExpired``.
@@ -85,12 +85,12 @@ class PolicyWindow(Generic[T]):
         return self.expiredElements
 
     def getStartTimestamp(self) -> int | None:
-        """Where the window begins, in ms; elements at just that time are not in it. None if its
+        """The start of the window (ms); elements at exactly that time are not in it. None if its
         length is a count."""
         return self.startTimestamp
 
     def getEndTimestamp(self) -> int:
-        """Where the window ends, in ms; elements at just that time are in it."""
+        """The end of the window (ms); elements at exactly that time are in it."""
         return self.endTimestamp
 
 

@@ -31,9 +31,9 @@ class Analytic:
     result: Callable[[Sequence[tuple[int, Any]], bool, Environment], Any]
     """Computes the value from what is remembered, whether the event counts, and the event."""
     duration: int | None
-    """How far it looks back, in ms."""
+    """The time (ms) to look back."""
     keep: int | None
-    """How many events it looks back, None for all."""
+    """The number of events to look back, None for all."""
     before: bool
     """Whether it looks at the events before this one only."""
     when: Callable[[Environment], bool] | None

@@ -53,13 +53,14 @@ class EventOrdering:
     """The event ordering settings of a job, under the names they have there."""
 
     eventsLateArrivalMaxDelayInSeconds: int = 5
-    """How long after its event time an event may arrive, 20 days at most; -1: any time."""
+    """The time after its event time within which an event may arrive, 20 days at most; -1: any
+    time."""
     eventsOutOfOrderMaxDelayInSeconds: int = 0
-    """How far the watermark is behind the latest event time, 9 minutes and 59 seconds at most."""
+    """The delay of the watermark behind the latest event time, 9 minutes and 59 seconds at most."""
     eventsOutOfOrderPolicy: OrderingPolicy | Literal["Adjust", "Drop"] = OrderingPolicy.ADJUST
     """The policy for events that come too late or out of order; also as Azure writes it."""
     earlyArrivalToleranceInSeconds: int | None = 300
-    """How long before its event time an event may arrive. Azure fixes it to 5 minutes; None switches
+    """The time before its event time from which an event may arrive. Azure fixes it to 5 minutes; None switches
     it off."""
 
     def __post_init__(self) -> None:

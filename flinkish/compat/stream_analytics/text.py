@@ -74,7 +74,7 @@ class Text:
             raise IllegalArgumentError("query: the text has no SELECT.")
 
     def place(self, node: exp.Expression) -> Place:
-        """Where ``node`` begins."""
+        """The position of ``node``."""
         return self._at(self._offset(node))
 
     def error(self, node: exp.Expression, message: str) -> IllegalArgumentError:

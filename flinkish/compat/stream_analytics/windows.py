@@ -70,7 +70,7 @@ class CappedSessionWindows(ContentWindows):
         return ContentChange(TimeWindow(start, end + 1), 0, count, count, cut)
 
     def _count(self, timestamps: Sequence[int], cap: int) -> int:
-        """How many of the elements are in the session of the first."""
+        """The number of elements in the session of the first."""
         before_cap = bisect_left(timestamps, cap)
         for i in range(1, before_cap):
             if timestamps[i] >= timestamps[i - 1] + self.gap:

@@ -46,7 +46,7 @@ class PointEvent(Generic[T]):
 
     @property
     def syncTime(self) -> int:
-        """From when on the event changes what is known: its timestamp."""
+        """The time from which on the event changes what is known: its timestamp."""
         return self.startTime
 
 
@@ -75,7 +75,7 @@ class IntervalEvent(Generic[T]):
 
     @property
     def syncTime(self) -> int:
-        """From when on the event changes what is known: its timestamp."""
+        """The time from which on the event changes what is known: its timestamp."""
         return self.startTime
 
 
@@ -90,7 +90,7 @@ def part_of_interval(startTime: int, endTime: int, payload: X) -> IntervalEvent[
 
 @stored_as("streaminsight.EdgeType")
 class EdgeType(Enum):
-    """Which end of a lifetime an edge event marks (StreamInsight: ``EdgeType``)."""
+    """The end of a lifetime that an edge event marks (StreamInsight: ``EdgeType``)."""
 
     Start = "Start"
     End = "End"
@@ -140,7 +140,8 @@ class EdgeEvent(Generic[T]):
 
     @property
     def syncTime(self) -> int:
-        """From when on the event changes what is known: the start, or the end at an end."""
+        """The time from which on the event changes what is known: the start, or the end at an
+        end."""
         return self.startTime if self.endTime is None else self.endTime
 
 

@@ -10,7 +10,7 @@ from flinkish.api.time.durations import Duration
 from flinkish.compat.streaminsight.events import TICK
 
 TICKS_PER_MILLISECOND: Final = 10_000
-"""How many ticks of 100 ns are in a millisecond."""
+"""The number of ticks of 100 ns in a millisecond."""
 
 _EPOCH_TICKS: Final = 621_355_968_000_000_000
 """1970 in ticks since the year 1."""

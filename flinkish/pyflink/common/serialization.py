@@ -1,4 +1,4 @@
-"""How elements are written to files, and to and from messages."""
+"""The serialization of elements in files and in messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class SerializationSchema(ABC):
-    """How elements become bytes (PyFlink: ``SerializationSchema``)."""
+    """Serializes elements to bytes (PyFlink: ``SerializationSchema``)."""
 
     @property
     @abstractmethod
@@ -37,7 +37,7 @@ class SerializationSchema(ABC):
 
 
 class DeserializationSchema(ABC):
-    """How bytes become elements (PyFlink: ``DeserializationSchema``)."""
+    """Deserializes elements from bytes (PyFlink: ``DeserializationSchema``)."""
 
     @property
     @abstractmethod
@@ -118,7 +118,7 @@ class _FieldOfBytes(CoreSerializationSchema[Any]):
 
 
 class Encoder:
-    """How elements are written into files (PyFlink: ``Encoder``): as lines of their text."""
+    """Writes elements into files (PyFlink: ``Encoder``): as lines of their text."""
 
     def __init__(self, charset_name: str = "UTF-8") -> None:
         self.charset = charset_name

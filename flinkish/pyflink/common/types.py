@@ -12,7 +12,7 @@ __all__ = ["Row", "RowKind"]
 
 
 class RowKind(AbsentMethods, Enum):
-    """How a row changes a table (PyFlink: ``RowKind``)."""
+    """The kind of change that a row makes to a table (PyFlink: ``RowKind``)."""
 
     INSERT = 0
     UPDATE_BEFORE = 1

@@ -35,11 +35,11 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
 
     @abstractmethod
     def get_backoff_time_millis(self, current_attempts: int) -> int:
-        """How long to wait before the next attempt, in ms."""
+        """The time (ms) to wait before the next attempt."""
 
     @abstractmethod
     def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
-        """Which results and errors are retried."""
+        """The predicate for the results and errors to retry."""
 
     @staticmethod
     def no_restart() -> AsyncRetryStrategy[Any]:

@@ -1,4 +1,4 @@
-"""Where checkpoints are, for ported jobs. Nothing in PyFlink 2 takes one of these: use
+"""The location of checkpoints, for ported jobs. Nothing in PyFlink 2 takes one of these: use
 ``get_checkpoint_config().set_checkpoint_storage_dir(path)``."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ __all__ = ["CheckpointStorage", "FileSystemCheckpointStorage", "JobManagerCheckp
 
 
 class CheckpointStorage:
-    """Where checkpoints are (PyFlink: ``CheckpointStorage``)."""
+    """Base class of checkpoint storages (PyFlink: ``CheckpointStorage``)."""
 
     def __init__(self, checkpoint_path: str | None = None) -> None:
         self._path = checkpoint_path

@@ -109,7 +109,7 @@ class StateTtlConfigBuilder:
 
 
 class StateTtlConfig(AbsentMethods):
-    """How long state lives (PyFlink: ``StateTtlConfig``)."""
+    """The time to live of state (PyFlink: ``StateTtlConfig``)."""
 
     Builder: TypeAlias = StateTtlConfigBuilder
     UpdateType: TypeAlias = core_ttl.UpdateType
@@ -143,7 +143,7 @@ class StateTtlConfig(AbsentMethods):
         return self._config.getTtlTimeCharacteristic()
 
     def get_update_type(self) -> UpdateType:
-        """Which accesses renew an entry."""
+        """The accesses that renew an entry."""
         return self._config.getUpdateType()
 
     def get_state_visibility(self) -> StateVisibility:

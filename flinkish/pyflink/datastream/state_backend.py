@@ -8,7 +8,7 @@ from flinkish.pyflink.absent import absent_names
 
 
 class StateBackend:
-    """Where state is kept (PyFlink: ``StateBackend``); it has no effect."""
+    """Base class of state backends (PyFlink: ``StateBackend``), which have no effect."""
 
 
 class HashMapStateBackend(StateBackend):

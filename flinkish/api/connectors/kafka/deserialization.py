@@ -1,4 +1,4 @@
-"""How the records of a topic become elements."""
+"""The deserialization of the records of a topic to elements."""
 
 from __future__ import annotations
 

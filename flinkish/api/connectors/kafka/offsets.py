@@ -12,8 +12,8 @@ from flinkish.api.errors import IllegalArgumentError
 
 
 class OffsetResetStrategy(Enum):
-    """Where to continue if an offset does not exist (Kafka: ``OffsetResetStrategy``): at the first
-    record, at the end, or not at all: the job fails."""
+    """The offset at which to continue if the wanted one does not exist (Kafka:
+    ``OffsetResetStrategy``): at the first record, at the end, or not at all: the job fails."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -32,8 +32,8 @@ class Place(Enum):
 
 @dataclass(frozen=True)
 class OffsetsInitializer:
-    """Where partitions begin, or end (Flink: ``OffsetsInitializer``). Created by its static
-    methods."""
+    """The offsets at which partitions begin, or end (Flink: ``OffsetsInitializer``). Created by its
+    static methods."""
 
     place: Place
     timestampMillis: int = 0
@@ -94,5 +94,5 @@ class OffsetsInitializer:
         return OffsetsInitializer(Place.COMMITTED, 0, (), strategy)
 
     def getAutoOffsetResetStrategy(self) -> OffsetResetStrategy:
-        """Where to continue if an offset no longer exists."""
+        """The strategy for an offset that no longer exists."""
         return self.offsetResetStrategy

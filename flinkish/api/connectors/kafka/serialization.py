@@ -1,4 +1,4 @@
-"""How elements become records of a topic."""
+"""The serialization of elements to records of a topic."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class DeliveryGuarantee(Enum):
-    """How often an element is written when a job fails and is restarted (Flink:
+    """The guarantee for writing an element when a job fails and is restarted (Flink:
     ``DeliveryGuarantee``)."""
 
     EXACTLY_ONCE = "exactly-once"

@@ -29,7 +29,7 @@ Properties = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Subscription:
-    """Which partitions are read: those of ``topics``, those of the topics whose whole name
+    """The partitions to read: those of ``topics``, those of the topics whose whole name
     ``pattern`` matches, or just ``partitions``."""
 
     topics: tuple[str, ...] = ()

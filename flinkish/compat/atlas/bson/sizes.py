@@ -1,4 +1,4 @@
-"""How many bytes a value has as BSON."""
+"""The size of a value as BSON, in bytes."""
 
 from __future__ import annotations
 

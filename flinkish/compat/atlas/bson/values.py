@@ -74,7 +74,7 @@ class ObjectId:
 
     @property
     def generationTime(self) -> datetime:
-        """When it was made, to the second."""
+        """The time of its creation, to the second."""
         return EPOCH + timedelta(seconds=int(self.value[:8], 16))
 
 

@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a pipeline something is written, and which variables may be used there."""
+    """A place in a pipeline, and the variables that may be used there."""
 
     path: str
     variables: frozenset[str] = frozenset()

@@ -93,7 +93,7 @@ operator("$substr", 3, nulls=False)(_substring_of_bytes)
 
 
 def _range(name: str, bounds: tuple[Any, ...]) -> tuple[int, int | None]:
-    """Where to begin and end."""
+    """Return the positions at which to begin and end."""
     numbers = [whole(name, bound) for bound in bounds]
     if any(bound < 0 for bound in numbers):
         raise DocumentError(f"{name}: the range must not be negative")

@@ -14,7 +14,7 @@ from flinkish.pyflink.common.typeinfo import TypeInformation
 
 
 class Source(ABC):
-    """Where elements come from (PyFlink: ``Source``)."""
+    """Base class of sources (PyFlink: ``Source``)."""
 
     @property
     @abstractmethod
@@ -23,7 +23,7 @@ class Source(ABC):
 
 
 class Sink(ABC):
-    """Where elements go (PyFlink: ``Sink``)."""
+    """Base class of sinks (PyFlink: ``Sink``)."""
 
     def writable(self, kind: TypeInformation) -> Callable[[Any], Any] | None:
         """The function that converts an element of ``kind`` to what ``core`` writes; None if it
@@ -37,7 +37,7 @@ class Sink(ABC):
 
 
 class DeliveryGuarantee(Enum):
-    """How often an element may be written (PyFlink: ``DeliveryGuarantee``)."""
+    """The guarantee for writing an element (PyFlink: ``DeliveryGuarantee``)."""
 
     EXACTLY_ONCE = 0
     AT_LEAST_ONCE = 1

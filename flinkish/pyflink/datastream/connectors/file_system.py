@@ -35,7 +35,7 @@ __all__ = [
 
 
 class StreamFormat:
-    """How files are read (PyFlink: ``StreamFormat``): as lines of text."""
+    """Reads files (PyFlink: ``StreamFormat``): as lines of text."""
 
     @staticmethod
     def text_line_format(charset_name: str = "UTF-8") -> StreamFormat:
@@ -93,7 +93,8 @@ class FileSource(Source):
 
 
 class RollingPolicy:
-    """When files are closed (PyFlink: ``RollingPolicy``); here a batch is a directory of files."""
+    """Says when files are closed (PyFlink: ``RollingPolicy``); here a batch is a directory of
+    files."""
 
     @staticmethod
     def default_rolling_policy(
@@ -119,7 +120,8 @@ class OnCheckpointRollingPolicy(RollingPolicy):
 
 
 class BucketAssigner:
-    """Which directory elements go to (PyFlink: ``BucketAssigner``), in that of their batch."""
+    """Says which directory elements go to (PyFlink: ``BucketAssigner``), within that of their
+    batch."""
 
     def __init__(self, assigner: CoreBucketAssigner[Any]) -> None:
         self.core = assigner

@@ -60,7 +60,8 @@ class KafkaTopicPartition:
 
 
 class KafkaOffsetResetStrategy(Enum):
-    """Where to continue if an offset does not exist (PyFlink: ``KafkaOffsetResetStrategy``)."""
+    """The offset at which to continue if the wanted one does not exist (PyFlink:
+    ``KafkaOffsetResetStrategy``)."""
 
     LATEST = 0
     EARLIEST = 1
@@ -68,7 +69,7 @@ class KafkaOffsetResetStrategy(Enum):
 
 
 class KafkaOffsetsInitializer:
-    """Where partitions begin, or end (PyFlink: ``KafkaOffsetsInitializer``)."""
+    """The offsets at which partitions begin, or end (PyFlink: ``KafkaOffsetsInitializer``)."""
 
     def __init__(self, initializer: OffsetsInitializer) -> None:
         self.core = initializer
