@@ -36,7 +36,7 @@ class Download:
         return HERE / self.room / f"{self.name}.sha256"
 
     def directory(self) -> Path:
-        """Where the files are, brought if they are not there."""
+        """Return the directory of the files, which are downloaded if they are not there."""
         pins = self.pins.read_text("utf-8")
         # Another version has other hashes
         version = hashlib.sha256(pins.encode()).hexdigest()[:12]

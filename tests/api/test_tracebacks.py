@@ -59,7 +59,7 @@ RUNS: dict[str, Callable[[fl.DataStream[float]], object]] = {
 
 
 def frames(error: BaseException) -> list[tuple[bool, str]]:
-    """Of each frame whether it is of flinkish, and its function."""
+    """List the frames: whether each is of flinkish, and its function."""
     return [
         (str(frame.f_globals["__name__"]).startswith("flinkish"), frame.f_code.co_name)
         for frame, _ in traceback.walk_tb(error.__traceback__)

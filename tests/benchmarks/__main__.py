@@ -55,7 +55,7 @@ SMALL_WARM_UP = 40
 PYFLINK_ELEMENTS = 500_000
 PYFLINK_JOB = "tumbling"
 PYFLINK_PATIENCE = 12
-"""How many times as long as others PyFlink may take."""
+"""The time that PyFlink may take, as a multiple of the others'."""
 PYFLINK_MODES = {"process": PYFLINK, "thread": PYFLINK_THREADS}
 SIDES = ("flinkish", "Spark", JAVA, PYFLINK, *(peer.side for peer in peers.PEERS))
 
@@ -77,7 +77,7 @@ class Run:
     seconds: float
     results: Digest
     steps: str = ""
-    """Where the time of flinkish's batches went."""
+    """The steps that took the time of flinkish's batches."""
 
 
 @dataclass
@@ -121,7 +121,7 @@ class Bench:
     batches: Sequence[int]
     """The sizes of a batch, in elements."""
     runs: int
-    """How many runs of a job count on each side; its figure is that of the best."""
+    """The number of runs of a job that count on each side; its figure is that of the best."""
     patience: float
     """The seconds after which a job on Spark or Flink is ended."""
     root: Path

@@ -31,7 +31,7 @@ def write(directory: Path, elements: int) -> None:
 
 
 def seconds(directory: Path, mode: Mode) -> tuple[float, int]:
-    """How long the job runs, with its results in files; and how many there are."""
+    """Return the job's duration, with its results in files, and their number."""
     env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setRuntimeMode(mode)
     files = fl.FileSource.forCsv(str(directory), "user string, at long").withFilesPerBatch(1)
     timed = env.fromSource(files, BY_TIME.withTimestampAssigner(lambda row, timestamp: row.at))

@@ -1,4 +1,4 @@
-"""Where a run keeps its files, below ``build/benchmarks``: inputs stay for the next run, outputs do not."""
+"""The files of a run, below ``build/benchmarks``: inputs stay for the next run, outputs do not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ BUILD = ROOT / "build" / "benchmarks"
 
 @dataclass(frozen=True)
 class Workload:
-    """How much is read: so many files, and of how many elements each counts, all inputs of a job together."""
+    """The size of the input: the number of files, and of elements in each, all inputs of a job
+    together."""
 
     files: int
     elements: int

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BATCHES = 4
-"""Of each run; the first does not count."""
+"""The number of batches of each run; the first does not count."""
 WARM_UP = 400
 """Batches that warm the session up."""
 SPAN = 120_000

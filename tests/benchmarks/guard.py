@@ -127,14 +127,15 @@ def of_flinkish(job: str, directory: Path) -> list[tuple[Any, ...]]:
 
 
 def processor_seconds(run: Callable[[], T]) -> tuple[float, T]:
-    """How long ``run`` takes, and what it returns."""
+    """Return the time of ``run``, and its result."""
     began = time.process_time()
     found = run()
     return time.process_time() - began, found
 
 
 def measured(guarded: Guarded, root: Path, files: int, elements: int, runs: int) -> float:
-    """How many times as long as the loop the job takes. Raises AssertionError if their results differ."""
+    """Return the time of the job as a multiple of the loop's. Raises AssertionError if their
+    results differ."""
     (name,) = JOBS[guarded.job].inputs
     directory = elements_of(INPUTS[name].write(root, files, elements))
     of_job: list[float] = []
@@ -219,7 +220,7 @@ def quick(port: int) -> tuple[Quick, ...]:
 
 
 def measured_quick(each: Quick, runs: int) -> float:
-    """How many times as long as ``additions`` it takes."""
+    """Return its time as a multiple of that of ``additions``."""
     times: dict[Callable[[], object], list[float]] = {each.run: [], additions: []}
     for _ in range(runs):
         for run, took in times.items():

@@ -73,7 +73,7 @@ class Input:
 
 @lru_cache(maxsize=1)
 def _version() -> str:
-    """Of what makes the inputs: another version is other files."""
+    """Return the version of the code that makes the inputs: another version is other files."""
     sources = b"".join(Path(made_by).read_bytes() for made_by in (__file__, generator.__file__))
     return hashlib.sha256(sources).hexdigest()[:8]
 

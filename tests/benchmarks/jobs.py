@@ -55,10 +55,10 @@ UNDER_WAY = 100
 ABOUT = 100
 """A rule is about the values with its remainder by this."""
 KNOWN = -1
-"""Where the number of rules is, among the rules."""
+"""The key of the number of rules, among the rules."""
 RULE_STATE = MapStateDescriptor[int, int]("rules")
 SMALL, LARGE = 50, 950
-"""Of 1,000 values a twentieth is below, and a twentieth from there on."""
+"""Bounds of 1,000 values: a twentieth is below the first, and a twentieth from the second on."""
 
 BOUNDED: Any = WatermarkStrategy.forBoundedOutOfOrderness(LATENESS).withTimestampAssigner(
     lambda row, timestamp: row.at
@@ -92,10 +92,12 @@ class Job:
     group: str = "table"
     """``table``, ``more`` and ``nexmark`` are measured by elements, ``smallest`` by batches with hardly any."""
     format: str = "csv"
-    """Of the files that the job reads and writes. Flink in Java has no other than CSV here."""
+    """The format of the files that the job reads and writes. Flink in Java has no other than CSV
+    here."""
     updates: int = 0
-    """How many columns of a result say what it is about, where later ones take the place of earlier ones. Only the last,
-    with the highest values, are compared: where the watermark is when an element comes late depends on the side."""
+    """The number of key columns of a result, where later results replace earlier ones. Only the
+    last, with the highest values, are compared: where the watermark is when an element comes late
+    depends on the side."""
 
 
 # ---------------------------------------------------------------- windows
@@ -346,7 +348,8 @@ class KeyAndEnd(ProcessWindowFunction[tuple[int, int], tuple[str, int, int, int]
 
 
 def count_trigger(read: StreamReader) -> DataStream[Any]:
-    """How many values there are so far, after every five: their sum would depend on the order of files."""
+    """Emit the number of values so far, after every five: their sum would depend on the order of
+    files."""
     return (
         read("events")
         .keyBy(lambda row: row.key)

@@ -31,7 +31,7 @@ Side = Callable[["SparkSession", Job, Mapping[str, Path], int, Path], "Batches |
 
 @dataclass(frozen=True)
 class Batches:
-    """How long the batches of a query took, and when they began, in seconds."""
+    """The durations of the batches of a query, and the times at which they began, in seconds."""
 
     begins: list[float]
     seconds: list[float]
@@ -43,11 +43,11 @@ class Batches:
         return self.begins[last - 1] + self.seconds[last - 1] - self.begins[first]
 
     def a_batch(self, first: int) -> float:
-        """How long a batch takes from batch ``first`` on: their median."""
+        """Return the median duration of the batches from batch ``first`` on."""
         return median(self.seconds[first:])
 
     def largest_steps(self, first: int) -> str:
-        """Where the time of those batches went, by Spark's own account."""
+        """Return the time that those batches spent in each phase, by Spark's own account."""
         totals = Counter[str]()
         for steps in self.steps[first:]:
             totals.update({name: ms for name, ms in steps.items() if name != "triggerExecution"})

@@ -65,8 +65,9 @@ class Either:
 
 
 def measured(either: Either) -> float:
-    """How many times as long as element by element the job takes over columns: of the best of as many runs in turn as
-    are needed to be within the bound, or ``MOST_TRIES``. Raises AssertionError if the results differ."""
+    """Return the job's time over columns as a multiple of that element by element: the best of as
+    many runs in turn as are needed to be within the bound, or ``MOST_TRIES``. Raises AssertionError
+    if the results differ."""
     best: dict[bool, float] = {}
     ratio = float("inf")
     for number in range(MOST_TRIES + 1):

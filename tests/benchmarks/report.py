@@ -29,7 +29,7 @@ class Row:
     """Why a side has no figure: it was not done in time."""
     results: str = ""
     steps: str = ""
-    """Where the time of flinkish's batches went."""
+    """The steps that took the time of flinkish's batches."""
 
     def cell(self, side: str) -> str:
         if side in self.seconds:
@@ -37,7 +37,7 @@ class Row:
         return self.unfinished.get(side, NOTHING)
 
     def times(self, side: str) -> str:
-        """How many times as long as flinkish ``side`` takes."""
+        """Return the time of ``side`` as a multiple of flinkish's."""
         if side in self.seconds and "flinkish" in self.seconds:
             return f"{self.seconds[side] / self.seconds['flinkish']:.2f}"
         return NOTHING

@@ -31,8 +31,8 @@ WARM_UP = 4
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a batch with ``keys`` stored: seconds, their median after the warm-up, and the most MB that the
-    workers had together (``PSS``: what processes share counts once)."""
+    """The cost of a batch with ``keys`` stored: seconds, their median after the warm-up, and the
+    most MB that the workers had together (``PSS``: what processes share counts once)."""
 
     keys: int
     seconds: float

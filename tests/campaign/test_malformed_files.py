@@ -304,7 +304,7 @@ def read(reader: Any, path: str) -> tuple[list[Any], list[MalformedRecord]]:
 def differences(
     lines: list[bytes], says: Callable[[bytes], Any], good: list[Any], bad: list[MalformedRecord]
 ) -> list[str]:
-    """Where what was read is not what the lines say."""
+    """List the differences between the records read and the meaning of the lines."""
     found = []
     refused = {record.line: record for record in bad}
     if len(refused) != len(bad):

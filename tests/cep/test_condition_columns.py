@@ -273,7 +273,8 @@ def build_of(made):
 
 
 def processed(made, monkeypatch, numbers):
-    """How many of the events with these numbers, one a ms, go through the NFA."""
+    """Return the number of events, of those with these numbers, one a ms, that go through the
+    NFA."""
     seen = []
     original = NFA.process
 

@@ -10,7 +10,7 @@ _PERIOD = 100_000
 """Microseconds over which the kernel counts."""
 
 _FIRST = Path("/sys/fs/cgroup/cpu")
-"""Where the first version of control groups has those of the processor."""
+"""The directory in which the first version of control groups has those of the processor."""
 
 _SECOND = Path("/sys/fs/cgroup")
 

@@ -326,7 +326,7 @@ def main() -> None:
 
 
 def _others_share() -> float:
-    """How many cores the machine's other processes use, over five seconds."""
+    """Return the number of cores that the machine's other processes use, over five seconds."""
     before = _busy_ticks()
     time.sleep(5)
     return (_busy_ticks() - before) / os.sysconf("SC_CLK_TCK") / 5

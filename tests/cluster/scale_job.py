@@ -90,7 +90,7 @@ def skewed(read: StreamReader) -> DataStream[Any]:
 
 
 def salted(read: StreamReader) -> DataStream[Any]:
-    """Those of each key in up to ``SALTS`` tasks, and then what these have found."""
+    """Aggregate each key in up to ``SALTS`` tasks, and then their partial aggregates."""
     return (
         read("events")
         .keyBy(lambda row: (skewed_key(row), row.at % SALTS))
@@ -133,7 +133,7 @@ class JobRun:
 
 
 def processor_seconds(pid: int) -> float:
-    """Of a process and all below it, with those that have ended."""
+    """Return the processor time of a process and all below it, including those that have ended."""
     ticks = 0
     for process in tree_of(pid):
         # It may have ended since

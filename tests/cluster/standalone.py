@@ -131,7 +131,8 @@ def quick_variables(**more: str) -> dict[str, str]:
 
 
 def _variables() -> Mapping[str, str]:
-    """Those of this process, without what tells Python and Spark where to find packages."""
+    """Return the environment of this process, without the variables that tell Python and Spark
+    where to find packages."""
     hidden = ("PYTHON", "PYSPARK_", "SPARK_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
     return {**kept, "SPARK_HOME": str(_SPARK), "SPARK_LOCAL_IP": "127.0.0.1"}

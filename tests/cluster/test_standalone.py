@@ -142,5 +142,5 @@ def test_an_executor_and_a_worker_are_killed_while_a_job_of_the_main_script_runs
 
 
 def commits(directory: Path) -> int:
-    """How many batches are committed."""
+    """Return the number of committed batches."""
     return len(list((directory / "checkpoint/query/commits").glob("[0-9]*")))

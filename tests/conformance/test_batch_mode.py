@@ -21,8 +21,9 @@ EVERY = 6
 
 
 def makes_sense(case: Case) -> bool:
-    """Of the clock nothing is known in a batch; asynchronous calls are cut off by it. And a trigger that registers its next timer in a timer, as
-    ContinuousEventTimeTrigger does, is not called again, in Flink neither."""
+    """Whether the case has a meaning in BATCH: a batch has no clock, which asynchronous calls need.
+    And a trigger that registers its next timer in a timer, as ContinuousEventTimeTrigger does, is
+    not called again, in Flink neither."""
     timed = any(item[0] == "p" for item in case.data["input"])
     timed = timed or case.family == "async"
     return covered(case) and not timed and "Continuous" not in str(case.data.get("trigger"))

@@ -25,7 +25,8 @@ TRANSLATION = {
     "runtime/task/chain.py",
     "runtime/registry.py",
 }
-"""Where a job is translated and opened, other files are called as well, which have nothing to do with windows."""
+"""The modules that translate and open a job. They call other files as well, which have nothing to
+do with windows."""
 
 OPERATOR = ("WindowOperator.processRecords", "WindowOperator.processWatermark")
 
@@ -71,7 +72,8 @@ def file_of(code: CodeType) -> str | None:
 
 
 class Depth(threading.local):
-    """How many methods of the operator run in a thread: others look at the job meanwhile."""
+    """The number of the operator's methods that run in a thread: others look at the job
+    meanwhile."""
 
     value = 0
 
@@ -82,7 +84,7 @@ class Files:
     def __init__(self) -> None:
         self.entered: set[str] = set()
         self.of_the_operator: set[str] = set()
-        """Those whose functions run while a method of the operator does, and those that call it."""
+        """The files whose functions run during a method of the operator, and those that call it."""
         self._depth = Depth()
 
     def enter(self, frame: FrameType, event: str) -> None:

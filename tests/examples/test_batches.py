@@ -94,7 +94,8 @@ def test_results_are_those_of_the_harness(name: str, a_batch: int, key_groups: i
 
 
 SAME_IN_BATCH = sorted(JOBS.keys() - {"fraud_detection", "broadcast_rules"})
-"""Where no result depends on how far time is, or on what had been broadcast, when an element comes."""
+"""The jobs whose results do not depend on the watermark, or on earlier broadcast elements, when an
+element comes."""
 
 
 @pytest.mark.parametrize("name", SAME_IN_BATCH)

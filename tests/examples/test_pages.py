@@ -91,7 +91,7 @@ def test_an_example_prints_what_its_page_says(
 
 
 ON_SPARK = ("broadcast_rules", "window_join")
-"""Of two inputs: one with user-defined state and timers, the other with windows."""
+"""The examples with two inputs: one with user-defined state and timers, the other with windows."""
 
 EACH_ON_SPARK = [
     name

@@ -110,7 +110,7 @@ class Bench:
     # ------------------------------------------------------------------ read
 
     def read_by_flinkish(self) -> int:
-        """How many messages a job reads that keeps none."""
+        """The number of messages that a job without state reads."""
         kept = self._stream().filter(lambda row: row.amount < 0 or row.user == "")
         environment = kept.getExecutionEnvironment()
         kept.forEachBatch(lambda values, _: None)
@@ -407,7 +407,7 @@ def measure_driver(benches: Mapping[int, Bench]) -> None:
 
 
 def resident_megabytes() -> float:
-    """How much memory this process has now."""
+    """Return the memory of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 

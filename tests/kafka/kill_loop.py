@@ -36,7 +36,7 @@ KINDS = {"worker": 30, "workers": 15, "driver": 10, "jvm": 15, "tree": 10, "brok
 KEYS = 7
 PARTITIONS = 2
 PARALLELISMS = (2, 3, 1, 4)
-"""How many writers the sink has, rescale by rescale."""
+"""The number of writers of the sink, rescale by rescale."""
 
 BEGIN = 1_700_000_000_000
 STEP = 20
@@ -44,7 +44,7 @@ STEP = 20
 
 PATIENCE = 600.0
 AHEAD = 2_000
-"""How many elements the job may be behind."""
+"""The number of elements that the job may be behind."""
 
 
 class Feeder:
@@ -59,7 +59,8 @@ class Feeder:
         self._next = max((at - BEGIN for _, _, at in there), default=-STEP) // STEP + 1
         self._count = sum(not key.startswith("end") for key, _, _ in there)
         self.allowed = AHEAD
-        """How many may be sent by now, so that a slow machine keeps up."""
+        """Return the number of elements that may be sent by now, so that a slow machine keeps
+        up."""
         self._ended = threading.Event()
         self._away = threading.Lock()
         self._thread = threading.Thread(target=self._feed, daemon=True)
@@ -202,7 +203,7 @@ class Progress:
 
     @property
     def count(self) -> int:
-        """How many kills."""
+        """The number of kills."""
         return sum(self.kills.values())
 
     @staticmethod

@@ -527,7 +527,7 @@ def test_skewed_partitions_with_one_watermark_have_late_records(local, skewed):
 
 
 def counted(env: StreamExecutionEnvironment, stream: DataStream[str]) -> dict[str, int]:
-    """How many elements got into windows, and how many were late."""
+    """Return the numbers of elements in windows, and of late ones."""
     env.getConfig().elementsPerBatch = 400
     late = OutputTag[str]("late")
     windows = (

@@ -417,7 +417,7 @@ def on_spark(spark, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def locally(tmp_path_factory):
-    """Those that read and write files; tests/spark has most of them on Spark."""
+    """The parts that read and write files; tests/spark has most of them on Spark."""
     environment = local()
     environment.getConfig().setElementsPerBatch(4)
     ran = Ran(tmp_path_factory.mktemp("local"), environment)

@@ -20,7 +20,7 @@ def local(parallelism=1, perBatch=15):
 
 @pytest.fixture(scope="module", params=[1, 4])
 def savepoint(request, tmp_path_factory):
-    """Of a job that has read the numbers below 45, with watermark 41."""
+    """The savepoint of a job that has read the numbers below 45, with watermark 41."""
     directory = f"{tmp_path_factory.mktemp('reader')}/savepoint"
     parts = ["totals", "tumbling", "sliding", "sessions", "counted", "priced"]
     stopped(local(request.param), parts, COUNT, 40, directory)

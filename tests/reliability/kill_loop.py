@@ -130,7 +130,7 @@ def step_of_batch(directory: Path, batch: int) -> int:
 
 
 def progress(directory: Path) -> dict[str, int]:
-    """How far the last batch has come, by the files that say so."""
+    """Return the progress of the last batch, by the files that record it."""
     query = directory / "checkpoint/query"
     offset = _last(query / "offsets")
     return {
@@ -171,7 +171,7 @@ def places_of(directory: Path, aim: str) -> list[Path]:
 
 
 def changes_of(places: Iterable[Path]) -> list[int]:
-    """When something last appeared in each."""
+    """Return the time of the last change in each place."""
     found = []
     for place in places:
         try:

@@ -48,11 +48,11 @@ SOAK_PATIENCE = 5 * PATIENCE
 
 ELEMENTS_A_FILE = 100
 MILLIS_A_FILE = 100
-"""How far event time goes in a file."""
+"""The event time (ms) that passes within a file."""
 GROUPS, FILES_A_GROUP = 4, 10
 """Half of the elements are of keys in groups, which take turns: the others are silent, and expire."""
 END = 1_000_000
-"""How far the last file is ahead of all others."""
+"""The event time (ms) of the last file, which is ahead of all others."""
 
 
 @dataclass(frozen=True)
@@ -365,7 +365,7 @@ def sample_of(job: Job, directory: Path, elements: int) -> Sample | None:
 
 
 def elements_given(lives: Path) -> int:
-    """How many elements have been counted, by the highest id in the last batches."""
+    """Return the number of elements counted, by the highest id in the last batches."""
     batches = sorted(lives.glob("batch=*"), key=lambda batch: int(batch.name.partition("=")[2]))
     for batch in batches[:-6:-1]:
         # A batch that comes again is written anew.

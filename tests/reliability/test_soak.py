@@ -57,7 +57,7 @@ ROWS = rows_of_job(FILES, [4] * 15)
 
 
 def index_of(kind, rows=ROWS):
-    """Where the middle one of a kind is."""
+    """Return the index of the middle row of a kind."""
     found = [index for index, row in enumerate(rows) if row[0] == kind]
     return found[len(found) // 2]
 

@@ -58,7 +58,7 @@ def counts(log):
 
 
 def most_by_one_worker(log):
-    """How often the worker that opened the function the most did so."""
+    """Return the highest number of times that one worker opened the function."""
     return max(times for line, times in counts(log).items() if line.startswith("by "))
 
 
@@ -115,7 +115,7 @@ def test_functions_are_opened_less_often_than_batches_and_closed_at_the_end(env,
 
 
 def test_changed_attributes_are_set_back_and_warned_of_once(env, tmp_path, caught):
-    """Of a function of a class, and of a plain one."""
+    """Attributes of a function of a class, and of a plain one."""
     log = tmp_path / "log"
     seen = []
 

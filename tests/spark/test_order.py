@@ -118,7 +118,7 @@ class LimitedWithoutKey(fl.BroadcastProcessFunction):
 
 
 class RulesFirst(fl.RichCoFlatMapFunction):
-    """Of a plain broadcast stream, which is the first input."""
+    """Reads a plain broadcast stream as its first input."""
 
     def flatMap1(self, value, out):
         out.collect(("rule", value))

@@ -78,7 +78,7 @@ def test_no_error_shows_a_password(call):
 
 
 def test_a_checkpoint_tells_sources_apart_by_what_they_read():
-    """Where a password or another property is new, the state of a source is still its own."""
+    """A source keeps its state if a password or another property changes."""
 
     def fingerprints(servers: str, topic: str, password: str) -> list[Any]:
         env = fl.StreamExecutionEnvironment.getExecutionEnvironment()

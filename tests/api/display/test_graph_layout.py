@@ -1,4 +1,4 @@
-"""Where the boxes and edges of a drawn graph go, with the library and without it."""
+"""The positions of the boxes and edges of a drawn graph, with the library and without it."""
 
 from __future__ import annotations
 

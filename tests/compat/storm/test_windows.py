@@ -426,7 +426,7 @@ def test_an_error_names_the_timer_of_either_clock():
 
 
 class Seen(storm.PolicyWindowFunction):
-    """How many windows its key has had, and what is in this one."""
+    """Emits the number of windows that its key has had, and the contents of this one."""
 
     def open(self, openContext):
         self.windows = self.getRuntimeContext().getState(fl.ValueStateDescriptor("windows"))

@@ -37,7 +37,7 @@ AT_ONCE = AdvanceTimeSettings(AdvanceTimeGenerationSettings(1, Duration.ofMillis
 
 
 def point(element):
-    """Of a pair of a time and a payload."""
+    """Convert a pair of a time and a payload to a point event."""
     return PointEvent(*element)
 
 

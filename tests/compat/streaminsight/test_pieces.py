@@ -69,7 +69,8 @@ def moments_clipped(left, rights):
 
 
 def moments(events):
-    """When what came out lives, by payload, as a sorted list of moments; edges must pair up."""
+    """Return the moments at which the output lives, by payload, as a sorted list; edges must pair
+    up."""
     found, begun = [], []
     for event in events:
         if isinstance(event, EdgeEvent) and event.endTime is None:

@@ -37,7 +37,7 @@ def pair(left, right, ctx, out):
 
 
 def computed(left, right, ctx, out):
-    """Of which pairs become columns without a call."""
+    """A function whose pairs become columns without a call."""
     ahead = ctx.getRightTimestamp() - ctx.getLeftTimestamp()
     if ahead > 0:
         out.collect((left.key, left.number * 2 - right.number, ahead, left, ctx.getTimestamp()))

@@ -286,7 +286,7 @@ class Driver:
 
     @property
     def runs(self) -> int:
-        """How many runs were processed as columns."""
+        """The number of runs processed as columns."""
         return 0 if self.operator.path is None else self.operator.path.fold.runs.taken
 
     def restart(self) -> None:

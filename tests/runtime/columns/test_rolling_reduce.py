@@ -156,7 +156,7 @@ class Driver:
 
 
 def same(reduction: tuple[Any, Any], steps: list[Any]) -> int:
-    """How many runs were columns; fails unless all is as element by element."""
+    """Return the number of runs processed as columns; fails unless all is as element by element."""
     with counted_runs() as runs:
         over = Driver(*reduction, columns=True).run(steps)
     assert over == Driver(*reduction, columns=False).run(steps)

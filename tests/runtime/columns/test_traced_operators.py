@@ -109,7 +109,7 @@ def emitter_job(function, build):
 
 
 def check_emitters(seed, count):
-    """How many of ``count`` functions ran over columns."""
+    """Return the number of functions, of ``count``, that ran over columns."""
     random, followed = Random(seed), 0
     for _ in range(count):
         arguments = random.choice(list(EMITTERS))

@@ -27,7 +27,7 @@ def damage(path, *columns):
 
 
 def undamaged(path, names):
-    """Those of the columns ``names`` that can be read."""
+    """Return the columns among ``names`` that can be read."""
     readable = []
     for name in names:
         try:

@@ -41,7 +41,7 @@ class Order:
 
 
 class Upper(SimpleStringSchema):
-    """Of the user's own: it is called for each element."""
+    """A user-defined schema, which is called for each element."""
 
     def serialize(self, element: str) -> bytes:
         return super().serialize(element.upper())
@@ -93,7 +93,7 @@ def test_json_of_columns(kind, rows, encoded):
 
 @given(st.sets(st.text(), min_size=1, max_size=4), ROWS, st.booleans())
 def test_json_of_dicts(names, rows, oneType):
-    """Those of one type are written as columns, others one by one: the same bytes."""
+    """Elements of one type are written as columns, others one by one: the same bytes."""
     chosen = list(enumerate(names))
     elements = [{n: row[0 if oneType else i] for i, n in chosen} for row in rows]
     line = JsonLine("UTC")
@@ -162,7 +162,7 @@ def test_texts(charset, texts):
     ],
 )
 def test_what_does_not_fit_is_left_to_the_general_way(value, elements):
-    """Which names the element."""
+    """The general way names the element in its error."""
     assert serialization_of(value).records(elements) is None
 
 

@@ -1,4 +1,4 @@
-"""Which functions are known to keep nothing, and that their results are those of the general way."""
+"""Functions known to retain nothing, whose results are those of the general way."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ PLACES = {
     ),
     "a trigger": lambda s, f: windows(s).trigger(Trigger(f)).reduce(max),
 }
-"""Where the element is the culprit."""
+"""Functions whose error names the element."""
 
 FIRING = {
     "a window function": lambda s, f: windows(s).apply(lambda k, w, values: [f(v) for v in values]),
@@ -209,7 +209,7 @@ FIRING = {
     "the key of a sort": lambda s, f: s.fullWindowPartition().sortPartition(f),
     "a partition": lambda s, f: s.fullWindowPartition().mapPartition(lambda vs: [f(v) for v in vs]),
 }
-"""Where a window is."""
+"""Functions whose error names the window."""
 
 
 VALUES = (1, 2, 3, 4)

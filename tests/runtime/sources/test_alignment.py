@@ -1,4 +1,4 @@
-"""Which of several aligned sources may read on."""
+"""The sources among several aligned ones that may read on."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Job:
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many entries each block had that was decoded."""
+    """Return the number of entries of each decoded block."""
     found: list[int] = []
     decode = PageCodec.decodeBlock
 

@@ -19,7 +19,8 @@ TIMERS_A_KEY = 1_000
 
 
 def time_of(key, number):
-    """When a key's ``number``-th timer is due: all different, spread over 1 to 1,001 seconds."""
+    """Return the time of a key's ``number``-th timer: all different, spread over 1 to 1,001
+    seconds."""
     return 1_000 + 1_000 * number + key
 
 

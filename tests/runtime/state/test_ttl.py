@@ -354,14 +354,14 @@ class Stored:
         return self.state.value() if self.kind == "value" else self.state.get()
 
     def entries(self) -> int:
-        """How many entries are stored, those of maps one by one."""
+        """Return the number of stored entries, those of maps one by one."""
         if self.kind != "map":
             return self.backend.numEntries()
         table = self.state._table
         return sum(len(list(table.items(*name))) for name in table.maps())
 
     def checks(self) -> int:
-        """How many checks are scheduled. Ends the use of this object."""
+        """Return the number of scheduled checks. Ends the use of this object."""
         checks = 0
         for name in self.backend.names():
             queue = self.backend.timerQueue(name)
@@ -557,7 +557,7 @@ def test_states_of_windows_and_of_keys_do_not_take_each_others_entries():
 
 
 class Counts(RichMapFunction[Any, Any]):
-    """How often each element has come."""
+    """Counts each element."""
 
     expires = False
 

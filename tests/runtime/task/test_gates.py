@@ -120,8 +120,8 @@ marked = st.lists(st.one_of(st.just("record"), st.integers(1, 3)), max_size=8)
 def test_what_is_broadcast_comes_before_what_has_its_watermark_or_a_later_one(
     channels, rules, first
 ):
-    """Of each record that is read the watermark of its channel is known: it comes before those of a
-    later watermark, and at the same one the broadcast records come first."""
+    """Each record knows the watermark of its channel: it comes before records of a later watermark,
+    and at the same one the broadcast records come first."""
     ranks = {}
 
     def written(gate_index, part, steps):

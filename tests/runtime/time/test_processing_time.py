@@ -217,7 +217,7 @@ def state_entries(job):
 
 @given(steps=steps, groups=st.integers(1, 6))
 def test_one_clock_stage_after_another(steps, groups):
-    """Which of two operators sees the clock first is not said, but each element is counted once."""
+    """Either of two operators may see the clock first, but each element is counted once."""
     expected, results = both(two_stages, steps, groups, last_tick=True)
 
     def contents(by_window):

@@ -75,7 +75,7 @@ class WindowOperatorDriver:
         self._directory: Any = None
         self.output: list[tuple[Any, ...]] = []
         self.rowsFolded = self.rowsJoined = 0
-        """Of what was folded: the rows of its two parts, and of these as one."""
+        """The folded rows: of the two parts, and of both as one."""
         self._start(None)
 
     def process(self, elements: Sequence[Element]) -> None:

@@ -112,7 +112,8 @@ def sessions(timestamps: list[int], gap: int, longest: int) -> list[tuple[int, l
 
 
 def _last_check(now: int, longest: int, cut: int) -> int:
-    """Where a session that goes on began: at the cut, or at a check since that found nothing in it."""
+    """Return the start of a session that goes on: the cut, or a check since then that found nothing
+    in it."""
     return max(cut, now // longest * longest)
 
 

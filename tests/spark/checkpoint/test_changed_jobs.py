@@ -113,7 +113,7 @@ CELLS = [
         )
     ),
 ]
-"""Of docs/changes.md, what is tried on Spark too."""
+"""The changes of docs/changes.md that are tried on Spark too."""
 
 
 @pytest.mark.recovery

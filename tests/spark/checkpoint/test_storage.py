@@ -1,4 +1,5 @@
-"""Where directories are: on this machine, or on the file system that Spark means by a plain path."""
+"""The location of directories: on this machine, or on the file system that Spark means by a plain
+path."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class ConnectServer:
             self.port = free.getsockname()[1]
         self._process: subprocess.Popen[bytes] | None = None
         self.started = 0
-        """How often it was started."""
+        """The number of starts."""
         self.start()
 
     @property

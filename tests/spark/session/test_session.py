@@ -91,7 +91,8 @@ def test_the_active_session_is_taken_and_keeps_its_settings(spark, job):
 
 
 def test_workers_run_this_python_and_import_the_package_that_is_compiled_already(job):
-    """Of the archive that Spark puts on their path, each process would compile it anew."""
+    """From the archive that Spark puts on their path, each process would compile the package
+    anew."""
     python, packages, _ = job.worker
     assert python == sys.executable
     assert packages == [os.path.realpath(package.__file__) for package in (pyspark, py4j)]

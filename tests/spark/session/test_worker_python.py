@@ -1,4 +1,4 @@
-"""Which Python the workers of a user's own session run."""
+"""The Python that the workers of a user's own session run."""
 
 from __future__ import annotations
 

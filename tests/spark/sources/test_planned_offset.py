@@ -29,7 +29,7 @@ from flinkish.spark.sources.planned_source import (
 from tests.runtime.sources.test_planners import Broker, kafka
 
 KILLS = ("planned", "logged", "ran")
-"""How far a batch has come when its job is killed."""
+"""The stages of a batch at which its job is killed."""
 
 
 @dataclass

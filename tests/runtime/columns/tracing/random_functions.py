@@ -239,7 +239,7 @@ DICTS = Leaves(
     ["v['s']", "v['d']"],
     ["v['b']", "('b' in v)", "isinstance(v, dict)"],
 )
-"""Of rows that are dicts."""
+"""Expressions of rows that are dicts."""
 
 
 def random_function(random: Random, leaves: Leaves = ROW) -> str:
