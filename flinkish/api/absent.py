@@ -70,7 +70,7 @@ def what_to_write(dialect: Dialect, owners: Iterable[str], name: str) -> str | N
     them."""
     if (
         name.startswith("__") and name != "__all__"
-    ):  # without which import * would import nothing in silence
+    ):  # without which import * would import nothing silently
         return None
     table = absent_tables()[dialect.table]
     for owner in owners:

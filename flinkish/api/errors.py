@@ -193,7 +193,7 @@ class InternalError(FlinkishError):
 
 
 class JavaNotFoundError(FlinkishError):
-    """There is no Java on which Spark can run."""
+    """No Java was found on which Spark can run."""
 
 
 class IncompatibleCheckpointError(FlinkishError):
@@ -255,7 +255,8 @@ class DriverResultsWarning(FlinkishError, UserWarning):
 
 
 class UnboundedPatternWarning(FlinkishError, UserWarning):
-    """A pattern has no ``within``, so its partial matches are kept for ever. ``pattern`` is its text."""
+    """A pattern has no ``within``, so its partial matches are kept forever. ``pattern`` is its
+    text."""
 
     def __init__(self, pattern: str) -> None:
         super().__init__(pattern)

@@ -31,7 +31,7 @@ T = TypeVar("T")
 MAIN = "__main__"
 
 _PICKLED_MAIN = b"\x8c\x08__main__"
-"""How a pickle begins the name of such a class."""
+"""The prefix of the name of such a class in a pickle."""
 
 _LOCAL = "<locals>"
 
@@ -304,7 +304,7 @@ class _Current(threading.local):
 _CURRENT = _Current()
 
 _LEARNED: WeakValueDictionary[ClassName, type[Any]] = WeakValueDictionary()
-"""Classes defined inside functions, of which this process has had elements."""
+"""Classes defined inside functions, whose instances this process has seen as elements."""
 
 
 def current_classes() -> ProgramClasses:

@@ -181,7 +181,7 @@ class _Compiler:
             )
         last = self._last
         ends_with_not = _strategy(last) is ConsumingStrategy.NOT_FOLLOW
-        # As in Flink, a negative time of the whole match passes here, although it is no limit
+        # As in Flink, a negative time of the whole match passes here, although it is not a limit
         if ends_with_not and self._window_times.get(last.getName(), 0) <= 0 and not window:
             raise MalformedPatternError(
                 f"notFollowedBy: the pattern ends with {last.getName()!r}, which nobody can wait for without"

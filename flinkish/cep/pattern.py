@@ -145,7 +145,7 @@ class Pattern(Generic[T, F]):
     ) -> Self:
         """Drop partial matches that take longer than ``windowTime`` (a Duration, timedelta or int
         ms): from their first event to the last, or from one event to that of this stage. As in
-        Flink, 0 and negative lengths are no limit."""
+        Flink, 0 and negative lengths do not limit the match."""
         kind = member("within: withinType", withinType, WithinType)
         if windowTime is not None:
             self._window_times[kind] = milliseconds("within: windowTime", windowTime)

@@ -165,7 +165,7 @@ def _returned(owner: Receiver | None, name: str) -> Receiver | None:
 
 
 def _resolved(function: object, owner: type) -> Receiver | None:
-    """The class that the annotation of what ``function`` returns names."""
+    """Return the class named by the return annotation of ``function``."""
     annotation = str(getattr(function, "__annotations__", {}).get("return", "Any"))
     if annotation == "Self":
         return owner

@@ -396,7 +396,7 @@ class _Digest(pickle.Pickler):
 
     An object that cannot be pickled counts by its identity: a lock, a connection, an ``lru_cache``,
     a function. In a container or an object of the user's own classes, this holds for each part. Any
-    other object counts as a whole: the parts of a library's connection pool, for example, are no
+    other object counts as a whole: the parts of a library's connection pool, for example, are not
     state of the user's function.
     """
 

@@ -222,8 +222,8 @@ def _kind(metric: type[Any]) -> str:
 
 
 class _RegisteredAccumulator:
-    """An accumulator that a function registered in ``open``. Its id tells the driver that it is not
-    that of another task, or of the same task before a failure."""
+    """An accumulator that a function registered in ``open``. Its id distinguishes it from the
+    report of another task, or of the same task before a failure."""
 
     def __init__(self, accumulator: Accumulator[Any, Any]) -> None:
         self._accumulator = accumulator

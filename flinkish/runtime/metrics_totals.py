@@ -47,7 +47,7 @@ class PageSizes:
     touched.
 
     Which pages a batch touches depends on the hashes of its keys, so they are a fair sample. The
-    size that the state store reports is no substitute: it includes old versions until they are
+    size that the state store reports is not a substitute: it includes old versions until they are
     compacted.
     """
 

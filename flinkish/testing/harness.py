@@ -77,7 +77,7 @@ class StreamTestHarness:
     """
 
     name = "StreamTestHarness"
-    """For errors."""
+    """The name of the call in errors."""
 
     def __init__(
         self,

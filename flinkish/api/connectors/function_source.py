@@ -15,8 +15,8 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class FunctionSource(Source[T_co]):
-    """A SourceFunction as a source. It has no position; ``bounded``: whether ``run`` returns by
-    itself.
+    """A SourceFunction as a source. It has no position; ``bounded``: whether ``run`` returns
+    without being cancelled.
 
     Raises InvalidProgramError unless ``function`` is a SourceFunction or takes a context, NotSupportedError if it keeps
     its position in a checkpoint.

@@ -54,7 +54,7 @@ def is_held(
 
 
 def _waiting_until(details: JobDetails) -> int:
-    """Until when (ms) the job has waited: while a batch runs, it works."""
+    """The time (ms) until which the job has waited: while a batch runs, it works."""
     return details.now if details.batchSince is None else details.batchSince
 
 

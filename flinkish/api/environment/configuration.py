@@ -290,7 +290,7 @@ class ExecutionConfig(AbsentMethods):
         return self
 
     def getColumnChecks(self) -> int:
-        """For how many elements of a checked run the function is also called."""
+        """The number of elements of a checked run for which the function is also called."""
         return self._column_checks
 
     def setRestartStrategy(

@@ -36,7 +36,7 @@ class OrderingPolicy(enum.Enum):
 
 @stored_as("DeadLetterReason")
 class DeadLetterReason(enum.Enum):
-    """Why an element was dropped."""
+    """The reason for which an element was dropped."""
 
     EARLY = "early"
     """Its timestamp is too far after its arrival."""

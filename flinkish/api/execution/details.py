@@ -197,7 +197,7 @@ class ProfiledStack:
     calls: tuple[str, ...]
     """Functions with file and line, the outermost first."""
     millis: int
-    """For how long (ms), estimated from samples."""
+    """The duration (ms), estimated from samples."""
 
 
 @dataclass(frozen=True)

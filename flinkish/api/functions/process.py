@@ -145,7 +145,7 @@ class KeyedProcessFunction(RichFunction, ABC, Generic[K_contra, T_contra, R_co])
     """A process function on a keyed stream, with keyed state and timers (Flink:
     ``KeyedProcessFunction``).
 
-    This one emits a key once it has had no element for a minute of event time:
+    This one emits a key after a minute of event time without an element:
 
     >>> class Quiet(KeyedProcessFunction[str, tuple[str, int], str]):
     ...     def open(self, openContext):

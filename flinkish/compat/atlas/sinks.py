@@ -153,8 +153,9 @@ _UPDATES = ("$addFields", "$set", "$project", "$unset", "$replaceRoot", "$replac
 
 
 class MergeRule:
-    """``$merge``: which row a document belongs to, and what becomes of the two. ``matched`` and ``notMatched``
-    give the name of it for a document; it is a pipeline where ``matched`` is None."""
+    """``$merge``: the row that a document belongs to, and how the two are combined. ``matched`` and
+    ``notMatched`` give the name of it for a document; it is a pipeline where ``matched`` is
+    None."""
 
     def __init__(self, destination: Destination) -> None:
         named, place = destination.argument, destination.place

@@ -37,7 +37,7 @@ from flinkish.compat.atlas.projections import (
 from flinkish.compat.atlas.queries import compile_query
 
 METADATA = "_stream_meta"
-"""The field that tells of a document's source and window."""
+"""The field with a document's source and window."""
 
 
 @dataclass(frozen=True)

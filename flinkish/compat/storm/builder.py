@@ -343,7 +343,7 @@ class TopologyBuilder:
         """The elements of a stream are the tuples of a spout. ``fields`` names their values: those of a
         tuple or list in order, of a Row, dict or dataclass by name; a single name that of any other element.
 
-        Raises InvalidProgramError for what is no stream, IllegalArgumentError for an id that is taken.
+        Raises InvalidProgramError for an object that is not a stream, IllegalArgumentError for an id that is taken.
         """
         self._check(id, "setSpout", parallelismHint)
         fix = (
@@ -363,12 +363,12 @@ class TopologyBuilder:
         bolt: Bolt[Any, Any],
         parallelismHint: int | None = None,
     ) -> BoltDeclarer:
-        """A bolt. What it reads is said on the declarer that this returns.
+        """Add a bolt. The returned declarer says which streams it reads.
 
         With a ``parallelismHint`` above 1 a plain bolt that reads with ``shuffleGrouping`` only runs wherever
         there is room, and then keeps nothing in its attributes. Otherwise it is one task, as in Storm.
 
-        Raises InvalidProgramError for what is no bolt, IllegalArgumentError for an id that is taken.
+        Raises InvalidProgramError for an object that is not a bolt, IllegalArgumentError for an id that is taken.
         """
         self._check(id, "setBolt", parallelismHint)
         fix = "Pass a BaseBasicBolt, BaseRichBolt, BaseWindowedBolt or JoinBolt."

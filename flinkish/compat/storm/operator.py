@@ -86,7 +86,7 @@ class PolicyWindowManager:
         )
 
     def add(self, event: Event[Any], context: TriggerPolicyContext) -> None:
-        """Queue an event and tell the policies."""
+        """Queue an event and notify the policies."""
         self.events.append(event)
         self._seen.append(False)
         self._eviction.track(event)
@@ -232,7 +232,7 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
     def onEventTime(self, timer: Timer) -> None:
         self.timer = timer
         if timer.key in self._reached:
-            return  # the policy has been told of this watermark
+            return  # the policy has received this watermark
         self._reached.add(timer.key)
         manager = self._context.manager = self._manager(timer.key)
         watermark = min(self.timers.currentWatermark() + 1, MAX_TIMESTAMP)

@@ -45,7 +45,7 @@ class EvictionContext:
     """The values that a trigger policy passes to the eviction policy of the window it fires."""
 
     referenceTime: int
-    """The end of the window in ms; an event at just that time is in it."""
+    """The end of the window in ms; an event at exactly that time is in it."""
     currentCount: int | None = None
     """The number of queued events that are not after the end."""
     slidingCount: int | None = None
@@ -86,7 +86,7 @@ class EvictionPolicy(ABC, Generic[T_contra]):
 
     @abstractmethod
     def isEventTime(self) -> bool:
-        """Whether it goes by the elements' timestamps, and not by the clock."""
+        """Whether it uses the timestamps of the elements, and not the clock."""
 
     def track(self, event: Event[T_contra]) -> None:
         """Called when an event has been queued, before the trigger policy is notified."""
@@ -105,7 +105,7 @@ class EvictionPolicy(ABC, Generic[T_contra]):
     def expiresWithTime(self) -> bool:
         """Whether every event expires eventually if only the reference time advances.
 
-        If not, windows that slide by time go on for ever, so at the end of the input they stop
+        If not, windows that slide by time never end, so at the end of the input they stop
         with the first that has the last event.
         """
         return False
@@ -296,7 +296,7 @@ class TriggerPolicy(ABC, Generic[T_contra]):
 
     @abstractmethod
     def isEventTime(self) -> bool:
-        """Whether it goes by the elements' timestamps, and not by the clock."""
+        """Whether it uses the timestamps of the elements, and not the clock."""
 
     def start(self) -> None:
         """Called before all else, when a task begins or goes on after a restart, on the policy that is then copied

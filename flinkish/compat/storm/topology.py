@@ -67,7 +67,8 @@ class Duration(time.Duration):
     """
 
     def __init__(self, value: int, timeUnit: TimeUnit = TimeUnit.MILLISECONDS) -> None:
-        """``value`` units. Raises IllegalArgumentError for what is no number or no unit."""
+        """``value`` units. Raises IllegalArgumentError for an object that is not a number or not a
+        unit."""
         unit = member("Duration: timeUnit", timeUnit, TimeUnit)
         super().__init__(unit.toMillis(integer("Duration: value", value)))
 

@@ -28,7 +28,7 @@ class Fields(tuple[str, ...]):
     __slots__ = ()
 
     def __new__(cls, *names: str) -> Fields:
-        """Raises IllegalArgumentError for a name that is no text or that comes twice."""
+        """Raises IllegalArgumentError for a name that is not a text, and for a duplicate name."""
         for name in names:
             text("Fields", name)
         if len(set(names)) < len(names):
@@ -83,8 +83,8 @@ class GlobalStreamId(NamedTuple):
 
 @dataclass(frozen=True)
 class Grouping:
-    """That a bolt reads a stream: the tuples with the same ``fields`` together, or, without fields,
-    all of them; ``spread``: wherever there is room (Storm: ``Grouping``)."""
+    """A bolt's subscription to a stream: the tuples with the same ``fields`` together, or, without
+    fields, all of them; ``spread``: wherever there is room (Storm: ``Grouping``)."""
 
     source: GlobalStreamId
     fields: Fields | None = None

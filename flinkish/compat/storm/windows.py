@@ -144,7 +144,7 @@ class PolicyWindowedStream(Generic[T]):
         triggerPolicy: TriggerPolicy[T],
         evictionPolicy: EvictionPolicy[T],
     ) -> None:
-        """Raises InvalidProgramError if one policy goes by event time and the other does not."""
+        """Raises InvalidProgramError if one policy uses event time and the other does not."""
         instance("policy windows", stream, DataStream, "Pass the stream first, then the windows.")
         for policy, kind in ((triggerPolicy, TriggerPolicy), (evictionPolicy, EvictionPolicy)):
             if not isinstance(policy, kind):

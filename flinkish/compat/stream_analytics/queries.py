@@ -118,8 +118,9 @@ def timestampBy(
     deadLetters: OutputTag[DeadLetter[T]] | None = None,
     independentSubstreams: bool = False,
 ) -> SingleOutputStreamOperator[T]:
-    """``TIMESTAMP BY timestamp OVER over``: event times in ms from ``timestamp(event, t)``, held
-    against arrival times in ms from ``arrivalTime(event, t)``; either may be the name of a field.
+    """``TIMESTAMP BY timestamp OVER over``: event times in ms from ``timestamp(event, t)``,
+    compared with arrival times in ms from ``arrivalTime(event, t)``; either may be the name of a
+    field.
 
     ``arrivalTime`` stands for ``EventEnqueuedUtcTime`` and its kin; without it the clock says when an event arrives.
     ``inputPartition`` says which partition of the input an event is of, such as ``"PartitionId"``: each has a separate

@@ -226,7 +226,7 @@ def written(node: exp.Expression) -> str:
 
 
 def _words(token: Token) -> str:
-    """The text of a token in upper case; a quoted name is no keyword."""
+    """The text of a token in upper case; a quoted name is not a keyword."""
     return token.text.upper() if token.token_type is not TokenType.IDENTIFIER else ""
 
 

@@ -1,4 +1,5 @@
-"""Events with a lifetime: points, intervals, and edges that tell where an interval begins and ends.
+"""Events with a lifetime: points, intervals, and edges that mark the start and the end of an
+interval.
 
 A lifetime is ``[startTime, endTime)``, in ms. The shapes are StreamInsight's.
 """

@@ -171,12 +171,14 @@ class ExecutionConfig(AbsentMethods):
         return not self._generic_types
 
     def enable_auto_generated_uids(self) -> ExecutionConfig:
-        """Accepted, without effect: an operator without a uid gets one of what it does."""
+        """Accepted, without effect: an operator without a uid gets one derived from its
+        function."""
         self._generates_uids = True
         return self
 
     def disable_auto_generated_uids(self) -> ExecutionConfig:
-        """Accepted, without effect: an operator without a uid gets one of what it does."""
+        """Accepted, without effect: an operator without a uid gets one derived from its
+        function."""
         self._generates_uids = False
         return self
 

@@ -127,7 +127,7 @@ class AlignedWindows:
 
     @property
     def panes(self) -> int:
-        """The number of panes in a window; 0 if the size is no multiple of the slide."""
+        """The number of panes in a window; 0 if the size is not a multiple of the slide."""
         return 0 if self.size % self.slide else self.size // self.slide
 
 

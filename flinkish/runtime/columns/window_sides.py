@@ -76,7 +76,7 @@ class WindowSides:
     @classmethod
     def of(cls, runs: Sequence[pa.RecordBatch]) -> Self | None:
         """The contents of runs of tagged elements; None if the elements of one side are of several
-        kinds, or if Arrow cannot tell which keys are equal."""
+        kinds, or if Arrow cannot compare the keys."""
         sides = by_tag(runs)
         ordered = [*sides.get(1, ()), *sides.get(2, ())]
         keys = _as_one([run.column(key_column(run)) for run in ordered])

@@ -239,7 +239,7 @@ class CsvFormat(RowsOfLines):
 
     @cached_property
     def _blanks(self) -> bytes:
-        """The blank characters: a line that contains only these is no row."""
+        """The blank characters: a line that contains only these is not a row."""
         return bytes(range(33)).replace(self.separator.encode(), b"")
 
     @cached_property

@@ -1,7 +1,7 @@
 """Writes elements as lines of CSV, by RFC 4180.
 
 A text that is empty, begins or ends with a blank, or contains a separator, a quote or a line break
-is put in quotes, and quotes in it are doubled. An empty field without quotes is no value (None).
+is put in quotes, and quotes in it are doubled. An empty field without quotes is None.
 """
 
 from __future__ import annotations

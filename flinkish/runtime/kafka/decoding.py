@@ -37,7 +37,7 @@ from flinkish.runtime.records.shapes import VALUE, Shape
 from flinkish.runtime.records.user_code import user_code_of
 
 FEW_MESSAGES = 16
-"""So few messages are parsed one by one if one of them does not fit."""
+"""Up to this many messages are parsed one by one if one of them does not fit."""
 
 
 def message_decoder(

@@ -1,4 +1,5 @@
-"""``ConsumerGroup``: tells Kafka how far a source has read, for tools that watch a group's lag."""
+"""``ConsumerGroup``: reports the position of a source to Kafka, for tools that watch a group's
+lag."""
 
 from __future__ import annotations
 

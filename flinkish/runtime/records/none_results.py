@@ -71,7 +71,7 @@ def _calls_before(frame: FrameType, offset: int) -> Iterator[_Call]:
     code = [step for step in steps(frame.f_code) if step.does is not Does.PUSH_NULL]
     # While a function is called, the offset is behind the step
     at = max((n for n, step in enumerate(code) if step.offset <= offset), default=0)
-    # What is unpacked is no part of the targets
+    # The unpacked object is not one of the targets
     taken = sorted({*_steps_within(code, code[at]), *_steps_within(code, code[at - 1])})
     yield from (call for call in _calls_among(frame, code, taken) if call.givesNone())
     for name in {code[n].argument for n in taken if code[n].does in _LOADS}:

@@ -86,7 +86,7 @@ class ReadAhead:
         self.name = source.name if isinstance(source, FunctionSource) else name
         self._source = source
         self.bounded = source.bounded
-        """Whether the source ends by itself."""
+        """Whether the source is bounded."""
         self._position = position
         self._most = most
         self._read: deque[tuple[Any, int, Any]] = deque()

@@ -101,7 +101,8 @@ class TaskSettings:
     """Whether all input comes in one batch, and only final results are emitted
     (RuntimeExecutionMode.BATCH)."""
     columnChecks: int = DEFAULT_COLUMN_CHECKS
-    """For how many elements of a run over columns the function is called too, as a check."""
+    """The number of elements of a run over columns for which the function is called too, as a
+    check."""
     foldsBeforeShuffle: bool = True
     """Whether a task may fold elements for the windows after its shuffle."""
     bootstraps: frozenset[str] = frozenset()

@@ -110,7 +110,7 @@ class ContentWindowOperator(TimerOperator, OneInputOperator):
         # elements
         results = self._fold(list(handed_out(values)))
         if self._description.aggregation is not None and results[0] is None:
-            return  # as in Flink, None is no result
+            return  # as in Flink, None is not a result
         self._window_states.namespace = window
         self._function.process(self.backend.currentKey, window, results)
         self._function.clear(window)

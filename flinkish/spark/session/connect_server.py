@@ -60,7 +60,7 @@ class ConnectServer(Driver):
         )
 
     def listens(self) -> bool:
-        """Whether something listens at the server's address; True if this process cannot tell.
+        """Whether something listens at the server's address; True if this process does not know.
 
         Asking the server itself may take ten minutes, as the client retries.
         """
@@ -132,7 +132,7 @@ class ConnectServer(Driver):
     def plainPathsAreLocal(self) -> bool:
         with suppress(Exception):
             return _plain_paths_are_local(self.session)
-        # The server does not tell where its Java is
+        # The server does not report the location of its Java
         return super().plainPathsAreLocal()
 
     def makeDirectory(self, path: str) -> None:

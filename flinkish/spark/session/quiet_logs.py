@@ -65,7 +65,8 @@ _STATE_LOGGER = (
 
 
 _BAR_SECONDS = 0.2
-"""Spark draws no progress bar for half a second after it was told that all stages have ended."""
+"""Spark draws no progress bar for half a second after it was notified that all stages have
+ended."""
 
 
 _NOT_RESTORED = dict.fromkeys(("ALL", "TRACE", "DEBUG", "INFO"), "WARN")

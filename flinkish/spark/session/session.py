@@ -145,11 +145,11 @@ def _module_path() -> str:
 
 
 _REMOTE = "SPARK_REMOTE"
-"""The variable by which a user tells pyspark the address of a server, as in ``sc://host:15002``."""
+"""The variable with the address of a server for pyspark, as in ``sc://host:15002``."""
 
 
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""The variable by which spark-submit tells a Python program where its JVM is."""
+"""The variable with which spark-submit passes the port of its JVM to a Python program."""
 
 
 def _submitted_session() -> SparkSession:

@@ -177,7 +177,7 @@ class LogStreamReader(PlannedStreamReader):
             if read > log.latest:
                 log.read(read)
         elif not self._resumed and log.latest:
-            # Before pyspark 4.2 Spark does not tell which steps it knows: it may not know this one.
+            # Before pyspark 4.2 Spark does not report the steps it knows: it may not know this one.
             self._resumed = True
             return self._offset(log.latest)
         self._resumed = True

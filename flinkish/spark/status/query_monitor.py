@@ -32,7 +32,7 @@ _PROGRESS_SECONDS = 0.1
 """The time after a batch until its progress is read; Spark commits the batch meanwhile."""
 
 _LONGEST_READ_SECONDS = 10.0
-"""The end of a job waits so long for what is being read of its last batch."""
+"""The maximum time that the end of a job waits for the progress of its last batch."""
 
 _TOTAL = "triggerExecution"
 

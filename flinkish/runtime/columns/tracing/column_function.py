@@ -169,7 +169,7 @@ class ColumnFunction(TracedFunction[Traced]):
 
     @counting(_truths_differ)
     def truths(self, values: Sequence[Any]) -> NDArray[np.bool_] | None:
-        """For each of ``values`` whether the function's result is true."""
+        """Return a mask of the elements of ``values`` for which the function's result is true."""
         found = self._computed(values, None)
         if found is None or found[0].shape != VALUE:
             return None

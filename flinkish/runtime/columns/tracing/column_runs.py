@@ -34,8 +34,8 @@ check."""
 
 
 _PATIENCE = 8
-"""A function that raises for one line in a thousand, and handles that, would else begin every large
-run in vain."""
+"""A function that raises for one line in a thousand, and handles that, would otherwise start every
+large run over columns and give up."""
 
 
 class RunReport(NamedTuple):

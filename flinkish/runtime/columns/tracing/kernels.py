@@ -109,7 +109,7 @@ class Values:
 
     def floats(self) -> Any:
         """The data as floats, as Python converts operands of float arithmetic. Raises Inexact if
-        they are no numbers."""
+        they are not numbers."""
         if self.kind == "float":
             return self.data
         if self.kind not in ("int", "bool"):
@@ -180,7 +180,7 @@ class Run:
         return self.values(expression).array(self.count)
 
     def mask(self, condition: Expression) -> Mask:
-        """For which elements a condition is true."""
+        """Return a mask of the elements for which a condition is true."""
         values = self.values(condition)
         truths: Mask = (_truth(values) if values.kind != "bool" else values).array(self.count)
         return truths

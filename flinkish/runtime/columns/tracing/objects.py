@@ -1,7 +1,7 @@
 """Times, durations and decimals that a traced function reads or makes.
 
-Python computes with them for each element. Columns hold what becomes of them: numbers, texts and
-bools. Those of the input may be handed on as well.
+Python computes with them for each element. Columns hold the results: numbers, texts and bools.
+Objects of the input may be handed on as well.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from flinkish.runtime.columns.tracing.purity import takes_remainders
 from flinkish.runtime.columns.tracing.texts import consumer_of
 
 MOST_CONSTANTS = 256
-"""So many can be loaded by a step of two bytes."""
+"""The number of constants that a step of two bytes can load."""
 
 
 class TooManyConstants(Exception):

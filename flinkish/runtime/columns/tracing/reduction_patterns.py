@@ -311,7 +311,7 @@ class _Ranks(NamedTuple):
 
 def _ranks(choice: Choice, number: int, taken: set[Expression]) -> _Ranks | None:
     """The comparisons by which the field ``number`` is kept or set; adds the values that it is set
-    to to ``taken``. None if they are no order of elements."""
+    to to ``taken``. None if they do not define an order of elements."""
     pair = _comparison(choice.condition)
     if pair is None:
         return None

@@ -58,13 +58,13 @@ class RunningFold:
 
     @cached_property
     def _firsts(self) -> Groups:
-        """For each group with elements, where it begins in ``_order``."""
+        """The position in ``_order`` of the first element of each group that has any."""
         ordered = self._groups[self._order]
         return np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
 
     @cached_property
     def _lengths(self) -> Groups:
-        """For each group with elements, how many it has."""
+        """The number of elements of each group that has any."""
         return np.diff(self._firsts, append=self._run.count)
 
     def _computed(self, number: int) -> Values:

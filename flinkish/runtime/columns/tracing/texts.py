@@ -64,7 +64,7 @@ _CALLS = (Does.CALL, Does.CALL_WITH_NAMES, Does.CALL_UNPACKED)
 
 def consumer_of(done: Sequence[Step], begin: int) -> tuple[Step | None, int]:
     """The step that takes the value on top of the stack before the step ``begin``, and how many
-    values are above it then; None: it cannot be told."""
+    values are above it then; None: it is not known."""
     above = 0
     for step in done[begin:]:
         if step.takes is None:
