@@ -98,7 +98,7 @@ def compiled(sources: Path, classes: Path, jars: Path | None = None) -> str:
 
 
 class JavaFlink:
-    """A JVM in which the Java twin of a job runs as often as it is asked to; a context manager, that ends it.
+    """A JVM in which the Java twin of a job runs on each request; a context manager, that ends it.
 
     Results of a run are in ``output/KIND/results``. After ``patience`` seconds a run is ended.
     """

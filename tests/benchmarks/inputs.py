@@ -35,7 +35,8 @@ BEHIND = 90_000
 BEHIND_ONE_IN = 50
 RULES = 10
 LATE_ARRIVAL = 4_000
-"""From how late on ArrivalTimeStrategy adjusts a timestamp: one element in five is."""
+"""The lateness from which on ArrivalTimeStrategy adjusts a timestamp: one element in five is that
+late."""
 
 
 @dataclass(frozen=True)

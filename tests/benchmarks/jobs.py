@@ -250,7 +250,8 @@ def patterns(read: StreamReader) -> DataStream[Any]:
 
 
 class Totals(KeyedProcessFunction[str, Row, tuple[str, int, int]]):
-    """For each minute in which a key has elements when its first one ever was, and at the end its total."""
+    """Emits for each minute in which a key has elements the time of its first one, and at the end
+    its total."""
 
     state: ValueState[tuple[int, int]]
 

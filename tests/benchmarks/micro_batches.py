@@ -39,7 +39,7 @@ class Batches:
     """Spark's own account of each batch: ms by step."""
 
     def wall(self, first: int, last: int) -> float:
-        """From the beginning of batch ``first`` to the end of batch ``last - 1``."""
+        """The time from the beginning of batch ``first`` to the end of batch ``last - 1``."""
         return self.begins[last - 1] + self.seconds[last - 1] - self.begins[first]
 
     def a_batch(self, first: int) -> float:

@@ -74,7 +74,7 @@ def of_result(key: Any, context: Any, elements: Iterable[fl.Row]) -> list[fl.Row
 
 
 class Cleared(fl.ProcessWindowFunction):
-    """Has to be told of windows that are removed."""
+    """Has to be notified of windows that are removed."""
 
     def process(self, key, context, elements):
         yield from of_result(key, context, elements)

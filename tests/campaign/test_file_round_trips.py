@@ -93,7 +93,7 @@ def sink(kind, path, schema, **options):
 
 
 def plain(value):
-    """A value in a form that compares as it is: also NaN, -0.0 and the zone of a time."""
+    """A value in a form that can be compared exactly: also NaN, -0.0 and the zone of a time."""
     if isinstance(value, dict):
         return {"fields": sorted((repr(k), plain(v)) for k, v in value.items())}
     if isinstance(value, fl.Row):

@@ -33,7 +33,7 @@ from flinkish.runtime.formats.file_formats import file_format
 
 SEED = 12
 FILES = 120
-"""So many files are changed for each format; each has some thirty lines."""
+"""The number of changed files for each format; each has some thirty lines."""
 
 SCHEMA = StructType(
     [

@@ -23,7 +23,7 @@ from flinkish.compat.storm.policies import EvictionPolicy, TriggerPolicy
 
 SEED = 12
 COMBINATIONS = 6
-"""So many calls with several wrong arguments at once are drawn for each callable."""
+"""The number of calls with several wrong arguments at once that are drawn for each callable."""
 
 WRONG: dict[str, Any] = {
     "None": None,

@@ -1,4 +1,4 @@
-"""Conditions over columns, and events that are left out, give what each event by itself gives."""
+"""Conditions over columns, and events that are left out, give the same results as single events."""
 
 from __future__ import annotations
 
@@ -196,7 +196,8 @@ def steps(seed):
 
 
 class Counts(Counter[str]):
-    """In how many examples events were kept as columns, and left out."""
+    """The number of examples in which events were kept as columns, and in which they were left
+    out."""
 
     def of(self, monkeypatch: pytest.MonkeyPatch):
         original = ConditionColumns.of

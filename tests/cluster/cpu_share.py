@@ -16,9 +16,9 @@ _SECOND = Path("/sys/fs/cgroup")
 
 
 class CpuShare:
-    """A control group with one process in it and its descendants, which is without a limit until ``limit``.
+    """A control group of one process and its descendants, without a limit until ``limit``.
 
-    Raises PermissionError, or FileNotFoundError, where control groups are not to be had.
+    Raises PermissionError, or FileNotFoundError, where control groups are not available.
     """
 
     def __init__(self, name: str, pid: int) -> None:
@@ -31,7 +31,7 @@ class CpuShare:
         (self._group / "cgroup.procs").write_text(str(pid))
 
     def limit(self, cores: float) -> None:
-        """From now on the processes together have this much of a core."""
+        """Limit the processes together to this share of a core from now on."""
         quota = int(_PERIOD * cores)
         if self._is_first:
             (self._group / "cpu.cfs_period_us").write_text(str(_PERIOD))

@@ -66,7 +66,7 @@ class Measured:
 
     @property
     def seconds(self) -> float:
-        """From the beginning of the first batch that counts to the end of the last."""
+        """The time from the beginning of the first batch that counts to the end of the last."""
         begins, seconds = self.run.begins, self.run.seconds
         return begins[-1] + seconds[-1] - begins[WARM_UP]
 

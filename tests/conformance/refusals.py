@@ -1,4 +1,4 @@
-"""Why Flink refuses a case, and what flinkish must say of it."""
+"""The reason for which Flink refuses a case, and the matching message of flinkish."""
 
 from __future__ import annotations
 

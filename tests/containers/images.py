@@ -25,7 +25,7 @@ _PIP = """[global]
 cert = /etc/machine.crt
 constraint = /wheels/constraints.txt
 """
-"""This machine's way to the registry of packages, and the versions that are installed."""
+"""This machine's configuration for the package registry, and the installed versions."""
 
 _UNMANAGED = 'rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED; ln -s python3 "$1/usr/bin/python"'
 """Debian's pip installs into environments only; those of images of Python install anywhere."""

@@ -27,7 +27,7 @@ ON_SPARK = [ROOT / "README.md", DOCS / "start.md", DOCS / "sources.md"]
 TABLES = DOCS / "port" / "tables.md"
 
 WIDTH = 100
-"""As docs/site.css has it."""
+"""The line width of code blocks, as in docs/site.css."""
 
 
 def run(

@@ -323,7 +323,7 @@ def test_a_fingerprint_takes_no_time_over_much_data():
 
 
 def test_fingerprints_of_another_python_compare_without_bytecode():
-    """Two lambdas with other constants are told apart even so."""
+    """Two lambdas that differ only in constants are still distinguished."""
     earlier = graph_of(processing(("times", TIMES), ("plus", PLUS)))
 
     def of_another_python(identity):

@@ -286,7 +286,7 @@ class WithEnd(ProcessWindowFunction[int, Any, str, TimeWindow]):
 
 
 def flink_or_none(servers: str, log: Path) -> FlinkKafka | None:
-    """Flink, if it can be had on this machine; else what is missing is said."""
+    """Flink, if it is available on this machine; else what is missing is said."""
     try:
         return FlinkKafka(servers, log)
     except MissingError as error:

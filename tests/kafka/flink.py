@@ -16,7 +16,7 @@ SOURCES = Path(__file__).parent / "java"
 
 
 class FlinkKafka:
-    """A cluster of Flink in a separate JVM, which runs a job as often as it is asked to.
+    """A cluster of Flink in a separate JVM, which runs a job on each request.
 
     Raises MissingError if Flink or a JDK cannot be had. ``log``: where its errors go.
     """

@@ -52,7 +52,7 @@ class Run:
 
     @property
     def json(self) -> str:
-        """It as the argument of the program."""
+        """These settings as an argument of the program."""
         return json.dumps(asdict(self))
 
 

@@ -144,8 +144,8 @@ def differences(found: Sequence[str], wanted: Counter[str]) -> list[str]:
 
 
 class HitJob:
-    """The program with the job, started again whenever it has ended. ``begun`` is told what run it is when that goes on
-    from a savepoint."""
+    """The program with the job, started again whenever it has ended. ``begun`` gets the number of
+    the run when it continues from a savepoint."""
 
     def __init__(self, run: Run, log: Path, begun: Callable[[Run], None]) -> None:
         self.run = run

@@ -12,7 +12,7 @@ from tests.kafka.benchmark import FEW, FLINK, FLINKISH, SPARK
 
 
 class Bench:
-    """Finds what it is told to."""
+    """Finds the results it is given."""
 
     def __init__(self, found: dict[str, int]) -> None:
         self._found = found

@@ -347,7 +347,7 @@ COUNT = 1_000
 
 
 def a_column_that_is_not_used(ran):
-    """It is damaged, and fails whoever decodes it."""
+    """A damaged element, which fails whoever decodes it."""
     source = ran.make("columns")
     columns = {name: range(COUNT) for name in ("at", "amount", "unused", "more")}
     keys = {"key": [n % 3 for n in range(COUNT)]}

@@ -29,7 +29,7 @@ from tests.reliability.processes import ROOT, gone, kill, launched, tree_of, vic
 from tests.watched import drop
 
 KINDS = {"tree": 7, "jvm": 8, "driver": 4, "worker": 46, "workers": 20, "planner": 15}
-"""Who is killed, and how often in a hundred: what needs no new JVM is quick."""
+"""The targets of kills, and how often in a hundred: one that needs no new JVM is quick."""
 
 AIMS = ("plan", "offsets", "commits", "state", "windows", "expired", "clocked", "control")
 """The files whose appearance a kill waits for. Besides: ``random``, and ``start``, before the job runs."""
@@ -52,7 +52,7 @@ def lines_of(seed: int, number: int) -> str:
 
 
 END = "end,-1,1000000000\n"
-"""It carries event time past all windows and timers."""
+"""The element that carries event time past all windows and timers."""
 
 
 class Feeder:
@@ -261,7 +261,8 @@ def wait_for(condition: Callable[[], bool], what: str, seconds: float = 2 * PATI
 
 @dataclass(frozen=True)
 class Kill:
-    """Who is killed, how long after what; ``occurrences`` of it are let pass before."""
+    """The target of a kill, and the delay after an event; ``occurrences`` of the event pass
+    before."""
 
     kind: str
     aim: str

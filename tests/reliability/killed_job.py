@@ -138,7 +138,7 @@ def started(run):
 
 
 def run_to_the_end(run, session):
-    """Run the job until it is told to stop, through all its failures; False if there is no JVM."""
+    """Run the job until a request to stop, through all its failures; False if there is no JVM."""
     directory = Path(run.directory)
     while True:
         try:

@@ -19,7 +19,8 @@ QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def launched(log: Path, module: str, *arguments: str) -> subprocess.Popen[str]:
-    """A module as a separate process, that is told and tells by lines; its errors go to ``log``."""
+    """A module as a separate process, which reads commands and writes answers as lines; its errors
+    go to ``log``."""
     with log.open("a") as errors:
         return subprocess.Popen(
             [sys.executable, "-m", module, *arguments],

@@ -159,7 +159,7 @@ class Job:
             raise RuntimeError(f"the job has ended, and is not {wanted}: see {self._log}")
 
     def check(self) -> None:
-        """Raises RuntimeError if the process has ended by itself."""
+        """Raises RuntimeError if the process has ended unasked."""
         if self._process.poll() is not None:
             raise RuntimeError(f"the process of the job has ended: see {self._log}")
 

@@ -19,7 +19,7 @@ CALLS: list[str] = []
 
 
 class Logged(fl.RichMapFunction):
-    """Says what is called, and raises where it is told to."""
+    """Records its calls, and raises where it is configured to."""
 
     def __init__(self, name, failing=()):
         self.name = name

@@ -29,7 +29,7 @@ class Summing(fl.RichMapFunction):
 
     def open(self, openContext):
         self.sum = 0
-        self.lock = threading.Lock()  # which is left as it is
+        self.lock = threading.Lock()  # which is left unchanged
         self.lists = {"all": []}
         self.last = self.lists["all"]
 
@@ -309,7 +309,7 @@ def local(parallelism):
 
 @pytest.fixture
 def savepoint(tmp_path, monkeypatch):
-    """That of a job whose key groups count their elements in an attribute."""
+    """The function of a job whose key groups count their elements in an attribute."""
     monkeypatch.setitem(
         PARTS, "counts", lambda numbers: numbers.keyBy(lambda n: n % 8).map(GroupCount())
     )

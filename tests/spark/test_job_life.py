@@ -1,5 +1,6 @@
-"""How a job ends: by itself, by an error, by ``cancel()``, a savepoint, Ctrl-C or the JVM's death; on a
-session of our own and on one that the user has built, and what is on the screen then."""
+"""How a job ends: at the end of its input, by an error, by ``cancel()``, a savepoint, Ctrl-C or the
+JVM's death; on a session of our own and on one that the user has built, and what is on the screen
+then."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_the_clock_goes_on_without_elements_and_after_a_restart(env, tmp_path):
 
 
 class Slow(fl.KeyedProcessFunction):
-    """Counts a beat every 500 ms, for ever."""
+    """Counts a beat every 500 ms, forever."""
 
     def open(self, openContext):
         self.count = self.getRuntimeContext().getState(fl.ValueStateDescriptor("count", default=0))

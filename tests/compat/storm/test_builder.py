@@ -93,7 +93,7 @@ def in_local_execution(build, *inputs):
 
 
 class Total(BaseRichBolt):
-    """Declares no fields: what it emits stays as it is."""
+    """Declares no fields: its output stays unchanged."""
 
     def prepare(self, topoConf, context, collector):
         self.collector, self.total = collector, 0

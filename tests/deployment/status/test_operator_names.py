@@ -1,4 +1,4 @@
-"""Operators of one name are told apart in the details of a job."""
+"""Operators with the same name are distinguished in the details of a job."""
 
 from __future__ import annotations
 

@@ -67,11 +67,11 @@ BY_BOTH = ArrivalTimeStrategy[Any](
 AT_THE_BOUNDS = [
     (100 + 7 * n + early, 100 + 7 * n, "ab"[n % 2]) for n, early in enumerate(range(-7, 8))
 ]
-"""As early and as late as is tolerated, and more."""
+"""Timestamps as early and as late as tolerated, and beyond."""
 
 
 class Driver:
-    """An operator by itself. ``traces``: its functions may run over columns."""
+    """A single operator. ``traces``: its functions may run over columns."""
 
     def __init__(self, strategy: ArrivalTimeStrategy[Any], traces: bool) -> None:
         self.output: list[tuple[Any, ...]] = []

@@ -50,8 +50,8 @@ def fails_at_times(left, right, ctx, out):
 
 
 class JoinDriver:
-    """An interval join by itself. A run is columns where ``columns`` says so and the run does; an element
-    is a key, a number and a timestamp."""
+    """A single interval join. A run is columns where ``columns`` says so and the run does; an
+    element is a key, a number and a timestamp."""
 
     def __init__(self, lower, upper, columns, paged=False, call=pair):
         self.columns = columns

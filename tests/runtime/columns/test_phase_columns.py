@@ -322,7 +322,7 @@ FOLLOWED = [
 
 
 class Driver:
-    """The operator by itself, with functions over columns or without."""
+    """The single operator, with functions over columns or without."""
 
     def __init__(self, function: Any, columns: bool) -> None:
         self.output: list[Any] = []

@@ -111,7 +111,7 @@ NOT_FOLLOWED: dict[str, tuple[Any, Any]] = {
 
 
 class Driver:
-    """The operator by itself, with functions over columns or without."""
+    """The single operator, with functions over columns or without."""
 
     def __init__(self, made: Any, reduction: Any, columns: bool) -> None:
         self.made = made

@@ -1,4 +1,4 @@
-"""The context of an operator without keys that runs by itself."""
+"""The context of a single operator without keys."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def test_the_lowest_of_the_substreams(steps: list[tuple[int, int]]) -> None:
 def test_substreams_are_no_further_behind_than_the_late_tolerance(
     strategy: ArrivalTimeStrategy[Any], steps: list[Any]
 ) -> None:
-    """But for the one whose element has just come."""
+    """The watermark of a key whose element has just come is excepted."""
     order, arrivals = ArrivalOrder(strategy), []
     late, disorder = strategy.lateArrivalTolerance, strategy.outOfOrderTolerance
     for key, timestamp, arrival in (step for step in steps if not isinstance(step, int)):

@@ -113,7 +113,7 @@ class Programs(KeyedProcessFunction):
 
 
 class Driver:
-    """The operator by itself, in columns and pages or in neither."""
+    """The single operator, in columns and pages or in neither."""
 
     def __init__(self, programs, columns, paged):
         self.programs, self.columns, self.paged = programs, columns, paged

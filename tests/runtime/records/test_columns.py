@@ -1,4 +1,5 @@
-"""Python values as Arrow columns: what fits goes in as it is, what does not is named."""
+"""Python values as Arrow columns: values that fit are stored unchanged, others are named in an
+error."""
 
 from __future__ import annotations
 

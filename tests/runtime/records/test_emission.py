@@ -330,7 +330,7 @@ ACTIONS = ("keep", "change", "change kept", "emit", "emit kept", "emit both", "s
 
 
 class Machine:
-    """Does what it is told with the element at hand and the one it keeps.
+    """Executes commands on the current element and the one it keeps.
 
     As an oracle it emits pickles, which nobody can change, and unpickles what it gets.
     """

@@ -307,8 +307,9 @@ def test_the_cache_is_bounded():
     ("entries", "least", "share"), [(8_000, 1 << 13, 16), (40, 1, 1), (400, 1, 4)]
 )
 def test_random_batches_of_workers_that_take_turns(monkeypatch, entries, least, share):
-    """Two workers with a cache each, and attempts that fail after they wrote their pages. Pages have about so many
-    entries; changes are written by themselves beside so many bytes, and while they are such a share of them."""
+    """Two workers with a cache each, and attempts that fail after they wrote their pages. Pages
+    have about so many entries; changes are written separately if the blocks have at least so many
+    bytes, and while they are at most such a share of them."""
     monkeypatch.setattr(hashed_pages, "TARGET_ENTRIES", entries)
     monkeypatch.setattr(hashed_pages, "MOST_ENTRIES", entries * 3 // 2)
     monkeypatch.setattr(hashed_pages, "CACHED_FROM", 1)

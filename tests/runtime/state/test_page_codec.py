@@ -1,4 +1,4 @@
-"""Pages as bytes: what is refused, and how it is told."""
+"""Pages as bytes: what is refused, and with which error."""
 
 from __future__ import annotations
 

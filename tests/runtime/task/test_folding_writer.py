@@ -220,7 +220,8 @@ AMONG = replace(GATE, folded=False)
 
 
 def parts_of(written: list[FrameRow]) -> list[list[int]]:
-    """For each part how many elements were folded, -1 if they were not, and the watermarks behind it."""
+    """Return the number of folded elements of each part, -1 if they were not folded, and the
+    watermarks behind it."""
     found: list[list[int]] = []
     for frame in chain.from_iterable(frames_of(written).values()):
         for segment in frame.segments():

@@ -1,4 +1,4 @@
-"""Who has an opened task, and when it is closed."""
+"""The owner of an opened task, and the time at which it is closed."""
 
 from __future__ import annotations
 

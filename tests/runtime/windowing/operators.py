@@ -1,4 +1,4 @@
-"""A window operator by itself, driven with runs of records, on any state backend."""
+"""A single window operator, driven with runs of records, on any state backend."""
 
 from __future__ import annotations
 

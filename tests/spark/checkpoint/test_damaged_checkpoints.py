@@ -1,5 +1,5 @@
-"""A checkpoint that is damaged, of another version or in a place that cannot be written is told in
-words that name the file and what to do, before anything runs."""
+"""A checkpoint that is damaged, of another version or in a place that cannot be written is reported
+before anything runs, with the file and the fix."""
 
 from __future__ import annotations
 

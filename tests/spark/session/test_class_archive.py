@@ -1,4 +1,4 @@
-"""The archive of Spark's classes: what a JVM is told of it, and how it is made."""
+"""The archive of Spark's classes: the JVM's options for it, and its creation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On which addresses the processes of a job listen."""
+"""The addresses on which the processes of a job listen."""
 
 from __future__ import annotations
 

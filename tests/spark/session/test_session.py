@@ -99,7 +99,7 @@ def test_workers_run_this_python_and_import_the_package_that_is_compiled_already
 
 
 def test_workers_start_with_glibcs_upper_limits(job):
-    """So that they give back memory that they have freed."""
+    """They then return memory that they have freed."""
     assert job.worker[2] == LIMITS
 
 
@@ -225,7 +225,8 @@ def test_the_job_names_its_query_and_a_second_one_gets_a_number(spark):
 
 
 def test_no_worker_can_print_a_trace_of_its_own(spark, job):
-    """Not even of the process that looks for data sources of Python, which the JVM starts by itself."""
+    """Not even of the process that looks for data sources of Python, which the JVM starts on its
+    own."""
     assert job.worker
     with pytest.raises(Py4JJavaError, match="DATA_SOURCE_NOT_FOUND"):
         spark.read.format("a source that is not there").load()

@@ -91,7 +91,7 @@ def test_elsewhere_what_it_gave_is_in_the_checkpoint_too(elsewhere, jobs, tmp_pa
 
 
 class Clock(fl.Source[int]):
-    """A number every millisecond, for ever."""
+    """A number every millisecond, forever."""
 
     bounded = False
 

@@ -145,12 +145,12 @@ def accumulators_become_none(monkeypatch):
 
 
 def texts_are_followed(monkeypatch):
-    """Undoes that a text which a % may format is not followed as it is."""
+    """Lets a text that % may format be loaded as a constant again, and not as a symbol."""
     monkeypatch.setattr(trace, "takes_remainders", lambda code: False)
 
 
 def nothing_changes(monkeypatch):
-    """Undoes that what a function has read is looked at again before a run."""
+    """Lets runs go without checking again what a function has read."""
     monkeypatch.setattr(trace.Traced, "changed", lambda self: False)
     monkeypatch.setattr(column_runs, "_SHARE", float("inf"))
 
