@@ -236,7 +236,7 @@ class ChangedAttributeWarning(FlinkishError, UserWarning):
 
 
 class DriverResultsWarning(FlinkishError, UserWarning):
-    """A batch has brought so many elements to the driver that the cluster waits for that one process.
+    """A batch has brought so many elements to the driver that the cluster waits for the driver.
 
     ``sink`` is the name of the sink that received them, ``elements`` their number so far.
     """

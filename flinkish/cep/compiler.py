@@ -137,7 +137,7 @@ class _Draft:
         self.add(Action.IGNORE, target, condition)
 
     def addProceed(self, target: _Draft, condition: Condition) -> None:
-        """Add a transition that goes on to ``target`` with the same event."""
+        """Add a transition that proceeds to ``target`` with the same event."""
         self.add(Action.PROCEED, target, condition)
 
     def state(self) -> State:

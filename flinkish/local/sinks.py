@@ -173,7 +173,7 @@ def _values(runs: Sequence[Records]) -> list[Any]:
 
 def opened_sink(node: StreamNode, goesOn: bool = False) -> LocalSink:
     """The sink of ``node``, open for writing. ``goesOn``: the job begins from a savepoint, so the
-    output of the previous run is there."""
+    output of the previous run exists."""
     assert isinstance(node.content, Sink)
     if is_written_in_batches(node.content):
         job = uuid.uuid4().hex

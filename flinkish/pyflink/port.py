@@ -307,7 +307,8 @@ class _Porter(cst.CSTTransformer):
         return reason and (self._of_statement(call, name) or reason)
 
     def _of_statement(self, call: cst.Call, name: str) -> str | None:
-        """Return the advice for the statement of SQL that a call runs, if its text is in the file."""
+        """Return the advice for the statement of SQL that a call runs, if its text is in the
+        file."""
         if "sql" not in name or not call.args:
             return None
         code = cst.Module([]).code_for_node(call.args[0].value)
@@ -321,7 +322,7 @@ class _Porter(cst.CSTTransformer):
 
 
 def _missing_of(receiver: type, name: str) -> str | None:
-    """Return the advice for a method of a class, or that it is missing; None if it is there."""
+    """Return the advice for a method of a class, or that it is missing; None if it exists."""
     error = absent_method(receiver, name, PYFLINK)
     if error is None and hasattr(receiver, name):
         return None

@@ -12,7 +12,8 @@ REQUESTS_KEPT = 100
 
 
 class SavepointRequests:
-    """Runs each request in a separate thread, as a savepoint may take longer than an HTTP request may."""
+    """Runs each request in a separate thread, as a savepoint may take longer than an HTTP request
+    may."""
 
     def __init__(self) -> None:
         self._operations: dict[tuple[str, str], dict[str, Any] | None] = {}

@@ -66,8 +66,8 @@ def _patience(details: JobDetails, stuckMillis: int) -> int:
 
 
 def warn_of_silence(client: JobClient) -> None:
-    """Log once what event time waits for, when nothing has come out of a job for ten seconds, and the error of a job that
-    has failed while nobody waits for it."""
+    """Log once what event time waits for, when a job has emitted nothing for ten seconds, and the
+    error of a job that has failed while nobody waits for it."""
     follow(_Silence(client).look, _POLL_SECONDS)
 
 

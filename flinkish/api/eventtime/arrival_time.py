@@ -104,10 +104,10 @@ class ArrivalTimeStrategy(Generic[T]):
     """The delay of the watermark behind the highest timestamp."""
     outOfOrderPolicy: OrderingPolicy = OrderingPolicy.ADJUST
     substreamKey: KeySelectorLike[T, Any] | Field | None = None
-    """Gives every key a separate watermark, against which its elements are checked. The watermark of
-    the stream is the lowest of them, except those that lag behind arrival - ``lateArrivalTolerance``.
-    An element must not be below the watermark of the stream either, so the first elements of a new
-    key may be adjusted or dropped. Keys are never forgotten."""
+    """Gives every key a separate watermark, against which its elements are checked. The watermark
+    of the stream is the lowest of them, except those that lag behind arrival -
+    ``lateArrivalTolerance``. An element must not be below the watermark of the stream either, so
+    the first elements of a new key may be adjusted or dropped. Keys are never forgotten."""
     independentSubstreams: bool = False
     """Keep the watermark of the stream at arrival - ``lateArrivalTolerance``, the lowest timestamp that
     a new key may begin with. Then each key is treated as if it were the only one, but windows

@@ -275,8 +275,9 @@ class JobListener(ABC):
 
 
 UNNOTICED_SECONDS = 0.5
-"""The longest that an interrupt goes unnoticed. Python handles a signal before or during a wait, and not one that
-comes just as the thread goes to sleep: a wait without a timeout would go on until the next signal."""
+"""The longest that an interrupt goes unnoticed. Python handles a signal before or during a wait,
+and not one that comes just as the thread goes to sleep: a wait without a timeout would continue
+until the next signal."""
 
 
 class _End:

@@ -51,8 +51,8 @@ class OperatorDescription(ABC):
     partitioned by key. Where one class describes an operator both with and without a key, the field
     says which; a class that is always one of the two does not take it.
 
-    ``stateful``: the operator keeps state from one batch to the next, so it gets a separate
-    stage. ``seesTime``: its function may ask for the watermark and the clock, which are known after a
+    ``stateful``: the operator keeps state from one batch to the next, so it gets a separate stage.
+    ``seesTime``: its function may ask for the watermark and the clock, which are known after a
     shuffle; so it gets a stage if it comes before the first shuffle. ``inOrder``: if branches of
     one stream meet again in it, their elements keep the order of that stream.
 

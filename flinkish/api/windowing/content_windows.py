@@ -15,7 +15,8 @@ from flinkish.api.windowing.windows import TimeWindow, Window
 
 
 class ContentChange(NamedTuple):
-    """The window of a key that is complete at some time, and the elements to keep for later ones."""
+    """The window of a key that is complete at some time, and the elements to keep for later
+    ones."""
 
     window: TimeWindow | None = None
     """The window that is complete at that time, None if there is none."""

@@ -1,5 +1,5 @@
-"""A watermark that goes on by the clock once its input has been idle for long enough: an idle input
-closes windows, where Flink's ``withIdleness`` only stops holding others back."""
+"""A watermark that advances with the clock once its input has been idle for long enough: an idle
+input closes windows, where Flink's ``withIdleness`` only stops holding others back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def withIdleAdvance(
     offset: TimeLike = 0,
     allowedLateness: TimeLike = 0,
 ) -> WatermarkStrategy[T]:
-    """``strategy``, whose watermark goes on when the input is idle: once no element has come for
+    """``strategy``, whose watermark advances when the input is idle: once no element has come for
     ``idleTimeout`` of processing time, it goes to where the last window closes that ended at least
     ``idleTimeout`` ago by the clock. All lengths are Durations or ms.
 
@@ -49,7 +49,7 @@ def withIdleAdvance(
 
 
 class IdleAdvanceStrategy(WatermarkStrategy[T]):
-    """A strategy whose watermark goes on when the input is idle, so that it cannot stop too."""
+    """A strategy whose watermark advances when the input is idle, so that it cannot stop too."""
 
     def withIdleness(self, idleTimeout: TimeLike) -> NoReturn:
         raise _not_both()
@@ -97,12 +97,12 @@ class IdleAdvance:
     def generator(
         self, generator: WatermarkGenerator[Any], clock: RelativeClock
     ) -> WatermarkGenerator[Any]:
-        """``generator``, which goes on when the input is idle."""
+        """``generator``, with a watermark that advances when the input is idle."""
         return WatermarksWithIdleAdvance(self, generator, clock)
 
 
 class WatermarksWithIdleAdvance(WatermarkGenerator[Any]):
-    """A generator that goes on by the clock when its input is idle."""
+    """A generator whose watermark advances with the clock when its input is idle."""
 
     def __init__(
         self, advance: IdleAdvance, generator: WatermarkGenerator[Any], clock: RelativeClock

@@ -198,7 +198,7 @@ EachFunction = Callable[[Document, Variables], Iterable[Document]]
 
 
 def carried(document: Document, result: Document) -> Document:
-    """``result`` with the metadata of the document that it is made of."""
+    """``result`` with the metadata of the document that it comes from."""
     if METADATA in document and METADATA not in result:
         result[METADATA] = document[METADATA]
     return result

@@ -20,7 +20,8 @@ from flinkish.compat.atlas.extended_json import decoded
 
 @dataclass(frozen=True)
 class Definition:
-    """The source of a pipeline: its stages, the options beside them, and the name of the processor."""
+    """The source of a pipeline: its stages, the options beside them, and the name of the
+    processor."""
 
     stages: list[Any]
     options: dict[str, Any] = field(default_factory=dict)

@@ -235,8 +235,9 @@ def sessionWindow(
     groupBy: Any = None,
     **options: Unpack[WindowOptions],
 ) -> WindowStage[T, R]:
-    """``$sessionWindow``: of each ``groupBy``, which is Atlas's ``partitionBy``, the events that follow each other in less
-    than ``gap``. Flink's sessions go on with an event that is just the gap later.
+    """``$sessionWindow``: of each ``groupBy``, which is Atlas's ``partitionBy``, the events that
+    follow each other in less than ``gap``. Flink's sessions also take an event that is exactly the
+    gap later.
 
     The rest is as with ``tumblingWindow``, but there are neither ``offset`` nor ``idleTimeout``.
     """

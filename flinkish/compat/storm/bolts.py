@@ -147,7 +147,8 @@ class BaseRichBolt(Bolt[T, R]):
 
 
 class BaseBasicBolt(BaseRichBolt[T, R]):
-    """The same; Storm's acks each tuple individually, which has no meaning here (Storm: the same name)."""
+    """The same; Storm's acks each tuple individually, which has no meaning here (Storm: the same
+    name)."""
 
 
 class BaseStatefulBolt(Stateful, BaseRichBolt[T, R]):

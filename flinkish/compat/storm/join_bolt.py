@@ -198,7 +198,7 @@ def _matched(
 
 
 def _read(selector: FieldSelector, record: Record) -> Any:
-    """The first value that is there."""
+    """The first value that is present."""
     values = (selector.read(stream, each) for stream, each in record)
     return next((value for value in values if value is not None), None)
 

@@ -299,8 +299,8 @@ class TriggerPolicy(ABC, Generic[T_contra]):
         """Whether it uses the timestamps of the elements, and not the clock."""
 
     def start(self) -> None:
-        """Called before all else, when a task begins or goes on after a restart, on the policy that is then copied
-        for each key."""
+        """Called before all else, when a task starts or is restored, on the policy that is then
+        copied for each key."""
 
     def shutdown(self) -> None:
         """Called when the task ends, as often as ``start``: on the policy itself, not on the copies."""

@@ -82,7 +82,7 @@ class ViolationPolicy:
         return self._moved
 
     def admit(self, event: TemporalEvent[Any], increment: int) -> TemporalEvent[Any] | None:
-        """``event`` as it may go on after an increment at ``increment``, None if it may not."""
+        """``event`` adjusted to an increment at ``increment``; None if it is dropped."""
         if isinstance(event, EdgeEvent):
             if event.edgeType is EdgeType.End:
                 return self._end(event, increment)

@@ -186,7 +186,7 @@ def snapshotWindow(stream: DataStream[TemporalEvent[T]]) -> LifetimeWindowedStre
 def countByStartTimeWindow(
     stream: DataStream[TemporalEvent[T]], numberOfEventStartTimes: int
 ) -> LifetimeWindowedStream[T]:
-    """Windows from each start of an event over so many distinct starts."""
+    """Windows from each start of an event over a number of distinct starts."""
     return LifetimeWindowedStream(stream, CountByStartTimeWindows(numberOfEventStartTimes))
 
 

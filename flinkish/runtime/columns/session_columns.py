@@ -358,7 +358,7 @@ class SessionRun:
         gap: int,
     ) -> SessionRun | None:
         """The sessions of elements with those timestamps and keys; None if the stored keys have
-        another type, or if 64 bits cannot number that many keys over that long a time."""
+        another type, or if 64 bits do not suffice to number that many keys over such a time."""
         distinct, known = encoded.dictionary, 0
         code_of: Codes = np.arange(len(distinct))
         if stored is not None:

@@ -211,9 +211,9 @@ class OperatorChain:
             operator.onPeriodicEmit()
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
-        """Continue from a snapshot. Without one, operators start anew, as does an operator that is
-        not in the snapshot. An operator of which the snapshot has only the watermark, as its kind
-        has changed, starts anew at that watermark."""
+        """Continue from a snapshot. Without one, operators start without state, as does an operator
+        that is not in the snapshot. An operator of which the snapshot has only the watermark, as
+        its kind has changed, starts without state at that watermark."""
         operators = {} if snapshot is None else snapshot["operators"]
         valves = {} if snapshot is None else snapshot["valves"]
         for uid, operator in self.operators.items():

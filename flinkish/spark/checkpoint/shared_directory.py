@@ -1,8 +1,8 @@
 """Checks whether the executors of a cluster see the checkpoint, if that is a directory of the
 driver's machine.
 
-The path alone does not show it: it may be on a mount, or all processes may be on one machine. So tasks
-look for a file that the driver has just written.
+The path alone does not show it: it may be on a mount, or all processes may be on one machine. So
+tasks look for a file that the driver has just written.
 """
 
 from __future__ import annotations

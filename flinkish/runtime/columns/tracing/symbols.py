@@ -601,8 +601,8 @@ class TracedList(list[Any]):
 
 
 def kept(trace: Trace, value: Any, taken: list[Any] | None = None) -> Any:
-    """Return ``value``, which a function hands over, in its current state: the function may go on
-    to change a dict or list. ``taken``: the dicts and lists found in it so far."""
+    """Return ``value``, which a function hands over, in its current state: the function may change
+    a dict or list later. ``taken``: the dicts and lists found in it so far."""
     taken = [] if taken is None else taken
     if isinstance(value, (dict, list)) and not took(value, taken):
         name = "dict" if isinstance(value, dict) else "list"
@@ -617,7 +617,7 @@ def kept(trace: Trace, value: Any, taken: list[Any] | None = None) -> Any:
 
 
 def took(value: Any, taken: list[Any]) -> bool:
-    """Add a mutable object to those that are ``taken``. False if it is there: what changes one
+    """Add a mutable object to those that are ``taken``. False if it is among them: what changes one
     would change the other."""
     if any(value is other for other in taken):
         return False
