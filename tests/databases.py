@@ -1,4 +1,5 @@
-"""Databases for tests: a temporary PostgreSQL server, and a table in it or in a file of SQLite's."""
+"""Databases for tests: a temporary PostgreSQL server, and a table in it or in a file of
+SQLite's."""
 
 from __future__ import annotations
 

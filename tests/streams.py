@@ -1,4 +1,5 @@
-"""Functions for tests that drive a stream on the harness: elements in, records and their values out."""
+"""Functions for tests that drive a stream on the harness: elements in, records and their values
+out."""
 
 from __future__ import annotations
 

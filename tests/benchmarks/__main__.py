@@ -82,7 +82,8 @@ class Run:
 
 @dataclass
 class Figure:
-    """The measurement of one side, for ``rows``: the best of its runs, after one that does not count."""
+    """The measurement of one side, for ``rows``: the best of its runs, after one that does not
+    count."""
 
     side: str
     rows: Sequence[Row]

@@ -85,7 +85,8 @@ class Cleared(fl.ProcessWindowFunction):
 
 @dataclass(frozen=True)
 class Fold:
-    """A call on a keyed or a windowed stream. ``by``: the reduce or the ``add`` in it, if it can switch."""
+    """A call on a keyed or a windowed stream. ``by``: the reduce or the ``add`` in it, if it can
+    switch."""
 
     name: str
     keeps: str

@@ -1,4 +1,5 @@
-"""SIGINT while the program waits for a job. The jobs themselves: ``tests/spark/test_job_life.py``."""
+"""SIGINT while the program waits for a job. The jobs themselves:
+``tests/spark/test_job_life.py``."""
 
 from __future__ import annotations
 

@@ -194,7 +194,8 @@ class HitJob:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress in a directory: kills of each kind, rescales by savepoint, and the run that goes on."""
+    """The progress in a directory: kills of each kind, rescales by savepoint, and the run that goes
+    on."""
 
     run: Run
     kills: Mapping[str, int]

@@ -45,7 +45,8 @@ class Count(fl.KeyedProcessFunction):
 
 @dataclass(frozen=True)
 class Size:
-    """The size of a checkpoint after a batch, in bytes and files; ``seconds`` since the job began."""
+    """The size of a checkpoint after a batch, in bytes and files; ``seconds`` since the job
+    began."""
 
     batch: int
     seconds: float

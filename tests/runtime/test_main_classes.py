@@ -1,6 +1,7 @@
 """Classes of the main script, of a notebook and of functions are those of the program that reads the state.
 
-Each run is a separate process, as only there the classes are others than when the state was written.
+Each run is a separate process, as only there the classes are others than when the state was
+written.
 """
 
 from __future__ import annotations

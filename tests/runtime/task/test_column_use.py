@@ -234,7 +234,8 @@ def switched(value):
 
 
 def test_a_function_may_read_another_column_later(tmp_path):
-    """The columns that a function reads may depend on outside objects, and change while the job runs."""
+    """The columns that a function reads may depend on outside objects, and change while the job
+    runs."""
     for number in range(2):
         wide(tmp_path / f"{number}.parquet", 100)
     files = fl.FileSource.forParquet(str(tmp_path), WIDE).withFilesPerBatch(1)
@@ -247,7 +248,8 @@ def test_a_function_may_read_another_column_later(tmp_path):
 
 
 def test_a_job_that_reads_other_columns_goes_on_from_a_savepoint(tmp_path):
-    """The columns read at once are no part of the job's identity: neither of its uids nor of its state."""
+    """The columns read at once are no part of the job's identity: neither of its uids nor of its
+    state."""
     directory, savepoint = tmp_path / "in", str(tmp_path / "savepoint")
     directory.mkdir()
     files = fl.FileSource.forParquet(str(directory), WIDE)

@@ -58,7 +58,8 @@ def by_split(strategy, split=split_of):
 
 
 def windows(watermarks):
-    """Build windows that count, with a side output of late elements, and a function that sees time."""
+    """Build windows that count, with a side output of late elements, and a function that sees
+    time."""
 
     def build(stream):
         keyed = watermarks(stream).map(lambda e: e).keyBy(lambda e: e[1] % 3)

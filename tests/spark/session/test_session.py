@@ -57,7 +57,8 @@ def factories_of(run):
 
 @pytest.fixture(scope="module")
 def job(spark):
-    """A job on the active session, whose settings differ: those before and after, and what it has seen."""
+    """A job on the active session, whose settings differ: those before and after, and what it has
+    seen."""
     names = [*JOB_SETTINGS, "spark.sql.shuffle.partitions"]
     own = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.shuffle.partitions": "7"}
     before = {name: spark.conf.get(name, None) for name in names}
