@@ -184,6 +184,11 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         help="drop the state of operators that are gone",
     )
     parser.add_argument(
+        "--allowRepeatedOutput",
+        action="store_true",
+        help="do not finish the batch in which the job of the checkpoint -s was killed; write it again",
+    )
+    parser.add_argument(
         "--web",
         nargs="?",
         type=int,
@@ -212,7 +217,7 @@ _WITH_VALUE = ("--checkpoint", "--fromSavepoint", "--parallelism", "-p")
 _WITH_VALUE_BEFORE_SCRIPT = (*_WITH_VALUE, "-s", "--host")
 """After the script, programs may have options of these names themselves."""
 _WITH_NUMBER_OR_NONE = ("--web",)
-_WITHOUT_VALUE = ("--json", "--allowNonRestoredState")
+_WITHOUT_VALUE = ("--json", "--allowNonRestoredState", "--allowRepeatedOutput")
 
 
 def _with_port(arguments: list[str]) -> list[str]:
@@ -276,6 +281,7 @@ def _run(given: argparse.Namespace) -> None:
     if given.fromSavepoint is not None:
         options["execution.state-recovery.path"] = given.fromSavepoint
         options["execution.state-recovery.ignore-unclaimed-state"] = given.allowNonRestoredState
+        options["execution.state-recovery.allow-repeated-output"] = given.allowRepeatedOutput
     if given.parallelism is not None:
         options["parallelism.default"] = given.parallelism
     # With the token from the environment, a page stays reachable when the program is restarted, as in a container

@@ -17,6 +17,7 @@ class SavepointRestoreSettings:
 
     _path: str | None = None
     _allow_non_restored_state: bool = False
+    _allow_repeated_output: bool = False
 
     @staticmethod
     def none() -> SavepointRestoreSettings:
@@ -25,10 +26,11 @@ class SavepointRestoreSettings:
 
     @staticmethod
     def forPath(
-        savepointPath: str, allowNonRestoredState: bool = False
+        savepointPath: str, allowNonRestoredState: bool = False, allowRepeatedOutput: bool = False
     ) -> SavepointRestoreSettings:
         """Begin from the savepoint in a directory. ``allowNonRestoredState``: drop the state of operators
-        that the job no longer has."""
+        that the job no longer has. ``allowRepeatedOutput``: if the directory is the checkpoint of a
+        job that was killed, do not finish its last batch first, but write its output again."""
         return SavepointRestoreSettings(
             text("SavepointRestoreSettings.forPath: savepointPath", savepointPath),
             instance(
@@ -36,6 +38,12 @@ class SavepointRestoreSettings:
                 allowNonRestoredState,
                 bool,
                 "Pass True to drop state that has no operator any more, else False.",
+            ),
+            instance(
+                "SavepointRestoreSettings.forPath: allowRepeatedOutput",
+                allowRepeatedOutput,
+                bool,
+                "Pass True to write the output of an unfinished batch again, else False.",
             ),
         )
 
@@ -50,3 +58,7 @@ class SavepointRestoreSettings:
     def allowNonRestoredState(self) -> bool:
         """Whether state that has no operator any more is dropped."""
         return self._allow_non_restored_state
+
+    def allowRepeatedOutput(self) -> bool:
+        """Whether the job begins although a batch that was written in part is not finished."""
+        return self._allow_repeated_output
