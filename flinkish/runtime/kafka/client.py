@@ -43,6 +43,7 @@ _OURS = {
     "max.block.ms",
     "partition.discovery.interval.ms",
     "register.consumer.metrics",
+    "topic.recreated",
 }
 """Properties of Flink's connector or of Java's client that flinkish itself reads."""
 
