@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from flinkish.api.connectors.source import Source
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.environment.savepoint_settings import SavepointRestoreSettings
-from flinkish.api.errors import CheckpointStorageError, NotSupportedError
+from flinkish.api.errors import CheckpointStorageError, JobExecutionError, NotSupportedError
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.deployment.savepoint.metadata import METADATA
 from flinkish.spark.checkpoint.plan import CheckpointPlan
@@ -142,7 +142,7 @@ def _explained(directory: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise CheckpointStorageError(
+        raise JobExecutionError(
             f"setSavepoint: the last run on the checkpoint {directory} has left a batch unfinished, which may be"
             f" written in part and has to be finished first, and that failed: {error} Fix it, and start again."
             f" {_OR_REPEAT}"

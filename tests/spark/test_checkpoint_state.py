@@ -55,7 +55,7 @@ def test_a_batch_that_was_written_in_part_is_finished_first(spark, tmp_path):
         return environment(spark, 3).setSavepoint(str(tmp_path / "first"), **options)
 
     # What was wrong is wrong still
-    with pytest.raises(fl.CheckpointStorageError, match=r"the disk is full.* allowRepeatedOutput"):
+    with pytest.raises(fl.JobExecutionError, match=r"the disk is full.* allowRepeatedOutput"):
         job(begun(), tmp_path, "second", 5, lambda: True).execute()
     stream = begun().fromCollection(range(COUNT)).uid("numbers").keyBy(lambda n: n % 5)
     stream = stream.map(lambda n: n).keyBy(lambda n: n % 3).reduce(max).uid("highest")

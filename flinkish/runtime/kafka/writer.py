@@ -18,7 +18,12 @@ from flinkish.api.connectors.kafka.serialization import (
 )
 from flinkish.api.connectors.kafka.sink import KafkaSink
 from flinkish.api.connectors.schemas import JsonSerializationSchema, SerializationSchema
-from flinkish.api.errors import IllegalArgumentError, JobExecutionError, shown
+from flinkish.api.errors import (
+    IllegalArgumentError,
+    JobExecutionError,
+    ProducerFencedError,
+    shown,
+)
 from flinkish.runtime.formats.json_lines import JsonLine
 from flinkish.runtime.kafka.client import (
     client_properties,
@@ -42,6 +47,9 @@ _DEFAULTS = {
     "transaction.timeout.ms": "300000",
 }
 
+TRANSACTION_MILLIS = int(_DEFAULTS["transaction.timeout.ms"])
+"""How long a transaction may be open, unless the sink says otherwise."""
+
 _POLL_SECONDS = 0.05
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -53,21 +61,19 @@ def kafka_error(sink: KafkaSink[Any], what: str, raised: Any) -> JobExecutionErr
     """The error of a job for which Kafka did not do ``what`` it was asked for."""
     error = raised.args[0]
     if error.name() in _FENCED:
-        return FencedError(sink)
+        return fenced(sink)
     if is_transient(error) and what == "begin":
         return unreachable(USER, dict(sink.properties)["bootstrap.servers"], error.str())
     return JobExecutionError(f"{USER}: Kafka failed to {what}: {error.str()}.")
 
 
-class FencedError(JobExecutionError):
-    """Raised in a run that still writes after the next run has begun."""
-
-    def __init__(self, sink: KafkaSink[Any]) -> None:
-        super().__init__(
-            f"{USER}: another run with the transactional id prefix {sink.transactionalIdPrefix!r} has begun,"
-            " and this one was fenced: nothing of it is committed any more. Let one run at a time, and give"
-            " each sink a prefix of its own."
-        )
+def fenced(sink: KafkaSink[Any]) -> ProducerFencedError:
+    """The error of a run that still writes after the next run has begun."""
+    return ProducerFencedError(
+        f"{USER}: another run with the transactional id prefix {sink.transactionalIdPrefix!r} has begun,"
+        " and this one was fenced: nothing of it is committed any more. Let one run at a time, and give"
+        " each sink a prefix of its own."
+    )
 
 
 def open_producer(sink: KafkaSink[Any], own: Mapping[str, Any]) -> Any:
