@@ -13,7 +13,7 @@ from flinkish.api.connectors.kafka.source import KafkaSource, Properties, Subscr
 from flinkish.api.errors import IllegalArgumentError, JobExecutionError, shown
 from flinkish.api.execution.read_progress import SourceBacklog
 from flinkish.runtime.kafka.broker_view import USER, BrokerAwayError, BrokerView
-from flinkish.runtime.kafka.client import LOG, number_property, unreachable
+from flinkish.runtime.kafka.client import LOG, number_property, refusal, unreachable
 from flinkish.runtime.sources.planners import SourcePlanner, Step, Task
 
 RECORDS_A_BATCH = 1_000_000
@@ -311,7 +311,7 @@ class KafkaPlanner(SourcePlanner):
         """What ``ask`` returns; None if no broker answers for a while. The first answer is waited for."""
         if self._broker is None:
             self._broker = BrokerView(self._properties)
-        until = time.monotonic() + FIRST_ANSWER_SECONDS
+        until, asked = time.monotonic() + FIRST_ANSWER_SECONDS, 0
         while True:
             try:
                 found = ask()
@@ -321,8 +321,10 @@ class KafkaPlanner(SourcePlanner):
                 if self._answered:
                     LOG.warning("%s: no broker answers, it is asked again: %s", USER, error)
                     return None
-                if time.monotonic() > until:
-                    raise unreachable(USER, self._broker.servers, error) from None
+                asked += 1
+                denied = refusal(USER, self._properties) if asked == 1 else None
+                if denied or time.monotonic() > until:
+                    raise denied or unreachable(USER, self._properties, error) from None
                 time.sleep(LOOK_SECONDS)
 
     def _ends(self) -> dict[TopicPartition, int]:
