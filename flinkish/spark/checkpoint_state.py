@@ -25,6 +25,7 @@ from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.queries import Queries, graph_of_job
 from flinkish.spark.savepoint import JobSavepoints
+from flinkish.spark.session.session import SETTINGS_LOCK, job_settings
 from flinkish.spark.sinks.delivery import COMMITS, delivered
 from flinkish.spark.sources.reader import SourceReader
 
@@ -86,29 +87,35 @@ def restore_path(
             )
         batch = last = checkpoint.lastBatch(COMMITS)
     batch = last if batch is None else batch
-    if batch is None or not checkpoint.holds(f"{COMMITS}/{batch}"):
-        kept = "no finished batch" if last is None else f"the last ones up to {last}"
+    if batch is None or last is None:
         raise CheckpointStorageError(
-            f"setSavepoint: the checkpoint {directory} does not have the batch {batch}, but {kept}. Spark keeps"
-            " as many as spark.sql.streaming.minBatchesToRetain says, 100 if it is not set."
+            f"setSavepoint: the checkpoint {directory} has no finished batch. Pass what its job was begun from, or"
+            " leave setSavepoint out to begin with the first element."
         )
-    if last is not None and batch < last:
+    if not checkpoint.holds(f"{COMMITS}/{batch}"):
+        raise CheckpointStorageError(
+            f"setSavepoint: the checkpoint {directory} does not have the batch {batch}, but the last ones up to"
+            f" {last}. Spark keeps as many as spark.sql.streaming.minBatchesToRetain says, 100 if it is not set."
+        )
+    if batch < last:
         _LOG.warning(
             "the job begins after batch %d of the checkpoint %s, so the output of its batches %d to %d comes again",
             *(batch, directory, batch + 1, last),
         )
-    reader = SourceReader(
-        session,
-        checkpoint,
-        config.elementsPerBatch,
-        config.elementsHiddenInErrors,
-        positions=plan.positions,
-    )
     streams = {}
-    for vertex in graph.sources:
-        source = vertex.head.content
-        assert isinstance(source, Source)
-        streams[vertex.uid] = reader.streamOf(source, vertex.uid)
+    # What is planned is divided as in the checkpoint
+    with SETTINGS_LOCK, job_settings(session, parallelism, checkpoint.isLocal):
+        reader = SourceReader(
+            session,
+            checkpoint,
+            config.elementsPerBatch,
+            config.elementsHiddenInErrors,
+            positions=plan.positions,
+        )
+        for vertex in graph.sources:
+            source = vertex.head.content
+            assert isinstance(source, Source)
+            streams[vertex.uid] = reader.streamOf(source, vertex.uid)
     target = storage.child(_SAVEPOINT)
     savepoints = JobSavepoints(
         session=session,

@@ -303,10 +303,9 @@ class Loop:
 
     def _begin_elsewhere(self) -> None:
         left = Path(self.job.run.checkpoint)
-        # It has no plan if the job was killed while it was beginning
-        self.job.begin(
-            left if (left / "plan").exists() else Path(self.job.run.savepoint), *self._elsewhere()
-        )
+        # It has planned nothing if the job was killed while it was beginning
+        begun = any((left / "query/offsets").glob("[0-9]*"))
+        self.job.begin(left if begun else Path(self.job.run.savepoint), *self._elsewhere())
 
     def _elsewhere(self) -> tuple[Path, int]:
         """A new checkpoint directory, and the next parallelism."""

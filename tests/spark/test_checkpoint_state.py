@@ -70,3 +70,37 @@ def test_a_batch_that_was_written_in_part_is_finished_first(spark, tmp_path):
     assert committed(tmp_path / "files") == list(range(COUNT))
     assert (tmp_path / "first/query/commits/1").exists()
     assert not (tmp_path / "first/query/offsets/2").exists()
+
+
+@pytest.mark.recovery
+@pytest.mark.slow("three runs of a job: one that fails in its first batch, and two that go on")
+def test_files_that_came_since_are_read_by_the_run_that_begins_elsewhere(spark, tmp_path):
+    """All files of a directory are one batch, also when the job is started again on its checkpoint."""
+
+    def run(name, parallelism, savepoint=None, broken=False):
+        def refuse(values, batch):
+            if broken:
+                raise OSError("the disk is full")
+
+        env = environment(spark, parallelism).enableCheckpointing(str(tmp_path / name))
+        if savepoint:
+            env.setSavepoint(str(tmp_path / savepoint))
+        numbers = env.fromSource(fl.FileSource.forLines(str(tmp_path / "in"))).uid("files")
+        numbers = numbers.map(int).keyBy(lambda n: n % 3).reduce(max).uid("highest")
+        numbers.sinkTo(fl.FileSink.forJson(str(tmp_path / "files")))
+        numbers.forEachBatch(refuse)
+        env.execute()
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/1.txt").write_text("1\n2\n3\n")
+    with pytest.raises(fl.UserFunctionError):
+        run("first", 2, broken=True)
+    (tmp_path / "in/2.txt").write_text("4\n5\n6\n")
+    run("second", 4, "first")
+    assert lines(tmp_path / "files") == Counter(range(1, 7))
+    (tmp_path / "in/3.txt").write_text("7\n")
+    with pytest.raises(fl.UserFunctionError):
+        run("second", 4, broken=True)
+    (tmp_path / "in/4.txt").write_text("8\n")
+    run("third", 1, "second")
+    assert lines(tmp_path / "files") == Counter(range(1, 9))

@@ -253,10 +253,14 @@ class KafkaPlanner(SourcePlanner):
         return False
 
     def _recreated(self, noted: Mapping[TopicPartition, str | None]) -> list[TopicPartition]:
-        """The partitions whose topics have another id than the one noted. Raises JobExecutionError
-        unless such topics are to be read."""
+        """The partitions whose topics have another id than the one noted; where none is, it is noted
+        now. Raises JobExecutionError unless such topics are to be read."""
         assert self._broker is not None
         self._topic_ids |= self._broker.topicIds({key.topic for key in noted})
+        for key in noted:
+            at = self._partitions.get(key)
+            if at is not None:
+                at.topicId = at.topicId or self._topic_ids[key.topic]
         found = [k for k, was in noted.items() if was and was != (self._topic_ids[k.topic] or was)]
         for topic in sorted({key.topic for key in found}):
             was = next(noted[key] for key in found if key.topic == topic)

@@ -142,6 +142,21 @@ class PlanLog:
         )
 
 
+def descriptors_file(step: int, task: int) -> str:
+    """The name of the file with the descriptors of a task, where Spark reads these as files."""
+    return f"{step:06d}-{task:06d}.txt"
+
+
+def last_step_read(log: Path, offset: str) -> int:
+    """The last step whose descriptors Spark has read up to ``offset``, 0 if there is none. ``log`` is
+    Spark's own, of the files that it has read."""
+    files = (file for file in log.iterdir() if file.name[0].isdigit())
+    read = (json.loads(line) for file in files for line in file.read_text().splitlines()[1:])
+    last = json.loads(offset)["logOffset"]
+    steps = (int(Path(r["path"]).name.partition("-")[0]) for r in read if r["batchId"] <= last)
+    return max(steps, default=0)
+
+
 def _text(header: dict[str, Any], lines: Iterable[Any]) -> str:
     return "".join(f"{json.dumps(line, ensure_ascii=True)}\n" for line in (header, *lines))
 

@@ -591,6 +591,18 @@ def test_a_topic_that_was_created_again_is_refused_or_read_from_its_first_record
         kafka(broker, **{"topic.recreated": "latest"})
 
 
+def test_the_ids_of_a_checkpoint_of_an_earlier_version_are_noted_with_the_next_step():
+    broker = Broker(2)
+    planner = kafka(broker, 100, EARLIEST)
+    planner.restore([(False, True), ["clicks", 0, 4, None], ["clicks", 1, 10, None]], [])
+    assert soon(planner).pieces == [["clicks", 0, 4, 10, None, None]]
+    broker.topicId, broker.end = "known", 12
+    assert {piece[5] for piece in soon(planner).pieces} == {"known"}
+    broker.topicId, broker.end = "new", 14
+    with pytest.raises(JobExecutionError, match="created again"):
+        soon(planner)
+
+
 def test_a_step_that_was_planned_of_a_topic_that_is_gone_is_not_read():
     broker = Broker(1, "old")
     step = kafka(broker, 100, EARLIEST).plan()
