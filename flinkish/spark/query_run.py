@@ -173,7 +173,8 @@ class QueryRun:
         return self._storage.lastOffsets() if self._control.resumed else ()
 
     def _drained(self) -> bool:
-        """Wait until all input has been read; False if the query was stopped before."""
+        """Wait until all input has been read; False if the query was stopped before, also by a sink
+        that has failed."""
         self.query.processAllAvailable()
         # This also returns if the query was stopped meanwhile.
         if not self.query.isActive:
@@ -181,6 +182,7 @@ class QueryRun:
             if error is not None:
                 raise error
             self._note_stopped()
+            return False
         return not self.stopped
 
     def _note_stopped(self) -> None:
