@@ -1,8 +1,8 @@
 """A job on Spark from topic to topic, exactly once, and killed: ``python -m tests.kafka.killed_job``.
 
-Arguments: the brokers, the two topics, the checkpoint, the moment and batch of the kill, the parallelism, and the
-savepoint or checkpoint to begin from, if any. The batches are those that write something. Ends with 0 when the job has
-ended.
+Arguments: the brokers, the two topics, the checkpoint, the moment and batch of the kill and, unless they are 2 and
+none, the parallelism and the savepoint or checkpoint to begin from. The batches are those that write something. Ends
+with 0 when the job has ended.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ def main(
     checkpoint: str,
     moment: str,
     batch: int,
-    parallelism: int,
-    savepoint: str,
+    parallelism: str = "2",
+    savepoint: str = "",
 ) -> None:
     """Count each user's records, and write each count."""
-    env = StreamExecutionEnvironment.getExecutionEnvironment().setParallelism(parallelism)
+    env = StreamExecutionEnvironment.getExecutionEnvironment().setParallelism(int(parallelism))
     if savepoint:
         env.setSavepoint(savepoint)
     env.getConfig().setElementsPerBatch(RECORDS_A_BATCH)
@@ -83,5 +83,5 @@ def main(
 
 
 if __name__ == "__main__":
-    servers, topic, results, checkpoint, moment, batch, parallelism, savepoint = sys.argv[1:]
-    main(servers, topic, results, checkpoint, moment, int(batch), int(parallelism), savepoint)
+    servers, topic, results, checkpoint, moment, batch, *begin = sys.argv[1:]
+    main(servers, topic, results, checkpoint, moment, int(batch), *begin)

@@ -17,7 +17,7 @@ from flinkish import (
     StreamExecutionEnvironment,
 )
 from flinkish.cli.main import main
-from flinkish.deployment.open_transactions import NOTED, TransactionalSink
+from flinkish.deployment.open_transactions import NOTED, TransactionalSink, transactional_sinks
 from flinkish.runtime.kafka.exactly_once import (
     ExactlyOnceWriter,
     awaited_offsets,
@@ -94,9 +94,13 @@ def test_a_job_that_is_cancelled_in_a_batch_leaves_none_open(
     # So that it is known which topic it writes to
     write(ExactlyOnceWriter.alone(sink, "Writer", "job", "UTC"), 0, "before")
     stuck = replace(sink, serializer=Stuck(topic, tmp_path / "reached"))
-    env.fromData("a", "b").sinkTo(stuck)
+    env.enableCheckpointing(str(tmp_path / "checkpoint"))
+    env.fromData("a", "b").sinkTo(stuck).name("ledger")
     client = env.executeAsync("stuck")
     wait_for(lambda: os.path.exists(tmp_path / "reached"), seconds=60)
     wait_for(lambda: awaited_offsets(sink, 2) != {}, seconds=60)
+    # As a job that was killed would be found
+    [noted] = transactional_sinks("doctor", str(tmp_path / "checkpoint"))
+    assert noted == TransactionalSink("ledger", broker.bootstrapServers, topic, 300_000, 2)
     client.cancel()
     assert awaited_offsets(sink, 2) == {}

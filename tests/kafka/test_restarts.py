@@ -51,11 +51,11 @@ def test_a_killed_job_loses_and_doubles_nothing(
     command += [topic, results]
     kills = [(moment, batch, -9) for batch, moment in enumerate(MOMENTS)]
     for number, (moment, batch, code) in enumerate([*kills, ("", -1, 0)]):
-        place, parallelism, begin = f"{tmp_path}/checkpoint", 2, ""
+        place, begin = f"{tmp_path}/checkpoint", []
         if elsewhere:
-            begin = number and f"{place}-{number - 1}"
-            place, parallelism = f"{place}-{number}", (2, 3, 1)[number % 3]
-        done = run([*command, place, moment, str(batch), str(parallelism), begin or ""])
+            begin = [str((2, 3, 1)[number % 3]), f"{place}-{number - 1}" if number else ""]
+            place = f"{place}-{number}"
+        done = run([*command, place, moment, str(batch), *begin])
         assert done.returncode == code, done.stdout + done.stderr
     counts = Counter(word.decode() for word in words * 2)
     expected = [f"{word}:{n}" for word, count in counts.items() for n in range(1, count + 1)]
