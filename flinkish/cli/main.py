@@ -109,8 +109,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     stop.set_defaults(command=_stop, shows_traceback=False)
 
     cancel = commands.add_parser("cancel", help="stop a job at once: `stop --cancel`")
-    cancel.add_argument("job", nargs="?", help="its id or the beginning of it, or its name")
-    cancel.add_argument(
+    which = cancel.add_mutually_exclusive_group(required=True)
+    which.add_argument("job", nargs="?", help="its id or the beginning of it, or its name")
+    which.add_argument(
         "--checkpoint",
         metavar="DIR",
         help="instead, abort the transactions that the job of this checkpoint left open in Kafka when it was killed",
@@ -355,14 +356,10 @@ def _stop(given: argparse.Namespace) -> None:
 
 
 def _cancel(given: argparse.Namespace) -> None:
-    if (given.job is None) == (given.checkpoint is None):
-        raise IllegalArgumentError(
-            "cancel: pass a running job, or --checkpoint DIR for one that was killed."
-        )
-    if given.job is not None:
-        cancel_job(the_job(given.job))
-    else:
+    if given.checkpoint is not None:
         abort_transactions_of(given.checkpoint, dict(given.properties))
+    else:
+        cancel_job(the_job(given.job))
 
 
 # ---------------------------------------------------------------------- explain, savepoint and new

@@ -40,9 +40,8 @@ class TransactionalSink:
     def of(node: StreamNode, writers: int) -> TransactionalSink | None:
         """The sink of ``node``, None if it has no transactions."""
         sink = node.content
-        if not isinstance(sink, KafkaSink):
-            return None
-        if sink.deliveryGuarantee is not DeliveryGuarantee.EXACTLY_ONCE:
+        once = DeliveryGuarantee.EXACTLY_ONCE
+        if not isinstance(sink, KafkaSink) or sink.deliveryGuarantee is not once:
             return None
         servers = dict(sink.properties)["bootstrap.servers"]
         limit = number_property(USER, sink.properties, "transaction.timeout.ms", TRANSACTION_MILLIS)

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING
 
-from flinkish.api.connectors.source import Source
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.environment.savepoint_settings import SavepointRestoreSettings
 from flinkish.api.errors import CheckpointStorageError, JobExecutionError, NotSupportedError
@@ -24,10 +22,7 @@ from flinkish.deployment.savepoint.metadata import METADATA
 from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.queries import Queries, graph_of_job
-from flinkish.spark.savepoint import JobSavepoints
-from flinkish.spark.session.session import SETTINGS_LOCK, job_settings
 from flinkish.spark.sinks.delivery import COMMITS, delivered
-from flinkish.spark.sources.reader import SourceReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,8 +33,6 @@ _BATCH = re.compile(r"(.+?)/+chk-(\d+)/*")
 """Flink's name of a checkpoint in its directory."""
 
 _SAVEPOINT = "begun-from"
-
-_OR_REPEAT = "Or pass allowRepeatedOutput=True, to begin before that batch and write what it has written again."
 
 
 def restore_path(
@@ -71,20 +64,11 @@ def restore_path(
     own.maxParallelism = None
     graph, settings = graph_of_job(own, sinks, plan, parallelism)
     plan.check(graph, settings)
+    name = jobName or "checkpoint"
+    queries = Queries(session, own, checkpoint, plan, graph, settings, directory, name, single=True)
     last = checkpoint.lastBatch(COMMITS)
     if batch in (None, last) and not begin.allowRepeatedOutput() and _is_unfinished(checkpoint):
-        if jobName is None:
-            raise NotSupportedError(
-                f"toDataFrame: the last run on the checkpoint {directory} has left a batch unfinished, which only"
-                " the job with its sinks can finish: start that there, and stop it with a savepoint."
-                f" {_OR_REPEAT}"
-            )
-        with _explained(directory):
-            _finish(
-                Queries(
-                    session, own, checkpoint, plan, graph, settings, directory, jobName, single=True
-                )
-            )
+        _finish(queries, directory, jobName is None)
         batch = last = checkpoint.lastBatch(COMMITS)
     batch = last if batch is None else batch
     if batch is None or last is None:
@@ -102,30 +86,8 @@ def restore_path(
             "the job begins after batch %d of the checkpoint %s, so the output of its batches %d to %d comes again",
             *(batch, directory, batch + 1, last),
         )
-    streams = {}
-    # What is planned is divided as in the checkpoint
-    with SETTINGS_LOCK, job_settings(session, parallelism, checkpoint.isLocal):
-        reader = SourceReader(
-            session,
-            checkpoint,
-            config.elementsPerBatch,
-            config.elementsHiddenInErrors,
-            positions=plan.positions,
-        )
-        for vertex in graph.sources:
-            source = vertex.head.content
-            assert isinstance(source, Source)
-            streams[vertex.uid] = reader.streamOf(source, vertex.uid)
     target = storage.child(_SAVEPOINT)
-    savepoints = JobSavepoints(
-        session=session,
-        storage=checkpoint,
-        plan=plan,
-        graph=graph,
-        settings=settings,
-        sources=streams,
-    )
-    savepoints.writeBatch(target, batch, "checkpoint")
+    queries.writeSavepoint(target, batch)
     return target
 
 
@@ -136,21 +98,21 @@ def _is_unfinished(checkpoint: CheckpointStorage) -> bool:
     return planned != last or (noted is not None and last is not None and noted < last)
 
 
-def _finish(queries: Queries) -> None:
-    """Run the batch that was planned last, in the checkpoint."""
-    with queries.starting():
-        client = queries.client(cleanUp=lambda: None)
-    client.getJobExecutionResult()
-
-
-@contextmanager
-def _explained(directory: str) -> Iterator[None]:
-    """Says what to do if a batch cannot be finished."""
+def _finish(queries: Queries, directory: str, isUsers: bool) -> None:
+    """Run the batch that was planned last, in the checkpoint ``directory``."""
+    left = f"the last run on the checkpoint {directory} has left a batch unfinished, which"
+    otherwise = "Or pass allowRepeatedOutput=True, to begin before it and write its output again."
+    if isUsers:
+        raise NotSupportedError(
+            f"toDataFrame: {left} only the job with its sinks can finish: start that there, and stop it with a"
+            f" savepoint. {otherwise}"
+        )
     try:
-        yield
+        with queries.starting():
+            client = queries.client(cleanUp=lambda: None)
+        client.getJobExecutionResult()
     except Exception as error:
         raise JobExecutionError(
-            f"setSavepoint: the last run on the checkpoint {directory} has left a batch unfinished, which may be"
-            f" written in part and has to be finished first, and that failed: {error} Fix it, and start again."
-            f" {_OR_REPEAT}"
+            f"setSavepoint: {left} may be written in part and has to be finished first, and that failed: {error}"
+            f" Fix it, and start again. {otherwise}"
         ) from error

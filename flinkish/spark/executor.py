@@ -15,7 +15,6 @@ from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.savepoint.queries import StateQuery
 from flinkish.api.savepoint.writer import SavepointChanges
 from flinkish.api.streams.data_stream import DataStream
-from flinkish.deployment.alignments import Alignments
 from flinkish.deployment.brokers import ask_brokers
 from flinkish.deployment.explained_plan import explained_plan
 from flinkish.deployment.interrupts import plain_interrupts
@@ -34,7 +33,7 @@ from flinkish.spark.checkpoint_state import restore_path
 from flinkish.spark.failures import session_error
 from flinkish.spark.job import SparkJobClient
 from flinkish.spark.open_tasks import job_run
-from flinkish.spark.queries import BatchQueries, Queries, graph_of_job, query_frames
+from flinkish.spark.queries import BatchQueries, Queries, graph_of_job
 from flinkish.spark.savepoint import SparkSavepoint
 from flinkish.spark.savepoint_state import read_savepoint, write_savepoint
 from flinkish.spark.session.drivers import driver_of
@@ -130,12 +129,9 @@ class SparkPipelineExecutor:
         check_shared(session, storage)
         _bring(session, savepoint, environment, graph, settings, storage)
         plan.goOn(session, graph, settings)
-        run = job_run(session, given, graph)
-        alignments = Alignments(graph)
-        with settings.classes.current():
-            frames, *_ = query_frames(
-                session, config, storage, plan, graph, settings, {}, run, alignments
-            )
+        frames, *_ = Queries(session, config, storage, plan, graph, settings, given, "").frames(
+            job_run(session, given, graph)
+        )
         columns = sink_schema(graph.sinks[0].head)
         assert columns is not None
         return to_columns(frames.filter(frames["target"] != METRICS), columns)

@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.source import Source
 from flinkish.api.environment.configuration import ExecutionConfig
@@ -24,7 +24,6 @@ from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.kafka.group import ConsumerGroup
 from flinkish.runtime.metrics import MetricsTotals
 from flinkish.runtime.sinks.driver_results import DriverResults
-from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.store import JobRun
 from flinkish.spark.batch_run import BatchRun
@@ -67,8 +66,6 @@ if TYPE_CHECKING:
 class Queries:
     """Creates the query of a job, once for its start and once for each restart. ``single``: it runs
     a single batch, the one that was planned last if that is not committed."""
-
-    checkpointed: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -122,7 +119,7 @@ class Queries:
             monitor=self.monitor,
             config=config,
             directory=self._given,
-            checkpointed=self.checkpointed,
+            checkpointed=self.savepoints is not None,
             engineUI=spark_ui(self._session),
         )
         return SparkJobClient(
@@ -144,26 +141,15 @@ class Queries:
         """A query that continues from the checkpoint."""
         session, config, metrics = self._session, self._config, self.monitor.metrics
         run = job_run(session, self._given, self._graph)
-        storage, plan, graph, settings = self._storage, self._plan, self._graph, self._settings
-        with settings.classes.current():
-            frames, streams, control = query_frames(
-                session, config, storage, plan, graph, settings, self._files, run, self._alignments
-            )
+        storage, graph = self._storage, self._graph
+        frames, streams, control = self.frames(run)
         sources = _job_sources(graph, streams)
         self.monitor.plans = {
             uid: stream.plan for uid, stream in streams.items() if stream.plan is not None
         }
         sinks = self._sinks(run, streams)
         self._delivery = delivery = delivery_of(session, storage, sinks)
-        self.savepoints = JobSavepoints(
-            session=session,
-            storage=storage,
-            plan=plan,
-            graph=graph,
-            settings=settings,
-            sources=streams,
-            lastBatch=self._last_batch,
-        )
+        self.savepoints = self._savepoints(streams)
         unbounded = not all(_source(vertex.head.content).bounded for vertex in graph.sources)
         interval = None if self._single else config.triggerIntervalOf(unbounded)
         writer = query_writer(frames, delivery, self._storage.child("query"), interval)
@@ -199,6 +185,55 @@ class Queries:
     def _last_batch(self) -> int | None:
         return None if self._delivery is None else self._delivery.lastBatch()
 
+    def writeSavepoint(self, directory: str, batch: int) -> None:
+        """Write a savepoint of a committed batch of the job, which is not running."""
+        with self.starting():
+            _, streams, _ = self.frames(None)
+        self._savepoints(streams).writeBatch(directory, batch, self._name)
+
+    def frames(
+        self, run: JobRun | None
+    ) -> tuple[DataFrame, dict[str, SourceStream], ControlStream]:
+        """The frames for the sinks of the job as a streaming DataFrame, with the sources and the
+        control stream of the query."""
+        session, storage, graph = self._session, self._storage, self._graph
+        aligned, config = self._alignments.ofSource, self._config
+        reader = SourceReader(
+            session,
+            storage,
+            config.elementsPerBatch,
+            config.elementsHiddenInErrors,
+            alignments=aligned,
+            positions=self._plan.positions,
+        )
+        with self._settings.classes.current():
+            sources = {
+                v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources
+            }
+            check_aligned(sources, aligned)
+            whole = all(stream.whole or stream.endsItself for stream in sources.values())
+            control = ControlStream(storage, endWithFirstBatch=whole)
+            frames = translate(
+                graph=graph,
+                sources=sources,
+                control=control.stream(session),
+                settings=self._settings,
+                files=self._files,
+                run=run,
+            )
+        return frames, sources, control
+
+    def _savepoints(self, streams: Mapping[str, SourceStream]) -> JobSavepoints:
+        return JobSavepoints(
+            session=self._session,
+            storage=self._storage,
+            plan=self._plan,
+            graph=self._graph,
+            settings=self._settings,
+            sources=streams,
+            lastBatch=self._last_batch,
+        )
+
     def _sinks(self, run: JobRun | None, streams: Mapping[str, SourceStream]) -> BatchSinks:
         unplanned = {uid for uid, stream in streams.items() if stream.planner is None}
         uncertain = frozenset(
@@ -228,8 +263,6 @@ class Queries:
 
 class BatchQueries(Queries):
     """Creates the batch query of a job in BATCH mode; a restart begins from the start of the input."""
-
-    checkpointed = False
 
     def prepared(self) -> BatchRun:
         session, config = self._session, self._config
@@ -274,43 +307,6 @@ def graph_of_job(
         batch=batch,
     )
     return graph, replace(settings, logLevel=logging.getLogger().getEffectiveLevel())
-
-
-def query_frames(
-    session: SparkSession,
-    config: ExecutionConfig,
-    storage: CheckpointStorage,
-    plan: CheckpointPlan,
-    graph: JobGraph,
-    settings: TaskSettings,
-    files: Mapping[str, PartFiles],
-    run: JobRun | None,
-    alignments: Alignments,
-) -> tuple[DataFrame, dict[str, SourceStream], ControlStream]:
-    """The frames for the sinks of ``graph`` as a streaming DataFrame, with the sources and the
-    control stream of the query."""
-    aligned, hidden = alignments.ofSource, config.elementsHiddenInErrors
-    reader = SourceReader(
-        session,
-        storage,
-        config.elementsPerBatch,
-        hidden,
-        alignments=aligned,
-        positions=plan.positions,
-    )
-    sources = {v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources}
-    check_aligned(sources, aligned)
-    whole = all(stream.whole or stream.endsItself for stream in sources.values())
-    control = ControlStream(storage, endWithFirstBatch=whole)
-    frames = translate(
-        graph=graph,
-        sources=sources,
-        control=control.stream(session),
-        settings=settings,
-        files=files,
-        run=run,
-    )
-    return frames, sources, control
 
 
 def _group_offsets(graph: JobGraph, storage: CheckpointStorage) -> GroupOffsets:

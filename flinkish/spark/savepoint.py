@@ -14,7 +14,6 @@ import copy
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +90,7 @@ _POLL_SECONDS = 0.1
 
 class JobSavepoints:
     """Writes the savepoints of one job. ``lastBatch`` returns the last committed batch that the
-    sinks have too; by default that is the last committed batch."""
+    sinks have too."""
 
     def __init__(
         self,
@@ -101,9 +100,9 @@ class JobSavepoints:
         graph: JobGraph,
         settings: TaskSettings,
         sources: Mapping[str, SourceStream],
-        lastBatch: Callable[[], int | None] | None = None,
+        lastBatch: Callable[[], int | None],
     ) -> None:
-        self._last_batch = lastBatch or partial(storage.lastBatch, "query/commits")
+        self._last_batch = lastBatch
         self._session = session
         self._storage = storage
         self._plan = plan

@@ -31,20 +31,11 @@ class SavepointRestoreSettings:
         """Begin from the savepoint in a directory. ``allowNonRestoredState``: drop the state of operators
         that the job no longer has. ``allowRepeatedOutput``: if the directory is the checkpoint of a
         job that was killed, do not finish its last batch first, but write its output again."""
-        return SavepointRestoreSettings(
+        return checked_settings(
+            "SavepointRestoreSettings.forPath",
             text("SavepointRestoreSettings.forPath: savepointPath", savepointPath),
-            instance(
-                "SavepointRestoreSettings.forPath: allowNonRestoredState",
-                allowNonRestoredState,
-                bool,
-                "Pass True to drop state that has no operator any more, else False.",
-            ),
-            instance(
-                "SavepointRestoreSettings.forPath: allowRepeatedOutput",
-                allowRepeatedOutput,
-                bool,
-                "Pass True to write the output of an unfinished batch again, else False.",
-            ),
+            allowNonRestoredState,
+            allowRepeatedOutput,
         )
 
     def restoreSavepoint(self) -> bool:
@@ -62,3 +53,16 @@ class SavepointRestoreSettings:
     def allowRepeatedOutput(self) -> bool:
         """Whether the job begins although a batch that was written in part is not finished."""
         return self._allow_repeated_output
+
+
+def checked_settings(
+    method: str, path: str, allowNonRestoredState: bool, allowRepeatedOutput: bool
+) -> SavepointRestoreSettings:
+    """The settings that were passed to ``method``. Raises IllegalArgumentError."""
+    state = "Pass True to drop state that has no operator any more, else False."
+    output = "Pass True to write the output of an unfinished batch again, else False."
+    return SavepointRestoreSettings(
+        path,
+        instance(f"{method}: allowNonRestoredState", allowNonRestoredState, bool, state),
+        instance(f"{method}: allowRepeatedOutput", allowRepeatedOutput, bool, output),
+    )

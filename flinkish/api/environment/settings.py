@@ -21,7 +21,7 @@ from flinkish.api.environment.restart_strategies import (
     RestartStrategyConfiguration,
     restart_strategy_of,
 )
-from flinkish.api.environment.savepoint_settings import SavepointRestoreSettings
+from flinkish.api.environment.savepoint_settings import SavepointRestoreSettings, checked_settings
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time.durations import TimeLike
 
@@ -177,20 +177,10 @@ class EnvironmentSettings:
         be restarted unchanged.
         """
         if not isinstance(savepoint, SavepointRestoreSettings):
-            allowed = instance(
-                "setSavepoint: allowNonRestoredState",
-                allowNonRestoredState,
-                bool,
-                "Pass True to drop state that has no operator any more, else False.",
-            )
-            repeated = instance(
-                "setSavepoint: allowRepeatedOutput",
-                allowRepeatedOutput,
-                bool,
-                "Pass True to write the output of an unfinished batch again, else False.",
-            )
             path = text("setSavepoint: savepoint", savepoint)
-            savepoint = SavepointRestoreSettings.forPath(path, allowed, repeated)
+            savepoint = checked_settings(
+                "setSavepoint", path, allowNonRestoredState, allowRepeatedOutput
+            )
         self._savepoint = savepoint
         return self
 

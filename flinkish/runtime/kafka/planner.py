@@ -92,7 +92,13 @@ class KafkaPlanner(SourcePlanner):
         interval = number_property(
             USER, source.properties, "partition.discovery.interval.ms", DISCOVERY_MILLIS
         )
-        self._reads_recreated = _reads_recreated(source.properties)
+        recreated = dict(source.properties).get(RECREATED, _FAIL)
+        if recreated not in (_FAIL, _EARLIEST):
+            raise IllegalArgumentError(
+                f"{USER}: the property {RECREATED} is {shown(recreated)}. Set it to {_FAIL!r}, or to {_EARLIEST!r} to"
+                " read a topic that was created again from its first record."
+            )
+        self._reads_recreated = recreated == _EARLIEST
         self._discovery_seconds = None if interval <= 0 or source.bounded else interval / 1000
         self._partitions: dict[TopicPartition, _Progress] = {}
         self._begun: dict[TopicPartition, _Progress] = {}
@@ -375,14 +381,3 @@ class KafkaPlanner(SourcePlanner):
 
 def _key(found: KafkaRange) -> TopicPartition:
     return TopicPartition(found.topic, found.partition)
-
-
-def _reads_recreated(properties: Properties) -> bool:
-    """Whether a topic that was created again is read from its first record."""
-    value = dict(properties).get(RECREATED, _FAIL)
-    if value not in (_FAIL, _EARLIEST):
-        raise IllegalArgumentError(
-            f"{USER}: the property {RECREATED} is {shown(value)}. Set it to {_FAIL!r}, or to {_EARLIEST!r} to read a"
-            " topic that was created again from its first record."
-        )
-    return value == _EARLIEST

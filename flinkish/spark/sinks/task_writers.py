@@ -217,14 +217,11 @@ class TransactionWriters(TaskWriters):
         try:
             in_time(partial(end_run, sink, self._sink_run), _END_SECONDS)
         except Exception as error:
-            LOG.warning(
-                "%s: transactions with the prefix %s may be open until transaction.timeout.ms (%s)",
-                *(
-                    self._node.name,
-                    sink.transactionalIdPrefix,
-                    str(error) or "the brokers do not answer",
-                ),
+            why = str(error) or "the brokers do not answer"
+            left = (
+                "%s: transactions with the prefix %s may be open until transaction.timeout.ms (%s)"
             )
+            LOG.warning(left, self._node.name, sink.transactionalIdPrefix, why)
 
     def _note(self, reports: Sequence[WriterReport]) -> None:
         self._writes = False

@@ -142,14 +142,9 @@ class PlanLog:
         )
 
 
-def descriptors_file(step: int, task: int) -> str:
-    """The name of the file with the descriptors of a task, where Spark reads these as files."""
-    return f"{step:06d}-{task:06d}.txt"
-
-
 def last_step_read(log: Path, offset: str) -> int:
     """The last step whose descriptors Spark has read up to ``offset``, 0 if there is none. ``log`` is
-    Spark's own, of the files that it has read."""
+    Spark's own, of the files that it has read, whose names begin with the step."""
     files = (file for file in log.iterdir() if file.name[0].isdigit())
     read = (json.loads(line) for file in files for line in file.read_text().splitlines()[1:])
     last = json.loads(offset)["logOffset"]

@@ -86,7 +86,7 @@ from flinkish.spark.sources.decoding import (
     UserFrameDecoder,
     UserSourceDecoder,
 )
-from flinkish.spark.sources.plan_log import PlanLog, descriptors_file
+from flinkish.spark.sources.plan_log import PlanLog
 from flinkish.spark.sources.planned_source import planned_stream
 
 if TYPE_CHECKING:
@@ -576,7 +576,7 @@ def _plan_now(
     for number in range(1, log.latest + 1):
         tasks = planner.descriptors(log.read(number), firstPart=number << 32)
         for task, descriptors in enumerate(tasks):
-            file = directory / descriptors_file(number, task)
+            file = directory / f"{number:06d}-{task:06d}.txt"
             if not file.exists():
                 write_whole(file, "".join(f"{descriptor}\n" for descriptor in descriptors))
 
