@@ -110,6 +110,7 @@ from flinkish.api.errors import JobExecutionError as JobExecutionError
 from flinkish.api.errors import MalformedRecordError as MalformedRecordError
 from flinkish.api.errors import MissingTimestampError as MissingTimestampError
 from flinkish.api.errors import NotSupportedError as NotSupportedError
+from flinkish.api.errors import ProducerFencedError as ProducerFencedError
 from flinkish.api.errors import UnfitElementError as UnfitElementError
 from flinkish.api.errors import UnstableKeyError as UnstableKeyError
 from flinkish.api.errors import UserFunctionError as UserFunctionError

@@ -212,6 +212,12 @@ class JobExecutionError(FlinkishError):
     """A job failed, but not in a user function (Flink: ``JobExecutionException``)."""
 
 
+class ProducerFencedError(JobExecutionError):
+    """A later run writes with the same transactional id prefix, and this one may not any more
+    (Kafka: ``ProducerFencedException``). A restart would only fence the later run in turn, so the
+    job ends."""
+
+
 class ChangedAttributeWarning(FlinkishError, UserWarning):
     """A user function changed an attribute after ``open()``, either before the first shuffle or one
     that cannot be pickled; the change is undone before the next batch.

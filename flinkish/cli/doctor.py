@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import socket
 import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import FlinkishError
+from flinkish.deployment.open_transactions import TransactionalSink, transactional_sinks
 from flinkish.spark.session.java import check_java
 from flinkish.spark.session.worker_python import check_worker_python
 
@@ -42,8 +45,11 @@ class Finding:
         )
 
 
-def examine(checkpoint: str | None, runsJob: bool) -> Iterator[Finding]:
-    """Yields the findings one by one. ``checkpoint``: a directory for the checkpoints of jobs."""
+def examine(
+    checkpoint: str | None, runsJob: bool, properties: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Finding]:
+    """Yields the findings one by one. ``checkpoint``: a directory for the checkpoints of jobs, or the
+    checkpoint of one; ``properties``: those with which Kafka's client logs in."""
     yield Finding("Python", f"{sys.version.split()[0]}, {sys.executable}")
     yield _java()
     yield _pyspark()
@@ -54,6 +60,9 @@ def examine(checkpoint: str | None, runsJob: bool) -> Iterator[Finding]:
     yield _directory("temporary files", temporary)
     if checkpoint is not None:
         yield _checkpoint(checkpoint)
+        if (Path(checkpoint) / "plan").exists():
+            for sink in transactional_sinks("doctor", checkpoint):
+                yield _transactions(sink, checkpoint, properties)
     if runsJob:
         yield _job()
 
@@ -102,6 +111,26 @@ def _checkpoint(directory: str) -> Finding:
             f"{directory} is left to Spark, which knows its file system",
         )
     return _directory("checkpoints", directory)
+
+
+def _transactions(
+    sink: TransactionalSink, checkpoint: str, properties: Mapping[str, str]
+) -> Finding:
+    subject = f"transactions of the sink {sink.name!r}"
+    try:
+        awaited = sink.awaited(properties)
+    except FlinkishError as error:
+        return Finding(subject, type(error).__name__, str(error))
+    if not awaited:
+        return Finding(subject, f"none with the prefix {sink.prefix} is open at {sink.servers}")
+    places = ", ".join(f"{topic}-{n} at offset {at}" for (topic, n), at in awaited.items())
+    return Finding(
+        subject,
+        f"consumers with read_committed wait for the end of one: {places}",
+        f"Its prefix is probably {sink.prefix}, and the brokers abort it {sink.timeoutMillis / 1000:.0f} s after its"
+        " begin (transaction.timeout.ms). If the job does not run any more, start it again, or abort it:"
+        f" flinkish cancel --checkpoint {shlex.quote(checkpoint)}",
+    )
 
 
 def _directory(subject: str, directory: str) -> Finding:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from flinkish.api.errors import IllegalStateError
 from flinkish.cli.run_directory import Program, programs
+from flinkish.deployment.open_transactions import transactional_sinks
 from flinkish.deployment.savepoint.files import SavepointDirectory
 
 _RUNNING = ("RUNNING", "RESTARTING")
@@ -102,6 +103,19 @@ def the_job(wanted: str) -> RunningJob:
         f"no job {wanted!r} is running that this user has started with `flinkish run`; `flinkish list` shows"
         " those that are."
     )
+
+
+def abort_transactions_of(checkpoint: str, properties: Mapping[str, str]) -> None:
+    """Abort the transactions that the job of a checkpoint has left open in Kafka, and say so."""
+    sinks = transactional_sinks("cancel", checkpoint)
+    for sink in sinks:
+        count = sink.abort(properties)
+        print(
+            f"What the sink {sink.name!r} had left open at {sink.servers} is aborted: {count} transactional"
+            f" id(s) {sink.prefix}-writer-N."
+        )
+    if not sinks:
+        print(f"The job of {checkpoint} has no KafkaSink with EXACTLY_ONCE.")
 
 
 def cancel_job(job: RunningJob) -> None:

@@ -19,6 +19,7 @@ from flinkish.cli import atlas, azure
 from flinkish.cli.completion import SHELLS, completion
 from flinkish.cli.doctor import examine
 from flinkish.cli.jobs import (
+    abort_transactions_of,
     cancel_job,
     list_jobs,
     running_jobs,
@@ -108,8 +109,15 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     stop.set_defaults(command=_stop, shows_traceback=False)
 
     cancel = commands.add_parser("cancel", help="stop a job at once: `stop --cancel`")
-    cancel.add_argument("job", help="its id or the beginning of it, or its name")
-    cancel.set_defaults(command=_stop, cancel=True, shows_traceback=False)
+    which = cancel.add_mutually_exclusive_group(required=True)
+    which.add_argument("job", nargs="?", help="its id or the beginning of it, or its name")
+    which.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="instead, abort the transactions that the job of this checkpoint left open in Kafka when it was killed",
+    )
+    _add_property(cancel)
+    cancel.set_defaults(command=_cancel, shows_traceback=False)
 
     explain = commands.add_parser(
         "explain", help="show what a program would run, without running it"
@@ -134,6 +142,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     doctor.add_argument(
         "--checkpoint", metavar="DIR", help="also check a directory for checkpoints"
     )
+    _add_property(doctor)
     doctor.add_argument("--no-job", action="store_true", help="do not run a small job on Spark")
     doctor.set_defaults(command=_doctor, shows_traceback=False)
 
@@ -184,6 +193,11 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         help="drop the state of operators that are gone",
     )
     parser.add_argument(
+        "--allowRepeatedOutput",
+        action="store_true",
+        help="do not finish the batch in which the job of the checkpoint -s was killed; write it again",
+    )
+    parser.add_argument(
         "--web",
         nargs="?",
         type=int,
@@ -212,7 +226,7 @@ _WITH_VALUE = ("--checkpoint", "--fromSavepoint", "--parallelism", "-p")
 _WITH_VALUE_BEFORE_SCRIPT = (*_WITH_VALUE, "-s", "--host")
 """After the script, programs may have options of these names themselves."""
 _WITH_NUMBER_OR_NONE = ("--web",)
-_WITHOUT_VALUE = ("--json", "--allowNonRestoredState")
+_WITHOUT_VALUE = ("--json", "--allowNonRestoredState", "--allowRepeatedOutput")
 
 
 def _with_port(arguments: list[str]) -> list[str]:
@@ -261,6 +275,26 @@ def _take_options_after_script(given: argparse.Namespace) -> None:
     given.arguments = arguments[taken:]
 
 
+def _add_property(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--property",
+        dest="properties",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        type=_property,
+        help="a property with which Kafka's client logs in, as the sink has it",
+    )
+
+
+def _property(given: str) -> tuple[str, str]:
+    name, assigned, value = given.partition("=")
+    if not assigned:
+        # Not shown, as it may be a password
+        raise argparse.ArgumentTypeError("there is no = in it, as in security.protocol=SASL_SSL")
+    return name, value
+
+
 def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("script", help="the file of the program")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the arguments of the program")
@@ -276,6 +310,7 @@ def _run(given: argparse.Namespace) -> None:
     if given.fromSavepoint is not None:
         options["execution.state-recovery.path"] = given.fromSavepoint
         options["execution.state-recovery.ignore-unclaimed-state"] = given.allowNonRestoredState
+        options["execution.state-recovery.allow-repeated-output"] = given.allowRepeatedOutput
     if given.parallelism is not None:
         options["parallelism.default"] = given.parallelism
     # With the token from the environment, a page stays reachable when the program is restarted, as in a container
@@ -318,6 +353,13 @@ def _stop(given: argparse.Namespace) -> None:
         cancel_job(job)
     else:
         stop_job(job, given.savepointPath)
+
+
+def _cancel(given: argparse.Namespace) -> None:
+    if given.checkpoint is not None:
+        abort_transactions_of(given.checkpoint, dict(given.properties))
+    else:
+        cancel_job(the_job(given.job))
 
 
 # ---------------------------------------------------------------------- explain, savepoint and new
@@ -415,7 +457,7 @@ def _savepoint(given: argparse.Namespace) -> None:
 
 def _doctor(given: argparse.Namespace) -> int:
     failed = 0
-    for finding in examine(given.checkpoint, not given.no_job):
+    for finding in examine(given.checkpoint, not given.no_job, dict(given.properties)):
         print(finding, flush=True)
         failed += bool(finding.fix)
     print(f"{failed} to fix." if failed else "Everything that jobs need is there.")

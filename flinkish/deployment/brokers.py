@@ -56,7 +56,7 @@ def _ask(servers: str, user: str, properties: Properties) -> None:
             error = raised.args[0]
             if is_transient(error):
                 LOG.warning(
-                    "%s The job asks again for a while.", unreachable(user, servers, error.str())
+                    "%s The job asks again for a while.", unreachable(user, properties, error.str())
                 )
         finally:
             client.close()

@@ -20,6 +20,7 @@ from flinkish.api.errors import (
     InvalidProgramError,
     JavaNotFoundError,
     NotSupportedError,
+    ProducerFencedError,
     UnfitElementError,
 )
 
@@ -30,6 +31,7 @@ _HOPELESS = (
     InvalidProgramError,
     JavaNotFoundError,
     NotSupportedError,
+    ProducerFencedError,
 )
 
 

@@ -42,7 +42,7 @@ class JobSources:
 
 class QueryRun:
     """Starts a query, and ends its bounded input. ``cleanUp`` is called when the query has
-    ended."""
+    ended. ``single``: the query runs one batch, and ends by itself."""
 
     query: StreamingQuery
 
@@ -56,6 +56,7 @@ class QueryRun:
         delivery: Delivery,
         metrics: MetricsTotals,
         cleanUp: Callable[[], None],
+        single: bool = False,
     ) -> None:
         self._start = start
         self._sources = sources
@@ -65,6 +66,7 @@ class QueryRun:
         self._delivery = delivery
         self._metrics = metrics
         self._clean_up = cleanUp
+        self._single = single
         self.stopped = False
         """Whether the query was stopped, by a call or from outside, before its end."""
 
@@ -129,7 +131,10 @@ class QueryRun:
 
     def _drive(self) -> None:
         """Run the query until its end."""
-        if self._sources.unbounded:
+        if self._single:
+            while not self.query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type]
+                pass
+        elif self._sources.unbounded:
             self._drive_unbounded()
         elif self._read_to_the_end() and not self._control.ended:
             self._control.endInput()
@@ -168,7 +173,8 @@ class QueryRun:
         return self._storage.lastOffsets() if self._control.resumed else ()
 
     def _drained(self) -> bool:
-        """Wait until all input has been read; False if the query was stopped before."""
+        """Wait until all input has been read; False if the query was stopped before, also by a sink
+        that has failed."""
         self.query.processAllAvailable()
         # This also returns if the query was stopped meanwhile.
         if not self.query.isActive:
@@ -176,6 +182,7 @@ class QueryRun:
             if error is not None:
                 raise error
             self._note_stopped()
+            return False
         return not self.stopped
 
     def _note_stopped(self) -> None:
@@ -213,11 +220,10 @@ class QueryRun:
 
 
 def query_writer(
-    frames: DataFrame, delivery: Delivery, checkpoint: str, triggerInterval: int
+    frames: DataFrame, delivery: Delivery, checkpoint: str, triggerInterval: int | None
 ) -> DataStreamWriter:
-    """The writer that starts the query."""
-    return (
-        delivery.writerOf(frames)
-        .option("checkpointLocation", checkpoint)
-        .trigger(processingTime=f"{triggerInterval} milliseconds")
-    )
+    """The writer that starts the query. ``triggerInterval`` (ms): None for a single batch."""
+    writer = delivery.writerOf(frames).option("checkpointLocation", checkpoint)
+    if triggerInterval is None:
+        return writer.trigger(once=True)
+    return writer.trigger(processingTime=f"{triggerInterval} milliseconds")

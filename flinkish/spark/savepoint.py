@@ -14,7 +14,7 @@ import copy
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -61,7 +61,7 @@ from flinkish.spark.control import CONTROL
 from flinkish.spark.placement import balanced_integers
 from flinkish.spark.processor import PAGES
 from flinkish.spark.sources.function import RESTORED
-from flinkish.spark.sources.plan_log import PlanLog
+from flinkish.spark.sources.plan_log import PlanLog, last_step_read
 from flinkish.spark.sources.planned_offset import PlannedOffset
 from flinkish.spark.sources.reader import SourceStream
 
@@ -90,7 +90,7 @@ _POLL_SECONDS = 0.1
 
 class JobSavepoints:
     """Writes the savepoints of one job. ``lastBatch`` returns the last committed batch that the
-    sinks have too; by default that is the last committed batch."""
+    sinks have too."""
 
     def __init__(
         self,
@@ -100,9 +100,9 @@ class JobSavepoints:
         graph: JobGraph,
         settings: TaskSettings,
         sources: Mapping[str, SourceStream],
-        lastBatch: Callable[[], int | None] | None = None,
+        lastBatch: Callable[[], int | None],
     ) -> None:
-        self._last_batch = lastBatch or partial(storage.lastBatch, "query/commits")
+        self._last_batch = lastBatch
         self._session = session
         self._storage = storage
         self._plan = plan
@@ -237,16 +237,19 @@ class JobSavepoints:
             source, stream = vertex.head.content, self._sources[vertex.uid]
             assert isinstance(source, Source)
             kind = source_type(source)
+            offset = lines[place] if len(lines) > place and lines[place] != "-" else None
             if stream.planner is None:
-                offset = lines[place] if len(lines) > place and lines[place] != "-" else None
                 positions[vertex.uid] = _position_of_spark(source, stream, offset)
                 continue
             planner = copy.deepcopy(stream.planner)
             reached = planned.get(vertex.uid)
             if stream.plan is not None:
-                log = PlanLog(stream.plan)
-                number = log.latest if stream.whole else reached.number if reached else 0
-                steps = log.restoredUpTo(number)
+                number = reached.number if reached else 0
+                if stream.whole and offset is not None:
+                    # Not the last step that is planned: that may be of a run that was killed at once
+                    log = Path(f"{self._storage.localPath}/query/sources/{place}")
+                    number = last_step_read(log, offset)
+                steps = PlanLog(stream.plan).restoredUpTo(number)
                 if steps is None:
                     return None
                 planner.restore(*steps)

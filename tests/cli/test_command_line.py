@@ -129,7 +129,8 @@ def test_options_come_before_the_script_or_after_it(tmp_path, capsys, given, che
 
 
 @pytest.mark.parametrize(
-    "given", [["-s", "dir", "-n", "SCRIPT"], ["SCRIPT", "--fromSavepoint=dir"]]
+    "given",
+    [["-s", "dir", "-n", "SCRIPT"], ["SCRIPT", "--fromSavepoint=dir", "--allowRepeatedOutput"]],
 )
 def test_run_begins_from_a_savepoint(tmp_path, capsys, given):
     file = script(
@@ -138,11 +139,11 @@ def test_run_begins_from_a_savepoint(tmp_path, capsys, given):
         import flinkish as fl
         env = fl.StreamExecutionEnvironment.getExecutionEnvironment()
         begin = env.getSavepointRestoreSettings()
-        print(begin.getRestorePath(), begin.allowNonRestoredState())
+        print(begin.getRestorePath(), begin.allowNonRestoredState(), begin.allowRepeatedOutput())
         """,
     )
     assert main(["run", *(file if part == "SCRIPT" else part for part in given)]) == 0
-    assert capsys.readouterr().out.split() == ["dir", str("-n" in given)]
+    assert capsys.readouterr().out.split() == ["dir", str("-n" in given), str("-n" not in given)]
 
 
 def test_run_says_where_the_page_is_if_it_is_asked_to(tmp_path, capsys):

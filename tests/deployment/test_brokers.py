@@ -28,7 +28,7 @@ def said(caplog):
 def env(monkeypatch):
     monkeypatch.setattr(brokers, "SECONDS", 0.3)
     monkeypatch.setattr("flinkish.runtime.kafka.planner.FIRST_ANSWER_SECONDS", 0.1)
-    monkeypatch.setattr("flinkish.runtime.kafka.planner._REQUEST_SECONDS", 1.0)
+    monkeypatch.setattr("flinkish.runtime.kafka.broker_view._REQUEST_SECONDS", 1.0)
     return fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
 
 

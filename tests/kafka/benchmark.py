@@ -301,9 +301,10 @@ class Taken(NamedTuple):
     all: float
 
     @property
-    def beyond(self) -> float:
-        """The seconds for the messages, beyond the start of the job."""
-        return max(self.all - self.few, 1e-9)
+    def beyond(self) -> float | None:
+        """The seconds for the messages, beyond the start of the job; None if the run with few was the
+        slower one."""
+        return self.all - self.few if self.all > self.few else None
 
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:
@@ -335,11 +336,12 @@ def compare(
     for side in (FLINKISH, SPARK, FLINK):
         took = medians.get(side)
         cells.append(f"{took.all:.1f} ({took.few:.1f})" if took else "-")
-    cells.append(f"{(messages - FEW) / own.beyond:,.0f}")
+    cells.append(f"{(messages - FEW) / own.beyond:,.0f}" if own.beyond else "-")
     for side in (SPARK, FLINK):
         took = medians.get(side)
-        ratios = took and (took.beyond / own.beyond, took.all / own.all)
-        cells.append("{:.2f} ({:.2f})".format(*ratios) if ratios else "-")
+        known = took and took.beyond and own.beyond
+        beyond = f"{took.beyond / own.beyond:.2f}" if known else "-"
+        cells.append(f"{beyond} ({took.all / own.all:.2f})" if took else "-")
     return f"| {' | '.join(cells)} |"
 
 

@@ -24,10 +24,13 @@ log4j.appender.out.layout.ConversionPattern=%d %p %c %m%n
 _PROPERTIES = """process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller},SASL_PLAINTEXT://127.0.0.1:{sasl}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{sasl}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_plaintext.plain.sasl.jaas.config=\
+  org.apache.kafka.common.security.plain.PlainLoginModule required user_ann="right";
 log.dirs={data}
 auto.create.topics.enable=false
 delete.topic.enable=true
@@ -52,15 +55,20 @@ class KafkaBroker:
         if self._properties.exists():
             listeners = re.search("^listeners=.*", self._properties.read_text(), re.MULTILINE)
             assert listeners is not None
-            self._port, self._controller = map(int, re.findall(r":(\d+)", listeners[0]))
+            self._port, self._controller, self._sasl = map(int, re.findall(r":(\d+)", listeners[0]))
         else:
-            self._port, self._controller = free_ports(2)
+            self._port, self._controller, self._sasl = free_ports(3)
         self._server = JvmServer("broker", self._directory / "broker.log")
 
     @property
     def bootstrapServers(self) -> str:
         """Its address, which stays the same when it is stopped and started."""
         return f"127.0.0.1:{self._port}"
+
+    @property
+    def saslServers(self) -> str:
+        """The address at which it wants the name "ann" and the password "right" (PLAIN, without TLS)."""
+        return f"127.0.0.1:{self._sasl}"
 
     @property
     def log(self) -> str:
@@ -76,7 +84,7 @@ class KafkaBroker:
             self._directory.mkdir(parents=True, exist_ok=True)
             (self._directory / "log4j.properties").write_text(_LOG4J)
             data = self._directory / "data"
-            ports = {"port": self._port, "controller": self._controller}
+            ports = {"port": self._port, "controller": self._controller, "sasl": self._sasl}
             properties.write_text(_PROPERTIES.format(data=data, **ports))
             tool = ["kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(properties)]
             self._server.run([*java, *tool]).wait(START_SECONDS)

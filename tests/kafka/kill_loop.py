@@ -5,7 +5,7 @@
 The job (``hit_job``) has keyed windows and timers, and writes exactly once from workers. While it is fed, its workers, its
 driver, its JVM or all of them are killed, the broker is killed and started at once, or is away for a while. Now and
 then the job is stopped with a savepoint, and begins from that in another checkpoint directory with another
-parallelism. What is expected is computed from the input. A line a kill is printed, and at the end the differences.
+parallelism; after some kills of all it begins there from the checkpoint that they have left. What is expected is computed from the input. A line a kill is printed, and at the end the differences.
 With a directory the job goes on where the loop has left it there, so that kills can be collected in portions.
 """
 
@@ -30,8 +30,18 @@ from tests.kafka.hit_job import WINDOW, Run
 from tests.kafka.topics import Topics
 from tests.reliability.processes import gone, kill, launched, tree_of, victims
 
-KINDS = {"worker": 30, "workers": 15, "driver": 10, "jvm": 15, "tree": 10, "broker": 15, "away": 5}
-"""The targets of kills, and how often in a hundred: the broker is started at once, or ``away`` for a while."""
+KINDS = {
+    "worker": 25,
+    "workers": 15,
+    "driver": 10,
+    "jvm": 10,
+    "tree": 10,
+    "elsewhere": 10,
+    "broker": 15,
+    "away": 5,
+}
+"""The targets of kills, and how often in a hundred: the broker is started at once, or ``away`` for a while; ``elsewhere`` is
+all of the job, which begins from its checkpoint in another directory with another parallelism."""
 
 KEYS = 7
 PARTITIONS = 2
@@ -175,6 +185,11 @@ class HitJob:
                     break
             process.wait(PATIENCE)
         process.wait(PATIENCE)
+        self.begin(savepoint, checkpoint, parallelism)
+
+    def begin(self, savepoint: Path, checkpoint: Path, parallelism: int) -> None:
+        """Begin from a savepoint or checkpoint in another directory."""
+        self.close()
         own = {"checkpoint": str(checkpoint), "savepoint": str(savepoint)}
         self.run = replace(self.run, parallelism=parallelism, **own)
         self._begun(self.run)
@@ -275,9 +290,11 @@ class Loop:
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             process = self.job.start()
-            pids = victims(kind, process.pid, self._choice)
+            pids = victims("tree" if kind == "elsewhere" else kind, process.pid, self._choice)
             if pids:
                 kill(pids)
+                if kind == "elsewhere":
+                    self._begin_elsewhere()
                 return len(pids)
             time.sleep(0.02)
         return 0
@@ -285,10 +302,20 @@ class Loop:
     def rescale(self) -> None:
         """Go on from a savepoint with another parallelism."""
         self._await_output()
+        place = self._directory / f"savepoint-{self.progress.rescales + 1}"
+        self.job.rescale(place, *self._elsewhere())
+
+    def _begin_elsewhere(self) -> None:
+        left = Path(self.job.run.checkpoint)
+        # It has planned nothing if the job was killed while it was beginning
+        begun = any((left / "query/offsets").glob("[0-9]*"))
+        self.job.begin(left if begun else Path(self.job.run.savepoint), *self._elsewhere())
+
+    def _elsewhere(self) -> tuple[Path, int]:
+        """A new checkpoint directory, and the next parallelism."""
         number = self.progress.rescales + 1
-        place = self._directory / f"savepoint-{number}"
-        checkpoint = self._directory / f"checkpoint-{number}"
-        self.job.rescale(place, checkpoint, PARALLELISMS[number % len(PARALLELISMS)])
+        place = self._directory / f"checkpoint-{number}"
+        return place, PARALLELISMS[number % len(PARALLELISMS)]
 
     def finish(self) -> list[str]:
         """End the input, wait for its results, and tell what is wrong with them."""
@@ -368,7 +395,7 @@ def run(
         done, total = loop.progress, loop.expected()
         elements = sum("|element|" in text for text in total)
         print(
-            f"{done.count} kills {json.dumps(done.kills)}, {done.rescales} rescales by savepoint, {done.starts}"
+            f"{done.count} kills {json.dumps(done.kills)}, {done.rescales} rescales, {done.starts}"
             f" programs, {elements:,} elements, {total.total():,} results: {len(wrong)} differences",
             flush=True,
         )

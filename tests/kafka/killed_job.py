@@ -1,7 +1,8 @@
 """A job on Spark from topic to topic, exactly once, and killed: ``python -m tests.kafka.killed_job``.
 
-Arguments: the brokers, the two topics, the checkpoint, the moment and batch of the kill, and who writes: "workers", or
-"driver", as batches are small. The batches are those that write something. Ends with 0 when the job has ended.
+Arguments: the brokers, the two topics, the checkpoint, the moment and batch of the kill and, unless they are 2 and
+none, the parallelism and the savepoint or checkpoint to begin from. The batches are those that write something. Ends
+with 0 when the job has ended.
 """
 
 from __future__ import annotations
@@ -50,9 +51,20 @@ class Deadly(KafkaRecordSerializationSchema[str]):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(servers: str, topic: str, results: str, checkpoint: str, moment: str, batch: int) -> None:
+def main(
+    servers: str,
+    topic: str,
+    results: str,
+    checkpoint: str,
+    moment: str,
+    batch: int,
+    parallelism: str = "2",
+    savepoint: str = "",
+) -> None:
     """Count each user's records, and write each count."""
-    env = StreamExecutionEnvironment.getExecutionEnvironment().setParallelism(2)
+    env = StreamExecutionEnvironment.getExecutionEnvironment().setParallelism(int(parallelism))
+    if savepoint:
+        env.setSavepoint(savepoint)
     env.getConfig().setElementsPerBatch(RECORDS_A_BATCH)
     env.enableCheckpointing(checkpoint)
     source = (
@@ -71,5 +83,5 @@ def main(servers: str, topic: str, results: str, checkpoint: str, moment: str, b
 
 
 if __name__ == "__main__":
-    servers, topic, results, checkpoint, moment, batch = sys.argv[1:]
-    main(servers, topic, results, checkpoint, moment, int(batch))
+    servers, topic, results, checkpoint, moment, batch, *begin = sys.argv[1:]
+    main(servers, topic, results, checkpoint, moment, int(batch), *begin)

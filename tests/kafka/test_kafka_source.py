@@ -362,7 +362,7 @@ def test_a_plan_goes_on_where_it_was(topics: Topics, topic, builder, folded):
         later.restore(None, [step])
     rest = later.plan()
     assert rest is not None
-    assert [tuple(piece) for piece in rest.pieces] == [(topic, 0, 4, 10, 10)]
+    assert [tuple(piece) for piece in rest.pieces] == [(topic, 0, 4, 10, 10, step.pieces[0][5])]
     assert rest.last
 
 
@@ -391,9 +391,7 @@ def test_new_partitions_are_read_from_their_first_record(broker, topics: Topics,
     assert planner.plan() is None
     topics.grow(topic, 3)
     topics.send(topic, 2, [b"new"])
-    assert [tuple(piece) for piece in planned(planner).pieces if piece[1] == 2] == [
-        (topic, 2, 0, 1, None)
-    ]
+    assert [piece[:4] for piece in planned(planner).pieces if piece[1] == 2] == [[topic, 2, 0, 1]]
 
 
 def test_topics_and_partitions_that_come_while_a_job_runs(local, broker, topics: Topics, topic):
@@ -456,21 +454,31 @@ def test_a_deleted_topic_fails_the_job(topics: Topics, topic, builder):
         planned(planner)
 
 
-def test_a_topic_made_anew_fails_the_job(broker, topics: Topics, topic):
-    source = (
-        KafkaSource.builder()
-        .setBootstrapServers(broker.bootstrapServers)
-        .setTopics(topic)
-        .setValueOnlyDeserializer(SimpleStringSchema())
-        .build()
-    )
+@pytest.mark.parametrize("down", [False, True])
+@pytest.mark.parametrize("records", [1, 3, 30])
+def test_a_topic_made_anew_is_refused_or_read_from_its_first_record(
+    broker, topics: Topics, topic, down, records
+):
+    """While a job runs, or is down, and with as many records as were read, fewer or more."""
+    builder = KafkaSource.builder().setBootstrapServers(broker.bootstrapServers).setTopics(topic)
+    source = builder.setValueOnlyDeserializer(SimpleStringSchema()).build()
+    anew = builder.setProperty("topic.recreated", "earliest").build()
     topics.send(topic, 0, [b"x"] * 3)
-    planner = KafkaPlanner(source, None, 1)
-    planned(planner)
+    planners = [KafkaPlanner(each, None, 1) for each in (source, anew)]
+    steps = [planned(planner) for planner in planners]
     topics.delete(topic)
     topics.create(topic, 2)
-    with pytest.raises(JobExecutionError, match="its topic was recreated"):
-        planned(planner)
+    topics.send(topic, 0, [b"y"] * (records if down or records != 3 else 4))
+    if down:
+        planners = [KafkaPlanner(each, None, 1) for each in (source, anew)]
+        for planner, step in zip(planners, steps):
+            planner.restore(None, [step])
+    refuses, reads = planners
+    with pytest.raises(JobExecutionError, match=f"'{topic}' was deleted and created again: its id"):
+        planned(refuses)
+    ranges = [KafkaRange(*piece) for piece in planned(reads).pieces]
+    assert [r.start for r in ranges] == [0, 0]
+    assert sum(r.end for r in ranges) == (records if down or records != 3 else 4)
 
 
 def test_a_topic_that_is_not_there(local, broker):
@@ -488,7 +496,7 @@ def test_a_topic_that_is_not_there(local, broker):
 
 def test_no_broker(local, builder, monkeypatch):
     monkeypatch.setattr("flinkish.runtime.kafka.planner.FIRST_ANSWER_SECONDS", 0.1)
-    monkeypatch.setattr("flinkish.runtime.kafka.planner._REQUEST_SECONDS", 0.5)
+    monkeypatch.setattr("flinkish.runtime.kafka.broker_view._REQUEST_SECONDS", 0.5)
     source = builder.setBootstrapServers("127.0.0.1:1").build()
     with pytest.raises(JobExecutionError, match=r"no broker answers at 127\.0\.0\.1:1"):
         elements(local, source)

@@ -29,7 +29,7 @@ GIVEN = [
 @pytest.mark.rotating("test_transactions.py kills a writer at each of its steps")
 @pytest.mark.timeout(1200)
 def test_a_job_that_is_killed_loses_and_doubles_nothing(tmp_path: Path):
-    chosen = ["worker", "tree"]
+    chosen = ["worker", "elsewhere"]
     assert run(tmp_path, chosen, seed=1, away=0, rescaleAfter=len(chosen)) == []
 
 

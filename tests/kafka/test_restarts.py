@@ -36,22 +36,27 @@ def texts(servers: str, topic: str) -> KafkaSource[str]:
 @pytest.mark.rotating("test_kafka_sink.py kills a writer with each commit")
 @pytest.mark.timeout(600)
 @pytest.mark.slow("starts a program with Spark for each kill")
+@pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_killed_job_loses_and_doubles_nothing(
-    broker: KafkaBroker, topics: Topics, topic, tmp_path
+    broker: KafkaBroker, topics: Topics, topic, tmp_path, elsewhere
 ):
-    """A batch is killed before, while and after its transaction is committed, and counted again."""
+    """A batch is killed before, while and after its transaction is committed, and counted again: where it was, or in
+    a new checkpoint directory with another parallelism."""
     results = f"{topic}-results"
     topics.create(results, 1)
     words = [b"w%d" % (n % 7) for n in range(RECORDS_A_BATCH * 2)]
     for partition in (0, 1):
         topics.send(topic, partition, words)
     command = [sys.executable, "-m", "tests.kafka.killed_job", broker.bootstrapServers]
-    command += [topic, results, str(tmp_path / "checkpoint")]
-    for batch, moment in enumerate(MOMENTS):
-        done = run([*command, moment, str(batch)])
-        assert done.returncode == -9, done.stdout + done.stderr
-    done = run([*command, "", "-1"])
-    assert done.returncode == 0, done.stdout + done.stderr
+    command += [topic, results]
+    kills = [(moment, batch, -9) for batch, moment in enumerate(MOMENTS)]
+    for number, (moment, batch, code) in enumerate([*kills, ("", -1, 0)]):
+        place, begin = f"{tmp_path}/checkpoint", []
+        if elsewhere:
+            begin = [str((2, 3, 1)[number % 3]), f"{place}-{number - 1}" if number else ""]
+            place = f"{place}-{number}"
+        done = run([*command, place, moment, str(batch), *begin])
+        assert done.returncode == code, done.stdout + done.stderr
     counts = Counter(word.decode() for word in words * 2)
     expected = [f"{word}:{n}" for word, count in counts.items() for n in range(1, count + 1)]
     assert sorted(m.value().decode() for m in topics.read(results)) == sorted(expected)

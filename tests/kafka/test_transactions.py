@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from flinkish.api.errors import JobExecutionError
+from flinkish.api.errors import JobExecutionError, ProducerFencedError
+from flinkish.deployment.restarts import is_recoverable
 from flinkish.runtime.kafka.exactly_once import (
     ExactlyOnceWriter,
     begin_run,
@@ -79,8 +80,9 @@ def test_of_two_attempts_of_a_task_one_commits(job: Job):
     run = job.run("job", 1)
     slow, quick = job.writer(run, 0), job.writer(run, 0)
     write(quick, 0, "a")
-    with pytest.raises(JobExecutionError, match="was fenced"):
+    with pytest.raises(JobExecutionError, match="was fenced, although no other run has") as raised:
         write(slow, 0, "a")
+    assert is_recoverable(raised.value)
     assert write(job.writer(run, 0), 0, "a") == 0
     assert job.texts() == ["a"]
 
@@ -93,11 +95,15 @@ def test_an_earlier_run_of_other_writers_is_fenced(job: Job, writers: int):
     write(zombies[2], 0, "a")
     later = job.run("another checkpoint", writers)
     for zombie in zombies:
-        with pytest.raises(JobExecutionError, match="was fenced"):
+        with pytest.raises(
+            ProducerFencedError, match="has begun, and this one was fenced"
+        ) as raised:
             write(zombie, 1, "lost")
+        # Else it would begin again, and fence the later one
+        assert not is_recoverable(raised.value)
     for number in range(3):
         # A task that was on its way opens its writer only now
-        with pytest.raises(JobExecutionError, match="has begun"):
+        with pytest.raises(ProducerFencedError, match="has begun"):
             job.writer(earlier, number)
     write(job.writer(later, writers - 1), 1, "b")
     assert job.texts() == ["a", "b"]
@@ -143,6 +149,6 @@ class OldRun(SinkRun):
 def test_the_newest_of_two_runs_goes_on(job: Job):
     one, other = job.run("job", 1), job.run("job", 1)
     assert other.number > one.number
-    with pytest.raises(JobExecutionError, match="has begun"):
+    with pytest.raises(ProducerFencedError, match="has begun"):
         job.writer(one, 0)
     assert write(job.writer(other, 0), 0, "a") == 1

@@ -80,6 +80,7 @@ class Configuration(Mapping[str, Any]):
         "execution.runtime-mode",
         "execution.savepoint.ignore-unclaimed-state",
         "execution.savepoint.path",
+        "execution.state-recovery.allow-repeated-output",
         "execution.state-recovery.ignore-unclaimed-state",
         "execution.state-recovery.path",
         "parallelism.default",

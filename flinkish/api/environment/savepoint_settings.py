@@ -17,6 +17,7 @@ class SavepointRestoreSettings:
 
     _path: str | None = None
     _allow_non_restored_state: bool = False
+    _allow_repeated_output: bool = False
 
     @staticmethod
     def none() -> SavepointRestoreSettings:
@@ -25,18 +26,16 @@ class SavepointRestoreSettings:
 
     @staticmethod
     def forPath(
-        savepointPath: str, allowNonRestoredState: bool = False
+        savepointPath: str, allowNonRestoredState: bool = False, allowRepeatedOutput: bool = False
     ) -> SavepointRestoreSettings:
         """Begin from the savepoint in a directory. ``allowNonRestoredState``: drop the state of operators
-        that the job no longer has."""
-        return SavepointRestoreSettings(
+        that the job no longer has. ``allowRepeatedOutput``: if the directory is the checkpoint of a
+        job that was killed, do not finish its last batch first, but write its output again."""
+        return checked_settings(
+            "SavepointRestoreSettings.forPath",
             text("SavepointRestoreSettings.forPath: savepointPath", savepointPath),
-            instance(
-                "SavepointRestoreSettings.forPath: allowNonRestoredState",
-                allowNonRestoredState,
-                bool,
-                "Pass True to drop state that has no operator any more, else False.",
-            ),
+            allowNonRestoredState,
+            allowRepeatedOutput,
         )
 
     def restoreSavepoint(self) -> bool:
@@ -50,3 +49,20 @@ class SavepointRestoreSettings:
     def allowNonRestoredState(self) -> bool:
         """Whether state that has no operator any more is dropped."""
         return self._allow_non_restored_state
+
+    def allowRepeatedOutput(self) -> bool:
+        """Whether the job begins although a batch that was written in part is not finished."""
+        return self._allow_repeated_output
+
+
+def checked_settings(
+    method: str, path: str, allowNonRestoredState: bool, allowRepeatedOutput: bool
+) -> SavepointRestoreSettings:
+    """The settings that were passed to ``method``. Raises IllegalArgumentError."""
+    state = "Pass True to drop state that has no operator any more, else False."
+    output = "Pass True to write the output of an unfinished batch again, else False."
+    return SavepointRestoreSettings(
+        path,
+        instance(f"{method}: allowNonRestoredState", allowNonRestoredState, bool, state),
+        instance(f"{method}: allowRepeatedOutput", allowRepeatedOutput, bool, output),
+    )

@@ -21,7 +21,7 @@ from flinkish.api.environment.restart_strategies import (
     RestartStrategyConfiguration,
     restart_strategy_of,
 )
-from flinkish.api.environment.savepoint_settings import SavepointRestoreSettings
+from flinkish.api.environment.savepoint_settings import SavepointRestoreSettings, checked_settings
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time.durations import TimeLike
 
@@ -31,6 +31,7 @@ _UNCLAIMED = (
     "execution.savepoint.ignore-unclaimed-state",
 )
 """Flink's options by their current names and those before 2.0."""
+_REPEATED = "execution.state-recovery.allow-repeated-output"
 
 
 def usable_cores() -> int:
@@ -160,25 +161,26 @@ class EnvironmentSettings:
         return self._checkpointConfig.getCheckpointStorage()
 
     def setSavepoint(
-        self, savepoint: str | SavepointRestoreSettings, allowNonRestoredState: bool = False
+        self,
+        savepoint: str | SavepointRestoreSettings,
+        allowNonRestoredState: bool = False,
+        allowRepeatedOutput: bool = False,
     ) -> Self:
         """Restore from a savepoint: the directory that ``stopWithSavepoint`` or
         ``triggerSavepoint`` returned, even if it has been moved. The parallelism, the key groups
         and the job may differ.
 
-        ``allowNonRestoredState``: drop the state of operators that the job no longer has. A
-        checkpoint that the job has written itself takes precedence, so a program can be restarted
-        unchanged.
+        A checkpoint directory will do too. If its job was killed in a batch, that batch is finished
+        there first, so that its output comes once. ``allowNonRestoredState``: drop the state of
+        operators that the job no longer has. ``allowRepeatedOutput``: leave that batch, and begin
+        before it. A checkpoint that the job has written itself takes precedence, so a program can
+        be restarted unchanged.
         """
         if not isinstance(savepoint, SavepointRestoreSettings):
-            allowed = instance(
-                "setSavepoint: allowNonRestoredState",
-                allowNonRestoredState,
-                bool,
-                "Pass True to drop state that has no operator any more, else False.",
-            )
             path = text("setSavepoint: savepoint", savepoint)
-            savepoint = SavepointRestoreSettings.forPath(path, allowed)
+            savepoint = checked_settings(
+                "setSavepoint", path, allowNonRestoredState, allowRepeatedOutput
+            )
         self._savepoint = savepoint
         return self
 
@@ -313,10 +315,13 @@ class EnvironmentSettings:
             self.setRuntimeMode(value)
         elif option in _SAVEPOINT:
             now = self._savepoint
-            self.setSavepoint(value, now.allowNonRestoredState())
+            self.setSavepoint(value, now.allowNonRestoredState(), now.allowRepeatedOutput())
         elif option in _UNCLAIMED:
             allowed = instance(option, value, bool, "Pass True or False.")
             self._savepoint = replace(self._savepoint, _allow_non_restored_state=allowed)
+        elif option == _REPEATED:
+            allowed = instance(option, value, bool, "Pass True or False.")
+            self._savepoint = replace(self._savepoint, _allow_repeated_output=allowed)
         elif option in ("execution.checkpointing.dir", "state.checkpoints.dir"):
             self._checkpointConfig.setCheckpointStorage(value)
         elif option == "execution.checkpointing.externalized-checkpoint-retention":

@@ -116,15 +116,20 @@ class SavepointDirectory:
     # ------------------------------------------------------------------ reading
 
     def readMetadata(self) -> SavepointMetadata:
-        """The metadata, from one file or, if Spark wrote it to another file system, from Spark's part files."""
+        """The metadata."""
+        found = self.readText(METADATA)
+        return SavepointMetadata.ofText(found, f"{self.path}/{METADATA}/{_TEXT}")
+
+    def readText(self, name: str) -> str | None:
+        """The text written under ``name``, in one file or, if Spark wrote it to another file system, in
+        Spark's part files; None if there is none."""
         files = [
             file
-            for file in self._children(self._child(METADATA))
+            for file in self._children(self._child(name))
             if not file.base_name.startswith((".", "_"))
         ]
         content = b"".join(self._read(file.path) for file in files)
-        found = content.decode("utf-8", "replace").rstrip("\0") if files else None
-        return SavepointMetadata.ofText(found, f"{self.path}/{METADATA}/{_TEXT}")
+        return content.decode("utf-8", "replace").rstrip("\0") if files else None
 
     def readState(self, metadata: SavepointMetadata) -> Iterator[SavedState]:
         """Compare the rows of a savepoint with its metadata, and return them.

@@ -266,9 +266,9 @@ class StreamExecutionEnvironment(AbsentMethods):
         elif (option := _RESTART_ALIASES.get(key, key)) in RESTART_OPTIONS:
             self._core.configure(CoreConfiguration({option: _restart_value(option, value)}))
         elif key in ("execution.state-recovery.path", "execution.savepoint.path"):
-            allowed = self._core.getSavepointRestoreSettings().allowNonRestoredState()
-            self._core.setSavepoint(value, allowed)
+            self._core.configure(CoreConfiguration({key: value}))
         elif key in (
+            "execution.state-recovery.allow-repeated-output",
             "execution.state-recovery.ignore-unclaimed-state",
             "execution.savepoint.ignore-unclaimed-state",
         ):

@@ -272,18 +272,19 @@ class JsonReader:
     def rows(self, root: JsonObject) -> list[tuple[Any, ...]]:
         """The rows of a whole text: an object, or the objects of an array. Raises NotJson or
         NotOfType."""
-        whole = self.peek() != "["
-        rows = [self._row(root)] if whole else [self._row(root) for _ in self.elements()]
+        whole, begin = self.peek() != "[", self.position
+        rows = []
+        for _ in [None] if whole else self.elements():
+            row = root.row(self) if self.peek() == "{" else None
+            if row is None:
+                self.position = begin
+                array = "" if whole else ", nor an array of JSON objects"
+                raise NotJson(f"{shown(self._rest())} is no JSON object{array}")
+            rows.append(row)
         if self.peek():
             more = "another record" if self.peek() in "{[" else "more"
             raise NotJson(f"{more} follows the record on its line: {shown(self._rest())}")
         return rows
-
-    def _row(self, root: JsonObject) -> tuple[Any, ...]:
-        row = root.row(self) if self.peek() == "{" else None
-        if row is None:
-            raise NotJson(f"{shown(self._rest())} is no JSON object")
-        return row
 
     def peek(self) -> str:
         """The next character that is not blank; empty at the end."""

@@ -6,9 +6,11 @@ from __future__ import annotations
 import importlib
 import logging
 import re
+import time
 from collections.abc import Iterable
 from typing import Any
 
+from flinkish.api.connectors.kafka.source import Properties
 from flinkish.api.errors import IllegalArgumentError, JobExecutionError, NotSupportedError, shown
 
 LOG = logging.getLogger("flinkish.kafka")
@@ -43,6 +45,7 @@ _OURS = {
     "max.block.ms",
     "partition.discovery.interval.ms",
     "register.consumer.metrics",
+    "topic.recreated",
 }
 """Properties of Flink's connector or of Java's client that flinkish itself reads."""
 
@@ -72,6 +75,13 @@ _RENAMED = {
     "sasl.mechanism": "sasl.mechanisms",
     "ssl.truststore.location": "ssl.ca.location",
 }
+
+
+REFUSED = ("_AUTHENTICATION", "_SSL")
+"""The errors by which a client says that a broker is there, and does not let it in."""
+
+_REFUSAL_SECONDS = 3.0
+"""How long a client may take to find out that it is not let in."""
 
 
 _JAAS = re.compile(r"""(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
@@ -118,7 +128,7 @@ def _credentials(user: str, jaas: str) -> dict[str, str]:
 def opened(user: str, make: Any, properties: dict[str, Any]) -> Any:
     """A client, such as ``confluent_kafka.Consumer``. Raises IllegalArgumentError if it refuses a
     property."""
-    return _made(user, make, {"log_level": 2, **properties, "error_cb": _log_error}, LOG)
+    return _made(user, make, {"log_level": 2, "error_cb": _log_error, **properties}, LOG)
 
 
 def opened_quietly(user: str, make: Any, properties: dict[str, Any]) -> Any:
@@ -180,9 +190,41 @@ def is_transient(error: Any) -> bool:
     }
 
 
-def unreachable(user: str, servers: str, error: object) -> JobExecutionError:
-    """The error of a job whose brokers do not answer."""
-    return JobExecutionError(
+def unreachable(user: str, properties: Properties, error: object) -> JobExecutionError:
+    """The error of a job whose brokers do not answer, or do not let it in."""
+    servers = dict(properties)["bootstrap.servers"]
+    return refusal(user, properties) or JobExecutionError(
         f"{user}: no broker answers at {servers}: {error}. Start it, or fix setBootstrapServers and the"
         " properties for security."
+    )
+
+
+def refusal(user: str, properties: Properties) -> JobExecutionError | None:
+    """The error of a job that the brokers do not let in; None if they do, or do not answer. To a call,
+    a client that is not let in says the same as one without a broker, so another client is asked."""
+    given = client_properties(user, properties)
+    if given.get("security.protocol", "PLAINTEXT").upper() == "PLAINTEXT":
+        return None
+    errors: list[Any] = []
+    client = opened_quietly(
+        user, confluent_kafka(user).Consumer, {**given, "error_cb": errors.append}
+    )
+    until = time.monotonic() + _REFUSAL_SECONDS
+    try:
+        while time.monotonic() < until:
+            client.poll(0.1)
+            for error in errors:
+                if error.name() in REFUSED:
+                    return refused(user, given["bootstrap.servers"], error)
+        return None
+    finally:
+        client.close()
+
+
+def refused(user: str, servers: str, error: Any) -> JobExecutionError:
+    """The error of a job for which a client has reported an ``error`` that is one of ``REFUSED``."""
+    said = "authentication failed" if error.name() == "_AUTHENTICATION" else "TLS failed"
+    return JobExecutionError(
+        f"{user}: {said} at {servers}: {error.str()}. Fix the properties for security, such as"
+        " sasl.mechanism, sasl.jaas.config and ssl.truststore.location."
     )

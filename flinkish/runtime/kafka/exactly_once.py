@@ -15,17 +15,22 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from flinkish.api.connectors.kafka.records import TopicPartition
 from flinkish.api.connectors.kafka.serialization import BuiltSerialization
 from flinkish.api.connectors.kafka.sink import DeliveryGuarantee, KafkaSink
-from flinkish.api.errors import InvalidProgramError
+from flinkish.api.connectors.kafka.source import Subscription
+from flinkish.api.errors import InvalidProgramError, JobExecutionError, ProducerFencedError
+from flinkish.runtime.kafka.broker_view import BrokerView
 from flinkish.runtime.kafka.client import LOG
 from flinkish.runtime.kafka.transactions import (
+    Mark,
     SinkRun,
     Transactions,
     WriterGroup,
+    has_successor,
     last_batch,
 )
-from flinkish.runtime.kafka.writer import USER, FencedError, KafkaWriter, open_producer
+from flinkish.runtime.kafka.writer import USER, KafkaWriter, fenced, open_producer
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.sinks.batch_writer import SendCounts
 
@@ -50,21 +55,62 @@ def begin_run(sink: KafkaSink[Any], job: str, writers: int) -> SinkRun:
     prefix = sink.transactionalIdPrefix
     # Earlier versions had a single writer, on the driver
     written = last_batch(_opened(sink, prefix, f"flinkish-{prefix}").initialise(), job)
-    opened: list[_OpenedWriter] = []
-    used = latest = 0
     with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        while len(opened) < max(used, writers):
-            # Earlier runs may have had more writers; their marks say how many, and are final only
-            # once fenced
-            numbers = range(len(opened), max(used, writers))
-            opened += pool.map(partial(_OpenedWriter, sink), numbers)
-            runs = [mark.run for each in opened for mark in each.marks]
-            latest = max((run.number for run in runs), default=0)
-            used = max((run.writers for run in runs), default=0)
+        opened = _fenced_writers(sink, writers, pool)
+        latest = max((mark.run.number for each in opened for mark in each.marks), default=0)
         run = SinkRun(job, latest + 1, uuid.uuid4().hex, writers, written)
         topic = _topic(sink)
         list(pool.map(lambda each: each.register(run, topic), opened))
     return run
+
+
+def end_run(sink: KafkaSink[Any], run: SinkRun) -> None:
+    """Abort the transactions that writers of ``run`` have left open, unless a later run has begun."""
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        if not has_successor(run, _marks(sink, run.writers, pool)):
+            list(pool.map(partial(_OpenedWriter, sink), range(run.writers)))
+
+
+def abort_transactions(sink: KafkaSink[Any], writers: int) -> int:
+    """Abort the transactions that any run with the prefix of ``sink`` has left open, and fence its
+    writers, ``writers`` or more; returns how many these are."""
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        return len(_fenced_writers(sink, writers, pool))
+
+
+def awaited_offsets(sink: KafkaSink[Any], writers: int) -> dict[TopicPartition, int]:
+    """The partitions in which a transaction is open, each with the offset at which readers of
+    committed records wait for its end: of the topics that ``sink`` has written to, or of all topics if
+    it has committed nothing yet."""
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        topics = {mark.topic for mark in _marks(sink, writers, pool)}
+    committed, sent = (
+        BrokerView((*sink.properties, ("isolation.level", level)))
+        for level in ("read_committed", "read_uncommitted")
+    )
+    asked = Subscription(tuple(topics)) if topics else Subscription(pattern=".*")
+    partitions = sent.partitions(asked)
+    ends, offsets = sent.ends(partitions), committed.ends(partitions)
+    return {key: offset for key, offset in offsets.items() if offset < ends[key]}
+
+
+def _marks(sink: KafkaSink[Any], writers: int, pool: ThreadPoolExecutor) -> list[Mark]:
+    """The marks that writers have left, which are not fenced."""
+    found = pool.map(lambda n: WriterGroup(sink, _group(sink, n)).marks(), range(writers))
+    return [mark for marks in found for mark in marks]
+
+
+def _fenced_writers(
+    sink: KafkaSink[Any], writers: int, pool: ThreadPoolExecutor
+) -> list[_OpenedWriter]:
+    """Fence ``writers`` writers, or all that earlier runs have had if these are more."""
+    opened: list[_OpenedWriter] = []
+    used = 0
+    while len(opened) < max(used, writers):
+        # The marks say how many there were, and are final only once fenced
+        opened += pool.map(partial(_OpenedWriter, sink), range(len(opened), max(used, writers)))
+        used = max((mark.run.writers for each in opened for mark in each.marks), default=0)
+    return opened
 
 
 def _topic(sink: KafkaSink[Any]) -> str | None:
@@ -91,8 +137,8 @@ class _OpenedWriter:
         """Record in the marks that ``run`` has begun. Without a mark or a ``topic`` there is
         nowhere to record it."""
         for _ in range(_TRIES):
-            if any(mark.run.number >= run.number for mark in self.marks):
-                break
+            if has_successor(run, self.marks):
+                raise fenced(self._sink)
             topics = [mark.topic for mark in self.marks] or ([] if topic is None else [topic])
             if not topics:
                 return
@@ -100,10 +146,10 @@ class _OpenedWriter:
                 self._transactions.begin()
                 self._transactions.commit(topics, last_batch(self.marks, run.job) + 1, run)
                 return
-            except FencedError:
+            except ProducerFencedError:
                 # A late task of an earlier run has opened its writer in the meantime
                 self._open()
-        raise FencedError(self._sink)
+        raise _interrupted(self._sink)
 
 
 def _opened(sink: KafkaSink[Any], transactionalId: str, group: str) -> Transactions:
@@ -126,12 +172,8 @@ class ExactlyOnceWriter(KafkaWriter):
         self.beginTask(number, run.writers)
         self._transactions = Transactions(sink, self._producer, _group(sink, number))
         marks = self._transactions.initialise()
-        known = run.number, run.identity
-        if any(
-            mark.run.number >= run.number and (mark.run.number, mark.run.identity) != known
-            for mark in marks
-        ):
-            raise FencedError(sink)
+        if has_successor(run, marks):
+            raise fenced(sink)
         self._written = max(last_batch(marks, run.job), run.written)
 
     @staticmethod
@@ -143,8 +185,13 @@ class ExactlyOnceWriter(KafkaWriter):
         if batchId <= self._written:
             LOG.info("%s: the batch %d has been written already", USER, batchId)
             return SendCounts(0, 0)
-        with self._transaction(batchId) as topics:
-            sent = self._send(runs, topics)
+        try:
+            with self._transaction(batchId) as topics:
+                sent = self._send(runs, topics)
+        except ProducerFencedError:
+            if has_successor(self._run, self._transactions.marks()):
+                raise
+            raise _interrupted(self._sink) from None
         return sent._replace(backPressuredMillis=round(self._waited * 1000))
 
     @contextmanager
@@ -167,6 +214,16 @@ class ExactlyOnceWriter(KafkaWriter):
 
     def close(self) -> None:
         """Does nothing: every batch is committed or aborted by now."""
+
+
+def _interrupted(sink: KafkaSink[Any]) -> JobExecutionError:
+    """The error of a run that was fenced, although no other has begun."""
+    return JobExecutionError(
+        f"{USER}: a writer with the transactional id prefix {sink.transactionalIdPrefix!r} was fenced, although no other"
+        " run has begun: its transaction was open for longer than transaction.timeout.ms, or another attempt of its"
+        " task has taken its place. Set transaction.timeout.ms to more than a batch takes, up to the brokers'"
+        " transaction.max.timeout.ms; a restart strategy continues from the checkpoint."
+    )
 
 
 def check_prefixes(sinks: Iterable[object]) -> None:

@@ -6,13 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 from flinkish.api.connectors.kafka.source import KafkaSource
+from flinkish.runtime.kafka.broker_view import USER
 from flinkish.runtime.kafka.client import (
     LOG,
     client_properties,
     confluent_kafka,
     opened_quietly,
 )
-from flinkish.runtime.kafka.planner import USER, KafkaRange
+from flinkish.runtime.kafka.planner import KafkaRange
 from flinkish.runtime.sources.planners import Step
 
 

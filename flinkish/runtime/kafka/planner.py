@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from flinkish.api.connectors.kafka.offsets import OffsetResetStrategy, OffsetsInitializer, Place
+from flinkish.api.connectors.kafka.offsets import OffsetsInitializer
 from flinkish.api.connectors.kafka.records import TopicPartition
 from flinkish.api.connectors.kafka.source import KafkaSource, Properties, Subscription
-from flinkish.api.errors import JobExecutionError
+from flinkish.api.errors import IllegalArgumentError, JobExecutionError, shown
 from flinkish.api.execution.read_progress import SourceBacklog
-from flinkish.runtime.kafka.client import (
-    LOG,
-    client_properties,
-    confluent_kafka,
-    is_transient,
-    number_property,
-    opened_quietly,
-    unreachable,
-)
+from flinkish.runtime.kafka.broker_view import USER, BrokerAwayError, BrokerView
+from flinkish.runtime.kafka.client import LOG, number_property, refusal, unreachable
 from flinkish.runtime.sources.planners import SourcePlanner, Step, Task
-
-USER = "KafkaSource"
 
 RECORDS_A_BATCH = 1_000_000
 """The most offsets that a batch reads from all partitions, unless the job sets its elements per
@@ -46,18 +36,27 @@ FIRST_ANSWER_SECONDS = 30.0
 """The timeout of a broker's first answer; after that, a job waits until the broker is
 back."""
 
-_REQUEST_SECONDS = 10.0
+
+RECREATED = "topic.recreated"
+"""The property that says what to do with a topic that was deleted and created again."""
+
+_FAIL, _EARLIEST = "fail", "earliest"
+
+
+T = TypeVar("T")
 
 
 class KafkaRange(NamedTuple):
     """A piece of a step: the offsets of a partition from ``start`` to before ``end``. ``stop`` is where the
-    partition ends for this source, None if it does not."""
+    partition ends for this source, None if it does not; ``topicId`` the id of the topic, None if the
+    brokers give none."""
 
     topic: str
     partition: int
     start: int
     end: int
     stop: int | None = None
+    topicId: str | None = None
 
     @property
     def finished(self) -> bool:
@@ -71,6 +70,7 @@ class _Progress:
 
     next: int
     stop: int | None
+    topicId: str | None = None
     planned: bool = False
     """Whether it has been in a step."""
 
@@ -93,16 +93,27 @@ class KafkaPlanner(SourcePlanner):
         interval = number_property(
             USER, source.properties, "partition.discovery.interval.ms", DISCOVERY_MILLIS
         )
+        recreated = dict(source.properties).get(RECREATED, _FAIL)
+        if recreated not in (_FAIL, _EARLIEST):
+            raise IllegalArgumentError(
+                f"{USER}: the property {RECREATED} is {shown(recreated)}. Set it to {_FAIL!r}, or to {_EARLIEST!r} to"
+                " read a topic that was created again from its first record."
+            )
+        self._reads_recreated = recreated == _EARLIEST
         self._discovery_seconds = None if interval <= 0 or source.bounded else interval / 1000
         self._partitions: dict[TopicPartition, _Progress] = {}
-        self._begun: dict[TopicPartition, tuple[int, int | None]] = {}
-        """The offsets at which the partitions of a savepoint continue, and those at which they
-        stop."""
+        self._begun: dict[TopicPartition, _Progress] = {}
+        """Where the partitions of a savepoint continue."""
         self._broker: BrokerView | None = None
         self._ended = False
         self._known: dict[TopicPartition, int] = {}
         """The ends of the partitions, as of the last request."""
         self._frozen = False
+        self._answered = False
+        self._topic_ids: dict[str, str | None] = {}
+        """The id that each topic had when it was last asked for."""
+        self._compared: Step | None = None
+        """The last step, whose topics have the ids that it says."""
         self._next_look = self._next_discovery = 0.0
         self._discovered = False
 
@@ -112,7 +123,7 @@ class KafkaPlanner(SourcePlanner):
         if self._ended:
             return None
         ends = self._known if self._has_more(self._known) else self._look()
-        if ends is None:
+        if ends is None or not self._compare(ends):
             return None
         ranges = self._ranges(ends)
         last = self._bounded and all(
@@ -123,6 +134,7 @@ class KafkaPlanner(SourcePlanner):
             return None
         step = Step([list(found) for found in ranges], last)
         self._take(step)
+        self._compared = step
         return step
 
     def freeze(self) -> None:
@@ -133,15 +145,17 @@ class KafkaPlanner(SourcePlanner):
     def restore(self, snapshot: list[Any] | None, steps: Iterable[Step]) -> None:
         if snapshot is not None:
             (self._ended, self._discovered), *partitions = snapshot
-            for topic, partition, following, stop in partitions:
+            for topic, partition, *progress in partitions:
+                # Earlier versions did not note the id of the topic
                 key = TopicPartition(topic, partition)
-                self._partitions[key] = _Progress(following, stop, planned=True)
+                self._partitions[key] = _Progress(*progress)
+                self._partitions[key].planned = True
         for step in steps:
             self._take(step)
 
     def snapshot(self) -> list[Any]:
         planned = [
-            [*key, progress.next, progress.stop]
+            [*key, progress.next, progress.stop, progress.topicId]
             for key, progress in self._partitions.items()
             if progress.planned
         ]
@@ -149,11 +163,11 @@ class KafkaPlanner(SourcePlanner):
 
     def position(self) -> dict[str, Any]:
         # Partitions not planned yet keep their offsets from the savepoint
-        places = {key: (start, stop) for key, (start, stop) in self._begun.items()}
+        places = dict(self._begun)
         for key, progress in self._partitions.items():
             if progress.planned or key not in places:
-                places[key] = progress.next, progress.stop
-        partitions = [[*key, start, stop] for key, (start, stop) in places.items()]
+                places[key] = progress
+        partitions = [[*key, at.next, at.stop, at.topicId] for key, at in places.items()]
         return {"partitions": partitions, "discovered": self._discovered}
 
     def backlog(self) -> SourceBacklog:
@@ -166,11 +180,13 @@ class KafkaPlanner(SourcePlanner):
 
     def begin(self, position: Mapping[str, Any]) -> None:
         self._discovered = position["discovered"]
-        for topic, partition, start, stop in position["partitions"]:
-            self._begun[TopicPartition(topic, partition)] = start, stop
+        for topic, partition, *progress in position["partitions"]:
+            self._begun[TopicPartition(topic, partition)] = _Progress(*progress)
 
     def tasks(self, step: Step) -> list[Task]:
         ranges = [KafkaRange(*piece) for piece in step.pieces]
+        if self._compared is None or self._compared.pieces != step.pieces:
+            ranges = self._existing(ranges)
         records = sum(found.end - found.start for found in ranges)
         target = max(-(-records // self._parallelism), FEWEST_RECORDS)
         tasks: list[Task] = [[]]
@@ -191,7 +207,8 @@ class KafkaPlanner(SourcePlanner):
     def _take(self, step: Step) -> None:
         for piece in step.pieces:
             found = KafkaRange(*piece)
-            self._partitions[_key(found)] = _Progress(found.end, found.stop, planned=True)
+            progress = _Progress(found.end, found.stop, found.topicId, planned=True)
+            self._partitions[_key(found)] = progress
         self._ended = step.last
         self._discovered = True
 
@@ -218,8 +235,64 @@ class KafkaPlanner(SourcePlanner):
                 count = min(count, max(count * self._per_batch // total, 1))
             if count or not progress.planned:
                 end = progress.next + count
-                ranges.append(KafkaRange(*key, progress.next, end, progress.stop))
+                found = KafkaRange(*key, progress.next, end, progress.stop, progress.topicId)
+                ranges.append(found)
         return ranges
+
+    # ------------------------------------------------------------------ topics created again
+
+    def _compare(self, ends: Mapping[TopicPartition, int]) -> bool:
+        """Compare the topics that have changed with those noted. False if the next call has to plan:
+        no broker answers, or a topic is read from its first record."""
+        changed = {
+            key: at.topicId
+            for key, at in self._partitions.items()
+            if not at.finished and ends.get(key, at.next) != at.next
+        }
+        recreated = self._asked(lambda: self._recreated(changed)) if changed else []
+        if not recreated:
+            return recreated is not None
+        self._forget(recreated)
+        self._next_look = self._next_discovery = 0.0
+        if self._frozen:
+            self._frozen = False
+            self.freeze()
+        return False
+
+    def _recreated(self, noted: Mapping[TopicPartition, str | None]) -> list[TopicPartition]:
+        """The partitions whose topics have another id than the one noted; where none is, it is noted
+        now. Raises JobExecutionError unless such topics are to be read."""
+        assert self._broker is not None
+        self._topic_ids |= self._broker.topicIds({key.topic for key in noted})
+        for key in noted:
+            at = self._partitions.get(key)
+            if at is not None:
+                at.topicId = at.topicId or self._topic_ids[key.topic]
+        found = [k for k, was in noted.items() if was and was != (self._topic_ids[k.topic] or was)]
+        for topic in sorted({key.topic for key in found}):
+            was = next(noted[key] for key in found if key.topic == topic)
+            said = f"{USER}: the topic {topic!r} was deleted and created again: its id was {was}, and is"
+            said = f"{said} {self._topic_ids[topic]}"
+            if not self._reads_recreated:
+                raise JobExecutionError(
+                    f"{said}. What the job had not read of the old topic is lost. To read the new one from its"
+                    f' first record, call setProperty("{RECREATED}", "{_EARLIEST}") and start the job again; to'
+                    " read it with empty state, start with another checkpoint directory."
+                )
+            LOG.warning("%s, which is read from its first record", said)
+        return found
+
+    def _forget(self, recreated: Iterable[TopicPartition]) -> None:
+        for key in recreated:
+            for places in (self._partitions, self._begun, self._known):
+                places.pop(key, None)
+
+    def _existing(self, ranges: Sequence[KafkaRange]) -> list[KafkaRange]:
+        """``ranges``, which are empty where the topic that they were planned of does not exist any
+        more."""
+        noted = {_key(found): found.topicId for found in ranges if found.topicId is not None}
+        gone = set(self._asked(lambda: self._recreated(noted)) or ()) if noted else set()
+        return [r._replace(start=r.end) if _key(r) in gone else r for r in ranges]
 
     # ------------------------------------------------------------------ the broker
 
@@ -239,26 +312,36 @@ class KafkaPlanner(SourcePlanner):
             return self._known
         if began < self._next_look:
             return None
-        first = self._broker is None
-        if self._broker is None:
-            self._broker = BrokerView(self._properties)
-        until = began + FIRST_ANSWER_SECONDS
-        ends = None
-        while ends is None:
-            try:
-                self._discover()
-                ends = self._broker.ends(list(self._partitions))
-            except BrokerAwayError as error:
-                if not first:
-                    LOG.warning("%s: no broker answers, it is asked again: %s", USER, error)
-                    break
-                if time.monotonic() > until:
-                    raise unreachable(USER, self._broker.servers, error) from None
-                time.sleep(LOOK_SECONDS)
+        ends = self._asked(self._ends)
         took = time.monotonic() - began
         self._next_look = time.monotonic() + max(LOOKING_PAUSE * min(took, 1), LOOK_SECONDS)
         self._known = ends or self._known
         return ends
+
+    def _asked(self, ask: Callable[[], T]) -> T | None:
+        """What ``ask`` returns; None if no broker answers for a while. The first answer is waited for."""
+        if self._broker is None:
+            self._broker = BrokerView(self._properties)
+        until, asked = time.monotonic() + FIRST_ANSWER_SECONDS, 0
+        while True:
+            try:
+                found = ask()
+                self._answered = True
+                return found
+            except BrokerAwayError as error:
+                if self._answered:
+                    LOG.warning("%s: no broker answers, it is asked again: %s", USER, error)
+                    return None
+                asked += 1
+                denied = refusal(USER, self._properties) if asked == 1 else None
+                if denied or time.monotonic() > until:
+                    raise denied or unreachable(USER, self._properties, error) from None
+                time.sleep(LOOK_SECONDS)
+
+    def _ends(self) -> dict[TopicPartition, int]:
+        assert self._broker is not None
+        self._discover()
+        return self._broker.ends(list(self._partitions))
 
     def _discover(self) -> None:
         now = time.monotonic()
@@ -266,6 +349,8 @@ class KafkaPlanner(SourcePlanner):
             return
         assert self._broker is not None
         found = self._broker.partitions(self._subscription)
+        noted = {key: at.topicId for key, at in {**self._begun, **self._partitions}.items()}
+        self._forget(self._recreated({**dict.fromkeys(found), **noted}))
         missing = [key for key in self._partitions if key not in found]
         if missing:
             raise JobExecutionError(
@@ -287,163 +372,13 @@ class KafkaPlanner(SourcePlanner):
         begins = self._broker.starts(fresh, starting) if fresh else {}
         stops = self._broker.offsets(new, self._stopping) if self._stopping else {}
         for key in new:
-            begin, stop = self._begun.get(key) or (begins[key], None)
-            known = self._stopping is not None and stop is not None
-            self._partitions[key] = _Progress(begin, stop if known else stops.get(key))
+            at = self._begun.get(key) or _Progress(begins[key], None)
+            known = self._stopping is not None and at.stop is not None
+            stop = at.stop if known else stops.get(key)
+            self._partitions[key] = _Progress(
+                at.next, stop, at.topicId or self._topic_ids[key.topic]
+            )
 
 
 def _key(found: KafkaRange) -> TopicPartition:
     return TopicPartition(found.topic, found.partition)
-
-
-class BrokerAwayError(Exception):
-    """No broker answers, or it is not ready yet."""
-
-
-class BrokerView:
-    """The requests of a planner to the brokers. Its methods raise BrokerAwayError.
-
-    It uses a consumer without a subscription: librdkafka's AdminClient, which has the same
-    requests, may end the process when a broker comes back (an assertion of 2.16.1).
-    """
-
-    def __init__(self, properties: Properties) -> None:
-        self._kafka = confluent_kafka(USER)
-        given = client_properties(USER, properties)
-        self.servers: str = given["bootstrap.servers"]
-        self._has_group = "group.id" in given
-        self._consumer = opened_quietly(USER, self._kafka.Consumer, given)
-
-    def partitions(self, subscription: Subscription) -> list[TopicPartition]:
-        """The existing partitions, in order. Raises JobExecutionError if one that is named does not
-        exist."""
-        named = {*subscription.topics, *(topic for topic, _ in subscription.partitions)}
-        metadata = self._asked(subscription, self._consumer.list_topics, timeout=_REQUEST_SECONDS)
-        pattern = subscription.pattern
-        chosen = []
-        for name, topic in sorted(metadata.topics.items()):
-            wanted = name in named if pattern is None else re.fullmatch(pattern, name)
-            if wanted and topic.error is None:
-                chosen += [TopicPartition(name, number) for number in sorted(topic.partitions)]
-        there = {topic for topic, _ in chosen}
-        absent = sorted(named - there)
-        if subscription.partitions:
-            absent += [f"{t}-{p}" for t, p in subscription.partitions if (t, p) not in chosen]
-            chosen = [key for key in chosen if key in subscription.partitions]
-        if absent:
-            raise JobExecutionError(
-                f"{USER}: there is no topic or partition {', '.join(absent)} at {self.servers}. Create it, or"
-                " fix its name."
-            )
-        return chosen
-
-    def ends(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """The end of each partition: the offset after the last record that may be read so far."""
-        return self._listed(partitions, _LATEST)
-
-    def starts(
-        self, partitions: Sequence[TopicPartition], initializer: OffsetsInitializer
-    ) -> dict[TopicPartition, int]:
-        """The offsets that ``initializer`` chooses; its strategy decides where one of them does not
-        exist."""
-        found = self.offsets(partitions, initializer)
-        if initializer.place not in (Place.OFFSETS, Place.COMMITTED):
-            return found
-        firsts, ends = self._listed(partitions, _EARLIEST), self.ends(partitions)
-        outside = [key for key in found if not firsts[key] <= found[key] <= ends[key]]
-        for key in outside:
-            there = f"{key.topic}-{key.partition} has the offsets from {firsts[key]} to {ends[key]}"
-            if initializer.offsetResetStrategy is OffsetResetStrategy.NONE:
-                raise JobExecutionError(
-                    f"{USER}: {there}, the job was to begin at {found[key]}, and the OffsetResetStrategy is"
-                    " NONE. Pass another, such as OffsetResetStrategy.EARLIEST, or an offset that exists."
-                )
-            latest = initializer.offsetResetStrategy is OffsetResetStrategy.LATEST
-            begin = (ends if latest else firsts)[key]
-            LOG.warning("%s: %s, and not %d: begins at %d", USER, there, found[key], begin)
-            found[key] = begin
-        return found
-
-    def offsets(
-        self, partitions: Sequence[TopicPartition], initializer: OffsetsInitializer
-    ) -> dict[TopicPartition, int]:
-        """The offsets that ``initializer`` chooses."""
-        place = initializer.place
-        if place is Place.EARLIEST:
-            return self._listed(partitions, _EARLIEST)
-        if place is Place.LATEST:
-            return self.ends(partitions)
-        if place is Place.TIMESTAMP:
-            found = self._listed(partitions, max(initializer.timestampMillis, 0))
-            behind = self.ends([key for key, offset in found.items() if offset < 0])
-            return {**found, **behind}
-        given = dict(initializer.partitionOffsets)
-        found = {key: given[key] for key in partitions if key in given}
-        if len(found) < len(partitions) and self._has_group:
-            # As in Flink, committed offsets apply to partitions without a given offset
-            found = {**self._committed(partitions), **found}
-        rest = [key for key in partitions if key not in found]
-        if rest and initializer.offsetResetStrategy is OffsetResetStrategy.NONE:
-            raise JobExecutionError(
-                f"{USER}: there is no offset for the partition {rest[0].topic}-{rest[0].partition}, and the"
-                " OffsetResetStrategy is NONE. Pass another, such as OffsetResetStrategy.EARLIEST."
-            )
-        if initializer.offsetResetStrategy is OffsetResetStrategy.LATEST:
-            return {**found, **self.ends(rest)}
-        return {**found, **self._listed(rest, _EARLIEST)}
-
-    def _committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        asked = [self._kafka.TopicPartition(*key) for key in partitions]
-        answers = self._asked(
-            "the group", self._consumer.committed, asked, timeout=_REQUEST_SECONDS
-        )
-        return self._offsets_of(answers)
-
-    def _listed(
-        self, partitions: Sequence[TopicPartition], timestamp: int
-    ) -> dict[TopicPartition, int]:
-        """The first offset from a timestamp on, -1 if there is none; _EARLIEST and _LATEST stand for the
-        first offset of all, and the one after the last."""
-        if not partitions:
-            return {}
-        asked = [self._kafka.TopicPartition(*key, timestamp) for key in partitions]
-        answers = self._asked(
-            asked[0].topic, self._consumer.offsets_for_times, asked, timeout=_REQUEST_SECONDS
-        )
-        for answer in answers:
-            if answer.error is not None:
-                raise self._error(answer.error, answer.topic)
-        return {TopicPartition(one.topic, one.partition): int(one.offset) for one in answers}
-
-    def _offsets_of(self, answers: Sequence[Any]) -> dict[TopicPartition, int]:
-        return {TopicPartition(o.topic, o.partition): o.offset for o in answers if o.offset >= 0}
-
-    def _asked(self, subject: object, call: Callable[..., Any], *asked: Any, timeout: float) -> Any:
-        try:
-            return call(*asked, timeout=timeout)
-        except self._kafka.KafkaException as error:
-            raise self._error(error.args[0], subject) from None
-
-    def _error(self, error: Any, subject: object) -> Exception:
-        if is_transient(error):
-            return BrokerAwayError(error.str())
-        if error.name() in _NOT_THERE and self._has(subject):
-            # Its partitions have no leader for the moment
-            return BrokerAwayError(error.str())
-        if error.name() in _NOT_THERE:
-            return JobExecutionError(
-                f"{USER}: the topic {subject} does not exist any more ({error.str()}). If it was deleted on"
-                " purpose, start afresh with another checkpoint directory."
-            )
-        return JobExecutionError(f"{USER}: Kafka returns an error for {subject}: {error.str()}.")
-
-    def _has(self, topic: object) -> bool:
-        metadata = self._asked(topic, self._consumer.list_topics, timeout=_REQUEST_SECONDS)
-        return topic in metadata.topics
-
-
-_LATEST, _EARLIEST = -1, -2
-"""Timestamps that stand for positions, in Kafka's protocol."""
-
-
-_NOT_THERE = ("_NOENT", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION")

@@ -10,6 +10,7 @@ from flinkish.api.connectors.kafka.offsets import OffsetResetStrategy
 from flinkish.api.connectors.kafka.source import KafkaSource
 from flinkish.api.errors import JobExecutionError
 from flinkish.runtime.formats.base import ReadResult
+from flinkish.runtime.kafka.broker_view import USER
 from flinkish.runtime.kafka.client import (
     LOG,
     READING,
@@ -21,7 +22,7 @@ from flinkish.runtime.kafka.client import (
 )
 from flinkish.runtime.kafka.decoding import message_decoder
 from flinkish.runtime.kafka.messages import Messages, asked
-from flinkish.runtime.kafka.planner import USER, KafkaRange
+from flinkish.runtime.kafka.planner import KafkaRange
 from flinkish.runtime.records.frames import SplitMark
 
 MESSAGES_A_RUN = 20_000

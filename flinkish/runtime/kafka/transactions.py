@@ -75,6 +75,11 @@ def _mark(topic: str, offset: int, text: str) -> Mark:
     return Mark(topic, offset, SinkRun(text, 0, "", 1))
 
 
+def has_successor(run: SinkRun, marks: Iterable[Mark]) -> bool:
+    """Whether a run that began after ``run``, or at the same time, has left one of ``marks``."""
+    return any(m.run.number >= run.number and m.run.identity != run.identity for m in marks)
+
+
 def last_batch(marks: Iterable[Mark], job: str) -> int:
     """The last batch of ``job`` that is committed; -1 if there is none."""
     return max((mark.offset for mark in marks if mark.run.job == job), default=0) - 1
@@ -148,6 +153,10 @@ class Transactions:
     def initialise(self) -> list[Mark]:
         """Fence earlier producers with this id, end their transactions, and return their marks."""
         self.ended("begin", self._producer.init_transactions)
+        return self.marks()
+
+    def marks(self) -> list[Mark]:
+        """The marks that are committed."""
         return self._group.marks()
 
     def begin(self) -> None:

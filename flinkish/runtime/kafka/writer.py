@@ -18,13 +18,20 @@ from flinkish.api.connectors.kafka.serialization import (
 )
 from flinkish.api.connectors.kafka.sink import KafkaSink
 from flinkish.api.connectors.schemas import JsonSerializationSchema, SerializationSchema
-from flinkish.api.errors import IllegalArgumentError, JobExecutionError, shown
+from flinkish.api.errors import (
+    IllegalArgumentError,
+    JobExecutionError,
+    ProducerFencedError,
+    shown,
+)
 from flinkish.runtime.formats.json_lines import JsonLine
 from flinkish.runtime.kafka.client import (
+    REFUSED,
     client_properties,
     confluent_kafka,
     is_transient,
     opened,
+    refused,
     unreachable,
 )
 from flinkish.runtime.kafka.serialization import RunOfRecords, RunSerialization
@@ -42,6 +49,9 @@ _DEFAULTS = {
     "transaction.timeout.ms": "300000",
 }
 
+TRANSACTION_MILLIS = int(_DEFAULTS["transaction.timeout.ms"])
+"""How long a transaction may be open, unless the sink says otherwise."""
+
 _POLL_SECONDS = 0.05
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -53,21 +63,19 @@ def kafka_error(sink: KafkaSink[Any], what: str, raised: Any) -> JobExecutionErr
     """The error of a job for which Kafka did not do ``what`` it was asked for."""
     error = raised.args[0]
     if error.name() in _FENCED:
-        return FencedError(sink)
+        return fenced(sink)
     if is_transient(error) and what == "begin":
-        return unreachable(USER, dict(sink.properties)["bootstrap.servers"], error.str())
+        return unreachable(USER, sink.properties, error.str())
     return JobExecutionError(f"{USER}: Kafka failed to {what}: {error.str()}.")
 
 
-class FencedError(JobExecutionError):
-    """Raised in a run that still writes after the next run has begun."""
-
-    def __init__(self, sink: KafkaSink[Any]) -> None:
-        super().__init__(
-            f"{USER}: another run with the transactional id prefix {sink.transactionalIdPrefix!r} has begun,"
-            " and this one was fenced: nothing of it is committed any more. Let one run at a time, and give"
-            " each sink a different prefix."
-        )
+def fenced(sink: KafkaSink[Any]) -> ProducerFencedError:
+    """The error of a run that still writes after the next run has begun."""
+    return ProducerFencedError(
+        f"{USER}: another run with the transactional id prefix {sink.transactionalIdPrefix!r} has begun,"
+        " and this one was fenced: nothing of it is committed any more. Let one run at a time, and give"
+        " each sink a different prefix."
+    )
 
 
 def open_producer(sink: KafkaSink[Any], own: Mapping[str, Any]) -> Any:
@@ -95,7 +103,13 @@ class KafkaWriter(BatchWriter):
         """The number of refused records, by topic and partition."""
         self._reason = ""
         self._waited = 0.0
-        reports = {"on_delivery": self._delivered, "delivery.report.only.error": True}
+        self._refusal: Any = None
+        """The error by which the brokers have not let the producer in."""
+        reports = {
+            "on_delivery": self._delivered,
+            "delivery.report.only.error": True,
+            "error_cb": self._failed_to_connect,
+        }
         self._producer = open_producer(sink, {**reports, **own})
         self._context = _Context(self._producer)
 
@@ -145,7 +159,7 @@ class KafkaWriter(BatchWriter):
                 except BufferError:
                     self._make_room()
                 except self._kafka.KafkaException as error:
-                    raise kafka_error(self._sink, "write", error) from None
+                    raise self._not_taken(error, topic, None, value) from None
 
     def _send_each(self, run: Records, topics: dict[str, int]) -> int:
         serialize, context = self._serialize, self._context
@@ -177,7 +191,18 @@ class KafkaWriter(BatchWriter):
             except BufferError:
                 self._make_room()
             except self._kafka.KafkaException as error:
-                raise kafka_error(self._sink, "write", error) from None
+                raise self._not_taken(error, record.topic, record.partition, record.value) from None
+
+    def _not_taken(
+        self, raised: Any, topic: str, partition: int | None, value: bytes | None
+    ) -> JobExecutionError:
+        """The error of a record that the producer does not take."""
+        error = raised.args[0]
+        if error.name() != "MSG_SIZE_TOO_LARGE":
+            return kafka_error(self._sink, "write", raised)
+        size = f"its value has {len(value or b''):,} bytes, and the producer takes max.request.size"
+        self._refuse(topic, partition, f"{error.str()}: {size}. Raise that with setProperty")
+        return self._send_error()
 
     def _make_room(self) -> None:
         """Wait for the brokers to take records from the full queue."""
@@ -204,23 +229,32 @@ class KafkaWriter(BatchWriter):
             raise kafka_error(self._sink, "write", error) from None
 
     def _delivered(self, error: Any, message: Any) -> None:
-        if error is None:
-            return
-        number = message.partition()
+        if error is not None:
+            self._refuse(message.topic(), message.partition(), error.str())
+
+    def _refuse(self, topic: str, number: int | None, reason: str) -> None:
         partition = "?" if number is None or number < 0 else str(number)
-        place = message.topic(), partition
         if not self._failed:
             where = "" if partition == "?" else f", partition {partition}"
-            self._reason = f"to the topic {message.topic()!r}{where}: {error.str()}"
-        self._failed[place] = self._failed.get(place, 0) + 1
+            self._reason = f"to the topic {topic!r}{where}: {reason}"
+        self._failed[topic, partition] = self._failed.get((topic, partition), 0) + 1
+
+    def _failed_to_connect(self, error: Any) -> None:
+        if error.name() in REFUSED:
+            self._refusal = error
 
     def _check(self) -> None:
         if self._failed:
-            failed, self._failed = self._failed, {}
-            raise SendError(
-                f"{self._name}: a record could not be written {self._reason}.",
-                {f"{topic}-{partition}": count for (topic, partition), count in failed.items()},
-            )
+            raise self._send_error()
+        if self._refusal is not None:
+            raise refused(USER, dict(self._sink.properties)["bootstrap.servers"], self._refusal)
+
+    def _send_error(self) -> SendError:
+        failed, self._failed = self._failed, {}
+        return SendError(
+            f"{self._name}: a record could not be written {self._reason}.",
+            {f"{topic}-{partition}": count for (topic, partition), count in failed.items()},
+        )
 
 
 def _no_record(record: object) -> IllegalArgumentError:

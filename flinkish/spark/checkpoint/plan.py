@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from flinkish.api.errors import (
     IncompatibleCheckpointError,
     InvalidProgramError,
 )
+from flinkish.deployment.open_transactions import NOTED, TransactionalSink
 from flinkish.deployment.savepoint.metadata import SavepointMetadata, flinkish_version
 from flinkish.deployment.vertex_plans import is_by_split
 from flinkish.graph.identities import Identities, NodeIdentity, missing, of_another_form
@@ -344,6 +346,11 @@ def _described(graph: JobGraph, settings: TaskSettings, earlier: Identities) -> 
             for vertex in graph.stage(level)
         },
         "nodes": nodes,
+        NOTED: [
+            asdict(sink)
+            for vertex in graph.sinks
+            if (sink := TransactionalSink.of(vertex.head, settings.parallelism))
+        ],
     }
     described: dict[str, Any] = json.loads(json.dumps(plan))
     return described

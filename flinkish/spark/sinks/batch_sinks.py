@@ -313,7 +313,7 @@ class BatchSinks:
         """Called when the job has ended."""
         for files in self._files.values():
             files.clear()
-        close_all(list(self._writers.values()))
+        close_all([*self._workers.values(), *self._writers.values()])
 
     def _writer(self, node: StreamNode, frame: DataFrame) -> BatchWriter:
         """The writer of a sink, opened with its first batch."""

@@ -50,7 +50,8 @@ _STARTS = 30
 
 _SLOW = "Timed out while waiting for the Python worker to connect back"
 
-_COMMITS = "query/commits"
+COMMITS = "query/commits"
+"""Spark's log of the batches that are committed."""
 
 
 class Delivery(ABC):
@@ -97,7 +98,7 @@ class CalledSinks(Delivery):
                 break
 
     def lastBatch(self) -> int | None:
-        return self._storage.lastBatch(_COMMITS)
+        return self._storage.lastBatch(COMMITS)
 
 
 class StoredBatches(Delivery):
@@ -149,7 +150,7 @@ class StoredBatches(Delivery):
                 self._thread.join()
             if not self._server.listens():
                 return
-            last = self._storage.lastBatch(_COMMITS)
+            last = self._storage.lastBatch(COMMITS)
             with suppress(_StoppedError):
                 self._deliver_up_to(NOTHING if last is None else last)
             self._note()
@@ -212,17 +213,23 @@ class StoredBatches(Delivery):
         self._noted = delivered
 
     def _read_note(self) -> int:
-        texts = [self._storage.readText(place) for place in DELIVERED]
-        noted = [int(text) for text in texts if text]
-        if noted:
-            return max(noted)
-        if self._storage.lastBatch(_COMMITS) is not None:
+        noted = delivered(self._storage)
+        if noted is not None:
+            return noted
+        if self._storage.lastBatch(COMMITS) is not None:
             raise IncompatibleCheckpointError(
                 f"the checkpoint {self._storage.path} was begun without Spark Connect, and cannot go on over it:"
                 " stop the job where it was with a savepoint, and begin from that with a new directory."
             )
         self._storage.writeText(DELIVERED[0], str(NOTHING))
         return NOTHING
+
+
+def delivered(storage: CheckpointStorage) -> int | None:
+    """The last batch of a checkpoint that is recorded as delivered over Spark Connect; None if the
+    checkpoint was begun without it."""
+    texts = [storage.readText(place) for place in DELIVERED]
+    return max((int(text) for text in texts if text), default=None)
 
 
 class _StoppedError(Exception):

@@ -64,6 +64,9 @@ class WorkerSink(ABC):
         """Called when a batch is written, with the reports of its tasks; also if it had no elements
         for this sink."""
 
+    def close(self) -> None:
+        """Called when the run has ended."""
+
 
 def written_by_workers(
     frame: DataFrame,

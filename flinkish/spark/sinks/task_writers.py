@@ -16,18 +16,21 @@ from functools import partial
 from typing import NamedTuple
 
 from flinkish.api.connectors.kafka.sink import DeliveryGuarantee, KafkaSink
-from flinkish.api.errors import JobExecutionError
 from flinkish.deployment.vertex_plans import shipped_sink
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.closing import closed_on_error
-from flinkish.runtime.kafka.exactly_once import ExactlyOnceWriter, begin_run
-from flinkish.runtime.kafka.transactions import SinkRun
-from flinkish.runtime.kafka.writer import FencedError, KafkaWriter
+from flinkish.runtime.kafka.client import LOG
+from flinkish.runtime.kafka.exactly_once import ExactlyOnceWriter, begin_run, end_run
+from flinkish.runtime.kafka.transactions import SinkRun, in_time
+from flinkish.runtime.kafka.writer import KafkaWriter
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.sinks.batch_writer import SendCounts, SendError, total
 from flinkish.runtime.task.plan import Subtask
 from flinkish.runtime.task.store import OPEN_TASKS, JobRun, TaskKey
 from flinkish.spark.sinks.sink_tasks import Part, WorkerSink, runs_of
+
+_END_SECONDS = 5.0
+"""How long a job that ends waits until its open transactions are aborted."""
 
 
 @dataclass(frozen=True)
@@ -121,13 +124,9 @@ class TransactionTask:
     def __call__(self, parts: Iterable[Part], subtask: Subtask) -> bytes:
         number, batch = subtask.index, self.batch
         key = batch.key(number)
-        try:
-            writer = self._writer(number, key)
-            write = partial(batch.written, writer, runs_of(parts), key)
-            return _report(number, writer.identity, write)
-        except FencedError as error:
-            # The driver raises the classes of errors that users see
-            raise JobExecutionError(str(error)) from None
+        writer = self._writer(number, key)
+        write = partial(batch.written, writer, runs_of(parts), key)
+        return _report(number, writer.identity, write)
 
     def _writer(self, number: int, key: TaskKey | None) -> ExactlyOnceWriter:
         batch = self.batch
@@ -198,15 +197,34 @@ class TransactionWriters(TaskWriters):
             self.parallelism = 1
         self._identity = identity
         self._sink_run: SinkRun | None = None
+        self._writes = False
+        """Whether a batch has begun that has not been written."""
         self._latest: dict[int, str] = {}
 
     def writeTask(self, batchId: int, timeZone: str) -> TransactionTask:
         batch = self._batch(batchId, timeZone)
         if self._sink_run is None:
             self._sink_run = begin_run(batch.sink(), self._identity(), self.parallelism)
+        self._writes = True
         return TransactionTask(batch, self._sink_run, dict(self._latest))
 
+    def close(self) -> None:
+        """Abort the transactions of tasks that were killed: readers would wait until they time out."""
+        if not self._writes or self._sink_run is None:
+            return
+        sink = self._node.content
+        assert isinstance(sink, KafkaSink)
+        try:
+            in_time(partial(end_run, sink, self._sink_run), _END_SECONDS)
+        except Exception as error:
+            why = str(error) or "the brokers do not answer"
+            left = (
+                "%s: transactions with the prefix %s may be open until transaction.timeout.ms (%s)"
+            )
+            LOG.warning(left, self._node.name, sink.transactionalIdPrefix, why)
+
     def _note(self, reports: Sequence[WriterReport]) -> None:
+        self._writes = False
         self._latest |= {report.number: report.identity for report in reports}
 
 

@@ -142,6 +142,16 @@ class PlanLog:
         )
 
 
+def last_step_read(log: Path, offset: str) -> int:
+    """The last step whose descriptors Spark has read up to ``offset``, 0 if there is none. ``log`` is
+    Spark's own, of the files that it has read, whose names begin with the step."""
+    files = (file for file in log.iterdir() if file.name[0].isdigit())
+    read = (json.loads(line) for file in files for line in file.read_text().splitlines()[1:])
+    last = json.loads(offset)["logOffset"]
+    steps = (int(Path(r["path"]).name.partition("-")[0]) for r in read if r["batchId"] <= last)
+    return max(steps, default=0)
+
+
 def _text(header: dict[str, Any], lines: Iterable[Any]) -> str:
     return "".join(f"{json.dumps(line, ensure_ascii=True)}\n" for line in (header, *lines))
 

@@ -38,6 +38,7 @@ def test_options_by_flinks_names(env):
                 "execution.savepoint.path": "/older",
                 "execution.savepoint.ignore-unclaimed-state": False,
                 "execution.state-recovery.path": "/savepoint",
+                "execution.state-recovery.allow-repeated-output": True,
                 "execution.state-recovery.ignore-unclaimed-state": True,
                 "execution.checkpointing.dir": "/checkpoints",
                 "execution.checkpointing.externalized-checkpoint-retention": (
@@ -64,8 +65,9 @@ def test_options_by_flinks_names(env):
     assert env.getDefaultSavepointDirectory() == "/checkpoints"
     retention = env.getCheckpointConfig().getExternalizedCheckpointRetention()
     assert retention is fl.ExternalizedCheckpointRetention.DELETE_ON_CANCELLATION
-    begin = fl.SavepointRestoreSettings.forPath("/savepoint", allowNonRestoredState=True)
+    begin = fl.SavepointRestoreSettings.forPath("/savepoint", True, allowRepeatedOutput=True)
     assert env.getSavepointRestoreSettings() == begin
+    assert env.setSavepoint("/savepoint", True, True).getSavepointRestoreSettings() == begin
     assert env.getCheckpointInterval() == 5_000
     assert env.getCheckpointingConsistencyMode() is fl.CheckpointingMode.AT_LEAST_ONCE
     assert env.getConfig().getColumnChecks() == 7

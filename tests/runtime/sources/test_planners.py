@@ -14,7 +14,12 @@ from flinkish.api.connectors.kafka.offsets import OffsetsInitializer
 from flinkish.api.connectors.kafka.records import TopicPartition
 from flinkish.api.connectors.kafka.source import KafkaSource
 from flinkish.api.connectors.schemas import SimpleStringSchema
-from flinkish.api.errors import IllegalStateError, IncompatibleCheckpointError
+from flinkish.api.errors import (
+    IllegalArgumentError,
+    IllegalStateError,
+    IncompatibleCheckpointError,
+    JobExecutionError,
+)
 from flinkish.api.execution.read_progress import UNKNOWN_BACKLOG, SourceBacklog
 from flinkish.runtime.kafka.planner import KafkaPlanner
 from flinkish.runtime.sources.planners import (
@@ -491,25 +496,33 @@ class Broker:
 
     servers = "nowhere"
 
-    def __init__(self, partitions: int = 2) -> None:
+    def __init__(self, partitions: int = 2, topicId: str | None = None) -> None:
         self.keys = [TopicPartition("clicks", number) for number in range(partitions)]
+        self.topicId = topicId
+        self.end = 10
+
+    def topicIds(self, topics: list[str]) -> dict[str, str | None]:
+        return dict.fromkeys(topics, self.topicId)
 
     def partitions(self, subscription: object) -> list[TopicPartition]:
         return self.keys
 
     def ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        return dict.fromkeys(partitions, 10)
+        return dict.fromkeys(partitions, self.end)
 
     def offsets(self, partitions: list[TopicPartition], initializer: object) -> dict:
         latest = initializer == OffsetsInitializer.latest()
-        return dict.fromkeys(partitions, 10 if latest else 0)
+        return dict.fromkeys(partitions, self.end if latest else 0)
 
     starts = offsets
 
 
-def kafka(broker, perBatch=6):
+EARLIEST, LATEST = OffsetsInitializer.earliest(), OffsetsInitializer.latest()
+
+
+def kafka(broker, perBatch=6, start=LATEST, **properties):
     source = KafkaSource.builder().setBootstrapServers("nowhere").setTopics("clicks")
-    source.setStartingOffsets(OffsetsInitializer.latest())
+    source.setStartingOffsets(start).setProperties(properties)
     planner = KafkaPlanner(
         source.setValueOnlyDeserializer(SimpleStringSchema()).build(), perBatch, 1
     )
@@ -530,7 +543,105 @@ def test_partitions_of_kafka_begin_at_a_position_and_new_ones_at_their_first_rec
         ["clicks", 1, 10, 10],
         ["clicks", 2, 0, 10],
     ]
-    assert again.position()["partitions"] == [["clicks", n, 10, None] for n in range(3)]
+    assert again.position()["partitions"] == [["clicks", n, 10, None, None] for n in range(3)]
+
+
+def soon(planner):
+    """The next step of a planner of Kafka, which does not pause between its requests."""
+    planner._next_look = 0.0
+    return planner.plan()
+
+
+READS_RECREATED = {"topic.recreated": "earliest"}
+
+
+@pytest.mark.parametrize("end", [5, 10, 30])
+@pytest.mark.parametrize("restored", ["running", "steps", "snapshot", "savepoint"])
+def test_a_topic_that_was_created_again_is_refused_or_read_from_its_first_record(end, restored):
+    """It may have fewer records than were read, as many (until there is one more) or more."""
+    broker = Broker(2, "old")
+    for properties in ({}, READS_RECREATED):
+        broker.topicId, broker.end = "old", 10
+        planner = first = kafka(broker, 100, EARLIEST, **properties)
+        step = first.plan()
+        if restored != "running":
+            planner = kafka(broker, 100, EARLIEST, **properties)
+        if restored == "steps":
+            planner.restore(None, [step])
+        elif restored == "snapshot":
+            planner.restore(json.loads(json.dumps(first.snapshot())), [])
+        elif restored == "savepoint":
+            planner.begin(json.loads(json.dumps(first.position())))
+        broker.topicId, broker.end = "new", end
+        if end == 10 and restored == "running":
+            assert soon(planner) is None
+            broker.end = 11
+        if not properties:
+            with pytest.raises(
+                JobExecutionError,
+                match=r"'clicks' was deleted and created again: its id was old, and is new.*"
+                r'setProperty\("topic.recreated", "earliest"\)',
+            ):
+                soon(planner)
+            continue
+        anew = soon(planner) or soon(planner)
+        assert sorted(anew.pieces) == [["clicks", n, 0, broker.end, None, "new"] for n in (0, 1)]
+        assert soon(planner) is None
+    with pytest.raises(IllegalArgumentError, match=r"topic.recreated is 'latest'"):
+        kafka(broker, **{"topic.recreated": "latest"})
+
+
+def test_the_ids_of_a_checkpoint_of_an_earlier_version_are_noted_with_the_next_step():
+    broker = Broker(2)
+    planner = kafka(broker, 100, EARLIEST)
+    planner.restore([(False, True), ["clicks", 0, 4, None], ["clicks", 1, 10, None]], [])
+    assert soon(planner).pieces == [["clicks", 0, 4, 10, None, None]]
+    broker.topicId, broker.end = "known", 12
+    assert {piece[5] for piece in soon(planner).pieces} == {"known"}
+    broker.topicId, broker.end = "new", 14
+    with pytest.raises(JobExecutionError, match="created again"):
+        soon(planner)
+
+
+def test_a_step_that_was_planned_of_a_topic_that_is_gone_is_not_read():
+    broker = Broker(1, "old")
+    step = kafka(broker, 100, EARLIEST).plan()
+    broker.topicId, broker.end = "new", 30
+    # As after a restart: the source is asked for the tasks of the batch that was planned last
+    again = kafka(broker, 100, EARLIEST)
+    again.restore(None, [step])
+    with pytest.raises(JobExecutionError, match="created again"):
+        again.tasks(step)
+    again = kafka(broker, 100, EARLIEST, **READS_RECREATED)
+    again.restore(None, [step])
+    assert again.tasks(step) == [[["clicks", 0, 10, 10, None, "old"]]]
+    assert again.plan().pieces == [["clicks", 0, 0, 30, None, "new"]]
+
+
+@given(st.lists(st.tuples(st.sampled_from("srpc"), st.integers(0, 12)), max_size=30))
+def test_every_record_of_every_topic_that_was_seen_is_planned_once(events):
+    """Records are sent, topics created again, steps planned and planners started again, in any order."""
+    broker = Broker(1, "0")
+    broker.end = 0
+    steps: list[Step] = []
+    planner = kafka(broker, 5, EARLIEST, **READS_RECREATED)
+    for event, number in [*events, *[("p", 0)] * 40]:
+        if event == "s":
+            broker.end += number
+        elif event == "c":
+            broker.topicId, broker.end = str(int(broker.topicId) + 1), number
+        elif event == "r":
+            planner = kafka(broker, 5, EARLIEST, **READS_RECREATED)
+            planner.restore(None, steps)
+        elif (step := soon(planner)) is not None:
+            steps.append(step)
+            assert step.pieces[0][5] == broker.topicId
+    read: dict[str, int] = {}
+    for step in steps:
+        [(_, _, start, end, _, topic)] = step.pieces
+        assert start == read.get(topic, 0)
+        read[topic] = end
+    assert read.get(broker.topicId, 0) == broker.end
 
 
 # ---------------------------------------------------------------------- how much is read, and left

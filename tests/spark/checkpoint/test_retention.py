@@ -104,7 +104,9 @@ def environment(spark, checkpoint, parallelism=2):
 
 @pytest.mark.recovery
 @pytest.mark.slow("three jobs of four batches")
-def test_a_job_begins_from_an_older_batch_of_a_checkpoint_that_was_retained(spark, tmp_path):
+def test_a_job_begins_from_an_older_batch_of_a_checkpoint_that_was_retained(
+    spark, tmp_path, caplog
+):
     first: list[list[int]] = []
     env = environment(spark, tmp_path / "first")
     env.getCheckpointConfig().setExternalizedCheckpointRetention(RETAIN)
@@ -135,6 +137,7 @@ def test_a_job_begins_from_an_older_batch_of_a_checkpoint_that_was_retained(spar
         state[n % 3] += n
         expected.append(state[n % 3])
     assert sorted(value for values in second for value in values) == sorted(expected)
+    assert "the output of its batches 2 to" in caplog.text
     # It has come to its end
     assert not (tmp_path / "second").exists()
 

@@ -72,6 +72,30 @@ def test_a_savepoint_is_taken_and_gone_on_from(env, there):
     assert sorted(seen) == [(number, number // 2 + 1) for number in range(len(seen))]
 
 
+def test_a_batch_that_was_not_delivered_is_finished_before_the_job_begins_elsewhere(env, there):
+    """The server has committed it, and perhaps more, when the sink fails in this process."""
+    seen = []
+
+    def collect(values, batch):
+        if len(seen) == 10 and not (there / "second").exists():
+            raise OSError("the disk is full")
+        seen.extend(values)
+
+    def job(name, elements):
+        env.enableCheckpointing((there / name).as_uri())
+        env.getConfig().setElementsPerBatch(elements)
+        numbers = env.fromSequence(0, 49).uid("numbers")
+        numbers.keyBy(lambda number: number % 2).process(Count()).uid("count").forEachBatch(collect)
+        env.execute("numbers")
+
+    with pytest.raises(fl.UserFunctionError, match="the disk is full"):
+        job("first", 10)
+    (there / "second").mkdir()
+    env.setSavepoint((there / "first").as_uri()).setParallelism(3)
+    job("second", 7)
+    assert sorted(seen) == [(number, number // 2 + 1) for number in range(50)]
+
+
 def test_a_function_that_fails_is_run_again_from_the_checkpoint(env, there, server):
     before = len(server.log())
     env.enableCheckpointing(str(there / "checkpoint"))

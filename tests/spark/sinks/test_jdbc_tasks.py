@@ -60,9 +60,11 @@ def written(tables: Tables, what: str = "n", table: str = "written") -> list[Any
 
 @pytest.mark.rotating("the next test has a batch that comes again, too")
 @pytest.mark.slow("two runs of a job, one of which loses a worker")
+@pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_batch_half_written_by_a_killed_worker_is_finished_by_other_tasks(
-    env: Any, tables: Tables, tmp_path: Path
+    env: Any, tables: Tables, tmp_path: Path, elsewhere: bool
 ) -> None:
+    """Where it was, or before the job begins in another directory, with other batches and parallelism."""
     killed = tmp_path / "killed"
 
     def dies_once(statement: fl.PreparedStatement, n: int) -> None:
@@ -73,8 +75,12 @@ def test_a_batch_half_written_by_a_killed_worker_is_finished_by_other_tasks(
             killed.touch()
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def job(environment: Any, tasks: int) -> None:
+    def job(environment: Any, tasks: int, elsewhere: bool = False) -> None:
         numbers = numbers_in(environment, tmp_path)
+        if elsewhere:
+            environment.setSavepoint(str(tmp_path / "checkpoint")).setParallelism(3)
+            environment.enableCheckpointing(str(tmp_path / "elsewhere"))
+            environment.getConfig().setElementsPerBatch(7)
         keyed = numbers.keyBy(lambda n: n % 8).reduce(lambda a, b: b).uid("last")
         keyed.sinkTo(sink_of(tables, dies_once)).uid("database").setParallelism(tasks)
         environment.execute()
@@ -83,7 +89,7 @@ def test_a_batch_half_written_by_a_killed_worker_is_finished_by_other_tasks(
         job(env, 2)
     before = written(tables)
     assert 20 < len(before) < 40
-    job(fl.StreamExecutionEnvironment.getExecutionEnvironment(env._sparkSession), 1)
+    job(fl.StreamExecutionEnvironment.getExecutionEnvironment(env._sparkSession), 1, elsewhere)
     assert written(tables) == list(range(40))
 
 

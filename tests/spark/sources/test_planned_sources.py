@@ -96,7 +96,8 @@ def test_elsewhere_a_checkpoint_and_a_savepoint_of_it_say_where_sources_are(else
         env = fl.StreamExecutionEnvironment.getExecutionEnvironment(elsewhere).setParallelism(1)
         env.enableCheckpointing(f"/jobs/{directory}").getConfig().setElementsPerBatch(4)
         if savepoint:
-            env.setSavepoint(f"/jobs/{savepoint}")
+            # So that the batch is still to be finished where it was planned
+            env.setSavepoint(f"/jobs/{savepoint}", allowRepeatedOutput=True)
         rated = fl.DataGeneratorSource(lambda n: 100 + n, 5, 1000)
         numbers = env.fromSequence(0, 9).uid("numbers")
         stream = numbers.union(env.fromSource(rated, None, "rated").uid("rated"))

@@ -1,0 +1,375 @@
+"""``Queries``: makes the query of a job, once for its start and once for each restart."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from copy import copy
+from dataclasses import replace
+from functools import partial
+from itertools import chain, count
+from typing import TYPE_CHECKING, Any
+
+from flinkish.api.connectors.source import Source
+from flinkish.api.environment.configuration import ExecutionConfig
+from flinkish.api.plan.transformations import SinkTransformation
+from flinkish.api.plan.window_operator import WindowOperatorDescription
+from flinkish.deployment.alignments import Alignments
+from flinkish.deployment.restarts import restart_backoff
+from flinkish.deployment.status.batch_history import BatchHistory
+from flinkish.deployment.status.job_details import JobDetailsView
+from flinkish.deployment.task_settings import task_settings
+from flinkish.graph.job_graph import JobGraph
+from flinkish.graph.stream_graph import StreamGraph
+from flinkish.runtime.kafka.group import ConsumerGroup
+from flinkish.runtime.metrics_totals import MetricsTotals
+from flinkish.runtime.sinks.driver_results import DriverResults
+from flinkish.runtime.task.plan import TaskSettings
+from flinkish.runtime.task.store import JobRun
+from flinkish.spark.batch_run import BatchRun
+from flinkish.spark.checkpoint.plan import CheckpointPlan
+from flinkish.spark.checkpoint.retention import CheckpointRetention
+from flinkish.spark.checkpoint.storage import CheckpointStorage
+from flinkish.spark.control import ControlStream
+from flinkish.spark.job import SparkJobClient
+from flinkish.spark.open_tasks import close_open_tasks, job_run
+from flinkish.spark.profiled_batches import spark_ui
+from flinkish.spark.query_run import JobSources, QueryRun, query_writer
+from flinkish.spark.savepoint import JobSavepoints
+from flinkish.spark.session.session import (
+    SETTINGS_LOCK,
+    batch_settings,
+    frame_settings,
+    job_settings,
+)
+from flinkish.spark.sinks.batch_sinks import BatchSinks, sink_files
+from flinkish.spark.sinks.delivery import Delivery, delivery_of
+from flinkish.spark.sinks.task_writers import SinkTasks
+from flinkish.spark.sources.aligned_watermarks import note_watermarks
+from flinkish.spark.sources.function import END_OF_INPUT
+from flinkish.spark.sources.group_offsets import GroupOffsets
+from flinkish.spark.sources.reader import (
+    SourceReader,
+    SourceStream,
+    check_aligned,
+)
+from flinkish.spark.status.checkpoint_history import history_log
+from flinkish.spark.status.query_monitor import QueryMonitor
+from flinkish.spark.translation import translate, translate_batch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+
+_LOG = logging.getLogger("flinkish")
+
+
+class Queries:
+    """Creates the query of a job, once for its start and once for each restart. ``single``: it runs
+    a single batch, the one that was planned last if that is not committed."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        config: ExecutionConfig,
+        storage: CheckpointStorage,
+        plan: CheckpointPlan,
+        graph: JobGraph,
+        settings: TaskSettings,
+        given: str | None,
+        jobName: str,
+        single: bool = False,
+    ) -> None:
+        self._session = session
+        # A copy, as the user may change the environment for the next job
+        self._config = copy(config)
+        self._storage = storage
+        self._plan = plan
+        self._graph = graph
+        self._settings = settings
+        self._given = given
+        self._name = jobName
+        self._single = single
+        self._files = sink_files(session, graph)
+        self._alignments = Alignments(graph)
+        self._results = DriverResults()
+        history = BatchHistory(history_log(storage) if given else None)
+        offsets = _group_offsets(graph, storage)
+        self.monitor = QueryMonitor(graph, MetricsTotals(), history, offsets.batchCommitted)
+        self._delivery: Delivery | None = None
+        self.savepoints: JobSavepoints | None = None
+        """Writes savepoints of the job; set once a query is prepared."""
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Prepare the session for starting a query inside the block: with the query's settings, and
+        without another job that takes its name."""
+        parallelism, local = self._settings.parallelism, self._storage.isLocal
+        with SETTINGS_LOCK, job_settings(self._session, parallelism, local):
+            yield
+
+    def client(
+        self, cleanUp: Callable[[], None], retention: CheckpointRetention | None = None
+    ) -> SparkJobClient:
+        """Start the job. ``cleanUp`` is called when it has ended."""
+        config = self._config
+        run = self.prepared()
+        view = JobDetailsView(
+            graph=self._graph,
+            settings=self._settings,
+            monitor=self.monitor,
+            config=config,
+            directory=self._given,
+            checkpointed=self.savepoints is not None,
+            engineUI=spark_ui(self._session),
+        )
+        return SparkJobClient(
+            name=self._name,
+            session=self._session,
+            run=run,
+            restart=self.restarted,
+            backoff=restart_backoff(config.getRestartStrategy()),
+            monitor=self.monitor,
+            view=view,
+            savepoints=self.savepoints,
+            checkpoint=self._given,
+            elementsHidden=config.elementsHiddenInErrors,
+            cleanUp=cleanUp,
+            retention=retention,
+        )
+
+    def prepared(self) -> QueryRun | BatchRun:
+        """A query that continues from the checkpoint."""
+        session, config, metrics = self._session, self._config, self.monitor.metrics
+        run = job_run(session, self._given, self._graph)
+        storage, graph = self._storage, self._graph
+        frames, streams, control = self.frames(run)
+        sources = _job_sources(graph, streams)
+        self.monitor.plans = {
+            uid: stream.plan for uid, stream in streams.items() if stream.plan is not None
+        }
+        sinks = self._sinks(run, streams)
+        self._delivery = delivery = delivery_of(session, storage, sinks)
+        self.savepoints = self._savepoints(streams)
+        unbounded = not all(_source(vertex.head.content).bounded for vertex in graph.sources)
+        interval = None if self._single else config.triggerIntervalOf(unbounded)
+        writer = query_writer(frames, delivery, self._storage.child("query"), interval)
+        if self._name.strip():
+            writer = writer.queryName(_query_name(session, self._name))
+        at_end = ExitStack()
+        at_end.callback(sinks.close)
+        at_end.callback(close_open_tasks, session, run, self._graph)
+        rows = any(stream.decoder.takesRows for stream in streams.values())
+        start = writer.start if rows else partial(_started_of_frames, session, writer)
+        return QueryRun(
+            start=start,
+            sources=sources,
+            storage=storage,
+            control=control,
+            sinks=sinks,
+            delivery=delivery,
+            metrics=metrics,
+            cleanUp=at_end.close,
+            single=self._single,
+        )
+
+    def restarted(self, needsElements: bool) -> QueryRun | BatchRun:
+        """Start a query that continues from the checkpoint. ``needsElements``: from now on elements
+        are not folded before a shuffle."""
+        if needsElements:
+            self._settings = replace(self._settings, foldsBeforeShuffle=False)
+        with self.starting():
+            run = self.prepared()
+            run.start()
+            return run
+
+    def _last_batch(self) -> int | None:
+        return None if self._delivery is None else self._delivery.lastBatch()
+
+    def writeSavepoint(self, directory: str, batch: int) -> None:
+        """Write a savepoint of a committed batch of the job, which is not running."""
+        with self.starting():
+            _, streams, _ = self.frames(None)
+        self._savepoints(streams).writeBatch(directory, batch, self._name)
+
+    def frames(
+        self, run: JobRun | None
+    ) -> tuple[DataFrame, dict[str, SourceStream], ControlStream]:
+        """The frames for the sinks of the job as a streaming DataFrame, with the sources and the
+        control stream of the query."""
+        session, storage, graph = self._session, self._storage, self._graph
+        aligned, config = self._alignments.ofSource, self._config
+        reader = SourceReader(
+            session,
+            storage,
+            config.elementsPerBatch,
+            config.elementsHiddenInErrors,
+            alignments=aligned,
+            positions=self._plan.positions,
+        )
+        with self._settings.classes.current():
+            sources = {
+                v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources
+            }
+            check_aligned(sources, aligned)
+            whole = all(stream.whole or stream.endsItself for stream in sources.values())
+            control = ControlStream(storage, endWithFirstBatch=whole)
+            frames = translate(
+                graph=graph,
+                sources=sources,
+                control=control.stream(session),
+                settings=self._settings,
+                files=self._files,
+                run=run,
+            )
+        return frames, sources, control
+
+    def _savepoints(self, streams: Mapping[str, SourceStream]) -> JobSavepoints:
+        return JobSavepoints(
+            session=self._session,
+            storage=self._storage,
+            plan=self._plan,
+            graph=self._graph,
+            settings=self._settings,
+            sources=streams,
+            lastBatch=self._last_batch,
+        )
+
+    def _sinks(self, run: JobRun | None, streams: Mapping[str, SourceStream]) -> BatchSinks:
+        unplanned = {uid for uid, stream in streams.items() if stream.planner is None}
+        uncertain = frozenset(
+            vertex.uid
+            for vertex in self._graph.sinks
+            if any(edge.source.uid in unplanned for edge in vertex.inputs)
+        )
+        return BatchSinks(
+            vertices=self._graph.sinks,
+            metrics=self.monitor.metrics,
+            plan=self._plan,
+            storage=self._storage,
+            files=self._files,
+            tasks=SinkTasks(run, self._settings.parallelism, uncertain),
+            results=self._results,
+            elementsHidden=self._config.elementsHiddenInErrors,
+            batchBegan=self.monitor.beginBatch,
+            batchEnded=self._end_batch,
+        )
+
+    def _end_batch(self, number: int, began: float, stages: float, ended: float) -> None:
+        self.monitor.endBatch(number, began, stages, ended)
+        local = self._storage.localPath
+        if self._alignments.ofSource and local is not None:
+            note_watermarks(local, self._alignments.watermarks(self.monitor.metrics))
+
+
+class BatchQueries(Queries):
+    """Creates the batch query of a job in BATCH mode; a restart begins from the start of the input."""
+
+    def prepared(self) -> BatchRun:
+        session, config = self._session, self._config
+        reader = SourceReader(
+            session, self._storage, config.elementsPerBatch, config.elementsHiddenInErrors, True
+        )
+        graph, settings = self._graph, self._settings
+        with settings.classes.current():
+            sources = {
+                v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources
+            }
+            control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
+            frames = translate_batch(graph, sources, control, settings, self._files)
+        return BatchRun(
+            session, frames, self._sinks(None, sources), partial(batch_settings, session)
+        )
+
+
+def _started_of_frames(session: SparkSession, writer: DataStreamWriter) -> StreamingQuery:
+    """Start a query over frames only."""
+    with frame_settings(session):
+        return writer.start()
+
+
+def graph_of_job(
+    config: ExecutionConfig,
+    sinks: Sequence[SinkTransformation],
+    plan: CheckpointPlan,
+    parallelism: int,
+    batch: bool = False,
+) -> tuple[JobGraph, TaskSettings]:
+    """The graph of the job that ends in ``sinks``, and the settings of its tasks, as far as ``plan``
+    has noted them."""
+    graph = JobGraph(StreamGraph.of(sinks, plan.identities))
+    plan.keepPlaces(graph)
+    settings = task_settings(
+        graph=graph,
+        config=config,
+        parallelism=parallelism,
+        maxParallelism=plan.maxParallelism,
+        keyGroups=plan.keyGroups,
+        batch=batch,
+        earlierHashes=plan.earlierHashes,
+    )
+    return graph, replace(settings, logLevel=logging.getLogger().getEffectiveLevel())
+
+
+def warn_of_open_windows(graph: JobGraph, streams: Mapping[str, SourceStream]) -> None:
+    """Warn of windows that a user's query leaves open when it stops before the end of the input has come."""
+    unended = [
+        vertex.head.name
+        for vertex in graph.sources
+        for stream in (streams[vertex.uid],)
+        if not (_source(vertex.head.content).bounded and (stream.whole or stream.endsItself))
+    ]
+    windows = [
+        node.name
+        for vertex in graph.vertices
+        for node in vertex.operators
+        if isinstance(node.operator, WindowOperatorDescription)
+        and node.operator.assigner.isEventTime()
+    ]
+    if unended and windows:
+        _LOG.warning(
+            "toDataFrame: the end of %s does not reach a query of your own, so one that stops, as with"
+            " trigger(availableNow=True), leaves out the windows of %s that are open then. They come when the query"
+            " goes on with later elements, or from env.execute() with forEachBatchDataFrame(...), over bounded input.",
+            ", ".join(unended),
+            ", ".join(windows),
+        )
+
+
+def _group_offsets(graph: JobGraph, storage: CheckpointStorage) -> GroupOffsets:
+    groups = {v.uid: ConsumerGroup.of(v.head.content) for v in graph.sources}
+    return GroupOffsets(
+        {
+            uid: (group, f"{storage.localPath}/sources/{uid}/plan")
+            for uid, group in groups.items()
+            if group is not None
+        }
+    )
+
+
+def _query_name(session: SparkSession, jobName: str) -> str:
+    """The name of the job, with a number if the session has an active query of that name."""
+    taken = {query.name for query in session.streams.active}
+    names = chain([jobName], (f"{jobName} ({number})" for number in count(2)))
+    return next(name for name in names if name not in taken)
+
+
+def _job_sources(graph: JobGraph, streams: dict[str, SourceStream]) -> JobSources:
+    bounded = [v for v in graph.sources if _source(v.head.content).bounded]
+    ended = [streams[vertex.uid] for vertex in bounded]
+    paths = tuple(stream.path or "" for stream in ended if not stream.endsItself)
+    logs = tuple(stream.log for stream in ended if stream.log is not None)
+    planned = frozenset(
+        vertex.uid
+        for vertex, stream in zip(bounded, ended)
+        if stream.planner is not None and stream.plan is None
+    )
+    return JobSources(paths, logs, planned, unbounded=len(bounded) < len(graph.sources))
+
+
+def _source(content: Any) -> Source[Any]:
+    assert isinstance(content, Source)
+    return content
