@@ -176,6 +176,10 @@ def test_any_times_give_the_same(name, times):
     compare(name, times)
 
 
+def test_what_is_apart_by_more_than_a_long_can_say():
+    compare("patterns", [SMALLEST + 4, SMALLEST + 1, 4])
+
+
 def test_the_time_of_a_timeout_wraps_as_in_java():
     trigger = fl.ProcessingTimeoutTrigger.of(fl.CountTrigger.of(9), fl.Duration.ofMillis(LARGEST))
     windows = fl.TumblingEventTimeWindows.of(10)
@@ -192,7 +196,10 @@ def compare(name, times):
     elements = [(f"k{number % 2}", time, 1) for number, time in enumerate(times)]
 
     def on_the_harness():
-        harness = StreamTestHarness(lambda stream: JOBS[name](assigned(stream)))
+        # Where a difference of two times wraps around, watermarks decide what belongs together
+        harness = StreamTestHarness(
+            lambda stream: JOBS[name](assigned(stream)), elementsPerBatch=len(elements)
+        )
         for element in elements:
             harness.processElement(element)
         harness.endInput()
