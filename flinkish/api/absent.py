@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import re
 import sys
-import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from flinkish.api.errors import NotSupportedError
@@ -51,6 +49,9 @@ FLINK = Dialect(
 @cache
 def absent_tables() -> dict[str, dict[str, dict[str, str]]]:
     """Return the advice for each missing name, by dialect, module or receiver, and name."""
+    import tomllib  # these take a tenth of the time of importing flinkish
+    from importlib.resources import files
+
     tables = tomllib.loads((files("flinkish.api") / "absent_names.toml").read_text("utf-8"))
     return {
         dialect: {

@@ -22,10 +22,12 @@ def local():
 
 
 @pytest.mark.slow("a separate program")
-def test_it_needs_no_spark():
+def test_it_needs_no_spark_and_the_import_no_library_that_loads_slowly():
     job = """
 import sys
 import flinkish as fl
+slow = {"pandas", "pyspark", "pyarrow", "numpy", "importlib.metadata", "importlib.resources"}
+assert not slow & sys.modules.keys()
 env = fl.StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
 numbers = env.fromSequence(1, 9).keyBy(lambda n: n % 2).reduce(lambda a, b: a + b)
 assert len(list(numbers.executeAndCollect())) == 9

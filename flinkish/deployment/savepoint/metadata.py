@@ -12,7 +12,6 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from flinkish.api.connectors.source import Source
@@ -332,6 +331,8 @@ def source_type(source: Source[Any]) -> str:
 
 def flinkish_version() -> str:
     """The version of this flinkish."""
+    from importlib.metadata import PackageNotFoundError, version  # jobs need it for savepoints only
+
     try:
         return version("flinkish")
     except PackageNotFoundError:
