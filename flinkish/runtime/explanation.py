@@ -24,6 +24,7 @@ from flinkish.api.plan.operators import (
     TimestampsAndWatermarksDescription,
 )
 from flinkish.api.plan.two_input import (
+    BroadcastProcessDescription,
     CoProcessDescription,
     IntervalJoinDescription,
     TwoInputDescription,
@@ -50,6 +51,7 @@ from flinkish.runtime.columns.tracing.pair_function import PairFunction, PairMap
 from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.state.broadcast_state import BroadcastStates
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermark_generation import emits_only_periodically
 from flinkish.runtime.windowing.window_functions import overrides_clear
@@ -225,6 +227,20 @@ def _(description: CoProcessDescription, elements: RowColumns | None) -> Iterato
         call = getattr(description.function, f"processElement{number}")
         reason = partial(_against_phases, call)
         yield _Explained(f"input {number}", reason, call, condition=STATES)
+
+
+@_functions_of.register
+def _(
+    description: BroadcastProcessDescription, elements: RowColumns | None
+) -> Iterator[_Explained]:
+    call, broadcast = description.function.processElement, BroadcastStates("", ())
+    fold: type[PhaseFold | ProcessFunctionColumns]
+    fold, condition = (
+        (PhaseFold, STATES) if description.keyed else (ProcessFunctionColumns, UNKNOWN)
+    )
+    reason = partial(getattr, fold(call, broadcast=broadcast), "reason")
+    yield _Explained("input 1", reason, call, condition=condition)
+    yield _Explained("input 2", lambda: "is given broadcast elements")
 
 
 def _against_phases(call: Callable[..., Any]) -> str | None:

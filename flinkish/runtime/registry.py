@@ -43,8 +43,13 @@ from flinkish.api.plan.window_operator import (
 from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.columns.arrival_time import ColumnArrivalTime
 from flinkish.runtime.columns.interval_join import ColumnIntervalJoin
-from flinkish.runtime.columns.keyed_process import KeyedColumnCoProcess, KeyedColumnProcess
+from flinkish.runtime.columns.keyed_process import (
+    KeyedColumnBroadcast,
+    KeyedColumnCoProcess,
+    KeyedColumnProcess,
+)
 from flinkish.runtime.columns.map_like import (
+    ColumnBroadcast,
     ColumnFilter,
     ColumnFlatMap,
     ColumnMap,
@@ -62,10 +67,6 @@ from flinkish.runtime.columns.timestamps import (
 )
 from flinkish.runtime.operators.async_wait import AsyncWaitOperator
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
-from flinkish.runtime.operators.broadcast import (
-    CoBroadcastWithKeyedOperator,
-    CoBroadcastWithNonKeyedOperator,
-)
 from flinkish.runtime.operators.one_input import StreamInOrder
 from flinkish.runtime.operators.two_input import (
     CoProcessOperator,
@@ -114,8 +115,8 @@ _OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {
     (CoFlatMapDescription, True): KeyedCoStreamFlatMap,
     (CoProcessDescription, False): CoProcessOperator,
     (CoProcessDescription, True): KeyedColumnCoProcess,
-    (BroadcastProcessDescription, False): CoBroadcastWithNonKeyedOperator,
-    (BroadcastProcessDescription, True): CoBroadcastWithKeyedOperator,
+    (BroadcastProcessDescription, False): ColumnBroadcast,
+    (BroadcastProcessDescription, True): KeyedColumnBroadcast,
     (IntervalJoinDescription, True): ColumnIntervalJoin,
     (WindowOperatorDescription, True): _window_operator,
     (TimestampsAndWatermarksDescription, False): ColumnTimestampsAndWatermarks,

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from flinkish.api.plan.operators import KeyedProcessDescription
-from flinkish.api.plan.two_input import CoProcessDescription
+from flinkish.api.plan.two_input import BroadcastProcessDescription, CoProcessDescription
 from flinkish.runtime.columns.path import WithColumns
 from flinkish.runtime.columns.phase_columns import ProcessPath
 from flinkish.runtime.columns.tracing.column_function import may_be_traced
 from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.operators.broadcast import CoBroadcastWithKeyedOperator
 from flinkish.runtime.operators.one_input import KeyedProcessOperator
 from flinkish.runtime.operators.two_input import KeyedCoProcessOperator
 from flinkish.runtime.records.records import Records
@@ -55,3 +56,21 @@ class KeyedColumnCoProcess(KeyedCoProcessOperator):
         if taken:
             self.metrics.numRecordsIn += len(records)
         return taken
+
+
+class KeyedColumnBroadcast(CoBroadcastWithKeyedOperator):
+    """``CoBroadcastWithKeyedOperator`` with a path for the input that is not broadcast."""
+
+    path: ProcessPath | None = None
+
+    def __init__(self, context: OperatorContext, description: BroadcastProcessDescription) -> None:
+        super().__init__(context, description)
+        function = description.function.processElement
+        if self.tracesFunctions and may_be_traced(function):
+            self.path = ProcessPath(self, function, self._broadcast)
+
+    def processRecords1(self, records: Records) -> None:
+        if self.path is not None and self.path.process(records):
+            self.metrics.numRecordsIn += len(records)
+        else:
+            super().processRecords1(records)

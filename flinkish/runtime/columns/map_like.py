@@ -11,6 +11,7 @@ from flinkish.api.plan.operators import (
     MapDescription,
     ProcessDescription,
 )
+from flinkish.api.plan.two_input import BroadcastProcessDescription
 from flinkish.runtime.columns.path import ColumnPath, WithColumns
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction, may_be_traced
 from flinkish.runtime.columns.tracing.emitting_function import (
@@ -18,7 +19,8 @@ from flinkish.runtime.columns.tracing.emitting_function import (
     FlatMapColumns,
     ProcessFunctionColumns,
 )
-from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.operators.base import OperatorContext, StreamOperator
+from flinkish.runtime.operators.broadcast import CoBroadcastWithNonKeyedOperator
 from flinkish.runtime.operators.one_input import (
     KeyedStreamFilter,
     KeyedStreamFlatMap,
@@ -30,7 +32,7 @@ from flinkish.runtime.operators.one_input import (
     StreamMap,
 )
 from flinkish.runtime.operators.output import Output
-from flinkish.runtime.records.frames import Frame
+from flinkish.runtime.records.frames import SHORTEST_COLUMNS, Frame
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.tagged_columns import TaggedColumns
 
@@ -84,7 +86,7 @@ class FilterPath(ColumnPath):
 class EmittingPath(ColumnPath):
     """``flatMap`` and ``process``: columns of the results of all elements, side outputs too."""
 
-    def __init__(self, operator: OneInputOperator, columns: ElementFunction) -> None:
+    def __init__(self, operator: StreamOperator, columns: ElementFunction) -> None:
         self._operator = operator
         self._columns = columns
 
@@ -134,6 +136,26 @@ class ColumnProcess(WithColumns, ProcessOperator):
         super().__init__(context, description)
         if self.tracesFunctions and may_be_traced(description.call):
             self.path = EmittingPath(self, ProcessFunctionColumns(description.call))
+
+
+class ColumnBroadcast(CoBroadcastWithNonKeyedOperator):
+    """``CoBroadcastWithNonKeyedOperator`` with a path for the input that is not broadcast."""
+
+    path: EmittingPath | None = None
+
+    def __init__(self, context: OperatorContext, description: BroadcastProcessDescription) -> None:
+        super().__init__(context, description)
+        function = description.function.processElement
+        if self.tracesFunctions and may_be_traced(function):
+            self.path = EmittingPath(self, ProcessFunctionColumns(function, self._broadcast))
+
+    def processRecords1(self, records: Records) -> None:
+        # Each broadcast element may change what a trace relies on, and then runs are short
+        long = len(records) >= SHORTEST_COLUMNS
+        if self.path is not None and long and self.path.process(records):
+            self.metrics.numRecordsIn += len(records)
+        else:
+            super().processRecords1(records)
 
 
 class KeyedColumnMap(ColumnMap, KeyedStreamMap):

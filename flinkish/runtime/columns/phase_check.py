@@ -17,6 +17,7 @@ from flinkish.runtime.columns.tracing.emissions import Emitted
 from flinkish.runtime.columns.tracing.phase_fold import Keys, PhaseFold, Writes
 from flinkish.runtime.records.records import NO_TIMESTAMP
 from flinkish.runtime.state.backend import KeyedStateBackend
+from flinkish.runtime.state.broadcast_state import BroadcastStates
 from flinkish.runtime.state.table_states import TableListState, TableMapState, TableValueState
 
 MOST_ELEMENTS = 16
@@ -96,7 +97,9 @@ class PhaseCheck:
         times, watermarks = self._part.timestamps.tolist(), self._part.watermarks.tolist()
         for number, (element, time) in enumerate(zip(self._elements, times)):
             out = Collected()
-            context = CalledContext(out, key, time, watermarks[number], timers)
+            context = CalledContext(
+                out, key, time, watermarks[number], timers, self._fold.broadcast
+            )
             returned = function(element, context, out)
             if returned is not None:
                 out.collectReturned(returned)
@@ -172,13 +175,21 @@ class CalledContext:
     """The context, and the timer service, of a function that is called for a check."""
 
     def __init__(
-        self, out: Collected, key: Any, timestamp: int, watermark: int, timers: list[int]
+        self,
+        out: Collected,
+        key: Any,
+        timestamp: int,
+        watermark: int,
+        timers: list[int],
+        broadcast: BroadcastStates | None,
     ) -> None:
         self._out = out
         self._key = key
         self._timestamp = timestamp
         self._watermark = watermark
         self._timers = timers
+        if broadcast is not None:
+            self.getBroadcastState = broadcast.view
 
     def timestamp(self) -> int | None:
         return None if self._timestamp == NO_TIMESTAMP else self._timestamp

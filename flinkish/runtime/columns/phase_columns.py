@@ -24,6 +24,7 @@ from flinkish.runtime.records.frames import NO_MARKS, Frame, Marks
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import NO_RECORDS, Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.state.broadcast_state import BroadcastStates
 from flinkish.runtime.state.table_states import TableListState, TableMapState, TableValueState
 
 LEAST_ELEMENTS = 1 << 10
@@ -67,9 +68,11 @@ class PhasePath(ColumnPath):
         function: Callable[..., Any],
         timers: TimerService,
         named: object = None,
+        broadcast: BroadcastStates | None = None,
     ) -> None:
-        """``named``: the user's function, if ``function`` is a wrapper."""
-        self.fold = PhaseFold(function, TableStates(), named)
+        """``named``: the user's function, if ``function`` is a wrapper. ``broadcast``: the broadcast
+        states that its context gives."""
+        self.fold = PhaseFold(function, TableStates(), named, broadcast)
         self._operator = operator
         self._timers = timers
 
@@ -163,8 +166,13 @@ class ProcessPath(PhasePath):
 
     _operator: OnTimerOperator
 
-    def __init__(self, operator: OnTimerOperator, function: Callable[..., Any]) -> None:
-        super().__init__(operator, function, operator.timerService)
+    def __init__(
+        self,
+        operator: OnTimerOperator,
+        function: Callable[..., Any],
+        broadcast: BroadcastStates | None = None,
+    ) -> None:
+        super().__init__(operator, function, operator.timerService, broadcast=broadcast)
 
     def processFrame(self, frame: Frame) -> bool:
         return not self._operator.timers.inputEnded and super().processFrame(frame)

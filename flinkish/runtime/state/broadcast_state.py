@@ -16,10 +16,16 @@ from flinkish.runtime.state.table_states import Again, check_new_map_key
 class HeapBroadcastState(BroadcastState[Any, Any]):
     """A broadcast state in a dict (Flink: ``HeapBroadcastState``)."""
 
-    __slots__ = ("content",)
+    __slots__ = ("content", "version")
 
     def __init__(self) -> None:
-        self.content: dict[Any, Any] = {}
+        self.restore({})
+
+    def restore(self, content: dict[Any, Any]) -> None:
+        """Hold ``content`` from now on."""
+        self.content = content
+        self.version = object()
+        """Another object after each change."""
 
     def get(self, key: Any) -> Any:
         return copied(self.content.get(key))
@@ -34,6 +40,7 @@ class HeapBroadcastState(BroadcastState[Any, Any]):
         if type(key) not in PLAIN_KEYS:
             check_new_map_key("of the broadcast", key)
         self.content[key] = copied(value)
+        self.version = object()
 
     def putAll(self, map: Mapping[Any, Any]) -> None:  # noqa: A002 - Flink's name
         for key, value in map.items():
@@ -41,9 +48,10 @@ class HeapBroadcastState(BroadcastState[Any, Any]):
 
     def remove(self, key: Any) -> None:
         self.content.pop(key, None)
+        self.version = object()
 
     def clear(self) -> None:
-        self.content.clear()
+        self.restore({})
 
     def entries(self) -> Iterable[MapEntry[Any, Any]]:
         return [MapEntry((key, copied(value))) for key, value in self.content.items()]
@@ -106,6 +114,10 @@ class BroadcastStates:
         """The state of a descriptor, read only."""
         return self._views[self._known(descriptor)]
 
+    def versions(self) -> tuple[object, ...]:
+        """Another tuple after each change of a state."""
+        return tuple(state.version for state in self._states.values())
+
     def snapshot(self) -> dict[str, dict[Any, Any]]:
         """The snapshot for ``restore``."""
         states = {name: dict(state.content) for name, state in self._states.items()}
@@ -115,7 +127,7 @@ class BroadcastStates:
         """Continue from a snapshot; None: with empty states."""
         kept = dict(snapshot or {})
         for name, state in self._states.items():
-            state.content = dict(kept.pop(name, ()))
+            state.restore(dict(kept.pop(name, ())))
         self._unread = kept
 
     def _known(self, descriptor: MapStateDescriptor[Any, Any]) -> str:

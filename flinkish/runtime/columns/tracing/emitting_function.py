@@ -15,6 +15,7 @@ from flinkish.api.functions.adapt import results_of
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.window_operator import WindowCall
 from flinkish.api.windowing.windows import TimeWindow
+from flinkish.runtime.columns.tracing.broadcast_stand_ins import BroadcastContextStandIn
 from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
 from flinkish.runtime.columns.tracing.column_runs import counting, raises
 from flinkish.runtime.columns.tracing.emissions import (
@@ -37,6 +38,7 @@ from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.words import ROUNDS, Rounds, Split, check_rounds
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.state.broadcast_state import BroadcastStates
 
 
 class Loop(NamedTuple):
@@ -286,25 +288,38 @@ class FlatMapColumns(ElementFunction):
 class ProcessFunctionColumns(ElementFunction):
     """``call(value, ctx, out)`` of a function without state and timers."""
 
-    def __init__(self, call: Callable[[Any, Any, Any], Any]) -> None:
-        super().__init__(call)
+    def __init__(
+        self, call: Callable[[Any, Any, Any], Any], broadcast: BroadcastStates | None = None
+    ) -> None:
+        """``broadcast``: the broadcast states that its context gives."""
+        super().__init__(call, None if broadcast is None else broadcast.versions)
         self._function = call
+        self._broadcast = broadcast
 
     def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
-        context = ElementContextStandIn(trace, out, *extra)
+        context = (
+            ElementContextStandIn(trace, out, *extra)
+            if self._broadcast is None
+            else BroadcastContextStandIn(self._broadcast, trace, out, *extra)
+        )
         out.collectReturned(trace.callable_of(self._function)(element, context, out))
 
     def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
-        out.collectReturned(self._function(element, _CalledContext(out, *extra), out))
+        context = _CalledContext(out, *extra, self._broadcast)
+        out.collectReturned(self._function(element, context, out))
 
 
 class _CalledContext:
     """The context, and the timer service, of a process function that is called for a check."""
 
-    def __init__(self, out: Collected, timestamp: int, watermark: int) -> None:
+    def __init__(
+        self, out: Collected, timestamp: int, watermark: int, broadcast: BroadcastStates | None
+    ) -> None:
         self._out = out
         self._timestamp = timestamp
         self._watermark = watermark
+        if broadcast is not None:
+            self.getBroadcastState = broadcast.view
 
     def timestamp(self) -> int | None:
         return None if self._timestamp == NO_TIMESTAMP else self._timestamp

@@ -58,6 +58,7 @@ from flinkish.runtime.columns.tracing.value_shapes import column_of_values, stru
 from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import VALUE, Shape
+from flinkish.runtime.state.broadcast_state import BroadcastStates
 
 _MOST_PHASES = 6
 """The most phases of a run. The function is called for the elements that are left after them."""
@@ -125,9 +126,12 @@ class PhaseFold:
         function: Callable[..., Any],
         states: KeyedStates | None = None,
         named: object = None,
+        broadcast: BroadcastStates | None = None,
     ) -> None:
-        """``named``: the user's function, if ``function`` is a wrapper."""
+        """``named``: the user's function, if ``function`` is a wrapper. ``broadcast``: the broadcast
+        states that its context gives."""
         self.function = function
+        self.broadcast = broadcast
         self._states = states
         self.runs = ColumnRuns("PhaseFold", named or function)
         self._used: list[State] = []
@@ -262,7 +266,9 @@ class PhaseFold:
             if len(self._traces) >= _MOST_SPECIALIZATIONS:
                 return None
             traces = self._traces[specialization] = TraceCache(
-                partial(self._plan, specialization), self.runs
+                partial(self._plan, specialization),
+                self.runs,
+                None if self.broadcast is None else self.broadcast.versions,
             )
         plan = traces.of(elements)
         if self._unlisted is not None:
@@ -280,6 +286,7 @@ class PhaseFold:
                 self._used,
                 specialization,
                 self._states,
+                self.broadcast,
             )
         except NotListed as found:
             self._unlisted = found.state
@@ -293,7 +300,7 @@ class PhaseFold:
             element, *extra = unknown_symbols(trace, 1 + len(EXTRA))
             return element, extra
 
-        follow_phase(self.function, arguments, 1 + len(EXTRA), (), (), None)
+        follow_phase(self.function, arguments, 1 + len(EXTRA), (), (), None, self.broadcast)
 
 
 class _Plan:

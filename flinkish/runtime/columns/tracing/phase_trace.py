@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from flinkish.api.functions.aggregations import FieldAggregator
 from flinkish.api.functions.runtime_context import RuntimeContext
 from flinkish.api.functions.state import ListState, MapState, State, ValueState
+from flinkish.runtime.columns.tracing.broadcast_stand_ins import KeyedBroadcastContextStandIn
 from flinkish.runtime.columns.tracing.emissions import (
     MOST_EFFECTS,
     ChannelEmissions,
@@ -44,6 +45,7 @@ from flinkish.runtime.columns.tracing.symbols import (
 from flinkish.runtime.columns.tracing.trace import External, Trace, Traced
 from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
 from flinkish.runtime.records.shapes import Shape
+from flinkish.runtime.state.broadcast_state import BroadcastStates
 
 EXTRA = ("timestamp", "watermark", "key")
 """The columns that follow those of an element."""
@@ -143,20 +145,22 @@ def follow_phase(
     states: Sequence[State],
     specialization: Specialization,
     kinds: StateKinds | None,
+    broadcast: BroadcastStates | None,
 ) -> Phase:
     """Trace ``function`` for an element. ``arguments`` gives the element and a symbol for each of
-    ``EXTRA``, together ``width`` columns. ``kinds`` is None if the function has not been opened.
+    ``EXTRA``, together ``width`` columns. ``kinds`` is None if the function has not been opened,
+    ``broadcast`` unless its context gives broadcast states.
     Raises Unsupported if it cannot be traced, and NotListed for a state that is not in
     ``states``."""
     known = dict(zip(states, specialization))
     seen = _Seen(known)
-    _Look(arguments, width, kinds, known, frozenset()).follow(function, seen.note)
+    _Look(arguments, width, kinds, known, frozenset(), broadcast).follow(function, seen.note)
     constant = frozenset(
         state
         for state in known
         if isinstance(known[state], Held) and state not in seen.set and state in seen.used
     )
-    look = _Look(arguments, width, kinds, known, constant)
+    look = _Look(arguments, width, kinds, known, constant, broadcast)
     traced = look.follow(function, seen.all)
     columns = iter(traced.columns[1:])
     folded, endings, added = [], [], {}
@@ -216,12 +220,18 @@ class _Look:
         kinds: StateKinds | None,
         known: Mapping[State, Content],
         constant: frozenset[State],
+        broadcast: BroadcastStates | None,
     ) -> None:
         self.trace = Trace(exploring=kinds is None, standIn=self.standInOf)
         self._element, extra = arguments(self.trace)
         self.states: dict[State, _ValueStandIn | _CollectionStandIn] = {}
         self.collector = Emitting(self.trace)
-        self.context = KeyedContextStandIn(self.trace, self.collector, *extra)
+        given = self.trace, self.collector, *extra
+        self.context = (
+            KeyedContextStandIn(*given)
+            if broadcast is None
+            else KeyedBroadcastContextStandIn(broadcast, *given)
+        )
         self._kinds = kinds
         self._known = known
         self._values = self._symbols(constant, width)

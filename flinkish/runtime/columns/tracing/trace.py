@@ -189,7 +189,8 @@ class Trace:
         """Whether an external constant is a plain text, with which % could format a symbol
         unnoticed."""
         self._functions: dict[int, tuple[Any, Any]] = {}
-        self._containers: dict[int, _Container] = {}
+        self.standIns: dict[int, Any] = {}
+        """The stand-ins for containers, on all paths the same, by the id of the container."""
         self.asksTypes = False
         """Whether a function tests the type of a value, which for None is another."""
         self.guards = Guards()
@@ -551,9 +552,9 @@ class Trace:
             return tuple(self.known(part, name) for part in value)
         special = None if self._stand_in is None else self._stand_in(value)
         if special is None and type(value) in (set, frozenset, list, dict):
-            special = self._containers.get(id(value))
+            special = self.standIns.get(id(value))
             if special is None:
-                special = self._containers[id(value)] = _Container(self, value, name)
+                special = self.standIns[id(value)] = _Container(self, value, name)
         return External(self, value, name) if special is None else special
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Generic
 
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
@@ -18,9 +19,10 @@ class TracedFunction(ABC, Generic[G]):
     calls the function for each element.
     """
 
-    def __init__(self, function: object) -> None:
+    def __init__(self, function: object, version: Callable[[], object] | None = None) -> None:
+        """``version``: that of the TraceCache."""
         self.runs = ColumnRuns(type(self).__name__, function)
-        self._traces = TraceCache(self._trace, self.runs)
+        self._traces = TraceCache(self._trace, self.runs, version)
 
     @property
     def reason(self) -> str | None:
