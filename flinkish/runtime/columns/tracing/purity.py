@@ -45,8 +45,8 @@ _REASONS = {
     Does.IS: "compares the identity of objects",
 }
 
-_MAKES_TEXT = {"hex", "to_bytes", "tzname", "key"}
-"""Attributes of numbers and time zones that are texts, or return them."""
+_MAKES_TEXT = {"hex", "to_bytes", "tzname"}
+"""Methods of numbers and time zones that return texts."""
 _HIDDEN = ("__", "_traced_")
 """Prefixes of attributes that belong to a symbol rather than to the value that it stands for."""
 

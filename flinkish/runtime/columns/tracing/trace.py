@@ -24,6 +24,7 @@ from enum import Enum, EnumType
 from inspect import isclass
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple, Protocol
+from zoneinfo import ZoneInfo
 
 from flinkish.api.bytecode import Does, step_at, with_inner
 from flinkish.api.functions.functions import RichFunction
@@ -528,8 +529,8 @@ class Trace:
         function uses %, which could format them."""
         if type(value) is tuple:
             return tuple(map(self.constant, value))
-        if type(value) in (str, bytes, *CLASSES):
-            if type(value) is not bytes and any(map(takes_remainders, self._followed())):
+        if type(value) in (str, bytes, ZoneInfo, *CLASSES):
+            if type(value) not in (bytes, ZoneInfo) and any(map(takes_remainders, self._followed())):
                 made = self.object_of(value)
                 return Symbol(self, self.expression(value)) if made is None else made
             self._knows_texts = True

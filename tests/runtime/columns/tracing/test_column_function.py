@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from operator import attrgetter, itemgetter
 from random import Random
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -96,6 +97,7 @@ def test_results_of_many_functions_equal_those_of_each_element(seed):
 # ---------------------------------------------------------------------- what is unsupported
 
 COUNTS: list[object] = []
+BERLIN = ZoneInfo("Europe/Berlin")
 SETTINGS = {"limit": 3}
 
 
@@ -166,6 +168,7 @@ def logged(value):
         (lambda value: shouted(f"{value.x}"), "calls shouted with a formatted text (line"),
         (lambda value: (lambda text: text.upper())(f"{value.x}"), "converts a value to text (line"),
         (lambda value: b"%d" % value.x, "may format a text with % (line"),
+        (lambda value: (BERLIN.key % value.x, value.x), "may format a text with %"),
         (lambda value: "%s" % [value.x], "formats a text with an object (line"),
         (lambda value: ",".join(value.name), "joins something that is not a tuple or list (line"),
         (lambda value: ",".join([value.x]), "joins an int (line"),
@@ -217,9 +220,11 @@ def test_what_python_raises_is_not_computed(function):
 
 
 def test_fields_may_be_named_like_what_a_symbol_has():
-    rows = RowColumns(pa.record_batch({"kind": [1, 2], "trace": [3, 4], "expression": [5, 6]}))
-    results = ColumnFunction(lambda v: (v.kind + 1, v.trace, v.expression)).results(rows)
-    assert list(results) == [(2, 3, 5), (3, 4, 6)]
+    rows = RowColumns(
+        pa.record_batch({"kind": [1, 2], "trace": [3, 4], "expression": [5, 6], "key": ["a", "b"]})
+    )
+    results = ColumnFunction(lambda v: (v.kind + 1, v.trace, v.expression % 4, v.key)).results(rows)
+    assert list(results) == [(2, 3, 1, "a"), (3, 4, 2, "b")]
 
 
 def test_external_constants_may_change():
