@@ -78,10 +78,12 @@ def part_files(node: StreamNode, directory: str, timeZone: str) -> PartFiles | N
     """The ``PartFiles`` with which tasks write the files of a sink in ``directory``; None if tasks
     cannot, as for a sink with buckets, or with options that only Spark knows."""
     sink = node.content
-    writer = line_writer(node, timeZone)
-    if writer is None or not isinstance(sink, FileSink) or sink.bucketAssigner is not None:
+    if not isinstance(sink, FileSink) or sink.bucketAssigner is not None:
         return None
-    return PartFiles(directory, "txt" if sink.format == "text" else sink.format, writer)
+    writer = line_writer(node, timeZone)
+    if writer is None and (sink.format != "parquet" or sink.options):
+        return None
+    return PartFiles(directory, "txt" if sink.format == "text" else sink.format, node.name, writer)
 
 
 def _check_columns(sink: str, format_: str, schema: pa.Schema) -> None:

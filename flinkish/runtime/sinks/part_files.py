@@ -1,7 +1,7 @@
-"""``PartFiles``: the lines of a ``FileSink``, written by the tasks of the operator that emits the
+"""``PartFiles``: the files of a ``FileSink``, written by the tasks of the operator that emits the
 elements.
 
-In each batch a task appends to one file, in a directory beside the results whose name readers of
+In each batch a task writes one file, in a directory beside the results whose name readers of
 tables skip. When all tasks of a batch are done, ``publish`` names the files and moves them to the
 results together. The file of a task that failed is left behind.
 """
@@ -16,7 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyarrow.parquet import ParquetWriter
+
 from flinkish.api.errors import JobExecutionError
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.sinks.lines import LineWriter
 
 _UNFINISHED = "_unfinished"
@@ -24,27 +27,17 @@ _UNFINISHED = "_unfinished"
 
 @dataclass(frozen=True)
 class PartFiles:
-    """The directory that the tasks of a sink write to, and the writer of the lines."""
+    """The directory that the tasks of ``sink`` write to. ``writer``: the writer of the lines; None
+    if elements come as columns, which become files of Parquet."""
 
     directory: str
     ending: str
-    writer: LineWriter
+    sink: str
+    writer: LineWriter | None
 
-    def begun(self) -> Path:
-        """The path of a new file that only one task writes."""
-        return self._unfinished / uuid.uuid4().hex
-
-    def append(self, part: Path, values: Sequence[Any]) -> None:
-        """Append elements to the file ``part``."""
-        content, head = self.writer.content(values), self.writer.head
-        try:
-            part.parent.mkdir(parents=True, exist_ok=True)
-            with part.open("ab") as file:
-                if head is not None and file.tell() == 0:
-                    file.write(f"{head}\n".encode())
-                file.write(content)
-        except OSError as error:
-            raise self._unwritten(error) from None
+    def begun(self) -> PartFile:
+        """A new file that only one task writes."""
+        return PartFile(self, Path(self.directory, _UNFINISHED, uuid.uuid4().hex))
 
     def publish(self, parts: Sequence[str], batchId: int) -> None:
         """Make the files named ``parts`` the result of a batch. They replace those of an earlier
@@ -61,12 +54,12 @@ class PartFiles:
             os.rename(whole, target)
         except FileNotFoundError as error:
             raise JobExecutionError(
-                f"{self.writer.sink}: {error.filename}, which a worker has written, is not on this machine."
+                f"{self.sink}: {error.filename}, which a worker has written, is not on this machine."
                 " Write to a directory on a mount that all machines of the cluster have, or to a store"
                 " like S3."
             ) from None
         except OSError as error:
-            raise self._unwritten(error) from None
+            raise self.unwritten(error) from None
 
     def clear(self) -> None:
         """Remove the files of tasks that failed."""
@@ -76,8 +69,45 @@ class PartFiles:
     def _unfinished(self) -> Path:
         return Path(self.directory, _UNFINISHED)
 
-    def _unwritten(self, error: OSError) -> JobExecutionError:
+    def unwritten(self, error: OSError) -> JobExecutionError:
+        """The error for a file that cannot be written."""
         return JobExecutionError(
-            f"{self.writer.sink}: cannot write to {self.directory} ({error}). Make room there, or give the user"
+            f"{self.sink}: cannot write to {self.directory} ({error}). Make room there, or give the user"
             " of the workers the right to write; a job with a checkpoint then continues."
         )
+
+
+class PartFile:
+    """The file of a task in a batch."""
+
+    def __init__(self, files: PartFiles, path: Path) -> None:
+        self.name = path.name
+        self._files = files
+        self._path = path
+        self._parquet: ParquetWriter | None = None
+
+    def append(self, values: Sequence[Any]) -> None:
+        """Append elements."""
+        writer = self._files.writer
+        content = b"" if writer is None else writer.content(values)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            if writer is None:
+                assert isinstance(values, RowColumns)
+                self._parquet = self._parquet or ParquetWriter(self._path, values.schema)
+                self._parquet.write_batch(values.batch)
+                return
+            with self._path.open("ab") as file:
+                if writer.head is not None and file.tell() == 0:
+                    file.write(f"{writer.head}\n".encode())
+                file.write(content)
+        except OSError as error:
+            raise self._files.unwritten(error) from None
+
+    def close(self) -> None:
+        """Called when the batch has no more elements, or the task has failed."""
+        try:
+            if self._parquet is not None:
+                self._parquet.close()
+        except OSError as error:
+            raise self._files.unwritten(error) from None

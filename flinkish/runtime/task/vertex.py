@@ -27,6 +27,7 @@ from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.api.stored_values import pickled, unpickled
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
+from flinkish.runtime.closing import close_all
 from flinkish.runtime.columns.panes import PaneFold
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.columns.tracing.column_runs import ColumnScope
@@ -178,10 +179,11 @@ class VertexTask:
         self._chain.trim()
         for writer in self._writers:
             writer.trim()
+            writer.close()
 
     def close(self) -> None:
         """Close the user functions."""
-        self._chain.close()
+        close_all([self._chain, *self._writers])
 
     def _working(self) -> AbstractContextManager[object]:
         """Samples the stack inside the block, if the batch is profiled."""

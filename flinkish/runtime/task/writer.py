@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import chain, pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,7 +39,7 @@ from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.reports import EdgeReport
 from flinkish.runtime.sinks.buckets import Buckets
-from flinkish.runtime.sinks.part_files import PartFiles
+from flinkish.runtime.sinks.part_files import PartFile, PartFiles
 from flinkish.runtime.task.gates import CLOSING, FrameRow, Gate, Slice
 from flinkish.runtime.task.ticks import tick
 from flinkish.runtime.time.watermark_generation import JoinedSplits
@@ -135,6 +134,9 @@ class RecordWriter(Input):
 
     def trim(self) -> None:
         """Called between batches: drop caches."""
+
+    def close(self) -> None:
+        """Called at the end of a batch, or after an error: close what it has opened."""
 
     def _write(self) -> None:
         """Write everything that came so far."""
@@ -463,17 +465,19 @@ class PartFileWriter(SinkRecordWriter):
     ) -> None:
         super().__init__(gate, operator, columns)
         self._files = files
-        self._part: Path | None = None
+        self._part: PartFile | None = None
 
-    def trim(self) -> None:
-        self._part = None
+    def close(self) -> None:
+        part, self._part = self._part, None
+        if part is not None:
+            part.close()
 
     def _send(self, values: Sequence[Any], timestamps: Timestamps) -> None:
         if self._part is None:
             self._part = self._files.begun()
             # One file for all key groups: a task that runs again must not leave a mixture of files
             self._add_encoded(0, self._part.name.encode())
-        self._files.append(self._part, values)
+        self._part.append(values)
 
 
 def _encode_texts(values: Sequence[Any]) -> None:

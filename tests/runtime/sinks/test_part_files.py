@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from flinkish.api.errors import JobExecutionError, UnfitElementError
 from flinkish.runtime.records.rows import RowColumns
@@ -15,20 +17,21 @@ from flinkish.runtime.sinks.part_files import PartFiles
 
 @pytest.fixture
 def files(tmp_path):
-    return PartFiles(str(tmp_path / "out"), "txt", LineWriter("my files", "text"))
+    return PartFiles(str(tmp_path / "out"), "txt", "my files", LineWriter("my files", "text"))
 
 
 def written(files, *runs):
     """The name of a file with those elements."""
     part = files.begun()
     for run in runs:
-        files.append(part, run)
+        part.append(run)
+    part.close()
     return part.name
 
 
 def found(files):
     """All files of the directory, by their path in it."""
-    root = files.begun().parents[1]
+    root = Path(files.directory)
     return {
         str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()
     }
@@ -98,8 +101,19 @@ def test_an_element_that_is_not_read_as_one_line_is_named(files, text):
 
 def test_columns_are_csv(tmp_path):
     writer = LineWriter("my files", "csv", ("name", "n"), header=True)
-    files = PartFiles(str(tmp_path / "out"), "csv", writer)
+    files = PartFiles(str(tmp_path / "out"), "csv", "my files", writer)
     run = RowColumns(pa.RecordBatch.from_pydict({"name": ["a", "b, c", None], "n": [1, None, 3]}))
     files.publish([written(files, run, run)], 0)
     rows = 'a,1\n"b, c",\n,3\n'
     assert found(files) == {"batch=0/part-00000.csv": f"name,n\n{rows}{rows}"}
+
+
+def test_columns_are_parquet(tmp_path):
+    files = PartFiles(str(tmp_path / "out"), "parquet", "my files", None)
+    run = RowColumns(pa.RecordBatch.from_pydict({"name": ["a", None], "n": [1, None]}))
+    files.publish([written(files, run, run)], 0)
+    table = parquet.read_table(tmp_path / "out" / "batch=0" / "part-00000.parquet")
+    assert table.select(["name", "n"]) == pa.Table.from_batches([run.batch, run.batch])
+    (tmp_path / "full").write_text("a file")
+    with pytest.raises(JobExecutionError, match=r"my files: cannot write to .*full"):
+        written(PartFiles(str(tmp_path / "full"), "parquet", "my files", None), run)

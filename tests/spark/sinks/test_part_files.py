@@ -49,7 +49,11 @@ SINKS = {
         lambda path: fl.FileSink.forCsv(path, "n long", compression="gzip"),
         False,
     ),
-    "columns of parquet": (lambda path: fl.FileSink.forParquet(path, "n long"), False),
+    "columns of parquet": (lambda path: fl.FileSink.forParquet(path, "n long"), True),
+    "parquet with options": (
+        lambda path: fl.FileSink.forParquet(path, "n long", compression="gzip"),
+        False,
+    ),
     "tabs": (lambda path: fl.FileSink.forCsv(path, "n long", sep="\\t"), True),
 }
 

@@ -530,7 +530,9 @@ class Trace:
         if type(value) is tuple:
             return tuple(map(self.constant, value))
         if type(value) in (str, bytes, ZoneInfo, *CLASSES):
-            if type(value) not in (bytes, ZoneInfo) and any(map(takes_remainders, self._followed())):
+            if type(value) not in (bytes, ZoneInfo) and any(
+                map(takes_remainders, self._followed())
+            ):
                 made = self.object_of(value)
                 return Symbol(self, self.expression(value)) if made is None else made
             self._knows_texts = True
