@@ -76,14 +76,24 @@ def line_writer(node: StreamNode, timeZone: str = "UTC") -> LineWriter | None:
 
 def part_files(node: StreamNode, directory: str, timeZone: str) -> PartFiles | None:
     """The ``PartFiles`` with which tasks write the files of a sink in ``directory``; None if tasks
-    cannot, as for a sink with buckets, or with options that only Spark knows."""
+    cannot, as for a sink with buckets, or with options or types that only Spark knows."""
     sink = node.content
     if not isinstance(sink, FileSink) or sink.bucketAssigner is not None:
         return None
     writer = line_writer(node, timeZone)
-    if writer is None and (sink.format != "parquet" or sink.options):
-        return None
+    if writer is None:
+        columns = sink_columns(node)
+        if sink.format != "parquet" or sink.options or columns is None:
+            return None
+        if any(map(_has_durations, columns.schema.types)):
+            return None
     return PartFiles(directory, "txt" if sink.format == "text" else sink.format, node.name, writer)
+
+
+def _has_durations(kind: pa.DataType) -> bool:
+    """Whether there are intervals in ``kind``, which only files of Spark's tell from numbers."""
+    parts = (kind.field(number).type for number in range(kind.num_fields))
+    return pa.types.is_duration(kind) or any(map(_has_durations, parts))
 
 
 def _check_columns(sink: str, format_: str, schema: pa.Schema) -> None:

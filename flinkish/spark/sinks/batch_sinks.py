@@ -102,12 +102,15 @@ def _place(row: FrameRow) -> tuple[int, int, int]:
 
 def sink_files(session: SparkSession, graph: JobGraph) -> dict[str, PartFiles]:
     """The sinks of a job whose files the operators' tasks write, by uid: those with a directory on
-    this machine."""
+    this machine, for Parquet with Spark's default codec."""
     files = {}
+    snappy = session.conf.get("spark.sql.parquet.compression.codec") == "snappy"
     for vertex in graph.sinks:
         node = vertex.head
         if isinstance(node.content, FileSink):
             directory = Directory(session, node.content.path).localPath
+            if node.content.format == "parquet" and not snappy:
+                continue
             found = directory and part_files(node, directory, JOB_SETTINGS[TIME_ZONE])
             if found:
                 files[node.uid] = found

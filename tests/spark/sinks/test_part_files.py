@@ -54,6 +54,10 @@ SINKS = {
         lambda path: fl.FileSink.forParquet(path, "n long", compression="gzip"),
         False,
     ),
+    "intervals of parquet": (
+        lambda path: fl.FileSink.forParquet(path, "n array<interval day to second>"),
+        False,
+    ),
     "tabs": (lambda path: fl.FileSink.forCsv(path, "n long", sep="\\t"), True),
 }
 
