@@ -62,8 +62,8 @@ def _parts(operators: Sequence[StreamNode], content: object) -> Iterator[tuple[s
                 yield from _of_description(exit_.window.name, exit_.window)
             if exit_.buckets is not None:
                 yield exit_.buckets.sink, "bucket assigner", exit_.buckets.assigner
-            if exit_.files is not None:
-                yield exit_.files.writer.sink, "encoder", exit_.files.writer.encoder
+            if exit_.files is not None and exit_.files.writer is not None:
+                yield exit_.files.sink, "encoder", exit_.files.writer.encoder
         if plan.sourceName and isinstance(content, tuple):  # with its decoder
             yield plan.sourceName, "function", [part for part in content if part is not plan]
 

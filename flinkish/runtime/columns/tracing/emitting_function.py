@@ -305,7 +305,7 @@ class ProcessFunctionColumns(ElementFunction):
         out.collectReturned(trace.callable_of(self._function)(element, context, out))
 
     def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
-        context = _CalledContext(out, *extra, self._broadcast)
+        context = _CalledContext(self._broadcast, out, *extra)
         out.collectReturned(self._function(element, context, out))
 
 
@@ -313,7 +313,7 @@ class _CalledContext:
     """The context, and the timer service, of a process function that is called for a check."""
 
     def __init__(
-        self, out: Collected, timestamp: int, watermark: int, broadcast: BroadcastStates | None
+        self, broadcast: BroadcastStates | None, out: Collected, timestamp: int, watermark: int
     ) -> None:
         self._out = out
         self._timestamp = timestamp

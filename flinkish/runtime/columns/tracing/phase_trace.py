@@ -226,11 +226,10 @@ class _Look:
         self._element, extra = arguments(self.trace)
         self.states: dict[State, _ValueStandIn | _CollectionStandIn] = {}
         self.collector = Emitting(self.trace)
-        given = self.trace, self.collector, *extra
         self.context = (
-            KeyedContextStandIn(*given)
+            KeyedContextStandIn(self.trace, self.collector, *extra)
             if broadcast is None
-            else KeyedBroadcastContextStandIn(broadcast, *given)
+            else KeyedBroadcastContextStandIn(broadcast, self.trace, self.collector, *extra)
         )
         self._kinds = kinds
         self._known = known
