@@ -83,7 +83,7 @@ SAMPLES = [
 ]
 NESTED = (
     "origin struct<code string, runways array<int>>, tags map<string, double>, at timestamp,"
-    " there timestamp_ntz, day date, price decimal(9,2), tiny tinyint, real float, raw binary"
+    " there timestamp_ntz, day date, price decimal(38,18), tiny tinyint, real float, raw binary"
 )
 THERE = datetime.datetime(1500, 1, 1, 12)
 NESTED_ROWS = [
@@ -137,8 +137,8 @@ def test_a_table_comes_back_as_typed_rows(env, spark, written):
     stream = env.fromDataFrame(spark.createDataFrame(NESTED_ROWS, NESTED))
     assert str(stream.getType()) == (
         "Row<origin: Row<code: String, runways: List<Integer>>, tags: Map<String, Double>,"
-        " at: Instant, there: LocalDateTime, day: LocalDate, price: BigDecimal, tiny: Byte,"
-        " real: Float, raw: byte[]>"
+        " at: Instant, there: LocalDateTime, day: Date, price: BigDecimal, tiny: Byte,"
+        " real: Float, raw: Array<Byte>>"
     )
     assert stream.keyBy("origin.code").getKeyType() == fl.Types.STRING()
     [row] = written["nested"]
