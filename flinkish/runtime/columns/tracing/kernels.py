@@ -130,6 +130,25 @@ class Values:
             return pa.nulls(count)
         raise Inexact
 
+    def distinct(self, count: int) -> tuple[list[int], NDArray[np.intp]] | None:
+        """The values, each once, and the place of each element's among them, if they are integers
+        of far fewer values than ``count``, the number of elements; else None."""
+        if self.kind != "int":
+            return None
+        low, high = self.bounds()
+        if high - low >= count // 4:
+            return None
+        numbers = self.data - low
+        found = np.zeros(high - low + 1, dtype=np.bool_)
+        found[numbers] = True
+        return (np.flatnonzero(found) + low).tolist(), (np.cumsum(found) - 1)[numbers]
+
+    def taken(self, places: NDArray[np.intp]) -> Values:
+        """The values at ``places``."""
+        if isinstance(self.data, np.ndarray):
+            return Values(self.kind, self.data[places], self._low, self._high)
+        return Values(self.kind, self.data.take(pa.array(places)))
+
     def listed(self) -> Any:
         """The values as Python objects; a constant is repeated without end."""
         if self.constant:
@@ -291,15 +310,21 @@ class Run:
             passed = argument.kind in ("opaque", "none") and not argument.constant
             if passed and (argument.kind == "none" or argument.data.null_count):
                 raise Inexact
-        lists = [argument.listed() for argument in arguments]
+        varying = [argument for argument in arguments if not argument.constant]
+        few = varying[0].distinct(self.count) if len(varying) == 1 else None
+        if few is None:
+            lists = [argument.listed() for argument in arguments]
+        else:  # a call for each number in place of one for each element
+            lists = [each.listed() if each.constant else few[0] for each in arguments]
         try:
-            if all(argument.constant for argument in arguments):
+            if not varying:
                 results = [call.function(*map(next, lists))] * self.count
             else:
                 results = list(map(call.function, *lists))
         except Exception:
             raise Inexact from None
-        return _objects(results) if call.kind == "object" else of_python(results)
+        made = _objects(results) if call.kind == "object" else of_python(results)
+        return made if few is None else made.taken(few[1])
 
 
 def _objects(values: list[Any]) -> Values:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import example, given
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from flinkish import Row
 from flinkish.runtime.columns.tracing.checks import same
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
+from flinkish.runtime.columns.tracing.kernels import Values
 from flinkish.runtime.records.rows import RowColumns
 
 NEAR = {"OR", "ID", 3, 2.0, None}
@@ -203,3 +205,20 @@ def test_others_have_a_reason(function: Callable[[Any], Any], reason: str) -> No
     traced = ColumnFunction(function)
     assert traced.results(columns([(1, 1.0, "", True)])) is None
     assert reason in str(traced.reason)
+
+
+@pytest.mark.parametrize("lowest", [-(2**63), -1, 2**63 - 3])
+def test_of_few_numbers_each_is_looked_up_once(lowest: int) -> None:
+    numbers = [lowest + n % 3 for n in range(40) if n % 3 != 1]
+    rows = RowColumns(pa.record_batch({"n": numbers}))
+    names = {lowest: "lowest", lowest + 2: "highest"}  # and none between them, which would raise
+    function = ColumnFunction(lambda row: (names[row.n], f"{row.n:>5}", row.n in names, row.n))
+    function.runs.checks = 0
+    found = function.results(rows)
+    assert found is not None
+    assert list(found) == [(names[n], f"{n:>5}", True, n) for n in numbers]
+    found, places = Values("int", np.array(numbers)).distinct(len(numbers)) or ([], [])
+    assert [found[place] for place in places] == numbers
+    assert len(found) == 2
+    assert Values("int", np.array([1, 2, 3])).distinct(3) is None
+    assert Values("str", pa.array(["a"] * 9)).distinct(9) is None
