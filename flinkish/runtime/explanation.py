@@ -36,6 +36,7 @@ from flinkish.api.plan.window_operator import (
     WindowOperatorDescription,
 )
 from flinkish.api.windowing.assigners import EventTimeSessionWindows
+from flinkish.runtime.columns.eviction import SEES_ELEMENTS, Eviction
 from flinkish.runtime.columns.rolling_reduce import why_rolling_unsupported
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction, may_be_traced
@@ -325,16 +326,23 @@ def _against_columns(description: WindowOperatorDescription) -> str | None:
     """Why the windows are not kept as columns. None: they are."""
     layout = description.layout
     if isinstance(layout, AlignedLayout):
-        return None
+        return None if description.evictor is None else _against_evictor(description)
     if layout == SESSION_LAYOUT:
         if type(description.assigner) is EventTimeSessionWindows:
             return None
         return "has windows whose gap depends on the element"
     if layout == EVICTING_LAYOUT:
-        return "has an evictor, which sees elements"
+        return SEES_ELEMENTS
     if layout == CONTENT_LAYOUT:
         return "has windows that begin and end with elements"
     return "has a trigger or an assigner that sees each element"
+
+
+def _against_evictor(description: WindowOperatorDescription) -> str | None:
+    assert description.evictor is not None
+    if description.allowedLateness:
+        return "has an evictor, and windows that may fire again"
+    return Eviction(description.evictor, None, tracesFunctions=True).reason
 
 
 def _against_call(description: WindowOperatorDescription) -> str | None:
@@ -349,6 +357,6 @@ def _against_call(description: WindowOperatorDescription) -> str | None:
 
 def _against_join(description: WindowOperatorDescription, join: JoinCall) -> str | None:
     """Why a join function is called for each pair. None: it is not."""
-    if not isinstance(description.layout, AlignedLayout):
+    if not isinstance(description.layout, AlignedLayout) or description.evictor is not None:
         return "joins windows that are kept element by element"
     return "may emit no result, or several" if join.flat else PairMap(join.pair).reason

@@ -83,17 +83,19 @@ OperatorFactory = Callable[[OperatorContext, Any], StreamOperator]
 _WINDOW_OPERATORS: dict[str, OperatorFactory] = {
     CONTENT_LAYOUT.name: ContentWindowOperator,
     EVICTING_LAYOUT.name: EvictingWindowOperator,
-    AlignedLayout.name: AlignedWindowOperator,
     SESSION_LAYOUT.name: ColumnSessionWindows,
     GENERAL_LAYOUT.name: WindowOperator,
 }
-"""The window operators by the name of the layout."""
+"""The window operators by the name of the layout, unless it is an ``AlignedLayout``."""
 
 
 def _window_operator(
     context: OperatorContext, description: WindowOperatorDescription
 ) -> StreamOperator:
-    return _WINDOW_OPERATORS[description.layout.name](context, description)
+    layout = description.layout
+    aligned = isinstance(layout, AlignedLayout)
+    kind = AlignedWindowOperator if aligned else _WINDOW_OPERATORS[layout.name]
+    return kind(context, description)
 
 
 _OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {

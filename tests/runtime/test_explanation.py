@@ -13,6 +13,7 @@ from flinkish import (
     CheckpointedFunction,
     CountEvictor,
     CountTrigger,
+    DeltaEvictor,
     EventTimeSessionWindows,
     FileSource,
     KeyedCoProcessFunction,
@@ -311,7 +312,27 @@ def connected(stream):
         ),
         (
             lambda s: tumbling(s).evictor(CountEvictor.of(2)).aggregate(Sums()),
-            "TumblingEventTimeWindows: aggregation element by element, as it has an evictor",
+            "TumblingEventTimeWindows: aggregation over columns, where its elements are columns",
+        ),
+        (
+            lambda s: tumbling(s).evictor(CountEvictor.of(2)).allowedLateness(9).aggregate(Sums()),
+            "TumblingEventTimeWindows: aggregation element by element, as it has an evictor, and",
+        ),
+        (
+            lambda s: (
+                tumbling(s)
+                .evictor(DeltaEvictor.of(2, lambda a, b: float(input(a))))
+                .aggregate(Sums())
+            ),
+            "TumblingEventTimeWindows: aggregation element by element, as it has an evictor that",
+        ),
+        (
+            lambda s: (
+                sessions(s, EventTimeSessionWindows.withGap(9))
+                .evictor(CountEvictor.of(2))
+                .aggregate(Sums())
+            ),
+            "EventTimeSessionWindows: aggregation element by element, as it has an evictor, which",
         ),
         (
             lambda s: sessions(s, EventTimeSessionWindows.withGap(9)).aggregate(Sums()),

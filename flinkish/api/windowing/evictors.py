@@ -14,7 +14,7 @@ from flinkish.api.arguments import integer, milliseconds, number
 from flinkish.api.errors import IllegalStateError
 from flinkish.api.metrics import MetricGroup
 from flinkish.api.stored_names import stored_as
-from flinkish.api.time.durations import TimeLike
+from flinkish.api.time.durations import TimeLike, to_long
 from flinkish.api.time.elements import MIN_TIMESTAMP
 from flinkish.api.windowing.triggers import DeltaLike, delta_call
 from flinkish.api.windowing.windows import Window
@@ -251,7 +251,8 @@ class TimeEvictor(_OneSidedEvictor[Any]):
     def _evict(self, elements: EvictableElements[Any], size: int) -> None:
         if not size or not elements[0].hasTimestamp():
             return
-        cutoff = max(element.getTimestamp() for element in elements) - self._window_size
+        latest = max(element.getTimestamp() for element in elements)
+        cutoff = to_long(latest - self._window_size)
         elements.removeIf(lambda element: element.getTimestamp() <= cutoff)
 
     def __repr__(self) -> str:

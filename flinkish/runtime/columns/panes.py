@@ -160,8 +160,10 @@ class PaneFold:
     def before(cls, description: WindowOperatorDescription) -> PaneFold | None:
         """The fold to do before the shuffle to the operator of ``description``. None if the
         operator needs the elements themselves: it re-fires windows or emits late elements, it has
-        no aggregation, or its windows do not consist of panes."""
+        no aggregation or an evictor, or its windows do not consist of panes."""
         if not isinstance(description.layout, AlignedLayout) or description.aggregation is None:
+            return None
+        if description.evictor is not None:
             return None
         if description.allowedLateness or description.lateDataOutputTag is not None:
             return None

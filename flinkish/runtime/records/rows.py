@@ -278,6 +278,11 @@ def by_code(codes: NDArray[np.intp], count: int) -> NDArray[np.intp]:
     return np.argsort(small, kind="stable")
 
 
+def bounds_of(counts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Where each of consecutive parts with these ``counts`` begins, and where the last ends."""
+    return np.concatenate([[0], np.cumsum(counts)])
+
+
 def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
     """``batch`` without dictionaries, which differ from run to run, and without metadata of single
     fields."""

@@ -52,7 +52,8 @@ def saved_windows(
     windows = backend.windowTable(TABLE)
     for window in windows.windows():
         for key, kept in windows.items(window):
-            yield key, window, contents.values(kept)
+            if kept is not None:
+                yield key, window, contents.values(kept)
     columns = backend.columnTable(TABLE)
     for window in columns.windows():
         for key, kept in contents.ofRuns(columns, window):

@@ -226,7 +226,7 @@ class TimestampedContents(ListContents):
     def add(self, window: Any, value: Any, timestamp: int) -> None:
         super().add(window, TimestampedValue(copied(value), timestamp), timestamp)
 
-    def replace(self, window: Any, elements: list[TimestampedValue[Any]]) -> None:
+    def replace(self, window: Any, elements: Sequence[TimestampedValue[Any]] | None) -> None:
         """Replace the contents of ``window``."""
         if elements:
             self._table.put(self._backend.currentKey, window, elements)

@@ -15,14 +15,11 @@ from flinkish.api.errors import (
     InvalidProgramError,
     MissingTimestampError,
     NotSupportedError,
-    UnfitElementError,
-    shown,
 )
 from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.durations import to_long
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing.assigners import TumblingEventTimeWindows, TumblingWindows
-from flinkish.api.windowing.evictors import EvictableElements
 from flinkish.api.windowing.triggers import TriggerResult
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
@@ -35,15 +32,10 @@ from flinkish.runtime.windowing.window_contents import (
     MERGING_SETS,
     TimestampedContents,
     WindowContents,
-    element_fold,
     window_contents,
 )
-from flinkish.runtime.windowing.window_contexts import (
-    ClockContext,
-    WindowEvictorContext,
-    WindowTriggerContext,
-)
-from flinkish.runtime.windowing.window_functions import WindowFunctionRunner
+from flinkish.runtime.windowing.window_contexts import ClockContext, WindowTriggerContext
+from flinkish.runtime.windowing.window_functions import window_function
 
 
 class WindowOperator(TimerOperator, OneInputOperator):
@@ -101,7 +93,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
         self._window_states = KeyedStates(backend, self.clock, sweeps=True, ofWindows=True)
         self._assigner_context = ClockContext(self.clock)
         self._trigger_context = WindowTriggerContext(self, self.timers, self._window_states)
-        self._function = WindowFunctionRunner(self, self._description, self._window_states)
+        self._function = window_function(self, self._description, self._window_states)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
@@ -334,36 +326,13 @@ class EvictingWindowOperator(WindowOperator):
 
     An evictor may remove any element before or after the window function sees them, so elements are
     kept with their timestamps and aggregated only when the pane fires. Evicted elements leave the
-    state for good. A pane whose elements are all evicted still fires, as in Flink: ``reduce`` then
-    yields None, ``aggregate`` the result of a new accumulator. As in Flink, the elements are
-    written back after each firing, including changes that functions made to them.
+    state for good. As in Flink, the elements are written back after each firing, including changes
+    that functions made to them.
     """
-
-    def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
-        super().__init__(context, description)
-        assert description.evictor is not None
-        self._evictor = description.evictor
-        self._evictor_context = WindowEvictorContext(self)
-        self._fold = element_fold(description.aggregation)
 
     def _fire_window(self, window: Any, state_window: Any) -> None:
         kept = self._contents.elements(state_window)
-        if kept is None:
-            return
-        remaining = list(kept)
-        elements = EvictableElements(remaining)
-        self._evict("evictBefore", elements, window)
-        values = [element.value for element in remaining]
-        self._function.process(self.backend.currentKey, window, self._fold(values), own=True)
-        self._evict("evictAfter", elements, window)
-        assert isinstance(self._contents, TimestampedContents)
-        self._contents.replace(state_window, remaining)
-
-    def _evict(self, method: str, elements: EvictableElements[Any], window: Any) -> None:
-        size = sum(1 for _ in elements)
-        returned = getattr(self._evictor, method)(elements, size, window, self._evictor_context)
-        if returned is not None:
-            raise UnfitElementError(
-                f"{type(self._evictor).__name__}.{method} returned {shown(returned)}, which would have no effect. Remove"
-                " elements in place, such as elements.removeIf(predicate), and return nothing."
-            )
+        if kept is not None:
+            remaining = self._function.process(self.backend.currentKey, window, kept)
+            assert isinstance(self._contents, TimestampedContents)
+            self._contents.replace(state_window, remaining)
