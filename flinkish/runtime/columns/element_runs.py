@@ -72,9 +72,14 @@ class ElementsByKey:
         self.order = by_code(self.codes, len(self.keys))
         self.bounds = bounds_of(np.bincount(self.codes, minlength=len(self.keys)))
 
-    def parts(self) -> Iterator[list[Any]]:
-        """The objects of each key."""
-        return self.elements.take(self.order).parts(self.bounds.tolist())
+    def parts(self, stay: NDArray[np.bool_] | None = None) -> Iterator[list[Any]]:
+        """The objects of each key, or, of those at ``order``, the ones that ``stay``."""
+        order, bounds = self.order, self.bounds
+        if stay is not None:
+            order = order[stay]
+            bounds = bounds_of(np.add.reduceat(stay, bounds[:-1], dtype=np.intp))
+        self.elements.encodeTexts()
+        return self.elements.take(order).parts(bounds.tolist())
 
     def each(self, ofKeys: NDArray[Any]) -> NDArray[Any]:
         """A value for each key as one for each position of ``order``."""

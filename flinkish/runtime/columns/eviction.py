@@ -24,7 +24,7 @@ from flinkish.runtime.columns.panes import folded_run
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.column_function import may_be_traced
 from flinkish.runtime.columns.tracing.pair_function import PairMap
-from flinkish.runtime.records.rows import RowColumns, bounds_of, concatenated, python_values
+from flinkish.runtime.records.rows import RowColumns, concatenated, python_values
 from flinkish.runtime.windowing.window_functions import Evicted
 
 Mask = NDArray[np.bool_]
@@ -65,12 +65,12 @@ class Eviction:
         if self.fold is None or not of_one_kind(runs):
             return None
         by_key = ElementsByKey(concatenated(runs))
-        stays = self._stays(by_key)
+        stay = self._stay(by_key)
         # A key without elements is called for too
-        if stays is None or not np.logical_or.reduceat(stays, by_key.bounds[:-1]).all():
+        if stay is None or not np.logical_or.reduceat(stay, by_key.bounds[:-1]).all():
             return None
-        kept = np.empty_like(stays)
-        kept[by_key.order] = stays
+        kept = np.empty_like(stay)
+        kept[by_key.order] = stay
         folded = self.fold.fold(by_key.elements.kept(kept), by_key.codes[kept], len(by_key.keys))
         return None if folded is None else folded_run(by_key.keys, folded).batch
 
@@ -80,16 +80,14 @@ class Eviction:
         if not of_one_kind(runs):
             return None
         by_key = ElementsByKey(concatenated(runs))
-        stays = self._stays(by_key)
+        stay = self._stay(by_key)
         keys = python_values(by_key.keys)
-        if stays is None:
+        if stay is None:
             times = iter(by_key.timestamps[by_key.order].tolist())
             return zip(keys, ([*map(TimestampedValue, part, times)] for part in by_key.parts()))
-        bounds = bounds_of(np.add.reduceat(stays, by_key.bounds[:-1], dtype=np.intp))
-        elements = by_key.elements.take(by_key.order[stays])
-        return zip(keys, map(Evicted, elements.parts(bounds.tolist())))
+        return zip(keys, map(Evicted, by_key.parts(stay)))
 
-    def _stays(self, by_key: ElementsByKey) -> Mask | None:
+    def _stay(self, by_key: ElementsByKey) -> Mask | None:
         """Which elements at the positions of ``by_key.order`` the window function sees. None if the
         evictor has to be called."""
         evictor = self._evictor
