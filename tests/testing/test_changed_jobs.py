@@ -149,6 +149,14 @@ REFUSED = {
         windows(TUMBLING, COUNT),
         windows(TUMBLING, ("trigger", fl.ContinuousEventTimeTrigger.of(3))),
     ),
+    "trigger of evicting windows": (
+        windows(TUMBLING, EVICTOR),
+        windows(
+            TUMBLING,
+            EVICTOR,
+            ("trigger", fl.PurgingTrigger.of(fl.EventTimeTrigger.create())),
+        ),
+    ),
     "evictor removed": (windows(TUMBLING, EVICTOR), windows(TUMBLING)),
     "reduce to aggregate": (windows(SESSIONS), windows(SESSIONS, call=mean)),
     "another accumulator": (

@@ -72,9 +72,8 @@ class AlignedColumns(ColumnPath):
         eviction = None
         if description.evictor is not None:
             eviction = Eviction(description.evictor, fold, operator.tracesFunctions)
-        self._fold = None if eviction is not None else fold
+        self._fold = fold if eviction is None else None
         """What elements are folded with as they come."""
-        self._evicts = eviction is not None
         table = operator.backend.columnTable(TABLE)
         self._columns = WindowColumns(table, self._fold, eviction)
         self._panes = None if self._fold is None else PaneFold(self._windows, self._fold)
@@ -116,7 +115,7 @@ class AlignedColumns(ColumnPath):
         values, keys = records.values, records.keys
         if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys):
             return False
-        if self._evicts and self._description.ofTwoStreams:
+        if self._description.evictor is not None and self._description.ofTwoStreams:
             return False
         if self._panes is not None:
             if not (self._operator.tracesFunctions and self._panes.fold.follows(values)):

@@ -133,8 +133,8 @@ class EvictingFunctionRunner(WindowFunctionRunner):
         return remaining
 
     def _evict(self, method: str, elements: EvictableElements[Any], window: Any) -> None:
-        size = sum(1 for _ in elements)
-        returned = getattr(self._evictor, method)(elements, size, window, self._evictor_context)
+        evict = getattr(self._evictor, method)
+        returned = evict(elements, len(elements), window, self._evictor_context)
         if returned is not None:
             raise UnfitElementError(
                 f"{type(self._evictor).__name__}.{method} returned {shown(returned)}, which would have no effect. Remove"

@@ -73,12 +73,22 @@ def by_text(element, last):
     return float(str(last[1] - element[1]).zfill(3))
 
 
+def constant(element, last):
+    return 2
+
+
+def mixed(element, last):
+    return True if element[1] > 5 else last[1] / 2
+
+
 after = st.booleans()
 evictors = st.one_of(
     st.builds(CountEvictor, st.integers(-1, 4), after),
     st.builds(TimeEvictor, st.integers(-1, 12) | st.just(MAX_TIMESTAMP), after),
     st.builds(DeltaEvictor, st.integers(0, 9) | st.just(2.5), st.just(distance), after),
-    st.builds(DeltaEvictor, st.just(1.0), st.sampled_from([share, by_text]), after),
+    st.builds(
+        DeltaEvictor, st.just(1.0), st.sampled_from([share, by_text, constant, mixed]), after
+    ),
     st.just(Even()),
 )
 FUNCTIONS: list[dict[str, Any]] = [
