@@ -94,8 +94,11 @@ CIRCLES_FOR_TYPE_CHECKERS = {
         "runtime.columns.tracing.fold_checks",
     ): "a fold has its results checked, and the check reads the fold",
     (
+        "runtime.columns.tracing.externals",
+        "runtime.columns.tracing.known_functions",
         "runtime.columns.tracing.objects",
         "runtime.columns.tracing.record_classes",
+        "runtime.columns.tracing.symbolic_elements",
         "runtime.columns.tracing.symbols",
         "runtime.columns.tracing.trace",
     ): "a trace creates symbols, and each symbol holds its trace",

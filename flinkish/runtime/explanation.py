@@ -39,15 +39,19 @@ from flinkish.api.windowing.assigners import EventTimeSessionWindows
 from flinkish.runtime.columns.eviction import SEES_ELEMENTS, Eviction
 from flinkish.runtime.columns.rolling_reduce import why_rolling_unsupported
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
-from flinkish.runtime.columns.tracing.column_function import ColumnFunction, may_be_traced
+from flinkish.runtime.columns.tracing.column_function import (
+    ColumnFunction,
+    PairMap,
+    may_be_traced,
+)
 from flinkish.runtime.columns.tracing.emitting_function import (
     ElementFunction,
     FlatMapColumns,
+    PairFunction,
     ProcessFunctionColumns,
     WindowFunctionColumns,
 )
 from flinkish.runtime.columns.tracing.event_fold import EventFold
-from flinkish.runtime.columns.tracing.pair_function import PairFunction, PairMap
 from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns

@@ -192,8 +192,8 @@ def test_the_function_of_an_interval_join_has_a_line():
         keys,
         "Interval Join: over columns, where its elements are columns",
     ]
-    assert joined(sometimes)[2] == f"{alone} may emit no result, or several"
-    assert joined(lambda left, right, ctx, out: (left,))[2] == f"{alone} returns something"
+    assert joined(sometimes) == joined(both)
+    assert joined(lambda left, right, ctx, out: left)[2].startswith(f"{alone} returns a value")
     assert joined(lambda left, right, ctx, out: ctx.output("late", left))[2].startswith(
         f"{alone} uses output of its context"
     )

@@ -31,8 +31,7 @@ from flinkish.runtime.columns.panes import (
 )
 from flinkish.runtime.columns.path import ColumnPath
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
-from flinkish.runtime.columns.tracing.column_function import may_be_traced
-from flinkish.runtime.columns.tracing.pair_function import PairMap
+from flinkish.runtime.columns.tracing.column_function import PairMap, may_be_traced
 from flinkish.runtime.columns.window_columns import WindowColumns
 from flinkish.runtime.columns.window_functions import WindowFunctionPath
 from flinkish.runtime.operators.keyed import KeyedOperator

@@ -22,8 +22,7 @@ from flinkish.runtime.columns.element_runs import (
 )
 from flinkish.runtime.columns.panes import folded_run
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
-from flinkish.runtime.columns.tracing.column_function import may_be_traced
-from flinkish.runtime.columns.tracing.pair_function import PairMap
+from flinkish.runtime.columns.tracing.column_function import PairMap, may_be_traced
 from flinkish.runtime.records.rows import RowColumns, concatenated, python_values
 from flinkish.runtime.windowing.window_functions import Evicted
 

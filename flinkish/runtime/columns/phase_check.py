@@ -10,12 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from flinkish.api.functions.state import State
-from flinkish.api.output_tag import OutputTag
-from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
+from flinkish.runtime.columns.tracing.checks import (
+    CalledContext,
+    Collected,
+    chosen,
+    difference_of,
+    elements_at,
+)
 from flinkish.runtime.columns.tracing.effects import KeyedRun
 from flinkish.runtime.columns.tracing.emissions import Emitted
 from flinkish.runtime.columns.tracing.phase_fold import Keys, PhaseFold, Writes
-from flinkish.runtime.records.records import NO_TIMESTAMP
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.table_states import TableListState, TableMapState, TableValueState
 
@@ -96,7 +100,7 @@ class PhaseCheck:
         times, watermarks = self._part.timestamps.tolist(), self._part.watermarks.tolist()
         for number, (element, time) in enumerate(zip(self._elements, times)):
             out = Collected()
-            context = CalledContext(out, key, time, watermarks[number], timers)
+            context = CalledContext(out, time, watermarks[number], key, timers)
             returned = function(element, context, out)
             if returned is not None:
                 out.collectReturned(returned)
@@ -166,34 +170,3 @@ def _shown(emitted: Mapping[str | None, Emitted]) -> list[tuple[str, int, Any]]:
 
 def _by_output(result: tuple[str, int, Any]) -> str:
     return result[0]
-
-
-class CalledContext:
-    """The context, and the timer service, of a function that is called for a check."""
-
-    def __init__(
-        self, out: Collected, key: Any, timestamp: int, watermark: int, timers: list[int]
-    ) -> None:
-        self._out = out
-        self._key = key
-        self._timestamp = timestamp
-        self._watermark = watermark
-        self._timers = timers
-
-    def timestamp(self) -> int | None:
-        return None if self._timestamp == NO_TIMESTAMP else self._timestamp
-
-    def getCurrentKey(self) -> Any:
-        return self._key
-
-    def timerService(self) -> CalledContext:
-        return self
-
-    def currentWatermark(self) -> int:
-        return self._watermark
-
-    def registerEventTimeTimer(self, timestamp: int) -> None:
-        self._timers.append(timestamp)
-
-    def output(self, outputTag: OutputTag[Any], value: Any) -> None:
-        self._out.collectSide(outputTag.id, value)

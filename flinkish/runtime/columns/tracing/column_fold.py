@@ -17,7 +17,6 @@ from flinkish.api.functions.aggregations import ComparableAggregator, FieldAggre
 from flinkish.api.functions.functions import AggregateFunction
 from flinkish.runtime.columns.tracing.checks import same
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
-from flinkish.runtime.columns.tracing.column_runs import counting
 from flinkish.runtime.columns.tracing.combining import Combination, PartOrder
 from flinkish.runtime.columns.tracing.expressions import (
     NUMBERS,
@@ -43,9 +42,8 @@ from flinkish.runtime.columns.tracing.reduction_patterns import (
     needs_accumulator,
 )
 from flinkish.runtime.columns.tracing.symbolic_elements import (
+    Signature,
     column_of,
-    symbolic_element,
-    unknown_symbols,
 )
 from flinkish.runtime.columns.tracing.symbols import Symbol, symbolic
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
@@ -204,7 +202,6 @@ class ColumnFold(TracedFunction[FoldPlan]):
 
     # ------------------------------------------------------------------ folding
 
-    @counting(folds_differ)
     def fold(
         self,
         values: Sequence[Any],
@@ -220,7 +217,11 @@ class ColumnFold(TracedFunction[FoldPlan]):
         everywhere. Other groups begin with ``createAccumulator()``, or for a reduction with the
         first value.
         """
-        return self.foldUnchecked(values, groups, count, start, started)
+        return self.runs.counted(
+            values,
+            lambda: self.foldUnchecked(values, groups, count, start, started),
+            lambda folded: folds_differ(self, folded, values, groups, count, start, started),
+        )
 
     def foldUnchecked(
         self,
@@ -400,7 +401,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
         self, values: RowColumns, shape: Shape, kinds: list[Kind], start: tuple[Any, ...] | None
     ) -> FoldPlan:
         trace = Trace(lists=True)
-        traced = self._follow(trace, symbolic_element(trace, values), shape, kinds)
+        traced = self._follow(trace, Signature().symbols(trace, values)[0], shape, kinds)
         if traced.shape != shape:
             raise Unsupported("returns an accumulator of another shape than it is given")
         patterns = matched_patterns(trace.expressions, traced.columns)
@@ -444,7 +445,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
         if isinstance(self._function, FieldAggregator):
             return
         trace = Trace(exploring=True, lists=True)
-        element, so_far = unknown_symbols(trace, 2)
+        element, (so_far,) = Signature(extra=1).symbols(trace, None)
         if self._reduces:
             trace.follow(reduce_call(self._function), so_far, element)
             return

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.output_tag import OutputTag
-from flinkish.runtime.columns.tracing.expressions import Column, Expression
+from flinkish.runtime.columns.tracing.expressions import Expression
+from flinkish.runtime.columns.tracing.externals import External
 from flinkish.runtime.columns.tracing.guards import in_slot
-from flinkish.runtime.columns.tracing.kernels import Mask, Run, plain, to_arrow
+from flinkish.runtime.columns.tracing.kernels import Mask, Run, plain
 from flinkish.runtime.columns.tracing.symbols import Record, Symbol, kept, taken_apart
-from flinkish.runtime.columns.tracing.trace import External, Trace
+from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.columns.tracing.traced_runs import column_of_run
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
@@ -45,7 +47,7 @@ class Emitting:
     """The collector of a function that is being traced."""
 
     def __init__(self, trace: Trace) -> None:
-        self._trace = trace
+        self.trace = trace
         self.results: list[Any] = []
         self.others: dict[Channel, list[Any]] = {}
         """The results for side outputs, and those of the rounds of a loop."""
@@ -61,19 +63,19 @@ class Emitting:
     def collectSide(self, sideOutput: str | None, value: Any) -> None:
         """Collect a result for a side output; None: for the main one."""
         if value is None:
-            raise self._trace.unsupported("emits None")
-        loop = self._trace.rounds
+            raise self.trace.unsupported("emits None")
+        loop = self.trace.rounds
         channel = Channel(sideOutput, None if loop is None else loop.current)
         results = self.results if channel == MAIN else self.others.setdefault(channel, [])
-        results.append(kept(self._trace, value))
+        results.append(kept(self.trace, value))
 
     def output(self, outputTag: Any, value: Any) -> None:
         """``output`` of a context. Raises Unsupported unless ``outputTag`` stands for an
         OutputTag."""
         tag = outputTag._traced_object if isinstance(outputTag, External) else None
         if not isinstance(tag, OutputTag):
-            raise self._trace.unsupported("emits to something that is not an OutputTag")
-        self.collectSide(self._trace.guards.value(in_slot, tag, "id"), value)
+            raise self.trace.unsupported("emits to something that is not an OutputTag")
+        self.collectSide(self.trace.guards.value(in_slot, tag, "id"), value)
 
     def collectReturned(self, returned: Any, tuples: bool = False, wrote: bool = True) -> None:
         """Collect the results that a function returns or yields, as ``results_of`` finds them.
@@ -91,7 +93,7 @@ class Emitting:
             self.collect(result)
 
     def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.unsupported(f"uses {attribute} of its collector")
+        raise self.trace.unsupported(f"uses {attribute} of its collector")
 
 
 class Emission(NamedTuple):
@@ -200,7 +202,7 @@ class EmittedColumns:
             if not part.count:
                 continue
             chosen = batch if mask is None else batch.filter(pa.array(mask))
-            made = [_result(part, chosen, column) for column in columns]
+            made = [plain(column_of_run(part, chosen, column)) for column in columns]
             self._parts.append((positions if mask is None else positions[mask], made))
             self._shape = emission.shape
 
@@ -229,9 +231,3 @@ def elements_where(run: Run, condition: Expression) -> tuple[Run, Mask | None]:
     """The elements for which a condition is true, and their mask; None: all."""
     mask = run.mask(condition)
     return (run, None) if mask.all() else (run.where(mask), mask)
-
-
-def _result(run: Run, batch: pa.RecordBatch, expression: Expression) -> pa.Array:
-    if isinstance(expression, Column):
-        return plain(batch.column(expression.number))  # also with nulls
-    return to_arrow(run.array(expression))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Kind = Literal["int", "float", "bool", "str", "none", "opaque", "object", "unknown"]
 """The Python type of all values of an expression. Values of ``opaque`` are passed on, those of
@@ -67,6 +67,19 @@ class Choice:
 
 
 Expression: TypeAlias = Column | Accumulated | Constant | Operation | Call | Choice
+
+
+class Step(NamedTuple):
+    """An operation, and the outcomes of the conditions that lead to it."""
+
+    path: tuple[tuple[Expression, bool], ...]
+    operation: Expression
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The operation and the conditions."""
+        return (self.operation, *(condition for condition, _ in self.path))
+
 
 PYTHON_TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str": str}
 """The class of the values of a kind."""

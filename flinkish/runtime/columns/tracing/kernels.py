@@ -30,10 +30,10 @@ from flinkish.runtime.columns.tracing.expressions import (
     Expression,
     Kind,
     Operation,
+    Step,
     folds,
     parts_of,
 )
-from flinkish.runtime.columns.tracing.trace import Step
 from flinkish.runtime.records.rows import python_values
 
 

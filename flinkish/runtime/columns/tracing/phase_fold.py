@@ -48,7 +48,7 @@ from flinkish.runtime.columns.tracing.reduction_patterns import (
     needs_accumulator,
 )
 from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
-from flinkish.runtime.columns.tracing.symbolic_elements import element_and_extra, unknown_symbols
+from flinkish.runtime.columns.tracing.symbolic_elements import Signature
 from flinkish.runtime.columns.tracing.symbols import MOST_ITEMS, Symbol, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.columns.tracing.trace_cache import TraceCache
@@ -65,6 +65,8 @@ _MOST_PHASES = 6
 _MOST_SPECIALIZATIONS = 16
 """The most specializations of a function. For others, it is called for each element."""
 
+
+_SIGNATURE = Signature(extra=len(EXTRA))
 
 SOMETHING = object()
 """Stands for the contents of a list or map state."""
@@ -275,7 +277,7 @@ class PhaseFold:
         try:
             phase = follow_phase(
                 self.function,
-                lambda trace: element_and_extra(trace, elements),
+                lambda trace: _SIGNATURE.symbols(trace, elements),
                 width,
                 self._used,
                 specialization,
@@ -290,8 +292,7 @@ class PhaseFold:
         """Raises Unsupported if the function cannot be traced, whatever the elements are."""
 
         def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
-            element, *extra = unknown_symbols(trace, 1 + len(EXTRA))
-            return element, extra
+            return _SIGNATURE.symbols(trace, None)
 
         follow_phase(self.function, arguments, 1 + len(EXTRA), (), (), None)
 

@@ -28,6 +28,7 @@ from flinkish.runtime.columns.tracing.emissions import (
     parts_of_value,
 )
 from flinkish.runtime.columns.tracing.expressions import Constant, Expression, Kind
+from flinkish.runtime.columns.tracing.externals import External
 from flinkish.runtime.columns.tracing.stand_ins import (
     AggregationStandIn,
     KeyedContextStandIn,
@@ -41,7 +42,7 @@ from flinkish.runtime.columns.tracing.symbols import (
     symbolic,
     taken_apart,
 )
-from flinkish.runtime.columns.tracing.trace import External, Trace, Traced
+from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
 from flinkish.runtime.records.shapes import Shape
 
