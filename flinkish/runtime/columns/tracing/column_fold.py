@@ -13,21 +13,14 @@ from numpy.typing import NDArray
 
 from flinkish.api.errors import said_by, shown
 from flinkish.api.functions.adapt import reduce_call
-from flinkish.api.functions.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
+from flinkish.api.functions.aggregations import FieldAggregator
 from flinkish.api.functions.functions import AggregateFunction
 from flinkish.runtime.columns.tracing.checks import same
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.columns.tracing.combining import Combination, PartOrder
-from flinkish.runtime.columns.tracing.expressions import (
-    NUMBERS,
-    PYTHON_TYPES,
-    Constant,
-    Expressions,
-    Kind,
-    Operation,
-)
-from flinkish.runtime.columns.tracing.fold_checks import combining_differs, folds_differ
-from flinkish.runtime.columns.tracing.folding import Folding, arrow_type, folded_field, normal
+from flinkish.runtime.columns.tracing.expressions import PYTHON_TYPES, Constant, Kind, Operation
+from flinkish.runtime.columns.tracing.fold_checks import folds_differ
+from flinkish.runtime.columns.tracing.folding import Folding, arrow_type, normal
 from flinkish.runtime.columns.tracing.kernels import (
     NOT_EXACT,
     Inexact,
@@ -41,20 +34,16 @@ from flinkish.runtime.columns.tracing.reduction_patterns import (
     matched_patterns,
     needs_accumulator,
 )
-from flinkish.runtime.columns.tracing.symbolic_elements import (
-    Signature,
-    column_of,
-)
+from flinkish.runtime.columns.tracing.stand_ins import AggregationStandIn
+from flinkish.runtime.columns.tracing.symbolic_elements import Signature
 from flinkish.runtime.columns.tracing.symbols import Symbol, symbolic
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import TracedFunction
-from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
+from flinkish.runtime.columns.tracing.traced_runs import checked_run
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.value_shapes import column_of_values, structure, take_apart
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape, shape_of, with_shape
-
-_EXTREMES = ("lowest", "highest")
 
 
 @dataclass(frozen=True)
@@ -64,26 +53,13 @@ class FoldPlan:
     shape: Shape
     """The shape of an accumulator."""
     schema: pa.Schema
-    """The schema of the folded columns."""
-    kinds: tuple[Kind, ...]
-    patterns: tuple[ReductionPattern, ...]
-    start: tuple[Any, ...] | None
-    """The fields of a new accumulator; None: the first element is the first accumulator."""
-    traced: Traced | None
+    """The schema of the folded columns, which notes the combination if elements can be folded in
+    parts."""
+    combination: Combination
+    """How the fields change, and how parts that were folded separately are combined."""
+    traced: Traced
     created: Traced | None = None
     """The trace of ``createAccumulator``."""
-
-    def noted(self) -> FoldPlan:
-        """The plan with its combination noted in the schema, if elements can be folded in parts."""
-        if not self.exactInAnyGrouping:
-            return self
-        return replace(self, schema=self.combination.noted(self.schema))
-
-    @property
-    def combination(self) -> Combination:
-        """How parts that were folded separately are combined."""
-        tests_none = self.traced is not None and self.traced.testsNone
-        return Combination(self.patterns, self.kinds, self.start, tests_none)
 
     def mayBecomeNone(self, batch: pa.RecordBatch) -> bool:
         """Whether an accumulator of these elements may itself be None, not just a field of it."""
@@ -91,48 +67,36 @@ class FoldPlan:
 
     def changed(self) -> bool:
         """Whether a guard fails."""
-        return any(t is not None and t.changed() for t in (self.traced, self.created))
+        created = self.created
+        return self.traced.changed() or (created is not None and created.changed())
 
     @property
     def exactInAnyGrouping(self) -> bool:
         """Whether the elements can be folded in parts, which are then combined."""
-        reduces = self.start is None
-        return all(
-            pattern.exactInAnyGrouping(number, kind, reduces)
-            for number, (pattern, kind) in enumerate(zip(self.patterns, self.kinds))
-        )
-
-    @property
-    def commutes(self) -> bool:
-        """Whether the elements may come in any order."""
-        return self.exactInAnyGrouping and all(
-            pattern.way in ("kept", "sum") or (pattern.way in _EXTREMES and kind != "float")
-            for pattern, kind in zip(self.patterns, self.kinds)
-        )
+        return self.combination.exactInAnyGrouping
 
     def isMergedBy(self, merge: FoldPlan) -> bool:
-        """Whether ``merge``, a reduction of accumulators, gives the accumulator of all elements of
-        both. This plan has to commute, and to start from ``createAccumulator``."""
-        assert self.start is not None
-        if merge.kinds != self.kinds or merge.traced is None:
+        """Whether the elements may come in any order, and ``merge``, a reduction of accumulators, gives
+        the accumulator of all elements of both."""
+        own = self.combination
+        if own.start is None or not own.commutes or merge.combination.kinds != own.kinds:
             return False
         for _, operation in merge.traced.steps:
             if not isinstance(operation, Operation) or operation.name not in NEVER_RAISES:
                 return False
         return all(
-            own.joins(pattern, number) and (own.way != "sum" or start == 0)
-            for number, (own, pattern, start) in enumerate(
-                zip(self.patterns, merge.patterns, self.start)
+            pattern.joins(merging, number) and (pattern.way != "sum" or start == 0)
+            for number, (pattern, merging, start) in enumerate(
+                zip(own.patterns, merge.combination.patterns, own.start)
             )
         )
 
     @property
     def columns(self) -> set[int]:
         """The columns of the input that the function reads."""
-        read = set(range(len(self.kinds))) if self.start is None else set()
-        for pattern in self.patterns:
-            read |= pattern.columns
-        return read if self.traced is None else read | self.traced.reading
+        own = self.combination
+        read = set(range(len(own.kinds))) if own.start is None else set()
+        return read.union(self.traced.reading, *(pattern.columns for pattern in own.patterns))
 
 
 class ColumnFold(TracedFunction[FoldPlan]):
@@ -173,7 +137,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
         """Whether the function reads external constants that may change, and its results with
         them."""
         plan = self._traces.of(values)
-        return plan is None or (plan.traced is not None and plan.traced.readsValues)
+        return plan is None or plan.traced.readsValues
 
     def partOrder(self, values: RowColumns) -> PartOrder | None:
         """The order in which interleaved parts of elements like ``values`` have to be combined;
@@ -185,7 +149,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
         """Whether ``combine`` may combine accumulators of parts of elements like ``values`` in any
         order, with the result of the function's ``merge``."""
         plan = self._traces.of(values)
-        if plan is None or plan.start is None or not plan.commutes or self._merge is None:
+        if plan is None or self._merge is None:
             return False
         merge = self._merge._traces.of(
             RowColumns(pa.RecordBatch.from_pylist([], schema=plan.schema), plan.shape)
@@ -196,7 +160,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
         """The indices of the columns that the fold reads of elements like ``values``; None if it
         cannot be traced, or if it may read any column."""
         plan = self._traces.of(values)
-        if plan is None or (plan.traced is not None and plan.traced.testsNone):
+        if plan is None or plan.traced.testsNone:
             return None
         return plan.columns
 
@@ -240,22 +204,14 @@ class ColumnFold(TracedFunction[FoldPlan]):
         ):
             return None
         batch = values.columns
-        traced = plan.traced
-        if traced is not None and traced.testsNone and has_nulls(batch):
-            return None
         if plan.mayBecomeNone(batch):
             return None  # called for each element, so that an accumulator of None raises an error
-        run = run_of(batch)
-        folding = Folding(run, batch, groups, count, plan.start is None)
+        run = checked_run(plan.traced, batch)
+        if run is None:
+            return None
+        folding = Folding(run, batch, groups, count, plan.combination, start, started)
         try:
-            if traced is not None:
-                run.check(traced.steps)
-            if start is not None:
-                folding.begin(start, started)
-            columns: list[Any] = []
-            for number in range(len(plan.patterns)):
-                columns.append(folded_field(folding, plan.patterns, plan.kinds, plan.start, number))
-            return _batch(columns, plan.schema)
+            return _batch(folding.fields(), plan.schema)
         except NOT_EXACT:
             return None
 
@@ -274,7 +230,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
             return None
         if self._reduces and self.runs.due():
             with self.runs.checking():
-                difference = combining_differs(self, combined, parts, groups, count)
+                difference = folds_differ(self, combined, self._elements(parts), groups, count)
             if difference is not None:
                 self.runs.leave(difference)
                 return None
@@ -357,7 +313,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
             if plan.shape == shape and all(
                 kind not in PYTHON_TYPES
                 or set(map(type, column)) <= {PYTHON_TYPES[kind], type(None)}
-                for kind, column in zip(plan.kinds, columns)
+                for kind, column in zip(plan.combination.kinds, columns)
             ):
                 return plan.schema
         return None
@@ -382,8 +338,6 @@ class ColumnFold(TracedFunction[FoldPlan]):
         return created
 
     def _trace(self, values: RowColumns) -> FoldPlan:
-        if isinstance(self._function, FieldAggregator):
-            return _aggregation_plan(self._function, values)
         if self._reduces:
             kinds = [kind_of(kind) for kind in values.schema.types]
             return self._traced_plan(values, values.shape, kinds, None)
@@ -422,14 +376,10 @@ class ColumnFold(TracedFunction[FoldPlan]):
         ]
         names = values.schema.names if start is None else None
         schema = _schema(shape, types, names)
-        return FoldPlan(
-            shape=shape,
-            schema=schema,
-            kinds=tuple(kinds),
-            patterns=tuple(patterns),
-            start=start,
-            traced=traced,
-        ).noted()
+        combination = Combination(tuple(patterns), tuple(kinds), start, traced.testsNone)
+        if combination.exactInAnyGrouping:
+            schema = combination.noted(schema)
+        return FoldPlan(shape, schema, combination, traced)
 
     def _follow(self, trace: Trace, element: Any, shape: Shape, kinds: list[Kind]) -> Traced:
         symbols = [
@@ -438,16 +388,20 @@ class ColumnFold(TracedFunction[FoldPlan]):
         ]
         accumulator = symbolic(trace, shape, symbols)
         if self._reduces:
-            return trace.follow(reduce_call(self._function), accumulator, element)
+            return self._follow_reduce(trace, accumulator, element)
         return trace.follow(self._function.add, element, changing=accumulator)
 
-    def _explore(self) -> None:
+    def _follow_reduce(self, trace: Trace, so_far: Any, element: Any) -> Traced:
         if isinstance(self._function, FieldAggregator):
-            return
+            reduce = AggregationStandIn(trace, self._function).reduce
+            return trace.follow_all(lambda: reduce(so_far, element))
+        return trace.follow(reduce_call(self._function), so_far, element)
+
+    def _explore(self) -> None:
         trace = Trace(exploring=True, lists=True)
         element, (so_far,) = Signature(extra=1).symbols(trace, None)
         if self._reduces:
-            trace.follow(reduce_call(self._function), so_far, element)
+            self._follow_reduce(trace, so_far, element)
             return
         created = self._created()
         self._follow(trace, element, created.shape, [column.kind for column in created.columns])
@@ -458,62 +412,6 @@ def _becomes_float(before: Kind, after: Kind, pattern: ReductionPattern) -> bool
     return before == after or (
         before == "int" and after == "float" and pattern.way == "sum" and pattern.only is None
     )
-
-
-# ---------------------------------------------------------------------- sum, min, max, minBy, maxBy
-
-
-def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> FoldPlan:
-    """The plan of a built-in aggregation of one field."""
-    number = column_of(values.shape, function.field)
-    types = values.schema.types
-    kind = kind_of(types[number])
-    make = Expressions()
-    value = make.column(number, kind)
-    kept = ReductionPattern("kept")
-    if type(function) is SumAggregator:
-        if kind not in ("int", "float"):
-            raise Unsupported("sums up a field that is not an int or a float")
-        patterns = [kept] * len(types)
-        patterns[number] = ReductionPattern("sum", value)
-    elif type(function) is ComparableAggregator:
-        if kind not in (*NUMBERS, "str"):
-            raise Unsupported("compares a field that is not a number or text")
-        extreme = ReductionPattern(
-            "highest" if function._highest else "lowest",
-            value,
-            lastOfEqual=function._by and not function._first,
-        )
-        patterns = [kept] * len(types)
-        if function._by:
-            patterns = [
-                ReductionPattern(
-                    "best",
-                    make.column(other, kind_of(types[other])),
-                    by=number,
-                    against=value,
-                    highest=function._highest,
-                    lastOfEqual=extreme.lastOfEqual,
-                )
-                for other in range(len(types))
-            ]
-        patterns[number] = extreme
-    else:
-        raise Unsupported(f"is an aggregation of its own, {type(function).__name__}")
-    kinds = tuple(kind_of(kind) for kind in types)
-    stored = [
-        arrow_type(kind, pattern, values.columns, n)
-        for n, (kind, pattern) in enumerate(zip(kinds, patterns))
-    ]
-    schema = _schema(values.shape, stored, values.schema.names)
-    return FoldPlan(
-        shape=values.shape,
-        schema=schema,
-        kinds=kinds,
-        patterns=tuple(patterns),
-        start=None,
-        traced=None,
-    ).noted()
 
 
 # ---------------------------------------------------------------------- values and columns

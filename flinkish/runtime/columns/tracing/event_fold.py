@@ -22,17 +22,13 @@ from flinkish.runtime.columns.tracing.checks import (
     elements_at,
 )
 from flinkish.runtime.columns.tracing.emissions import Emission, Emissions, EmittedColumns
-from flinkish.runtime.columns.tracing.expressions import Accumulated, Kind, leaves
+from flinkish.runtime.columns.tracing.expressions import Kind
 from flinkish.runtime.columns.tracing.externals import External
-from flinkish.runtime.columns.tracing.folding import ARROW_TYPES, Folding, folded_field
+from flinkish.runtime.columns.tracing.folding import ARROW_TYPES, Folding
 from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, of_arrow, to_arrow
 from flinkish.runtime.columns.tracing.purity import impurity, written_attributes
-from flinkish.runtime.columns.tracing.reduction_patterns import (
-    ReductionPattern,
-    matched_patterns,
-    needs_accumulator,
-)
-from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
+from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, matched_patterns
+from flinkish.runtime.columns.tracing.running import RunningFold, accumulator_steps, asks_running
 from flinkish.runtime.columns.tracing.stand_ins import OutputStandIn
 from flinkish.runtime.columns.tracing.symbolic_elements import Signature
 from flinkish.runtime.columns.tracing.symbols import Symbol, kind_of_constant
@@ -198,7 +194,8 @@ class EventFold(TracedFunction["_Plan"]):
         fields = traced.columns[: len(kinds)]
         if [field.kind for field in fields] != list(kinds):
             raise Unsupported("changes the type of an attribute, or may do so")
-        return _Plan(kinds, matched_patterns(trace.expressions, fields), traced, emission)
+        patterns = matched_patterns(trace.expressions, fields)
+        return _Plan(Reduction(tuple(patterns), kinds, None), traced, emission)
 
     def _followed(
         self, trace: Trace, element: Any, timestamp: Symbol, kinds: Sequence[Kind]
@@ -241,23 +238,12 @@ class EventFold(TracedFunction["_Plan"]):
 class _Plan:
     """How the attributes of a generator change with a run of elements, and what it emits."""
 
-    def __init__(
-        self,
-        kinds: Sequence[Kind],
-        patterns: Sequence[ReductionPattern],
-        traced: Traced,
-        emission: Emission,
-    ) -> None:
-        self._kinds = kinds
-        self._patterns = patterns
+    def __init__(self, reduction: Reduction, traced: Traced, emission: Emission) -> None:
+        self._reduction = reduction
         self._traced = traced
         self._emission = emission
-        steps = [s.operation for s in traced.steps if needs_accumulator(s.operation)]
-        asked = leaves(*chain.from_iterable(emission.slots), *steps)
-        numbers = {leaf.number for leaf in asked if isinstance(leaf, Accumulated)}
-        if any(patterns[number].way not in RUNNING for number in numbers):
-            raise Unsupported("uses the best element so far")
-        self._running = bool(numbers)
+        asked = [*chain.from_iterable(emission.slots), *accumulator_steps(traced.steps)]
+        self._running = asks_running(reduction, asked)
         self.testsNone = traced.testsNone
         """Whether ``onEvent`` tests a value for None."""
 
@@ -269,19 +255,14 @@ class _Plan:
         """The effects of the elements of ``batch``; None if Python's could differ."""
         run = run_of(batch)
         everyone = np.zeros(batch.num_rows, dtype=np.intp)
-        folding = Folding(run, batch, everyone, 1, False)
+        types = [ARROW_TYPES[kind] for kind in self._reduction.kinds]
+        first = [pa.array([value], kind) for value, kind in zip(start, types)]
+        begun = pa.RecordBatch.from_arrays(first, names=list(map(str, range(len(first)))))
         try:
-            first = [pa.array([v], ARROW_TYPES[kind]) for v, kind in zip(start, self._kinds)]
-            names = [str(number) for number in range(len(first))]
-            begun = pa.RecordBatch.from_arrays(first, names=names)
-            folding.begin(begun, None)
-            folded = (
-                folded_field(folding, self._patterns, self._kinds, start, number)
-                for number in range(len(self._patterns))
-            )
+            folded = Folding(run, batch, everyone, 1, self._reduction, begun).fields()
             attributes = [to_arrow(column)[0].as_py() for column in folded]
             if self._running:
-                before = RunningFold(run, everyone, begun, self._patterns, self._kinds)
+                before = RunningFold(run, everyone, begun, self._reduction)
                 run = run.accumulating(before.field)
             run.check(self._traced.steps)
             emitted = EmittedColumns()

@@ -84,32 +84,6 @@ def folds_differ(
     return difference_of(numbers, shown_elements, made.__getitem__, called)
 
 
-def combining_differs(
-    fold: ColumnFold, combined: pa.RecordBatch, parts: pa.RecordBatch, groups: Positions, count: int
-) -> str | None:
-    """The first difference in the ``combined`` accumulators of a reduction, for which a part is an
-    element too; None if there is none."""
-    elements = RowColumns(parts, fold._elements(parts).shape)
-    positions, whole = _members(elements, groups, count, fold, None)
-    if not whole:
-        return None
-    numbers, of = np.unique(groups[positions], return_inverse=True)
-    found = elements_at(elements, positions)
-    made = fold.accumulators(combined.take(pa.array(numbers)))
-    reduce = reduce_call(fold._function)
-
-    def own(number: int) -> list[Any]:
-        return [found[place] for place in np.flatnonzero(of == number).tolist()]
-
-    def called(number: int) -> Any:
-        accumulator, *others = own(number)
-        for other in others:
-            accumulator = reduce(accumulator, other)
-        return accumulator
-
-    return difference_of(numbers, own, made.__getitem__, called)
-
-
 def _members(
     values: RowColumns, groups: Positions, count: int, fold: ColumnFold, read: set[int] | None
 ) -> tuple[Positions, bool]:

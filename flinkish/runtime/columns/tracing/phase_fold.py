@@ -23,12 +23,11 @@ from flinkish.api.functions.state import State
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
 from flinkish.runtime.columns.tracing.effects import Effects, KeyedRun, Positions, Timers
 from flinkish.runtime.columns.tracing.emissions import Emission, Emitted
-from flinkish.runtime.columns.tracing.expressions import Accumulated, Kind, folds, leaves
+from flinkish.runtime.columns.tracing.expressions import Kind, folds
 from flinkish.runtime.columns.tracing.folding import (
     ARROW_TYPES,
     Folding,
     first_positions,
-    folded_field,
     normal,
 )
 from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Inexact, Mask, Run, Values, to_arrow
@@ -42,12 +41,8 @@ from flinkish.runtime.columns.tracing.phase_trace import (
     StateKinds,
     follow_phase,
 )
-from flinkish.runtime.columns.tracing.reduction_patterns import (
-    ReductionPattern,
-    matched_patterns,
-    needs_accumulator,
-)
-from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
+from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, matched_patterns
+from flinkish.runtime.columns.tracing.running import RunningFold, accumulator_steps, asks_running
 from flinkish.runtime.columns.tracing.symbolic_elements import Signature
 from flinkish.runtime.columns.tracing.symbols import MOST_ITEMS, Symbol, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import Trace
@@ -307,18 +302,13 @@ class _Plan:
         fields = [e for folded in phase.folded for e in folded.fields]
         if tuple(e.kind for e in fields) != phase.kinds:
             raise Unsupported("changes the type of a field of its state, or may do so")
-        self._patterns: Sequence[ReductionPattern] = matched_patterns(
-            phase.trace.expressions, fields
-        )
+        patterns = matched_patterns(phase.trace.expressions, fields)
+        self._reduction = Reduction(tuple(patterns), phase.kinds, None)
         for ending in phase.endings:
             if not {e.kind for e in ending.fields} <= {*ARROW_TYPES, "unknown"}:
                 raise Unsupported("keeps something in its state that is not a number, text or bool")
-        steps = [s.operation for s in phase.traced.steps if needs_accumulator(s.operation)]
-        asked = leaves(*phase.effects, *steps)
-        numbers = {leaf.number for leaf in asked if isinstance(leaf, Accumulated)}
-        self._running = bool(numbers)
-        if any(self._patterns[number].way not in RUNNING for number in numbers):
-            raise Unsupported("uses the best element so far of each key")
+        asked = [*phase.effects, *accumulator_steps(phase.traced.steps)]
+        self._running = asks_running(self._reduction, asked)
         self._ends_by_state = any(folds(ending.condition) for ending in phase.endings)
         self._ends_at_once = any(
             getattr(ending.condition, "value", False) is True for ending in phase.endings
@@ -415,7 +405,7 @@ class _Plan:
         """``run`` with the states before each element, if an effect depends on them."""
         if not self._running:
             return run
-        known = RunningFold(run, part.groups, _batch_of(start), self._patterns, self.phase.kinds)
+        known = RunningFold(run, part.groups, _batch_of(start), self._reduction)
         return run.accumulating(known.field)
 
     def _ends(self, part: _Part, start: list[pa.Array]) -> Positions:
@@ -439,21 +429,20 @@ class _Plan:
         """The values after the phase of the states that are folded."""
         if not self.phase.folded:
             return
-        folding = Folding(run, part.batch, part.groups, part.count, False)
-        folding.begin(_batch_of(start), None)
-        kinds, number = self.phase.kinds, 0
+        begun = _batch_of(start)
+        folding = Folding(run, part.batch, part.groups, part.count, self._reduction, begun)
+        columns, number = folding.fields(), 0
         first = first_positions(part.groups, part.count)
         for folded in self.phase.folded:
             fields = []
             changed = np.zeros(part.count, dtype=np.bool_)
             for kind in folded.held.kinds:
-                made = to_arrow(folded_field(folding, self._patterns, kinds, None, number))
-                fields.append(normal(made, ARROW_TYPES[kind]))
+                fields.append(normal(to_arrow(columns[number]), ARROW_TYPES[kind]))
                 changed |= _differ(start[number], fields[-1])
                 number += 1
             where = np.flatnonzero(changed & (first >= 0))
-            columns = [python_values(column.take(pa.array(where))) for column in fields]
-            made = list(folded.held.shape.made(columns))
+            values = [python_values(column.take(pa.array(where))) for column in fields]
+            made = list(folded.held.shape.made(values))
             yield _Left(folded.state, part.places[first[where]], part.members[where], made, None)
 
     def _ended(self, met: Run, part: _Part) -> Iterator[_Left]:

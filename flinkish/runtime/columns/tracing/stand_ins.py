@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from flinkish.api.functions.aggregations import FieldAggregator
+from flinkish.api.functions.aggregations import (
+    ComparableAggregator,
+    FieldAggregator,
+    SumAggregator,
+)
 from flinkish.api.time.elements import Watermark
 from flinkish.runtime.columns.tracing.emissions import Emitting
+from flinkish.runtime.columns.tracing.expressions import NUMBERS
 from flinkish.runtime.columns.tracing.symbolic_elements import column_of
 from flinkish.runtime.columns.tracing.symbols import Record, Symbol, symbolic, taken_apart
 from flinkish.runtime.columns.tracing.trace import Trace
@@ -138,33 +143,39 @@ _WATERMARK = structure(Watermark(0), [])
 
 
 class AggregationStandIn:
-    """Stands for the aggregations ``sum``, ``min`` and ``max`` of a field."""
+    """Stands for the aggregations ``sum``, ``min``, ``max``, ``minBy`` and ``maxBy`` of a field."""
 
     def __init__(self, trace: Trace, aggregator: FieldAggregator[Any]) -> None:
         self._trace = trace
         self._aggregator = aggregator
 
     def reduce(self, so_far: Any, element: Any) -> Any:
-        """``so_far`` with its field aggregated with that of ``element``."""
+        """``so_far`` with its field aggregated with that of ``element``, or the better of both."""
         aggregator, trace = self._aggregator, self._trace
         if trace.exploring:
             raise CannotTell
-        shape, fields = taken_apart(trace, so_far)
-        number = column_of(shape, aggregator.field)
-        parts = [Symbol(trace, field) for field in fields]
-        of_element, added_fields = taken_apart(trace, element)
+        shape, fields = taken_apart(trace, so_far, lists=True)
+        of_element, added_fields = taken_apart(trace, element, lists=True)
         if of_element != shape:
             raise Unsupported("aggregates elements of different shapes")
-        field = added_fields[number]
-        before: Any = parts[number]
-        added: Any = Symbol(trace, field)
-        numbers = {fields[number].kind, field.kind} <= {"int", "float"}
-        if not numbers or aggregator.method not in ("sum", "min", "max"):
-            raise Unsupported("is an aggregation that is not the sum or an extreme of numbers")
-        if aggregator.method == "sum":
+        number = column_of(shape, aggregator.field)
+        kinds = {fields[number].kind, added_fields[number].kind}
+        parts = [Symbol(trace, field) for field in fields]
+        before, added = parts[number], Symbol(trace, added_fields[number])
+        if type(aggregator) is SumAggregator:
+            if not kinds <= {"int", "float"}:
+                raise Unsupported("sums up a field that is not an int or a float")
             parts[number] = before + added
-        elif aggregator.method == "max":
-            parts[number] = before if before > added else added
+            return symbolic(trace, shape, parts)
+        if type(aggregator) is not ComparableAggregator:
+            raise Unsupported(f"is an aggregation of its own, {type(aggregator).__name__}")
+        if not (kinds <= set(NUMBERS) or kinds == {"str"}):
+            raise Unsupported("compares a field that is not a number or text")
+        if aggregator._by and not aggregator._first:
+            better = not (before > added if aggregator._highest else before < added)
         else:
-            parts[number] = before if added > before else added
+            better = bool(added > before if aggregator._highest else added < before)
+        if aggregator._by:
+            return element if better else so_far
+        parts[number] = added if better else before
         return symbolic(trace, shape, parts)
