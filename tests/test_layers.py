@@ -99,6 +99,7 @@ CIRCLES_FOR_TYPE_CHECKERS = {
         "runtime.columns.tracing.objects",
         "runtime.columns.tracing.record_classes",
         "runtime.columns.tracing.symbolic_elements",
+        "runtime.columns.tracing.symbolic_values",
         "runtime.columns.tracing.symbols",
         "runtime.columns.tracing.trace",
     ): "a trace creates symbols, and each symbol holds its trace",

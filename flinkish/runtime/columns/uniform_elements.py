@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 
 from flinkish.api.types.row import Row, row_type
-from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.value_shapes import structure
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape, is_mutable
@@ -34,9 +33,8 @@ def uniform_columns(values: Sequence[Any]) -> RowColumns | None:
     if len(values) < LEAST_ELEMENTS:
         return None
     parts: list[Any] = []
-    try:
-        shape = structure(values[0], parts)
-    except Unsupported:
+    shape = structure(values[0], parts)
+    if shape is None:
         return None
     names = shape.columnNames
     if len(set(names)) < len(names) or not {NoneType, *_TYPES}.issuperset(map(type, parts)):

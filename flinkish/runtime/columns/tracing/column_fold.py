@@ -36,7 +36,8 @@ from flinkish.runtime.columns.tracing.reduction_patterns import (
 )
 from flinkish.runtime.columns.tracing.stand_ins import AggregationStandIn
 from flinkish.runtime.columns.tracing.symbolic_elements import Signature
-from flinkish.runtime.columns.tracing.symbols import Symbol, symbolic
+from flinkish.runtime.columns.tracing.symbolic_values import symbolic
+from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import checked_run
@@ -281,7 +282,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
         """Python accumulators as folded columns; None if columns cannot hold them."""
         if not accumulators:
             return None
-        shape = self._shape_of_value(accumulators[0])
+        shape = structure(accumulators[0], [])
         if shape is None:
             return None
         columns: list[list[Any]] = [[] for _ in range(shape.width)]
@@ -298,12 +299,6 @@ class ColumnFold(TracedFunction[FoldPlan]):
                 return _batch(arrays, _schema(shape, [a.type for a in arrays]))
             return _batch([column_of_values(c, k) for c, k in zip(columns, schema.types)], schema)
         except (Inexact, pa.ArrowException, OverflowError, TypeError, ValueError):
-            return None
-
-    def _shape_of_value(self, value: Any) -> Shape | None:
-        try:
-            return structure(value, [])
-        except Unsupported:
             return None
 
     def _schema_for(self, shape: Shape, columns: list[list[Any]]) -> pa.Schema | None:

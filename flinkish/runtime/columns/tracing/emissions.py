@@ -17,7 +17,9 @@ from flinkish.runtime.columns.tracing.expressions import Expression
 from flinkish.runtime.columns.tracing.externals import External
 from flinkish.runtime.columns.tracing.guards import in_slot
 from flinkish.runtime.columns.tracing.kernels import Mask, Run, plain
-from flinkish.runtime.columns.tracing.symbols import Record, Symbol, kept, taken_apart
+from flinkish.runtime.columns.tracing.record_classes import Record
+from flinkish.runtime.columns.tracing.symbolic_values import kept, taken_apart
+from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.columns.tracing.traced_runs import column_of_run
 from flinkish.runtime.columns.tracing.unsupported import Unsupported

@@ -24,13 +24,14 @@ from flinkish.runtime.columns.tracing.emissions import (
 )
 from flinkish.runtime.columns.tracing.expressions import Column, Step, columns_read
 from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run
+from flinkish.runtime.columns.tracing.record_classes import Record
 from flinkish.runtime.columns.tracing.stand_ins import (
     ElementContextStandIn,
     PairContextStandIn,
     WindowContextStandIn,
 )
 from flinkish.runtime.columns.tracing.symbolic_elements import Signature
-from flinkish.runtime.columns.tracing.symbols import Record, Symbol
+from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import ElementwiseFunction
 from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of

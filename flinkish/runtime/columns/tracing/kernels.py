@@ -99,8 +99,11 @@ class Values:
         return Values(self.kind, self.data.filter(pa.array(mask)))
 
     def integers(self) -> Values:
-        """The values as integers, which bools are in arithmetic. Raises Inexact for other kinds."""
+        """The values as integers, which bools are in arithmetic. Raises Inexact for other kinds, and
+        for a constant beyond 64 bits."""
         if self.kind == "int":
+            if self.constant:
+                _long(self.data)
             return self
         if self.kind != "bool":
             raise Inexact
@@ -449,9 +452,6 @@ def _within(a: Values, b: Values, bounds: _Bounds) -> tuple[int, int]:
         low, high = bounds(*a.bounds(), *b.bounds())
         if low < LEAST or high > MOST:
             raise Inexact
-    for operand in (a, b):
-        if operand.constant:
-            _long(operand.data)
     return low, high
 
 
@@ -482,15 +482,18 @@ def _has_zero(data: Any) -> bool:
 
 
 def _quotient(a: Values, b: Values) -> Values:
+    if "float" not in (a.kind, b.kind):
+        _check_exact_as_floats(a, b)
+    return _float_division(operator.truediv, a, b)
+
+
+def _check_exact_as_floats(a: Values, b: Values) -> None:
+    """Raises Inexact for integers that floats cannot represent."""
     for operand in (a, b):
         if operand.kind != "float":
             low, high = operand.integers().bounds()
-            if max(-low, high) > _EXACT_FLOAT and "float" not in (a.kind, b.kind):
+            if max(-low, high) > _EXACT_FLOAT:
                 raise Inexact
-    divisor = _finite_size(b)
-    if _has_zero(divisor):
-        raise Inexact
-    return _float(_finite_size(a) / divisor)
 
 
 def _floor_quotient(a: Values, b: Values) -> Values:
@@ -516,9 +519,6 @@ def _divided(a: Values, b: Values) -> tuple[Values, Values]:
     a, b = a.integers(), b.integers()
     if _has_zero(b.data):
         raise Inexact
-    for operand in (a, b):
-        if operand.constant:
-            _long(operand.data)
     return a, b
 
 
@@ -533,11 +533,7 @@ def _bitwise(function: Callable[[Any, Any], Any]) -> Callable[..., Values]:
     def computed(a: Values, b: Values) -> Values:
         if a.kind == b.kind == "bool":
             return Values("bool", function(a.data, b.data))
-        a, b = a.integers(), b.integers()
-        for operand in (a, b):
-            if operand.constant:
-                _long(operand.data)
-        return Values("int", function(a.data, b.data))
+        return Values("int", function(a.integers().data, b.integers().data))
 
     return computed
 
@@ -563,13 +559,8 @@ def _absolute(a: Values) -> Values:
     if a.kind == "float":
         return Values("float", abs(a.data))
     a = a.integers()
-    low, high = a.bounds()
-    if low == LEAST:
-        a.tighten()
-        low, high = a.bounds()
-        if low == LEAST:
-            raise Inexact
-    return Values("int", abs(a.data), 0, max(-low, high, 0))
+    low, high = _within(Values("int", 0), a, _difference_bounds)
+    return Values("int", abs(a.data), 0, max(-low, high))
 
 
 # ---------------------------------------------------------------------- conversions
@@ -618,17 +609,9 @@ def _comparison(compare: Callable[[Any, Any], Any], texts: str) -> Callable[...,
                 return Values("bool", compare(a.data, b.data))
             return _of_mask(getattr(pc, texts)(_text(a), _text(b)))
         if "float" in (a.kind, b.kind):
-            for operand in (a, b):
-                if operand.kind != "float":
-                    low, high = operand.integers().bounds()
-                    if max(-low, high) > _EXACT_FLOAT:
-                        raise Inexact
+            _check_exact_as_floats(a, b)
             return Values("bool", compare(_finite_size(a), _finite_size(b)))
-        a, b = a.integers(), b.integers()
-        for operand in (a, b):
-            if operand.constant:
-                _long(operand.data)
-        return Values("bool", compare(a.data, b.data))
+        return Values("bool", compare(a.integers().data, b.integers().data))
 
     return computed
 

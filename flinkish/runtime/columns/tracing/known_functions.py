@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from flinkish.runtime.columns.tracing.expressions import NUMBERS, PYTHON_TYPES, Kind
 from flinkish.runtime.columns.tracing.externals import External
 from flinkish.runtime.columns.tracing.objects import Made
-from flinkish.runtime.columns.tracing.symbols import Record, Symbol, is_constant
+from flinkish.runtime.columns.tracing.record_classes import Record
+from flinkish.runtime.columns.tracing.symbols import Symbol, is_constant
 from flinkish.runtime.columns.tracing.unsupported import CannotTell
 
 if TYPE_CHECKING:

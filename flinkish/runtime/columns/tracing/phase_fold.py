@@ -44,7 +44,8 @@ from flinkish.runtime.columns.tracing.phase_trace import (
 from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, matched_patterns
 from flinkish.runtime.columns.tracing.running import RunningFold, accumulator_steps, asks_running
 from flinkish.runtime.columns.tracing.symbolic_elements import Signature
-from flinkish.runtime.columns.tracing.symbols import MOST_ITEMS, Symbol, kind_of_constant
+from flinkish.runtime.columns.tracing.symbolic_values import MOST_ITEMS
+from flinkish.runtime.columns.tracing.symbols import Symbol, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.columns.tracing.trace_cache import TraceCache
 from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
@@ -233,9 +234,8 @@ class PhaseFold:
             if value is SOMETHING:
                 return 1
             parts: list[Any] = []
-            try:
-                shape = structure(value, parts)
-            except Unsupported:
+            shape = structure(value, parts)
+            if shape is None:
                 return 1
             known = self._code_of(shape, tuple(map(kind_of_constant, parts)))
             if known > 1 and shape.flat and shape.kind in (None, tuple, list):

@@ -34,14 +34,8 @@ from flinkish.runtime.columns.tracing.stand_ins import (
     KeyedContextStandIn,
     StandIn,
 )
-from flinkish.runtime.columns.tracing.symbols import (
-    Symbol,
-    is_constant,
-    kept,
-    own,
-    symbolic,
-    taken_apart,
-)
+from flinkish.runtime.columns.tracing.symbolic_values import kept, own, symbolic, taken_apart
+from flinkish.runtime.columns.tracing.symbols import Symbol, is_constant
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
 from flinkish.runtime.records.shapes import Shape

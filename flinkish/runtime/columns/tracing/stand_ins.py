@@ -12,8 +12,10 @@ from flinkish.api.functions.aggregations import (
 from flinkish.api.time.elements import Watermark
 from flinkish.runtime.columns.tracing.emissions import Emitting
 from flinkish.runtime.columns.tracing.expressions import NUMBERS
+from flinkish.runtime.columns.tracing.record_classes import Record
 from flinkish.runtime.columns.tracing.symbolic_elements import column_of
-from flinkish.runtime.columns.tracing.symbols import Record, Symbol, symbolic, taken_apart
+from flinkish.runtime.columns.tracing.symbolic_values import symbolic, taken_apart
+from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
 from flinkish.runtime.columns.tracing.value_shapes import structure

@@ -43,14 +43,9 @@ from flinkish.runtime.columns.tracing.purity import (
     takes_remainders,
     tests_none,
 )
-from flinkish.runtime.columns.tracing.symbols import (
-    Record,
-    Symbol,
-    is_constant,
-    kind_of_constant,
-    own,
-    taken_apart,
-)
+from flinkish.runtime.columns.tracing.record_classes import Record
+from flinkish.runtime.columns.tracing.symbolic_values import own, taken_apart
+from flinkish.runtime.columns.tracing.symbols import Symbol, is_constant, kind_of_constant
 from flinkish.runtime.columns.tracing.texts import (
     hands_over,
     has_tokens,
