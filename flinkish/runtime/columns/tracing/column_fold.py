@@ -18,14 +18,12 @@ from flinkish.api.functions.functions import AggregateFunction
 from flinkish.runtime.columns.tracing.checks import same
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.columns.tracing.combining import Combination, PartOrder
-from flinkish.runtime.columns.tracing.expressions import PYTHON_TYPES, Constant, Kind, Operation
+from flinkish.runtime.columns.tracing.expressions import Constant, Kind, Operation
 from flinkish.runtime.columns.tracing.fold_checks import folds_differ
 from flinkish.runtime.columns.tracing.folding import Folding, arrow_type, normal
 from flinkish.runtime.columns.tracing.kernels import (
     NOT_EXACT,
-    Inexact,
     kind_of,
-    of_python,
     to_arrow,
 )
 from flinkish.runtime.columns.tracing.reduction_patterns import (
@@ -42,7 +40,7 @@ from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import checked_run
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
-from flinkish.runtime.columns.tracing.value_shapes import column_of_values, structure, take_apart
+from flinkish.runtime.columns.tracing.value_shapes import columns_of
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape, shape_of, with_shape
 
@@ -243,10 +241,10 @@ class ColumnFold(TracedFunction[FoldPlan]):
         if it is not proved that adding the elements of ``other`` one by one gives the same."""
         shape, combination = shape_of(folded), Combination.of(folded)
         assert combination is not None
-        parts: tuple[list[Any], list[Any]] = ([], [])
-        for accumulator, fields_of in zip((one, other), parts):
-            if not take_apart(shape, accumulator, fields_of) or not combination.proves(fields_of):
-                return None
+        columns = columns_of(shape, (one, other))
+        parts = [] if columns is None else list(zip(*columns))
+        if not parts or not all(map(combination.proves, parts)):
+            return None
         (joined,) = shape.made([[field] for field in combination.joined(*parts)])
         if self._reduces and self.runs.checks:
             # An accumulator of a reduction is an element, so the function itself can be called
@@ -277,41 +275,6 @@ class ColumnFold(TracedFunction[FoldPlan]):
 
     def _elements(self, folded: pa.RecordBatch) -> RowColumns:
         return RowColumns(folded, shape_of(folded.schema))
-
-    def folded(self, accumulators: Sequence[Any]) -> pa.RecordBatch | None:
-        """Python accumulators as folded columns; None if columns cannot hold them."""
-        if not accumulators:
-            return None
-        shape = structure(accumulators[0], [])
-        if shape is None:
-            return None
-        columns: list[list[Any]] = [[] for _ in range(shape.width)]
-        for accumulator in accumulators:
-            found: list[Any] = []
-            if not take_apart(shape, accumulator, found):
-                return None
-            for column, value in zip(columns, found):
-                column.append(value)
-        schema = self._schema_for(shape, columns)
-        try:
-            if schema is None:
-                arrays = [to_arrow(of_python(column).data) for column in columns]
-                return _batch(arrays, _schema(shape, [a.type for a in arrays]))
-            return _batch([column_of_values(c, k) for c, k in zip(columns, schema.types)], schema)
-        except (Inexact, pa.ArrowException, OverflowError, TypeError, ValueError):
-            return None
-
-    def _schema_for(self, shape: Shape, columns: list[list[Any]]) -> pa.Schema | None:
-        """The schema of an earlier plan for accumulators of that shape and those types of
-        values."""
-        for plan in self._traces.all():
-            if plan.shape == shape and all(
-                kind not in PYTHON_TYPES
-                or set(map(type, column)) <= {PYTHON_TYPES[kind], type(None)}
-                for kind, column in zip(plan.combination.kinds, columns)
-            ):
-                return plan.schema
-        return None
 
     def results(self, folded: pa.RecordBatch) -> RowColumns | None:
         """``getResult`` of each accumulator, as columns; None if it has to be called for each."""

@@ -42,22 +42,16 @@ class Channel(NamedTuple):
     round: int | None
 
 
-MAIN = Channel(None, None)
-
-
 class Emitting:
     """The collector of a function that is being traced."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.results: list[Any] = []
-        self.others: dict[Channel, list[Any]] = {}
-        """The results for side outputs, and those of the rounds of a loop."""
+        self.results: dict[Channel, list[Any]] = {}
 
     def begin(self) -> None:
         """Begin another path."""
         self.results.clear()
-        self.others.clear()
 
     def collect(self, value: Any) -> None:
         self.collectSide(None, value)
@@ -68,8 +62,7 @@ class Emitting:
             raise self.trace.unsupported("emits None")
         loop = self.trace.rounds
         channel = Channel(sideOutput, None if loop is None else loop.current)
-        results = self.results if channel == MAIN else self.others.setdefault(channel, [])
-        results.append(kept(self.trace, value))
+        self.results.setdefault(channel, []).append(kept(self.trace, value))
 
     def output(self, outputTag: Any, value: Any) -> None:
         """``output`` of a context. Raises Unsupported unless ``outputTag`` stands for an
@@ -146,20 +139,18 @@ class ChannelEmissions:
     """The emissions to each channel."""
 
     def __init__(self) -> None:
-        self._by_channel = {MAIN: Emissions()}
+        self._by_channel = {Channel(None, None): Emissions()}
 
     def note(self, trace: Trace, out: Emitting) -> None:
         """Note the results of one path through the function. Raises Unsupported if they cannot be
         columns."""
-        self._by_channel[MAIN].note(trace, out.results)
-        for channel, found in out.others.items():
+        for channel, found in out.results.items():
             self._by_channel.setdefault(channel, Emissions()).note(trace, found)
 
     def filled(self, trace: Trace, out: Emitting) -> Iterator[Any]:
         """The results of one path, as those of each channel are filled."""
         for channel, each in self._by_channel.items():
-            found = out.results if channel == MAIN else out.others.get(channel, ())
-            yield from each.filled(trace, found)
+            yield from each.filled(trace, out.results.get(channel, ()))
 
     def emitted(self, columns: Iterator[Expression]) -> dict[Channel, Emission]:
         """Return the emission to each channel whose expressions are ``columns``, the trace of

@@ -322,15 +322,8 @@ def _has_negative_zero(values: Any) -> bool:
 
 def first_positions(groups: Groups, count: int) -> Groups:
     """The first position of each group; -1 if it has none."""
-    positions = np.full(count, -1, dtype=np.intp)
-    for start, end in _pieces(len(groups), count):
-        piece = groups[start:end][::-1]
-        found = np.full(count, -1, dtype=np.intp)
-        found[piece] = np.arange(end - 1, start - 1, -1)
-        positions = np.where(positions < 0, found, positions)
-        if bool((positions >= 0).all()):
-            break
-    return positions
+    last = last_positions(groups[::-1], count)
+    return np.where(last < 0, -1, len(groups) - 1 - last)
 
 
 def last_positions(groups: Groups, count: int) -> Groups:
@@ -338,9 +331,8 @@ def last_positions(groups: Groups, count: int) -> Groups:
     positions = np.full(count, -1, dtype=np.intp)
     length = len(groups)
     for start, end in _pieces(length, count):
-        piece = groups[length - end : length - start]
         found = np.full(count, -1, dtype=np.intp)
-        found[piece] = np.arange(length - end, length - start)
+        found[groups[length - end : length - start]] = np.arange(length - end, length - start)
         positions = np.where(positions < 0, found, positions)
         if bool((positions >= 0).all()):
             break

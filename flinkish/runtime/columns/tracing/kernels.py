@@ -694,8 +694,3 @@ _KERNELS: dict[str, Callable[..., Values]] = {
     "concat": _concatenated,
     "len": _text_length,
 }
-
-
-def kernel_names() -> Sequence[str]:
-    """The names of all operations that have a kernel."""
-    return tuple(_KERNELS)

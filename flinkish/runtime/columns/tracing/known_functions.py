@@ -111,14 +111,6 @@ def _native(trace: Trace, function: Callable[..., Any], values: Sequence[Any]) -
     return trace.constant(function(*values))
 
 
-def _truth(trace: Trace, value: Any = False) -> bool:
-    return bool(value)
-
-
-def _absolute(trace: Trace, value: Any) -> Any:
-    return abs(value)
-
-
 def _rounded(trace: Trace, value: Any, digits: Any = None) -> Any:
     if not isinstance(value, Symbol):
         return _native(trace, round, (value, digits))
@@ -129,28 +121,13 @@ def _length(trace: Trace, value: Any) -> Any:
     return value._traced_length() if isinstance(value, (Symbol, Numbers)) else len(value)
 
 
-def _tuple(trace: Trace, values: Any = ()) -> tuple[Any, ...]:
-    return tuple(_iterable(trace, "tuple", values))
+def _of_parts(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` of Python for tuples and lists of symbols."""
 
+    def called(trace: Trace, values: Any = (), **named: Any) -> Any:
+        return function(_iterable(trace, function.__name__, values), **named)
 
-def _list(trace: Trace, values: Any = ()) -> list[Any]:
-    return list(_iterable(trace, "list", values))
-
-
-def _dict(trace: Trace, values: Any = (), **named: Any) -> dict[Any, Any]:
-    return dict(_iterable(trace, "dict", values), **named)
-
-
-def _any(trace: Trace, values: Any) -> bool:
-    return any(_iterable(trace, "any", values))
-
-
-def _all(trace: Trace, values: Any) -> bool:
-    return all(_iterable(trace, "all", values))
-
-
-def _iterator(trace: Trace, values: Any) -> Iterator[Any]:
-    return iter(_iterable(trace, "iter", values))
+    return called
 
 
 def _next(trace: Trace, values: Any, *default: Any) -> Any:
@@ -266,18 +243,13 @@ _MATH: dict[str, Kind] = {
 REPLACED: dict[Any, Callable[..., Any]] = {
     min: _lowest,
     max: _highest,
-    abs: _absolute,
+    abs: lambda trace, value: abs(value),
     len: _length,
-    bool: _truth,
+    bool: lambda trace, value=False: bool(value),
     round: _rounded,
     sum: _sum,
-    any: _any,
-    all: _all,
-    iter: _iterator,
     next: _next,
-    tuple: _tuple,
-    list: _list,
-    dict: _dict,
+    **{each: _of_parts(each) for each in (any, all, iter, tuple, list, dict)},
     isinstance: _is_instance,
     range: _range,
     divmod: _divided,

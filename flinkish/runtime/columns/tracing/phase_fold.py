@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -47,10 +46,10 @@ from flinkish.runtime.columns.tracing.symbolic_elements import Signature
 from flinkish.runtime.columns.tracing.symbolic_values import MOST_ITEMS
 from flinkish.runtime.columns.tracing.symbols import Symbol, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import Trace
-from flinkish.runtime.columns.tracing.trace_cache import TraceCache
+from flinkish.runtime.columns.tracing.traced_function import TraceCache
 from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
 from flinkish.runtime.columns.tracing.unsupported import Unsupported, why_unsupported
-from flinkish.runtime.columns.tracing.value_shapes import column_of_values, structure, take_apart
+from flinkish.runtime.columns.tracing.value_shapes import column_of_values, columns_of, structure
 from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import VALUE, Shape
@@ -129,7 +128,8 @@ class PhaseFold:
         self._states = states
         self.runs = ColumnRuns("PhaseFold", named or function)
         self._used: list[State] = []
-        self._traces: dict[Specialization, TraceCache[_Plan]] = {}
+        self._traces = TraceCache(self._plan, self.runs)
+        self._specializations: set[Specialization] = set()
         self._contents: list[Content] = ["empty", "other"]
         self._codes: dict[Any, int] = {}
         self._unlisted: State | None = None
@@ -164,7 +164,8 @@ class PhaseFold:
                 return self._in_phases(elements, run.groups, keys)
             except NotListed as found:
                 self._used.append(found.state)
-                self._traces.clear()
+                self._traces = TraceCache(self._plan, self.runs)
+                self._specializations.clear()
 
     def _in_phases(self, elements: RowColumns, groups: Positions, keys: Keys) -> Phased | None:
         assert self._states is not None
@@ -254,20 +255,17 @@ class PhaseFold:
         return known
 
     def _plan_for(self, specialization: Specialization, elements: RowColumns) -> _Plan | None:
-        traces = self._traces.get(specialization)
-        if traces is None:
-            if len(self._traces) >= _MOST_SPECIALIZATIONS:
-                return None
-            traces = self._traces[specialization] = TraceCache(
-                partial(self._plan, specialization), self.runs
-            )
-        plan = traces.of(elements)
+        self._specializations.add(specialization)
+        if len(self._specializations) > _MOST_SPECIALIZATIONS:
+            self._specializations.discard(specialization)
+            return None
+        plan = self._traces.of(elements, specialization)
         if self._unlisted is not None:
             state, self._unlisted = self._unlisted, None
             raise NotListed(state)
         return plan
 
-    def _plan(self, specialization: Specialization, elements: RowColumns) -> _Plan:
+    def _plan(self, elements: RowColumns, specialization: Specialization) -> _Plan:
         width = len(elements.schema)
         try:
             phase = follow_phase(
@@ -382,19 +380,9 @@ class _Plan:
         for state in states:
             held = self._held[state]
             assert isinstance(held, Held)
-            own = list(map(values[state].__getitem__, listed))
-            lists: Sequence[Any]
-            if held.shape.kind is None:
-                lists = [own]
-            elif held.shape.kind in (tuple, list) and held.shape.flat:
-                lists = list(map(list, zip(*own)))
-            else:
-                parts: list[Any] = []
-                for value in own:
-                    if not take_apart(held.shape, value, parts):
-                        raise Inexact
-                width = held.shape.width
-                lists = [parts[number::width] for number in range(width)]
+            lists = columns_of(held.shape, list(map(values[state].__getitem__, listed)))
+            if lists is None:
+                raise Inexact
             columns += [
                 column_of_values(list(each), ARROW_TYPES[kind])
                 for each, kind in zip(lists, held.kinds)

@@ -3,7 +3,6 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,7 +34,8 @@ class Signature(NamedTuple):
         known of the elements."""
         if elements is not None:
             width = elements.shape.width
-            symbols = column_symbols(trace, elements.schema.types)
+            types = enumerate(elements.schema.types)
+            symbols = [_column_symbol(trace, number, kind) for number, kind in types]
             return symbolic(trace, elements.shape, symbols[:width]), symbols[width:]
         width = 2 if self.pairs else 1
         symbols = [
@@ -43,11 +43,6 @@ class Signature(NamedTuple):
             for number in range(width + self.extra)
         ]
         return tuple(symbols[:2]) if self.pairs else symbols[0], symbols[width:]
-
-
-def column_symbols(trace: Trace, types: Sequence[pa.DataType]) -> list[Symbol]:
-    """A value of each column, by their Arrow types."""
-    return [_column_symbol(trace, number, kind) for number, kind in enumerate(types)]
 
 
 def _column_symbol(trace: Trace, number: int, kind: pa.DataType) -> Symbol:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import isclass
+from itertools import islice
 from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any, NamedTuple, Protocol
 
@@ -158,9 +159,9 @@ class Trace:
         """Trace ``function`` for ``arguments``, which are symbols, and ``changing``, whose dicts
         and lists it may change. Raises Unsupported if it cannot be traced."""
         called = self.callable_of(function)
-        if changing is None:
-            return self._traced(called, arguments)
-        return self._traced(lambda *given: called(*given, own(changing)), arguments)
+        return self.follow_all(
+            lambda: called(*arguments, *(() if changing is None else (own(changing),)))
+        )
 
     def writing(
         self, function: FunctionType, owner: object, attributes: Mapping[str, Symbol]
@@ -179,11 +180,8 @@ class Trace:
     def follow_all(self, call: Callable[[], Any]) -> Traced:
         """Trace what ``call``, which calls functions of this trace, returns on each path through
         the branches. Raises Unsupported if it cannot be traced."""
-        return self._traced(call, ())
-
-    def _traced(self, call: Any, arguments: Any) -> Traced:
         try:
-            followed = self._follow(call, arguments)
+            followed = self._follow(call)
         except RecursionError:
             raise Unsupported("calls itself too often") from None
         if followed is None:
@@ -196,12 +194,12 @@ class Trace:
         steps = tuple(self._steps.values())
         return Traced(shape, tuple(columns), self.guards.all(), testing, steps)
 
-    def _follow(self, call: Any, arguments: Any) -> tuple[Shape, list[Expression]] | None:
+    def _follow(self, call: Callable[[], Any]) -> tuple[Shape, list[Expression]] | None:
         """Return the function's result on the path decided so far and on all that branch off it;
         None if it raises an exception on each."""
         self._path = []
         try:
-            result = call(*arguments)
+            result = call()
         except _Undecided as undecided:
             condition = undecided.condition
         except (Unsupported, CannotTell, RecursionError):
@@ -219,9 +217,9 @@ class Trace:
         if self._paths >= MOST_PATHS:
             raise Unsupported(f"has more than {MOST_PATHS} ways through its branches")
         self._decided[id(condition)] = True
-        one = self._follow(call, arguments)
+        one = self._follow(call)
         self._decided[id(condition)] = False
-        other = self._follow(call, arguments)
+        other = self._follow(call)
         del self._decided[id(condition)]
         if one is None or other is None:
             return one or other
@@ -297,12 +295,17 @@ class Trace:
 
     def unsupported(self, reason: str) -> Unsupported:
         """Unsupported, with the current line of the traced function."""
-        frame = sys._getframe(1)
+        for frame in self._frames():
+            return Unsupported(f"{reason} (line {frame.f_lineno})")
+        return Unsupported(reason)
+
+    def _frames(self) -> Iterator[FrameType]:
+        """The frames of the functions, the innermost first."""
+        frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             if id(frame.f_code) in self._codes:
-                return Unsupported(f"{reason} (line {frame.f_lineno})")
-            frame = frame.f_back  # type: ignore[assignment]
-        return Unsupported(reason)
+                yield frame
+            frame = frame.f_back
 
     def _line_of(self, error: Exception) -> str:
         line, step = "", error.__traceback__
@@ -324,11 +327,12 @@ class Trace:
     def formatted(self, symbol: Symbol, spec: str) -> str:
         """The token of ``symbol`` formatted. Raises Unsupported unless the function only hands it
         over."""
-        frame = self._current_frame()
-        if frame is None or not self.asks(hands_over, otherwise=False) or has_tokens(spec):
+        if not self.asks(hands_over, otherwise=False) or has_tokens(spec):
             return self.text_of("a value")
+        # Another function that is followed may look at what the innermost one returns
+        called_by_another = len(list(islice(self._frames(), 2))) > 1
         known = symbol._traced_kind in PYTHON_TYPES or isinstance(symbol, Made) or self.exploring
-        if self._is_called_by_another(frame) or not known:
+        if called_by_another or not known:
             return self.text_of("a value")
         self._formatted.append(symbol._traced_call(format, "str", spec)._traced_expression)
         return token(len(self._formatted) - 1)
@@ -340,25 +344,9 @@ class Trace:
     def asks(self, question: Callable[[CodeType, int], bool], *, otherwise: bool) -> bool:
         """Ask ``question`` about the innermost running function and its current position; return
         ``otherwise`` if none runs."""
-        frame = self._current_frame()
-        if frame is None:
-            return otherwise
-        return question(self._codes[id(frame.f_code)], frame.f_lasti)
-
-    def _current_frame(self) -> FrameType | None:
-        """The innermost frame of the functions."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and id(frame.f_code) not in self._codes:
-            frame = frame.f_back
-        return frame
-
-    def _is_called_by_another(self, frame: FrameType) -> bool:
-        """Whether ``frame`` was called by another one of the function, which may look at what it
-        returns."""
-        caller = frame.f_back
-        while caller is not None and id(caller.f_code) not in self._codes:
-            caller = caller.f_back
-        return caller is not None
+        for frame in self._frames():
+            return question(self._codes[id(frame.f_code)], frame.f_lasti)
+        return otherwise
 
     def text_of(self, named: str) -> str:
         """Stands for a symbol as text, in the message of an exception. Raises Unsupported

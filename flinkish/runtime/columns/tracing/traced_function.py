@@ -1,11 +1,16 @@
 """``TracedFunction``: what all functions over columns have in common, and ``ElementwiseFunction``:
-those called for one element after the other, which have a signature, effects, and a check of these."""
+those called for one element after the other, which have a signature, effects, and a check of these.
+
+A trace is a *specialization*: it is made for the schema of the input, and for functions with state
+also for what the states of a key contain. ``TraceCache`` keeps each until a guard fails.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -14,9 +19,65 @@ from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
 from flinkish.runtime.columns.tracing.symbolic_elements import Signature
 from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace
-from flinkish.runtime.columns.tracing.trace_cache import G, TraceCache
 from flinkish.runtime.columns.tracing.unsupported import why_unsupported
 from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.records.shapes import Shape
+
+_MOST_TRACES = 50
+"""A function is traced at most this often for the same content of its states, as its external constants
+change."""
+
+
+class Guarded(Protocol):
+    """A trace, or what was made of one."""
+
+    def changed(self) -> bool:
+        """Whether a guard fails."""
+
+
+G = TypeVar("G", bound=Guarded)
+
+
+class TraceCache(Generic[G]):
+    """The traces of a function, by the schema of its input and by what its states hold."""
+
+    def __init__(self, trace: Callable[..., G], runs: ColumnRuns) -> None:
+        self._trace = trace
+        self._runs = runs
+        self._found: list[tuple[tuple[Any, ...], Shape, list[pa.DataType], G | None]] = []
+        self._counts: Counter[tuple[Any, ...]] = Counter()
+        self._reason: str | None = None
+
+    @property
+    def reason(self) -> str | None:
+        """Why the function is called for each element; None if no reason is known."""
+        return self._runs.difference or self._reason
+
+    def of(self, values: RowColumns, *content: Hashable) -> G | None:
+        """The trace for the schema of ``values``, and for states that hold ``content``; None if the
+        function cannot be traced."""
+        if self._runs.difference is not None:
+            return None
+        shape, types = values.shape, values.schema.types
+        for number, (held, other_shape, other_types, traced) in enumerate(self._found):
+            if held == content and other_types == types and other_shape == shape:
+                if traced is None or not traced.changed():
+                    return traced
+                del self._found[number]
+                break
+        traced = self._traced(values, content)
+        self._found.append((content, shape, types, traced))
+        return traced
+
+    def _traced(self, values: RowColumns, content: tuple[Hashable, ...]) -> G | None:
+        if self._counts[content] >= _MOST_TRACES:
+            self._reason = "has external constants that keep changing"
+            return None
+        self._counts[content] += 1
+        found: list[G] = []
+        reason = why_unsupported(lambda: found.append(self._trace(values, *content)))
+        self._reason = self._reason or reason  # of several, the first is the cause
+        return found[0] if found else None
 
 
 class TracedFunction(ABC, Generic[G]):

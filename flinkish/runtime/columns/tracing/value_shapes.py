@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
+from itertools import combinations
+from operator import is_
 from typing import Any
 
 import pyarrow as pa
 
-from flinkish.api.types.row import Row
+from flinkish.api.types.row import Row, row_type
 from flinkish.runtime.columns.tracing.expressions import PYTHON_TYPES
 from flinkish.runtime.columns.tracing.folding import ARROW_TYPES
 from flinkish.runtime.columns.tracing.kernels import Inexact
@@ -61,24 +63,55 @@ def _members(value: Any, names: Iterable[str]) -> list[Any]:
     return value if isinstance(value, list) else [getattr(value, name) for name in names]
 
 
-def take_apart(shape: Shape, value: Any, parts: list[Any], taken: list[Any] | None = None) -> bool:
-    """Add the parts of ``value`` to ``parts``. False if it is not of ``shape``, or if something that
-    can change is in it twice. ``taken``: what can change, so far."""
+def columns_of(shape: Shape, values: Sequence[Any]) -> list[Sequence[Any]] | None:
+    """The columns of ``values``. None if these are not all of ``shape``, or if one has something
+    twice that can change."""
+    columns: list[Sequence[Any]] = []
+    mutable: list[Sequence[Any]] = []
+    if not _add_columns(shape, values, columns, mutable):
+        return None
+    shared = any(any(map(is_, one, other)) for one, other in combinations(mutable, 2))
+    return None if shared else columns
+
+
+def _add_columns(
+    shape: Shape,
+    values: Sequence[Any],
+    columns: list[Sequence[Any]],
+    mutable: list[Sequence[Any]],
+) -> bool:
+    """Add the columns of ``values``, and what can change in them. False if they are not all of
+    ``shape``."""
     if shape.kind is None:
-        parts.append(value)
+        columns.append(values)
         return True
-    taken = [] if taken is None else taken
-    if is_mutable(shape.kind) and not took(value, taken):
+    if set(map(type, values)) != {row_type(shape.names) if shape.kind is Row else shape.kind}:
         return False
-    if shape.kind is Row:
-        if not isinstance(value, Row) or value.getFieldNames() != shape.names:
-            return False
-    elif type(value) is not shape.kind or (shape.kind is dict and tuple(value) != shape.names):
-        return False
-    members = _members(value, shape.names)
-    return len(members) == len(shape.parts) and all(
-        take_apart(part, member, parts, taken) for part, member in zip(shape.parts, members)
+    if is_mutable(shape.kind):
+        mutable.append(values)
+    parts = _parts(shape, values)
+    return parts is not None and all(
+        _add_columns(part, members, columns, mutable) for part, members in zip(shape.parts, parts)
     )
+
+
+def _parts(shape: Shape, values: Sequence[Any]) -> Iterable[Sequence[Any]] | None:
+    """The parts of ``values``, which are of the class of ``shape``. None if one has others."""
+    kind = shape.kind
+    assert kind is not None
+    if kind is dict:
+        return zip(*map(dict.values, values)) if set(map(tuple, values)) == {shape.names} else None
+    if issubclass(kind, (tuple, list)):
+        base = tuple if issubclass(kind, tuple) else list
+        lengths = set(map(base.__len__, values))
+        return zip(*map(base.__iter__, values)) if lengths == {len(shape.parts)} else None
+    names = set(shape.names)
+    try:
+        if hasattr(values[0], "__dict__") and any(vars(value).keys() != names for value in values):
+            return None
+        return [[getattr(value, name) for value in values] for name in shape.names]
+    except AttributeError:
+        return None
 
 
 def column_of_values(values: list[Any], kind: pa.DataType) -> pa.Array:
