@@ -182,7 +182,8 @@ class PaneFold:
         if not (
             marks.onlyWatermarks
             and isinstance(values, RowColumns)
-            and self.fold.partOrder(values) == "any"
+            and (plan := self.fold.plan(values)) is not None
+            and plan.combination.order == "any"
         ):
             return np.flatnonzero(np.diff(marks.positions, append=-1))
         passed = self._windows.passed(marks.watermarks)
@@ -203,9 +204,10 @@ class PaneFold:
             return None
         if not isinstance(keys, (ColumnKeys, ComputedKeys)):
             return None
-        if not windows.panes or not self.fold.exactInAnyGrouping(values):
+        plan = self.fold.plan(values) if windows.panes else None
+        if plan is None or not plan.combination.exactInAnyGrouping:
             return None
-        order = self.fold.partOrder(values) if windows.panes > 1 else "any"
+        order = plan.combination.order if windows.panes > 1 else "any"
         if order is None:
             return None
         count, timestamps = len(records), records.timestamps

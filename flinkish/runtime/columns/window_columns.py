@@ -154,12 +154,17 @@ class WindowColumns:
             if not of_one_kind(runs):
                 return False
             values = concatenated(runs)
-            schema = self._schema_for(values)
-            if schema is None or not self.takes(window, schema):
+            plan = self._fold.plan(elements_of(values))
+            if plan is None:
                 return False
-            exact = self._fold.exactInAnyGrouping(elements_of(values))
+            schema = folded_schema(values.column(key_column(values)).type, plan.schema)
+            if not self.takes(window, schema):
+                return False
+            exact = plan.combination.exactInAnyGrouping
             apart = exact or window not in self._table
-            beside = not apart and self._may_wait(values, self._table.size(window))
+            # Elements may wait if the window has far more rows, and the result is the same later
+            few = self._table.size(window) > _LARGER * values.num_rows
+            beside = not apart and few and not plan.traced.readsValues
             older = [] if apart or beside else self._table.runs(window)
             folded = self._merged([*older, values], whole=True)
             if folded is None:
@@ -171,23 +176,6 @@ class WindowColumns:
             self._table.append(window, values if beside else folded)
         self._forget(window)
         return True
-
-    def _schema_for(self, elements: pa.RecordBatch) -> pa.Schema | None:
-        """The schema of ``elements`` once folded, with their key; None if they cannot be folded."""
-        assert self._fold is not None
-        schema = self._fold.schemaFor(elements_of(elements))
-        return (
-            None
-            if schema is None
-            else folded_schema(elements.column(key_column(elements)).type, schema)
-        )
-
-    def _may_wait(self, elements: pa.RecordBatch, rows: int) -> bool:
-        """Whether to fold ``elements`` later: the window has far more ``rows``, and the result is
-        the same."""
-        assert self._fold is not None
-        few = rows > _LARGER * elements.num_rows
-        return few and not self._fold.readsValues(elements_of(elements))
 
     # ------------------------------------------------------------------ contents
 

@@ -119,8 +119,8 @@ class _Reading:
         key = ColumnFunction(partitioning.keySelector).passes(self._rows)
         if key is None or not has_dictionary(self._rows.schema.types[key]):
             raise _WholeElements(plan.gate.target)
-        read = fold.fold.reads(self._rows)
-        if read is None or not fold.fold.exactInAnyGrouping(self._rows):
+        folding, read = fold.fold.plan(self._rows), fold.fold.reads(self._rows)
+        if folding is None or read is None or not folding.combination.exactInAnyGrouping:
             raise _WholeElements(plan.gate.target)
         return frozenset({key, *read})
 

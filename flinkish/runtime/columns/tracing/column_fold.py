@@ -17,7 +17,7 @@ from flinkish.api.functions.aggregations import FieldAggregator
 from flinkish.api.functions.functions import AggregateFunction
 from flinkish.runtime.columns.tracing.checks import same
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
-from flinkish.runtime.columns.tracing.combining import Combination, PartOrder
+from flinkish.runtime.columns.tracing.combining import Combination
 from flinkish.runtime.columns.tracing.expressions import Constant, Kind, Operation
 from flinkish.runtime.columns.tracing.fold_checks import folds_differ
 from flinkish.runtime.columns.tracing.folding import Folding, arrow_type, normal
@@ -69,11 +69,6 @@ class FoldPlan:
         created = self.created
         return self.traced.changed() or (created is not None and created.changed())
 
-    @property
-    def exactInAnyGrouping(self) -> bool:
-        """Whether the elements can be folded in parts, which are then combined."""
-        return self.combination.exactInAnyGrouping
-
     def isMergedBy(self, merge: FoldPlan) -> bool:
         """Whether the elements may come in any order, and ``merge``, a reduction of accumulators, gives
         the accumulator of all elements of both."""
@@ -116,41 +111,21 @@ class ColumnFold(TracedFunction[FoldPlan]):
 
     # ------------------------------------------------------------------ properties
 
+    def plan(self, values: RowColumns) -> FoldPlan | None:
+        """How elements like ``values`` are folded; None if they cannot be."""
+        return self._traces.of(values)
+
     def follows(self, values: RowColumns) -> bool:
         """Whether elements like ``values`` can be folded as columns."""
-        return self._traces.of(values) is not None
-
-    def schemaFor(self, values: RowColumns) -> pa.Schema | None:
-        """The schema of the folded columns for elements like ``values``; None if they cannot be
-        folded."""
-        plan = self._traces.of(values)
-        return None if plan is None else plan.schema
-
-    def exactInAnyGrouping(self, values: RowColumns) -> bool:
-        """Whether elements like ``values`` may be folded in parts that ``combine`` then
-        combines."""
-        plan = self._traces.of(values)
-        return plan is not None and plan.exactInAnyGrouping
-
-    def readsValues(self, values: RowColumns) -> bool:
-        """Whether the function reads external constants that may change, and its results with
-        them."""
-        plan = self._traces.of(values)
-        return plan is None or plan.traced.readsValues
-
-    def partOrder(self, values: RowColumns) -> PartOrder | None:
-        """The order in which interleaved parts of elements like ``values`` have to be combined;
-        None if interleaved parts cannot be combined."""
-        plan = self._traces.of(values)
-        return None if plan is None else plan.combination.order
+        return self.plan(values) is not None
 
     def mergesInAnyOrder(self, values: RowColumns) -> bool:
         """Whether ``combine`` may combine accumulators of parts of elements like ``values`` in any
         order, with the result of the function's ``merge``."""
-        plan = self._traces.of(values)
+        plan = self.plan(values)
         if plan is None or self._merge is None:
             return False
-        merge = self._merge._traces.of(
+        merge = self._merge.plan(
             RowColumns(pa.RecordBatch.from_pylist([], schema=plan.schema), plan.shape)
         )
         return merge is not None and plan.isMergedBy(merge)
@@ -158,7 +133,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
     def reads(self, values: RowColumns) -> set[int] | None:
         """The indices of the columns that the fold reads of elements like ``values``; None if it
         cannot be traced, or if it may read any column."""
-        plan = self._traces.of(values)
+        plan = self.plan(values)
         if plan is None or plan.traced.testsNone:
             return None
         return plan.columns
@@ -197,7 +172,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
         """``fold`` without a check, for the checks themselves."""
         if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
             return None
-        plan = self._traces.of(values)
+        plan = self.plan(values)
         if plan is None or (
             start is not None and not start.schema.equals(plan.schema, check_metadata=True)
         ):

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.api.eventtime.watermarks import WatermarkGenerator, WatermarkOutput
+from flinkish.api.eventtime.watermarks import WatermarkGenerator
 from flinkish.api.time.elements import Watermark
 from flinkish.runtime.columns.tracing.checks import (
     Positions,
@@ -43,8 +43,8 @@ _SIGNATURE = Signature(extra=1)
 """An element and its timestamp."""
 
 
-class _Emitted(WatermarkOutput):
-    """The output of a check."""
+class _Emitted:
+    """The output of a check. A generator that is traced only emits watermarks."""
 
     def __init__(self) -> None:
         self.position = 0
@@ -54,12 +54,6 @@ class _Emitted(WatermarkOutput):
     def emitWatermark(self, watermark: Watermark) -> None:
         self.positions.append(self.position)
         self.watermarks.append(watermark.timestamp)
-
-    def markIdle(self) -> None:
-        raise AssertionError("emits that it is idle")
-
-    def markActive(self) -> None:
-        raise AssertionError("emits that it is active")
 
 
 class Noted(NamedTuple):
@@ -154,7 +148,8 @@ class EventFold(TracedFunction["_Plan"]):
         over_columns = found.attributes, found.positions.tolist(), found.watermarks.tolist()
 
         def called(_: int) -> Any:
-            generator, output = copy(self._generator), _Emitted()
+            generator: Any = copy(self._generator)
+            output = _Emitted()
             for element, time in zip(elements, times.tolist()):
                 generator.onEvent(element, time, output)
                 output.position += 1
@@ -188,9 +183,8 @@ class EventFold(TracedFunction["_Plan"]):
         (kinds,) = content
         trace = Trace()
         element, extra = _SIGNATURE.symbols(trace, elements)
-        if not extra:  # elements that are no columns
-            element, extra = External(trace, None, "event"), [element]
-        traced, emission = self._followed(trace, element, extra[0], kinds)
+        event = element if extra else External(trace, None, "event")  # no columns
+        traced, emission = self._followed(trace, event, extra[0] if extra else element, kinds)
         fields = traced.columns[: len(kinds)]
         if [field.kind for field in fields] != list(kinds):
             raise Unsupported("changes the type of an attribute, or may do so")

@@ -3,6 +3,7 @@ run."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ _LOOKED_AT = 1 << 12
 def folds_differ(
     fold: ColumnFold,
     folded: pa.RecordBatch,
-    values: RowColumns,
+    values: Sequence[Any],
     groups: Positions,
     count: int,
     start: pa.RecordBatch | None = None,
@@ -34,7 +35,8 @@ def folds_differ(
 ) -> str | None:
     """The first difference in the accumulators ``folded`` of a run; None if there is none. Of large
     groups a few elements are folded again, over columns and by the function."""
-    plan = fold._traces.of(values)
+    assert isinstance(values, RowColumns)
+    plan = fold.plan(values)
     if plan is None:
         return None
     read = plan.columns

@@ -640,19 +640,14 @@ def _text(a: Values) -> Any:
     return pa.scalar(a.data, pa.string()) if a.constant else a.data
 
 
-def _concatenated(a: Values, b: Values) -> Values:
-    if a.kind != "str" or b.kind != "str":
+def _plus(a: Values, b: Values) -> Values:
+    if "str" not in (a.kind, b.kind):
+        return _PLUS(a, b)
+    if a.kind != b.kind:
         raise Inexact
     if a.constant and b.constant:
         return Values("str", a.data + b.data)
-    try:
-        return Values("str", pc.binary_join_element_wise(_text(a), _text(b), ""))
-    except pa.ArrowException:
-        raise Inexact from None
-
-
-def _plus(a: Values, b: Values) -> Values:
-    return _concatenated(a, b) if "str" in (a.kind, b.kind) else _PLUS(a, b)
+    return Values("str", pc.binary_join_element_wise(_text(a), _text(b), ""))
 
 
 def _text_length(a: Values) -> Values:
@@ -691,6 +686,5 @@ _KERNELS: dict[str, Callable[..., Values]] = {
     "int": _to_int,
     "float": _to_float,
     "truth": _truth,
-    "concat": _concatenated,
     "len": _text_length,
 }

@@ -162,8 +162,9 @@ class AggregationStandIn:
             raise Unsupported("aggregates elements of different shapes")
         number = column_of(shape, aggregator.field)
         kinds = {fields[number].kind, added_fields[number].kind}
-        parts = [Symbol(trace, field) for field in fields]
-        before, added = parts[number], Symbol(trace, added_fields[number])
+        parts: list[Any] = [Symbol(trace, field) for field in fields]
+        before: Any = parts[number]
+        added: Any = Symbol(trace, added_fields[number])
         if type(aggregator) is SumAggregator:
             if not kinds <= {"int", "float"}:
                 raise Unsupported("sums up a field that is not an int or a float")

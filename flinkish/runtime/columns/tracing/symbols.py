@@ -119,8 +119,6 @@ class Symbol:
         kind = self._traced_arithmetic_kind(name, first, second)
         if name == "**" or name in ("<<", ">>"):
             return self._traced_powered(name, kind, first, second)
-        if name == "+" and kind == "str":
-            name = "concat"
         return self._traced_trace.noted(
             self._traced_trace.expressions.operation(name, kind, first, second)
         )

@@ -281,7 +281,7 @@ class Trace:
         """The texts, one behind the other."""
         whole, *others = texts
         for text in others:
-            made = self.expressions.operation("concat", "str", whole, text)
+            made = self.expressions.operation("+", "str", whole, text)
             whole = self.noted(made)._traced_expression
         return whole
 
@@ -425,16 +425,16 @@ class Trace:
         self._codes.update((id(one), original) for one, original in originals)
         self.guards.code(function)
         namespace: dict[str, Any] = {"__builtins__": {}, "__name__": function.__module__}
-        held = self._held(function)
+        held, named = function.__defaults__, function.__kwdefaults__ or {}
+        if not is_constant((*(held or ()), *named.values())):
+            line = code.co_firstlineno
+            raise Unsupported(f"has a default value that can change (line {line})")
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
-        patched = FunctionType(replaced, namespace, function.__name__, held, cells)
-        defaults = function.__kwdefaults__
-        if defaults:
-            if not all(map(is_constant, defaults.values())):
-                raise Unsupported(
-                    f"has a default value that can change (line {code.co_firstlineno})"
-                )
-            patched.__kwdefaults__ = {name: self.constant(defaults[name]) for name in defaults}
+        patched = FunctionType(
+            replaced, namespace, function.__name__, held and self.constant(held), cells
+        )
+        if named:
+            patched.__kwdefaults__ = {name: self.constant(named[name]) for name in named}
         self._functions[id(function)] = (function, patched)
         for cell, original, name in zip(cells, function.__closure__ or (), code.co_freevars):
             if original != types.CellType():
@@ -466,13 +466,6 @@ class Trace:
                 return Symbol(self, self.expression(value)) if made is None else made
             self._knows_texts = True
         return value
-
-    def _held(self, function: FunctionType) -> tuple[Any, ...] | None:
-        defaults = function.__defaults__
-        if defaults and not is_constant(tuple(defaults)):
-            line = function.__code__.co_firstlineno
-            raise Unsupported(f"has a default value that can change (line {line})")
-        return None if defaults is None else self.constant(defaults)
 
     def known(self, value: Any, name: str) -> Any:
         """The stand-in for ``value``, which the function reads as ``name``."""

@@ -50,9 +50,8 @@ def _field_names(kind: type[Any]) -> tuple[str, ...] | None:
     """The fields of a NamedTuple or dataclass; None if its objects are made or read otherwise."""
     if not is_record_class(kind):
         return None
-    return tuple(
-        kind._fields if issubclass(kind, tuple) else (field.name for field in fields(kind))
-    )
+    own = getattr(kind, "_fields", None)  # of a NamedTuple
+    return own if issubclass(kind, tuple) else tuple(field.name for field in fields(kind))
 
 
 def _members(value: Any, names: Iterable[str]) -> list[Any]:

@@ -67,7 +67,7 @@ def check(function, values, random, outcomes):
         wanted = tuple(map(function.getResult, expected))
         assert exactly(tuple(results)) == exactly(wanted)
     check_started(fold, function, values, groups, count, folded, expected, random, outcomes)
-    if fold.exactInAnyGrouping(values):
+    if fold.plan(values).combination.exactInAnyGrouping:
         check_combined(fold, values, groups, count, expected, random, outcomes)
 
 
