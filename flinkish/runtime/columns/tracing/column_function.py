@@ -106,8 +106,11 @@ class _ReturningFunction(ElementwiseFunction[Traced]):
         if not self.signature.extra:
             return values
         times = np.zeros(len(values), np.int64) if timestamps is None else timestamps
-        columns = pa.RecordBatch.from_arrays([pa.array(times)], ["timestamp"])
-        return RowColumns(ColumnsBeside((values.columns, None), (columns, None)), values.shape)
+        columns, added = values.columns, pa.array(times)
+        if isinstance(columns, pa.RecordBatch):
+            return RowColumns(columns.append_column("timestamp", added), values.shape)
+        further = pa.RecordBatch.from_arrays([added], ["timestamp"])
+        return RowColumns(ColumnsBeside((columns, None), (further, None)), values.shape)
 
 
 class ColumnFunction(_ReturningFunction):
