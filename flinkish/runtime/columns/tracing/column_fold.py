@@ -147,47 +147,46 @@ class ColumnFold(TracedFunction[FoldPlan]):
         count: int,
         start: pa.RecordBatch | None = None,
         started: NDArray[np.bool_] | None = None,
+        *,
+        checks: bool = True,
     ) -> pa.RecordBatch | None:
         """The accumulator of each group's values, in their order, for the groups from 0 to before
         ``count``, of which none is empty.
 
         With ``start``, a group begins with its row of ``start`` where ``started`` is true; None:
         everywhere. Other groups begin with ``createAccumulator()``, or for a reduction with the
-        first value.
+        first value. Without ``checks``, the run is neither counted nor checked.
         """
+
+        def folded() -> pa.RecordBatch | None:
+            if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
+                return None
+            plan = self.plan(values)
+            if plan is None or (
+                start is not None and not start.schema.equals(plan.schema, check_metadata=True)
+            ):
+                return None
+            batch = values.columns
+            if plan.mayBecomeNone(batch):
+                return (
+                    None  # called for each element, so that an accumulator of None raises an error
+                )
+            run = checked_run(plan.traced, batch)
+            if run is None:
+                return None
+            folding = Folding(run, batch, groups, count, plan.combination, start, started)
+            try:
+                return _batch(folding.fields(), plan.schema)
+            except NOT_EXACT:
+                return None
+
+        if not checks:
+            return folded()
         return self.runs.counted(
             values,
-            lambda: self.foldUnchecked(values, groups, count, start, started),
-            lambda folded: folds_differ(self, folded, values, groups, count, start, started),
+            folded,
+            lambda answer: folds_differ(self, answer, values, groups, count, start, started),
         )
-
-    def foldUnchecked(
-        self,
-        values: Sequence[Any],
-        groups: NDArray[np.intp],
-        count: int,
-        start: pa.RecordBatch | None = None,
-        started: NDArray[np.bool_] | None = None,
-    ) -> pa.RecordBatch | None:
-        """``fold`` without a check, for the checks themselves."""
-        if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
-            return None
-        plan = self.plan(values)
-        if plan is None or (
-            start is not None and not start.schema.equals(plan.schema, check_metadata=True)
-        ):
-            return None
-        batch = values.columns
-        if plan.mayBecomeNone(batch):
-            return None  # called for each element, so that an accumulator of None raises an error
-        run = checked_run(plan.traced, batch)
-        if run is None:
-            return None
-        folding = Folding(run, batch, groups, count, plan.combination, start, started)
-        try:
-            return _batch(folding.fields(), plan.schema)
-        except NOT_EXACT:
-            return None
 
     def combine(
         self, parts: pa.RecordBatch, groups: NDArray[np.intp], count: int

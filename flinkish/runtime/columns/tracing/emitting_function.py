@@ -131,10 +131,10 @@ class EmittingFunction(ElementwiseFunction[_Plan]):
             if plan.loop is None:
                 return self._outputs(plan, run, batch)
             run.check(plan.loop.steps)
-            words = plan.loop.split.explode(run, batch, plan.loop.read)
-            outputs = self._outputs(plan, run_of(words.batch), words.batch)
+            words, elements_of = plan.loop.split.explode(run, batch, plan.loop.read)
+            outputs = self._outputs(plan, run_of(words), words)
             return {
-                output: Emitted(found.results, words.positions[found.positions])
+                output: Emitted(found.results, elements_of[found.positions])
                 for output, found in outputs.items()
             }
         except NOT_EXACT:

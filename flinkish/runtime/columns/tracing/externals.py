@@ -270,12 +270,17 @@ def getter_of(trace: Trace, value: Any) -> Callable[..., Any] | None:
     if isinstance(value, (NamedField, PositionedField)):
         field = field_read(value)
         return lambda element: _field_of(trace, element, field)
-    if isinstance(value, itemgetter):
-        return value
-    if isinstance(value, attrgetter):
-        hidden = any(name.startswith(HIDDEN) for name in value.__reduce__()[1])
-        return None if hidden else value
-    return None
+    hidden = isinstance(value, attrgetter) and any(
+        part.startswith(HIDDEN) for name in value.__reduce__()[1] for part in name.split(".")
+    )
+    if hidden or not isinstance(value, (itemgetter, attrgetter)):
+        return None
+
+    def get(element: Any) -> Any:
+        trace.check_no_tokens("a getter", (element,), {})
+        return value(element)
+
+    return get
 
 
 def _field_of(trace: Trace, element: Any, field: Field | None) -> Any:

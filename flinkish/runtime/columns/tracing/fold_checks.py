@@ -53,9 +53,8 @@ def folds_differ(
         after: pa.RecordBatch | None = folded.take(pa.array(numbers))
     else:
         part = values.take(positions)
-        after = fold.foldUnchecked(
-            part, of, len(numbers), before, None if before is None else begins
-        )
+        begins_of = None if before is None else begins
+        after = fold.fold(part, of, len(numbers), before, begins_of, checks=False)
     if after is None:
         return None
     elements = elements_at(values, positions, read)

@@ -87,21 +87,20 @@ class Traced(NamedTuple):
     @property
     def readsValues(self) -> bool:
         """Whether an external constant is a number, text or the like, which may change."""
-        return any(
-            isinstance(guard, ContentGuard)
-            or (isinstance(guard, ValueGuard) and is_constant(guard.value))
-            for guard in self.guards
-        )
+        return any(map(_is_on_value, self.guards))
 
     @property
     def readsVariables(self) -> bool:
         """Whether such an external constant is a variable or attribute, which other code may
         write."""
         return any(
-            isinstance(guard, ContentGuard)
-            or (isinstance(guard, ValueGuard) and not guard.ofCode and is_constant(guard.value))
-            for guard in self.guards
+            _is_on_value(guard) and not getattr(guard, "ofCode", False) for guard in self.guards
         )
+
+
+def _is_on_value(guard: Guard) -> bool:
+    value = isinstance(guard, ValueGuard) and is_constant(guard.value)
+    return value or isinstance(guard, ContentGuard)
 
 
 class Loop(Protocol):
