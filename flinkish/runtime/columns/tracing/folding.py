@@ -84,7 +84,7 @@ class Folding:
     def _field(self, number: int) -> Any:
         pattern = self._patterns[number]
         if pattern.way == "kept":
-            return self._initial_column(number)
+            return self.initial_column(number)
         assert pattern.value is not None
         if pattern.way == "sum":
             return self._sums(pattern.value, number)
@@ -113,7 +113,7 @@ class Folding:
         key = -1 if only is None else id(only)
         known = self._parts.get(key)
         if known is None:
-            mask = self._added()
+            mask = self.added()
             if only is not None:
                 chosen = self._run.mask(only)
                 mask = chosen if mask is None else mask & chosen
@@ -124,7 +124,7 @@ class Folding:
             self._parts[key] = known
         return known
 
-    def _added(self) -> Mask | None:
+    def added(self) -> Mask | None:
         """Return a mask of the elements that are added to an accumulator, rather than being the
         first one; None: all."""
         if self._new is not None or (self._start is not None and self._started is None):
@@ -137,10 +137,10 @@ class Folding:
     def _initial(self, number: int) -> Any:
         """A field's values before any element is added: a NumPy array for numbers, else an Arrow
         array. Raises Inexact for numbers with nulls."""
-        passed = self._initial_column(number)
+        passed = self.initial_column(number)
         return of_arrow(passed).data if self._kinds[number] != "opaque" else passed
 
-    def _initial_column(self, number: int) -> pa.Array:
+    def initial_column(self, number: int) -> pa.Array:
         """``_initial`` as an Arrow column, which may have nulls."""
         if self._start is not None and self._started is None:
             return self._start.column(number)
@@ -185,7 +185,7 @@ class Folding:
         run, _, positions = part
         missing = places < 0
         if run.count == 0:
-            return self._initial_column(number)
+            return self.initial_column(number)
         found = np.where(missing, 0, places)
         if isinstance(value, Column):
             column = plain(self._batch.column(value.number))
@@ -196,7 +196,7 @@ class Folding:
             taken = to_arrow(run.array(value)).take(pa.array(found))
         if not missing.any():
             return taken
-        initial = self._initial_column(number)
+        initial = self.initial_column(number)
         both = pa.concat_arrays([initial, normal(taken, initial.type)])
         return both.take(pa.array(np.arange(self._count) + np.where(missing, 0, self._count)))
 
