@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.output_tag import OutputTag
-from flinkish.runtime.columns.tracing.expressions import Expression
+from flinkish.runtime.columns.tracing.expressions import Constant, Expression
 from flinkish.runtime.columns.tracing.externals import External
 from flinkish.runtime.columns.tracing.guards import in_slot
 from flinkish.runtime.columns.tracing.kernels import Mask, Run, plain
@@ -209,12 +209,13 @@ class EmittedColumns:
         if not self._parts:
             return Emitted(None, np.zeros(0, dtype=np.intp))
         assert self._shape is not None
-        positions = np.concatenate([positions for positions, _ in self._parts])
-        columns = [pa.concat_arrays(c) for c in zip(*(made for _, made in self._parts))]
+        positions, columns = self._parts[0]
         if len(self._parts) > 1:
+            positions = np.concatenate([positions for positions, _ in self._parts])
             order = np.argsort(positions, kind="stable")
-            positions = positions[order]
-            columns = [column.take(pa.array(order)) for column in columns]
+            indices, positions = pa.array(order), positions[order]
+            parts = zip(*(made for _, made in self._parts))
+            columns = [pa.concat_arrays(column).take(indices) for column in parts]
         names = list(self._shape.columnNames)
         results = RowColumns(pa.RecordBatch.from_arrays(columns, names), self._shape)
         return Emitted(results, positions)
@@ -222,5 +223,7 @@ class EmittedColumns:
 
 def elements_where(run: Run, condition: Expression) -> tuple[Run, Mask | None]:
     """The elements for which a condition is true, and their mask; None: all."""
+    if isinstance(condition, Constant) and condition.value is True:
+        return run, None
     mask = run.mask(condition)
     return (run, None) if mask.all() else (run.where(mask), mask)
