@@ -102,6 +102,7 @@ CIRCLES_FOR_TYPE_CHECKERS = {
         "runtime.columns.tracing.symbolic_values",
         "runtime.columns.tracing.symbols",
         "runtime.columns.tracing.trace",
+        "runtime.columns.tracing.words",
     ): "a trace creates symbols, and each symbol holds its trace",
     (
         "runtime.operators.base",

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.output_tag import OutputTag
+from flinkish.runtime.columns.tracing.checks import Positions
 from flinkish.runtime.columns.tracing.expressions import Constant, Expression
 from flinkish.runtime.columns.tracing.externals import External
 from flinkish.runtime.columns.tracing.guards import in_slot
@@ -26,7 +26,6 @@ from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
 
-Positions: TypeAlias = NDArray[np.intp]
 Slot: TypeAlias = tuple[Expression, ...]
 """A condition, and the parts of what is emitted or registered where it is true."""
 

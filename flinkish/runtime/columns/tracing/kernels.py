@@ -430,10 +430,6 @@ def to_arrow(data: Any) -> pa.Array:
 _Bounds: TypeAlias = Callable[[int, int, int, int], tuple[int, int]]
 
 
-def _sum_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
-    return a + c, b + d
-
-
 def _difference_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
     return a - d, b - c
 
@@ -659,7 +655,7 @@ def _text_length(a: Values) -> Values:
     return Values("int", lengths.astype(np.int64))
 
 
-_PLUS = _arithmetic(operator.add, _sum_bounds)
+_PLUS = _arithmetic(operator.add, lambda a, b, c, d: (a + c, b + d))
 
 _KERNELS: dict[str, Callable[..., Values]] = {
     "+": _plus,

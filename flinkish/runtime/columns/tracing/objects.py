@@ -204,37 +204,32 @@ class Made(Symbol):
         result = _METHODS[kind].get(name)
         if result is None:
             self._traced_unsupported(f"reads {name} of a {kind.__name__}")
-        return _Caller(self._traced_trace, getattr(kind, name), result, (self,))
+        return _caller(self._traced_trace, getattr(kind, name), result, self)
 
 
-class _Caller:
-    """A method that returns a number, text, bool or object. It is called for each element."""
+def _caller(
+    trace: Trace, function: Callable[..., Any], result: _Result, *before: Any
+) -> Callable[..., Any]:
+    """``function``, which is called for each element, with ``before`` as its first arguments."""
 
-    def __init__(
-        self, trace: Trace, function: Callable[..., Any], result: _Result, before: tuple[Any, ...]
-    ) -> None:
-        self._trace = trace
-        self._function = function
-        self._result = result
-        self._before = before
+    def call(*arguments: Any, **named: Any) -> Any:
+        called = _with_names(function, tuple(named)) if named else function
+        return computed(trace, called, result, (*before, *arguments, *named.values()))
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        function = _with_names(self._function, tuple(named)) if named else self._function
-        values = (*self._before, *arguments, *named.values())
-        return computed(self._trace, function, self._result, values)
+    return call
 
 
-def maker_of(trace: Trace, kind: Any, name: str) -> _Caller | None:
+def maker_of(trace: Trace, kind: Any, name: str) -> Callable[..., Any] | None:
     """The method ``name`` of the class ``kind``, if it makes an object that can be followed."""
     made = _MAKERS.get((kind, name)) if kind in CLASSES else None
-    return None if made is None else _Caller(trace, _method(kind, name), made, ())
+    return None if made is None else _caller(trace, _method(kind, name), made)
 
 
 def made_by_class(
     trace: Trace, kind: type[Any], arguments: tuple[Any, ...], named: Mapping[str, Any]
 ) -> Any:
     """Trace a call of ``kind``, one of the ``CLASSES``."""
-    return _Caller(trace, kind, kind, ())(*arguments, **named)
+    return _caller(trace, kind, kind)(*arguments, **named)
 
 
 def computed(

@@ -11,6 +11,7 @@ import datetime
 import operator
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 from zoneinfo import ZoneInfo
 
@@ -140,7 +141,7 @@ class Symbol:
         on."""
         expression = self._traced_trace.expression(value, anything=True)
         if expression.kind == "opaque" and self._traced_trace.object_of(value) is None:
-            self._traced_unsupported(f"formats {_shown('opaque')}")
+            self._traced_unsupported(f"formats {_NAMES['opaque']}")
         return value
 
     def _traced_joined(self, texts: Any) -> Symbol:
@@ -152,7 +153,7 @@ class Symbol:
         for number, text in enumerate(texts):
             added = trace.expression(text)
             if added.kind not in ("str", "unknown"):
-                self._traced_unsupported(f"joins {_shown(added.kind)}")
+                self._traced_unsupported(f"joins {_NAMES[added.kind]}")
             parts += [self._traced_expression, added] if number else [added]
         return Symbol(trace, trace.concatenated(parts))
 
@@ -177,7 +178,7 @@ class Symbol:
             return "str"
         if not kinds <= set(NUMBERS):
             self._traced_unsupported(
-                f"uses {name} on {_shown(first.kind)} and {_shown(second.kind)}"
+                f"uses {name} on {_NAMES[first.kind]} and {_NAMES[second.kind]}"
             )
         if name in ("&", "|", "^", "<<", ">>"):
             if "float" in kinds:
@@ -199,7 +200,7 @@ class Symbol:
         comparable = kinds <= set(NUMBERS) or kinds == {"str"} or "unknown" in kinds
         if not comparable or "opaque" in kinds or "none" in kinds:
             self._traced_unsupported(
-                f"compares {_shown(self._traced_kind)} and {_shown(value.kind)}"
+                f"compares {_NAMES[self._traced_kind]} and {_NAMES[value.kind]}"
             )
         if name in ("==", "!=") and self is not other and self._traced_may_be(value):
             # A tuple compares its items by identity first, so a NaN equals itself
@@ -217,7 +218,7 @@ class Symbol:
         """An operation with one operand."""
         kind = self._traced_kind
         if kind not in (*NUMBERS, "unknown"):
-            self._traced_unsupported(f"uses {name} on {_shown(kind)}")
+            self._traced_unsupported(f"uses {name} on {_NAMES[kind]}")
         if name == "~" and kind == "float":
             self._traced_unsupported("uses ~ on a float")
         if name == "+" and kind != "bool":
@@ -245,7 +246,7 @@ class Symbol:
         if self._traced_kind == "str" and kind in ("int", "float"):
             return self._traced_call(int if kind == "int" else float, kind)
         if self._traced_kind not in (*NUMBERS, "unknown"):
-            self._traced_unsupported(f"converts {_shown(self._traced_kind)} to {kind}")
+            self._traced_unsupported(f"converts {_NAMES[self._traced_kind]} to {kind}")
         if kind == "str":
             return self._traced_call(str, "str")
         return self._traced_trace.noted(
@@ -255,14 +256,14 @@ class Symbol:
     def _traced_length(self) -> Symbol:
         """``len(value)``."""
         if self._traced_kind not in ("str", "unknown"):
-            self._traced_unsupported(f"takes the length of {_shown(self._traced_kind)}")
+            self._traced_unsupported(f"takes the length of {_NAMES[self._traced_kind]}")
         return self._traced_trace.noted(
             self._traced_trace.expressions.operation("len", "int", self._traced_expression)
         )
 
     def __round__(self, digits: Any = None) -> Symbol:
         if self._traced_kind not in ("int", "float"):
-            self._traced_unsupported(f"rounds {_shown(self._traced_kind)}")
+            self._traced_unsupported(f"rounds {_NAMES[self._traced_kind]}")
         if digits is None:
             return self._traced_call(round, "int")
         return self._traced_call(round, self._traced_kind, digits)
@@ -271,7 +272,7 @@ class Symbol:
         if self._traced_kind == "unknown" and self._traced_trace.exploring:
             return self
         if self._traced_kind != "str" or not is_position(key):
-            self._traced_unsupported(f"takes an item of {_shown(self._traced_kind)}")
+            self._traced_unsupported(f"takes an item of {_NAMES[self._traced_kind]}")
         return self._traced_call(operator.getitem, "str", key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -283,7 +284,7 @@ class Symbol:
         if name.startswith("__"):
             raise AttributeError(name)
         if self._traced_kind == "str" and name in _TEXT_METHODS:
-            return Method(self, name)
+            return partial(self._traced_text_method, name)
         if self._traced_kind == "str" and name == "join":
             return self._traced_joined
         if self._traced_kind == "str" and name in SPLITS:
@@ -291,7 +292,7 @@ class Symbol:
         if self._traced_kind == "unknown" and self._traced_trace.exploring:
             return Attribute(self._traced_trace, self._traced_expression, name)
         raise self._traced_trace.unsupported(
-            f"reads the attribute {name} of {_shown(self._traced_kind)}"
+            f"reads the attribute {name} of {_NAMES[self._traced_kind]}"
         )
 
     def _traced_text_method(self, name: str, *arguments: Any) -> Symbol:
@@ -376,25 +377,8 @@ _NAMES: dict[Kind, str] = {
 }
 
 
-def _shown(kind: Kind) -> str:
-    return _NAMES[kind]
-
-
 def _formatted(text: str, *values: Any) -> str:
     return text % values
-
-
-class Method:
-    """A bound method of a text."""
-
-    __slots__ = ("_name", "_symbol")
-
-    def __init__(self, symbol: Symbol, name: str) -> None:
-        self._symbol = symbol
-        self._name = name
-
-    def __call__(self, *arguments: Any) -> Symbol:
-        return self._symbol._traced_text_method(self._name, *arguments)
 
 
 class Attribute(Symbol):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import isclass
 from itertools import islice
 from types import CodeType, FrameType, FunctionType, MethodType
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flinkish.api.bytecode import Does, step_at, with_inner
 from flinkish.runtime.columns.tracing.expressions import (
@@ -56,6 +56,9 @@ from flinkish.runtime.columns.tracing.texts import (
 )
 from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
 from flinkish.runtime.records.shapes import Shape
+
+if TYPE_CHECKING:
+    from flinkish.runtime.columns.tracing.words import Rounds
 
 
 class Traced(NamedTuple):
@@ -103,16 +106,6 @@ def _is_on_value(guard: Guard) -> bool:
     return value or isinstance(guard, ContentGuard)
 
 
-class Loop(Protocol):
-    """The loop of a function that emits results for each word of a text."""
-
-    current: int | None
-    """The round that runs."""
-
-    def splitter(self, symbol: Symbol, method: str) -> Callable[..., Any]:
-        """The bound method ``method`` of the text ``symbol``, which splits it."""
-
-
 class _Undecided(Exception):
     def __init__(self, condition: Expression) -> None:
         self.condition = condition
@@ -148,7 +141,7 @@ class Trace:
         self._decided: dict[int, bool] = {}
         self._path: list[tuple[Expression, bool]] = []
         self._steps: dict[tuple[Any, ...], Step] = {}
-        self.rounds: Loop | None = None
+        self.rounds: Rounds | None = None
         """The loop over words; None if there can be none."""
         self._formatted: list[Expression] = []
         """The values that tokens stand for."""
