@@ -168,7 +168,7 @@ def _folded(fold: ColumnFold, elements: RowColumns) -> pa.RecordBatch | None:
 
 def _emitted(function: ElementFunction, elements: RowColumns) -> dict[str | None, Records] | None:
     times = np.arange(1, len(elements) + 1, dtype=np.int64)
-    return function.process(Records(elements, times), 0)
+    return function.process(Records(elements, times), 0, 0)
 
 
 def _emitting(description: FlatMapDescription | ProcessDescription) -> ElementFunction:

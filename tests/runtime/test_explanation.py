@@ -148,8 +148,8 @@ def test_a_keyed_process_function_has_a_line():
         "KeyedProcess: over columns, if its states turn out to be ValueStates with counts, sums, extremes and last values"
         in lines(Counts())
     )
-    (line,) = [line for line in lines(Deletes()) if line.startswith("KeyedProcess: element")]
-    assert "element by element, as it uses deleteEventTimeTimer of its timer service" in line
+    (line,) = [line for line in lines(AsksForDomain()) if line.startswith("KeyedProcess: element")]
+    assert "element by element, as it uses timeDomain of its context" in line
 
 
 class Counts(KeyedProcessFunction):
@@ -164,10 +164,10 @@ class Counts(KeyedProcessFunction):
             out.collect((ctx.getCurrentKey(), count))
 
 
-class Deletes(Counts):
+class AsksForDomain(Counts):
     def processElement(self, value, ctx, out):
         self.count.clear()
-        ctx.timerService().deleteEventTimeTimer(value.x)
+        out.collect(ctx.timeDomain())
 
 
 def test_the_function_of_an_interval_join_has_a_line():

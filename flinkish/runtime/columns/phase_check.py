@@ -3,7 +3,7 @@ effects with those computed over columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -45,7 +45,12 @@ class PhaseCheck:
         groups = np.zeros(len(places), dtype=np.intp)
         keys = run.keys.take(pa.array(places))
         self._part = KeyedRun(
-            run.values.take(places), run.timestamps[places], run.watermarks[places], keys, groups
+            run.values.take(places),
+            run.timestamps[places],
+            run.watermarks[places],
+            run.clock,
+            keys,
+            groups,
         )
         self._elements = elements_at(run.values, places)
 
@@ -65,7 +70,8 @@ class PhaseCheck:
             if None in writes.values and before[number] is not None:
                 return None  # clearing and setting the state again would change the order of keys
             after[number] = _written(writes, before[number])
-        columns = after, _shown(phased.emitted), phased.timers.timestamps.tolist()
+        timers = phased.timers.calls.tolist(), phased.timers.timestamps.tolist()
+        columns = after, _shown(phased.emitted), list(zip(*timers))
         return self._difference_of(columns, backend, key, list(zip(states, before)))
 
     def _difference_of(
@@ -91,19 +97,19 @@ class PhaseCheck:
 
     def _called(self, key: Any, states: Sequence[State]) -> Any:
         function = self._fold.function
-        timers: list[int] = []
+        timers: list[tuple[int, int]] = []
         results: list[tuple[str, int, Any]] = []
         times, watermarks = self._part.timestamps.tolist(), self._part.watermarks.tolist()
         for number, (element, time) in enumerate(zip(self._elements, times)):
             out = Collected()
-            context = CalledContext(out, key, time, watermarks[number], timers)
+            context = CalledContext(out, key, time, watermarks[number], self._part.clock, timers)
             returned = function(element, context, out)
             if returned is not None:
                 out.collectReturned(returned)
             for sideOutput, found in ((None, out.results), *out.sides.items()):
                 results += [(sideOutput or "", number, result) for result in found]
         after = [_contents(state, key) for state in states]
-        return after, sorted(results, key=_by_output), list(dict.fromkeys(timers))
+        return after, sorted(results, key=_by_output), _changing(timers)
 
 
 def _contents(state: State, key: Any) -> Any:
@@ -164,6 +170,19 @@ def _shown(emitted: Mapping[str | None, Emitted]) -> list[tuple[str, int, Any]]:
     )
 
 
+def _changing(timers: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """``timers``, each with the index of the call in ``TIMER_CALLS``, without those that change
+    nothing."""
+    latest: dict[tuple[int, int], int] = {}
+    changing = []
+    for call, time in timers:
+        timer = call // 2, time
+        if latest.get(timer) != call:
+            latest[timer] = call
+            changing.append((call, time))
+    return changing
+
+
 def _by_output(result: tuple[str, int, Any]) -> str:
     return result[0]
 
@@ -172,12 +191,19 @@ class CalledContext:
     """The context, and the timer service, of a function that is called for a check."""
 
     def __init__(
-        self, out: Collected, key: Any, timestamp: int, watermark: int, timers: list[int]
+        self,
+        out: Collected,
+        key: Any,
+        timestamp: int,
+        watermark: int,
+        clock: int,
+        timers: list[tuple[int, int]],
     ) -> None:
         self._out = out
         self._key = key
         self._timestamp = timestamp
         self._watermark = watermark
+        self._clock = clock
         self._timers = timers
 
     def timestamp(self) -> int | None:
@@ -192,8 +218,20 @@ class CalledContext:
     def currentWatermark(self) -> int:
         return self._watermark
 
+    def currentProcessingTime(self) -> int:
+        return self._clock
+
     def registerEventTimeTimer(self, timestamp: int) -> None:
-        self._timers.append(timestamp)
+        self._timers.append((0, timestamp))
+
+    def deleteEventTimeTimer(self, timestamp: int) -> None:
+        self._timers.append((1, timestamp))
+
+    def registerProcessingTimeTimer(self, timestamp: int) -> None:
+        self._timers.append((2, timestamp))
+
+    def deleteProcessingTimeTimer(self, timestamp: int) -> None:
+        self._timers.append((3, timestamp))
 
     def output(self, outputTag: OutputTag[Any], value: Any) -> None:
         self._out.collectSide(outputTag.id, value)

@@ -17,6 +17,7 @@ from flinkish.runtime.columns.phase_check import PhaseCheck
 from flinkish.runtime.columns.tracing.effects import KeyedRun, Positions, Timers
 from flinkish.runtime.columns.tracing.folding import first_positions
 from flinkish.runtime.columns.tracing.phase_fold import SOMETHING, Keys, Phased, PhaseFold, Writes
+from flinkish.runtime.columns.tracing.stand_ins import TIMER_CALLS
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.one_input import OnTimerOperator
@@ -98,14 +99,15 @@ class PhasePath(ColumnPath):
         if timers is None:
             due = self._operator.nextEventTimeTimer()
             return due is not None and due <= int(marks.watermarks[-1])
-        earlier = timers.positions < marks.positions[-1]
-        return bool((timers.timestamps[earlier] <= marks.watermarks[-1]).any())
+        registered = (timers.positions < marks.positions[-1]) & (timers.calls == 0)
+        return bool((timers.timestamps[registered] <= marks.watermarks[-1]).any())
 
     def _processed(self, frame: Frame, values: RowColumns, keys: ColumnKeys) -> bool:
         records, marks = frame.records, frame.marks
         column, groups, distinct = _by_first(values.encoded(keys.column))
         watermarks = frame.watermarks(self._timers.currentWatermark())
-        run = KeyedRun(values, records.timestamps, watermarks, column, groups)
+        clock = self._timers.currentProcessingTime()
+        run = KeyedRun(values, records.timestamps, watermarks, clock, column, groups)
         runs = self.fold.runs
         with runs.working():
             hashes = records.hashes
@@ -244,21 +246,21 @@ class _Effects:
         distinct: Sequence[Any],
     ) -> None:
         self._writes = [_PendingWrites(writes, distinct) for writes in phased.writes]
-        self._registered = zip(*(column.tolist() for column in phased.timers))
-        self._timer = next(self._registered, None)
+        self._timers = zip(*(column.tolist() for column in phased.timers))
+        self._timer = next(self._timers, None)
         self._backend = operator.backend
-        self._timers = timers
+        self._calls = [getattr(timers, call) for call in TIMER_CALLS]
         self._distinct = distinct
 
     def until(self, place: int | None) -> None:
         """Apply the effects of the vectorised elements before ``place``; None: of all."""
         for writes in self._writes:
             writes.until(place)
-        backend, register, timer = self._backend, self._timers.registerEventTimeTimer, self._timer
+        backend, calls, timer = self._backend, self._calls, self._timer
         while timer is not None and (place is None or timer[0] < place):
             backend.currentKey = self._distinct[timer[1]]
-            register(timer[2])
-            timer = next(self._registered, None)
+            calls[timer[3]](timer[2])
+            timer = next(self._timers, None)
         self._timer = timer
 
 

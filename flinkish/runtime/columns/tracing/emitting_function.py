@@ -230,15 +230,19 @@ def _of_loop(
 class ElementFunction(EmittingFunction):
     """A function whose results have the timestamp of their element."""
 
-    def process(self, records: Records, watermark: int) -> dict[str | None, Records] | None:
-        """The function's results for ``records`` at ``watermark``, and those for each side output
-        by its id."""
+    def process(
+        self, records: Records, watermark: int, clock: int
+    ) -> dict[str | None, Records] | None:
+        """The function's results for ``records`` at ``watermark``, when the processing time is
+        ``clock``, and those for each side output by its id."""
         values, timestamps = records.values, records.timestamps
         if not isinstance(values, RowColumns) or not len(values):
             self.runs.note(False)
             return None
-        now = np.full(len(values), watermark, dtype=np.int64)
-        emitted = self._emitted(values, pa.array(timestamps), pa.array(now))
+        times = (
+            pa.array(np.full(len(values), time, dtype=np.int64)) for time in (watermark, clock)
+        )
+        emitted = self._emitted(values, pa.array(timestamps), *times)
         if emitted is None:
             return None
         return {
@@ -249,7 +253,7 @@ class ElementFunction(EmittingFunction):
         }
 
     def _width(self) -> int:
-        return 2
+        return 3
 
     def _may_differ(self, traced: Traced, batch: pa.RecordBatch) -> bool:
         # ctx.timestamp() of an element without one is None
@@ -301,10 +305,11 @@ class ProcessFunctionColumns(ElementFunction):
 class _CalledContext:
     """The context, and the timer service, of a process function that is called for a check."""
 
-    def __init__(self, out: Collected, timestamp: int, watermark: int) -> None:
+    def __init__(self, out: Collected, timestamp: int, watermark: int, clock: int) -> None:
         self._out = out
         self._timestamp = timestamp
         self._watermark = watermark
+        self._clock = clock
 
     def timestamp(self) -> int | None:
         return None if self._timestamp == NO_TIMESTAMP else self._timestamp
@@ -314,6 +319,9 @@ class _CalledContext:
 
     def currentWatermark(self) -> int:
         return self._watermark
+
+    def currentProcessingTime(self) -> int:
+        return self._clock
 
     def output(self, outputTag: OutputTag[Any], value: Any) -> None:
         self._out.collectSide(outputTag.id, value)

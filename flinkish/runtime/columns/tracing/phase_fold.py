@@ -115,7 +115,7 @@ class PhaseFold:
     """``processElement`` of a function with keyed states, over columns.
 
     The function may read, update and clear ValueStates, add to ListStates and MapStates, read them
-    while they are empty for the key, register event-time timers, and emit. Wherever the effects of
+    while they are empty for the key, register and delete timers, and emit. Wherever the effects of
     a run could differ from those of the function's own calls, ``processed`` returns None, and the
     caller calls the function for each element. Without ``states``, only ``reason`` can be used.
     """
@@ -156,6 +156,7 @@ class PhaseFold:
         extra = (
             pa.array(run.timestamps, pa.int64()),
             pa.array(run.watermarks, pa.int64()),
+            pa.array(np.full(len(values), run.clock)),
             run.keys,
         )
         for name, column in zip(EXTRA, extra):

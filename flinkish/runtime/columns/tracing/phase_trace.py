@@ -45,7 +45,7 @@ from flinkish.runtime.columns.tracing.trace import External, Trace, Traced
 from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
 from flinkish.runtime.records.shapes import Shape
 
-EXTRA = ("timestamp", "watermark", "key")
+EXTRA = ("timestamp", "watermark", "clock", "key")
 """The columns that follow those of an element."""
 
 Arguments: TypeAlias = Callable[[Trace], tuple[Any, Sequence[Symbol]]]
@@ -120,6 +120,7 @@ class Phase:
     emitted: Mapping[str | None, Emission]
     """The emissions to the main output, and to each side output by its id."""
     timers: tuple[Slot, ...]
+    """For each timer its time, and the index of the call in ``TIMER_CALLS``."""
     added: Mapping[int, Emission]
     """The additions to lists, and the keys and values that are put into maps, by the index of the
     state."""
@@ -177,7 +178,7 @@ def follow_phase(
                 endings.append(Ending(number, next(columns), None, fills=True))
             added[number] = seen.added[state].emission(columns)
     emitted = seen.emissions.emitted(columns)
-    timers = tuple(tuple(next(columns) for _ in range(2)) for _ in range(seen.timers))
+    timers = tuple(tuple(next(columns) for _ in range(3)) for _ in range(seen.timers))
     return Phase(
         trace=look.trace,
         traced=traced,
@@ -323,7 +324,7 @@ class _Seen:
         self.emissions.note(look.trace, look.collector)
         self.timers = max(self.timers, len(look.context.timers))
         if self.timers > MOST_EFFECTS:
-            raise Unsupported(f"registers more than {MOST_EFFECTS} timers")
+            raise Unsupported(f"registers and deletes more than {MOST_EFFECTS} timers")
         return 0
 
     def all(self, look: _Look) -> tuple[Any, ...]:
@@ -344,9 +345,9 @@ class _Seen:
                 done.extend(self.added[state].filled(look.trace, added))
         done.extend(self.emissions.filled(look.trace, look.collector))
         for number in range(self.timers):
-            registers = number < len(look.context.timers)
-            done.append(registers)
-            done.append(look.context.timers[number] if registers else 0)
+            present = number < len(look.context.timers)
+            call, time = look.context.timers[number] if present else (0, 0)
+            done += [present, time, call]
         return tuple(done)
 
     def _kept(self, look: _Look, state: State) -> Iterator[Any]:
