@@ -67,7 +67,7 @@ class PhaseCheck:
         after = list(before)
         for writes in phased.writes:
             number = states.index(writes.state)
-            if None in writes.values and before[number] is not None:
+            if before[number] is not None and _clears(writes, before[number]):
                 return None  # clearing and setting the state again would change the order of keys
             after[number] = _written(writes, before[number])
         timers = phased.timers.calls.tolist(), phased.timers.timestamps.tolist()
@@ -116,20 +116,44 @@ def _contents(state: State, key: Any) -> Any:
     """Return the contents of a state for ``key``, the current key; for a map its entries. None if
     it is empty."""
     if isinstance(state, TableMapState):
-        return [tuple(entry) for entry in state.entries()] or None
+        return _in_order(state.entries())
     if isinstance(state, TableListState):
         return state.get() or None
     assert isinstance(state, TableValueState)
     return state.storedUnder([key])[0]
 
 
+def _clears(writes: Writes, before: Any) -> bool:
+    """Whether ``writes`` remove something of what a state held before."""
+    if None in writes.values or not isinstance(writes.state, TableMapState):
+        return None in writes.values
+    held = dict(before)
+    return any(len(entry) == 1 and entry[0] in held for entry in writes.values)
+
+
 def _written(writes: Writes, before: Any) -> Any:
     """Return the contents of a state that held ``before``, after ``writes``."""
     if isinstance(writes.state, TableValueState):
         return writes.values[-1]
+    added = _since_clear(before or [], writes.values)
     if isinstance(writes.state, TableListState):
-        return _since_clear(before or [], writes.values) or None
-    return list(dict(_since_clear(before or [], writes.values)).items()) or None
+        return added or None
+    held: dict[Any, Any] = {}
+    for key, *value in added:
+        if value:
+            held[key] = value[0]
+        else:
+            held.pop(key, None)
+    return _in_order(held.items())
+
+
+def _in_order(entries: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]] | None:
+    """The entries of a map, which come in any order if it is big; None if there are none."""
+    return sorted(map(tuple, entries), key=_shown_key) or None
+
+
+def _shown_key(entry: tuple[Any, Any]) -> str:
+    return repr(entry[0])
 
 
 def _since_clear(before: list[Any], values: list[Any]) -> list[Any]:

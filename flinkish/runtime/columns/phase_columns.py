@@ -25,7 +25,12 @@ from flinkish.runtime.records.frames import NO_MARKS, Frame, Marks
 from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import NO_RECORDS, Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, python_values
-from flinkish.runtime.state.table_states import TableListState, TableMapState, TableValueState
+from flinkish.runtime.state.table_states import (
+    MISSING,
+    TableListState,
+    TableMapState,
+    TableValueState,
+)
 
 LEAST_ELEMENTS = 1 << 10
 """Smaller runs are processed element by element, which is faster."""
@@ -45,8 +50,9 @@ class TableStates:
         return state.default
 
     def stored(self, state: State, keys: Keys) -> list[Any]:
-        """Return the contents of ``state`` for each key: its value, or ``SOMETHING`` if a list or
-        map is not empty."""
+        if isinstance(state, TableMapState) and keys.mapKeys is not None:
+            found = state.storedUnder(keys.values, keys.mapKeys)
+            return [None if v is MISSING else SOMETHING if v is None else v for v in found]
         if isinstance(state, TableMapState):
             return [None if empty else SOMETHING for empty in state.areEmpty(keys.values)]
         assert isinstance(state, (TableValueState, TableListState))

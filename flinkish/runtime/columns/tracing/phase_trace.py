@@ -28,6 +28,7 @@ from flinkish.runtime.columns.tracing.emissions import (
     parts_of_value,
 )
 from flinkish.runtime.columns.tracing.expressions import Constant, Expression, Kind
+from flinkish.runtime.columns.tracing.map_entries import EntryStandIn, MapKey, OtherMapKey
 from flinkish.runtime.columns.tracing.stand_ins import (
     AggregationStandIn,
     KeyedContextStandIn,
@@ -73,6 +74,11 @@ class StateKinds(Protocol):
 
     def default(self, state: ValueState[Any]) -> Any:
         """The default value of ``state``."""
+
+
+MapKeys: TypeAlias = MapKey | Literal["any", "unknown"]
+"""The key under which a function uses the entries of its maps, one for each element. ``"any"``: it
+uses several, or changes other states too. ``"unknown"``: this has not been found out."""
 
 
 class NotListed(CannotTell):
@@ -144,20 +150,22 @@ def follow_phase(
     states: Sequence[State],
     specialization: Specialization,
     kinds: StateKinds | None,
+    mapKey: MapKeys = "unknown",
 ) -> Phase:
     """Trace ``function`` for an element. ``arguments`` gives the element and a symbol for each of
     ``EXTRA``, together ``width`` columns. ``kinds`` is None if the function has not been opened.
-    Raises Unsupported if it cannot be traced, and NotListed for a state that is not in
-    ``states``."""
+    With a MapKey, maps hold for the specialization what their entries under that key hold. Raises
+    Unsupported if the function cannot be traced, NotListed for a state that is not in ``states``,
+    and OtherMapKey if it does not use its maps as ``mapKey`` says."""
     known = dict(zip(states, specialization))
     seen = _Seen(known)
-    _Look(arguments, width, kinds, known, frozenset()).follow(function, seen.note)
+    _Look(arguments, width, kinds, known, mapKey, frozenset()).follow(function, seen.note)
     constant = frozenset(
         state
         for state in known
         if isinstance(known[state], Held) and state not in seen.set and state in seen.used
     )
-    look = _Look(arguments, width, kinds, known, constant)
+    look = _Look(arguments, width, kinds, known, mapKey, constant)
     traced = look.follow(function, seen.all)
     columns = iter(traced.columns[1:])
     folded, endings, added = [], [], {}
@@ -216,6 +224,7 @@ class _Look:
         width: int,
         kinds: StateKinds | None,
         known: Mapping[State, Content],
+        mapKey: MapKeys,
         constant: frozenset[State],
     ) -> None:
         self.trace = Trace(exploring=kinds is None, standIn=self.standInOf)
@@ -225,6 +234,8 @@ class _Look:
         self.context = KeyedContextStandIn(self.trace, self.collector, *extra)
         self._kinds = kinds
         self._known = known
+        self._width = width
+        self.mapKey = mapKey
         self._values = self._symbols(constant, width)
 
     def follow(self, function: Callable[..., Any], done: Callable[[_Look], Any]) -> Traced:
@@ -273,23 +284,35 @@ class _Look:
             return None
         if self._kinds is None:
             return _not_yet(self.trace)
-        known = self.states.get(value)
+        stand_in = self.of(value)
+        if isinstance(value, MapState) and isinstance(stand_in, _ValueStandIn):
+            assert isinstance(self.mapKey, MapKey)
+            return EntryStandIn(self.trace, stand_in, self.mapKey, self._width)
+        return stand_in
+
+    def of(self, state: State) -> _ValueStandIn | _CollectionStandIn:
+        """What stands for the contents of ``state``."""
+        known = self.states.get(state)
         if known is None:
-            known = self.states[value] = self._made(value, self._kinds)
+            assert self._kinds is not None
+            known = self.states[state] = self._made(state, self._kinds)
         return known
 
     def _made(self, state: State, kinds: StateKinds) -> _ValueStandIn | _CollectionStandIn:
         kinds.check(state)
+        by_entry = isinstance(state, MapState) and isinstance(self.mapKey, MapKey)
         content = self._known.get(state)
         if content is None:
             raise NotListed(state)
-        if content == "other" and isinstance(state, ValueState):
+        if not isinstance(state, ValueState) and not by_entry:
+            undecided = self._width if self.mapKey == "unknown" else None
+            return _CollectionStandIn(self.trace, state, content == "empty", undecided)
+        if content == "other":
             raise self.trace.unsupported(
                 "uses a state that holds more than numbers, texts and bools"
             )
-        if not isinstance(state, ValueState):
-            return _CollectionStandIn(self.trace, state, content == "empty")
-        return _ValueStandIn(self.trace, self._values.get(state), kinds.default(state))
+        default = kinds.default(state) if isinstance(state, ValueState) else None
+        return _ValueStandIn(self.trace, self._values.get(state), default)
 
 
 class _Seen:
@@ -310,6 +333,12 @@ class _Seen:
         """Note what the function did on the path just followed."""
         for state, stand_in in look.states.items():
             self.used.add(state)
+            if (
+                isinstance(look.mapKey, MapKey)
+                and not isinstance(state, MapState)
+                and stand_in.done
+            ):
+                raise OtherMapKey(None)
             if isinstance(stand_in, _CollectionStandIn):
                 if stand_in.added:
                     self.added.setdefault(state, Emissions()).note(look.trace, stand_in.added)
@@ -352,7 +381,8 @@ class _Seen:
 
     def _kept(self, look: _Look, state: State) -> Iterator[Any]:
         """Whether the state is updated, and its fields after the element."""
-        stand_in = look.standInOf(state)
+        stand_in = look.of(state)
+        assert isinstance(stand_in, _ValueStandIn)
         updated = stand_in.done == "set"
         yield updated
         current = stand_in.current if updated else stand_in.start
@@ -400,13 +430,16 @@ class _ValueStandIn(StandIn):
 class _CollectionStandIn(StandIn):
     """Stands for a ``ListState`` or ``MapState``. It can be added to, and read while it is empty."""
 
-    def __init__(self, trace: Trace, state: State, empty: bool) -> None:
+    def __init__(self, trace: Trace, state: State, empty: bool, undecided: int | None) -> None:
+        """``undecided``: the number of columns of the element, if the function may use its maps by
+        entry."""
         if not isinstance(state, (ListState, MapState)):
             raise trace.unsupported("uses a state that is no ValueState, ListState or MapState")
         super().__init__(trace)
         self._is_map = isinstance(state, MapState)
         self._kind = "map" if self._is_map else "list"
         self._empty = empty
+        self._undecided = undecided
         self.begin()
 
     def begin(self) -> None:
@@ -416,14 +449,20 @@ class _CollectionStandIn(StandIn):
         self.done: Literal["", "added", "cleared"] = ""
 
     def get(self, *keys: Any) -> Any:
+        self._check_by_entry(*keys)
         self._check_empty()
         return None if self._is_key(*keys) else []
 
     def contains(self, *keys: Any) -> bool:
+        self._check_by_entry(*keys)
         self._check_empty()
         if not self._is_key(*keys):
             raise self._trace.unsupported("uses contains of a ListState")
         return False
+
+    def remove(self, *keys: Any) -> None:
+        self._check_by_entry(*keys)
+        raise self._trace.unsupported(f"uses remove of its {self._kind}")
 
     def add(self, *values: Any) -> None:
         if self._is_map or len(values) != 1 or values[0] is None:
@@ -450,6 +489,13 @@ class _CollectionStandIn(StandIn):
             raise self._trace.unsupported("adds to a state and clears it again")
         if not self._empty:
             self.done = "cleared"
+
+    def _check_by_entry(self, *keys: Any) -> None:
+        """Raises OtherMapKey if the function may use its maps by entry."""
+        if self._is_map and self._undecided is not None and len(keys) == 1:
+            key = MapKey.of(self._trace, keys[0], self._undecided)
+            if key is not None:
+                raise OtherMapKey(key)
 
     def _check_empty(self) -> None:
         if not self._empty or self.done:
