@@ -57,7 +57,7 @@ from flinkish.runtime.windowing.window_functions import overrides_clear
 
 DISABLED = "is not traced (disableFunctionTracing)"
 UNKNOWN = ", where its elements are columns"
-STATES = ", if its states turn out to be ValueStates with counts, sums, extremes and last values"
+STATES = ", if its states turn out to hold counts, sums, extremes and last values"
 CHECKPOINTED = "is a CheckpointedFunction, whose attributes come with the key group"
 
 

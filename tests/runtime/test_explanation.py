@@ -145,7 +145,7 @@ def test_a_keyed_process_function_has_a_line():
         return lines_of(lambda stream: stream.keyBy(lambda value: value.name).process(function))
 
     assert (
-        "KeyedProcess: over columns, if its states turn out to be ValueStates with counts, sums, extremes and last values"
+        "KeyedProcess: over columns, if its states turn out to hold counts, sums, extremes and last values"
         in lines(Counts())
     )
     (line,) = [line for line in lines(AsksForDomain()) if line.startswith("KeyedProcess: element")]
@@ -346,7 +346,7 @@ def connected(stream):
         ),
         (
             lambda s: connected(s).process(BothSides()),
-            "Co-Keyed-Process: input 1 over columns, if its states turn out to be ValueStates",
+            "Co-Keyed-Process: input 1 over columns, if its states turn out to hold counts",
         ),
     ],
 )

@@ -35,6 +35,9 @@ from flinkish.runtime.state.table_states import (
 LEAST_ELEMENTS = 1 << 10
 """Smaller runs are processed element by element, which is faster."""
 
+_BY_ENTRY = 4
+"""How many times longer a run has to be if its elements are grouped by the entries of maps."""
+
 
 class TableStates:
     """A function's states, which are kept in tables."""
@@ -88,7 +91,7 @@ class PhasePath(ColumnPath):
         if (
             not isinstance(values, RowColumns)
             or not isinstance(keys, ColumnKeys)
-            or len(values) < LEAST_ELEMENTS
+            or len(values) < LEAST_ELEMENTS * (_BY_ENTRY if self.fold.byEntry else 1)
         ):
             runs.note(False)
             return False

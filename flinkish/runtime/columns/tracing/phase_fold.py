@@ -152,6 +152,11 @@ class PhaseFold:
         """The states that the function is known to use."""
         return self._used
 
+    @property
+    def byEntry(self) -> bool:
+        """Whether the function is known to use one entry of its maps for each element."""
+        return isinstance(self._map_key, MapKey)
+
     def processed(self, run: KeyedRun, keys: Keys) -> Phased | None:
         """The effects of ``run``, whose groups have ``keys``; None if the function has to be
         called."""
