@@ -149,11 +149,11 @@ def _written(writes: Writes, before: Any) -> Any:
 
 def _in_order(entries: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]] | None:
     """The entries of a map, which come in any order if it is big; None if there are none."""
-    return sorted(map(tuple, entries), key=_shown_key) or None
+    return sorted(map(tuple, entries), key=_hash_of_key) or None
 
 
-def _shown_key(entry: tuple[Any, Any]) -> str:
-    return repr(entry[0])
+def _hash_of_key(entry: tuple[Any, Any]) -> int:
+    return hash(entry[0])
 
 
 def _since_clear(before: list[Any], values: list[Any]) -> list[Any]:

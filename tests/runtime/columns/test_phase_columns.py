@@ -298,6 +298,20 @@ class Visits(WithStates):
             out.collect((value.name, self.known.get(value.name)))
 
 
+class Opens(WithStates):
+    """A timer for the first entry of a map, which the other side empties."""
+
+    def processElement1(self, value, ctx, out):
+        if self.known.isEmpty():
+            ctx.timerService().registerEventTimeTimer(value.at + 50)
+        self.known.put(value.name, value.at)
+
+    def processElement2(self, value, ctx, out):
+        if value.mark:
+            self.known.clear()
+        out.collect((value.name, self.known.isEmpty()))
+
+
 class ByName(WithStates):
     """Counts and the highest number by name, with timers, as long as the key is open."""
 
@@ -379,6 +393,7 @@ FOLLOWED = [
     Yields,
     Buffers,
     Visits,
+    Opens,
     ByName,
     Pairs,
     Unseen,
@@ -499,7 +514,7 @@ def test_functions_are_followed(function: Callable[[], Any]) -> None:
 
 def test_what_is_added_to_lists_and_maps_stays_in_columns() -> None:
     steps: list[Any] = [(0, some(60)), (0, some(90)), 35, (0, some(80)), "restart", (0, some(70))]
-    for function in (Buffers, Visits):
+    for function in (Buffers, Visits, Opens):
         assert same(function, steps) == 4
 
 
@@ -706,6 +721,7 @@ COLLECTED = [
     "self.known.clear()",
     "out.collect(len(list(self.waiting.get())))",
     "out.collect(self.known.contains(value.name))",
+    "if self.known.isEmpty(): out.collect(value.name)",
 ]
 HELD = {"one": ["one[0]"], "two": ["two"], "count": ["count"]}
 """The numbers in a state that has a value."""

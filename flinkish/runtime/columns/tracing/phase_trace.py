@@ -514,8 +514,8 @@ class _CollectionStandIn(StandIn):
 
     def __getattr__(self, attribute: str) -> Any:
         if self._is_map and attribute == "isEmpty":
-            self._check_empty()
-            return lambda: True
+            empty = self.done == "cleared" or (self._empty and not self.done)
+            return lambda: empty
         if self._is_map and attribute in ("keys", "values", "entries"):
             self._check_empty()
             return lambda: iter(())
