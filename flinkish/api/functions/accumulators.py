@@ -9,9 +9,7 @@ from typing import Any, Generic, Self, TypeVar
 from typing_extensions import override
 
 from flinkish.api.errors import IllegalArgumentError, shown
-
-V = TypeVar("V")
-R = TypeVar("R")
+from flinkish.api.type_variables import R, V
 
 
 class Accumulator(ABC, Generic[V, R]):

@@ -30,21 +30,23 @@ from flinkish.api.functions.state import (
     ValueStateDescriptor,
 )
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.type_variables import (
+    ACC,
+    IN,
+    OUT,
+    UK,
+    UV,
+    IN1_contra,
+    IN2_contra,
+    K_contra,
+    OUT_co,
+    T,
+    X,
+)
 
-IN1_contra = TypeVar("IN1_contra", contravariant=True)
-IN2_contra = TypeVar("IN2_contra", contravariant=True)
-OUT_co = TypeVar("OUT_co", covariant=True)
-ACC = TypeVar("ACC")
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
 K_co = TypeVar("K_co", covariant=True, default=Any)
-K_contra = TypeVar("K_contra", contravariant=True)
 S_contra = TypeVar("S_contra", bound=State, contravariant=True)
 S = TypeVar("S", bound=State)
-T = TypeVar("T")
-X = TypeVar("X")
-UK = TypeVar("UK")
-UV = TypeVar("UV")
 
 
 class ReadOnlyBroadcastState(State, Generic[UK, UV]):

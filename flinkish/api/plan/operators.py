@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 from flinkish.api.arguments import instance
 from flinkish.api.errors import FlinkishError, InvalidProgramError, UserFunctionError
@@ -26,8 +26,6 @@ from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.api.functions.functions import Function, RichFunction
 from flinkish.api.functions.process import KeyedProcessFunction, ProcessFunction
 from flinkish.api.plan.state_form import FUNCTION_STATES, StateForm
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from flinkish.api.plan.two_input import (
 )
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
+from flinkish.api.type_variables import OUT, K
 from flinkish.api.types.fields import Field, TupleOfFields
 from flinkish.api.types.type_info import TypeInformation
 
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 IN1_co = TypeVar("IN1_co", covariant=True)
 IN2_co = TypeVar("IN2_co", covariant=True)
-OUT = TypeVar("OUT")
-K = TypeVar("K")
 
 
 FieldOrFields = Union[Field, Sequence[Field]]

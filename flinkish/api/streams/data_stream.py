@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, overload
 
 from flinkish.api.absent import AbsentMethods
 from flinkish.api.arguments import MAX_KEY_GROUPS, instance, number, positive, text, whole_number
@@ -85,11 +85,12 @@ from flinkish.api.plan.transformations import (
     check_bounded,
 )
 from flinkish.api.tracebacks import short_traceback
+from flinkish.api.type_variables import K, R, T, T_co, X
 from flinkish.api.types.fields import Field, TupleOfFields
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.assigners import GlobalWindows, WindowAssigner
 from flinkish.api.windowing.count_windows import count_window
-from flinkish.api.windowing.windows import GlobalWindow, Window
+from flinkish.api.windowing.windows import GlobalWindow, W
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,13 +109,6 @@ if TYPE_CHECKING:
     from flinkish.api.streams.keyed_stream import KeyedStream
     from flinkish.api.streams.partition_window import PartitionWindowedStream
     from flinkish.api.streams.windowed_stream import AllWindowedStream
-
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-K = TypeVar("K")
-R = TypeVar("R")
-X = TypeVar("X")
-W = TypeVar("W", bound=Window)
 
 
 class DataStreamSink(AbsentMethods, Generic[T]):

@@ -40,15 +40,12 @@ from flinkish.api.plan.window_operator import WindowCall
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.window_builder import WindowSettings
+from flinkish.api.type_variables import T1, T2, R
 from flinkish.api.types.type_info import TypeInformation, Types
 from flinkish.api.windowing.assigners import WindowAssigner
-from flinkish.api.windowing.windows import Window
+from flinkish.api.windowing.windows import W
 
-T1 = TypeVar("T1")
-T2 = TypeVar("T2")
 KEY = TypeVar("KEY")
-W = TypeVar("W", bound=Window)
-R = TypeVar("R")
 
 
 class KeyedSides(Generic[T1, T2, KEY]):

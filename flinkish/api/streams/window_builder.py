@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self
 
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.functions.adapt import reduce_call
@@ -12,14 +12,12 @@ from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.window_operator import WindowCall, WindowOperatorDescription
 from flinkish.api.short_lengths import length_of_user
 from flinkish.api.time.durations import TimeLike
+from flinkish.api.type_variables import T
 from flinkish.api.windowing.assigners import MergingWindowAssigner, WindowAssigner
 from flinkish.api.windowing.content_windows import ContentWindows
 from flinkish.api.windowing.evictors import Evictor
 from flinkish.api.windowing.triggers import EventTimeTrigger, Trigger
-from flinkish.api.windowing.windows import Window
-
-T = TypeVar("T")
-W = TypeVar("W", bound=Window)
+from flinkish.api.windowing.windows import W
 
 
 class WindowOperatorBuilder(Generic[T, W]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, overload
 
 from flinkish.api.absent import AbsentMethods
 from flinkish.api.arguments import instance
@@ -39,19 +39,13 @@ from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOpera
 from flinkish.api.streams.field_aggregations import FieldAggregations
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.window_builder import WindowSettings
+from flinkish.api.type_variables import ACC, K, R, T, V
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.assigners import WindowAssigner
-from flinkish.api.windowing.windows import Window
+from flinkish.api.windowing.windows import W
 
 if TYPE_CHECKING:
     from flinkish.api.environment.environment import StreamExecutionEnvironment
-
-T = TypeVar("T")
-W = TypeVar("W", bound=Window)
-K = TypeVar("K")
-R = TypeVar("R")
-V = TypeVar("V")
-ACC = TypeVar("ACC")
 
 
 class BaseWindowedStream(WindowSettings[T, W], FieldAggregations[T], AbsentMethods):

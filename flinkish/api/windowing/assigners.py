@@ -25,7 +25,7 @@ import enum
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, Generic, TypeVar, Union
+from typing import Any, Generic, Union
 
 from flinkish.api.arguments import instance, milliseconds, positive_length
 from flinkish.api.errors import IllegalArgumentError, shown
@@ -33,6 +33,7 @@ from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.functions.functions import Function, declares_methods
 from flinkish.api.short_lengths import length_of_user
 from flinkish.api.time.durations import TimeLike, remainder, to_long
+from flinkish.api.type_variables import T, T_contra, X
 from flinkish.api.windowing.triggers import (
     EndOfStreamTrigger,
     EventTimeTrigger,
@@ -40,12 +41,7 @@ from flinkish.api.windowing.triggers import (
     ProcessingTimeTrigger,
     Trigger,
 )
-from flinkish.api.windowing.windows import GlobalWindow, TimeWindow, Window, window_start
-
-T_contra = TypeVar("T_contra", contravariant=True)
-W = TypeVar("W", bound=Window)
-T = TypeVar("T")
-X = TypeVar("X")
+from flinkish.api.windowing.windows import GlobalWindow, TimeWindow, W, Window, window_start
 
 
 class WindowAssignerContext(ABC):

@@ -47,21 +47,13 @@ from flinkish.api.functions.state import (
 from flinkish.api.metrics import MetricGroup
 from flinkish.api.time.durations import TimeLike, remainder, to_long
 from flinkish.api.time.elements import MIN_TIMESTAMP
+from flinkish.api.type_variables import IN, OUT, UK, UV, T, T_contra, X
 from flinkish.api.types.type_info import TypeInformation
-from flinkish.api.windowing.windows import TimeWindow, Window
+from flinkish.api.windowing.windows import TimeWindow, W, W_contra, Window
 
 if TYPE_CHECKING:
     from flinkish.api.windowing.assigners import WindowAssigner
 
-T = TypeVar("T")
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
-UK = TypeVar("UK")
-UV = TypeVar("UV")
-T_contra = TypeVar("T_contra", contravariant=True)
-W_contra = TypeVar("W_contra", bound=Window, contravariant=True)
-X = TypeVar("X")
-W = TypeVar("W", bound=Window)
 V = TypeVar("V", bound=Window)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, cast
 
 from flinkish.api.arguments import instance, text
 from flinkish.api.functions import state as core
@@ -12,6 +12,7 @@ from flinkish.api.functions import ttl as core_ttl
 from flinkish.api.functions.broadcast import BroadcastState as CoreBroadcastState
 from flinkish.api.functions.broadcast import ReadOnlyBroadcastState as CoreReadOnlyBroadcastState
 from flinkish.api.functions.functions import AggregateFunction as CoreAggregateFunction
+from flinkish.api.type_variables import IN, OUT, K, T, V
 from flinkish.pyflink.absent import AbsentMethods, absent_names, refuse
 from flinkish.pyflink.common.arguments import declared_type, millis_of_time
 from flinkish.pyflink.common.shipping import shippable
@@ -20,12 +21,6 @@ from flinkish.pyflink.common.typeinfo import MapTypeInfo, TypeInformation
 
 if TYPE_CHECKING:
     from flinkish.pyflink.datastream.functions import AggregateFunction, ReduceFunction
-
-T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
 
 
 class StateTtlConfigBuilder:
