@@ -22,7 +22,7 @@ from flinkish.api.functions.window import (
     WindowFunction,
     WindowLike,
 )
-from flinkish.api.output_tag import OutputTag
+from flinkish.api.output_tag import OutputTag, checked_tag
 from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.api.plan.transformations import PartitionTransformation
 from flinkish.api.plan.window_operator import (
@@ -69,7 +69,7 @@ class BaseWindowedStream(WindowSettings[T, W], FieldAggregations[T], AbsentMetho
 
     def sideOutputLateData(self, outputTag: OutputTag[T]) -> Self:
         """Send late elements to that side output, instead of dropping and counting them."""
-        self._builder.sideOutputLateData(outputTag)
+        self._late_tag = checked_tag("sideOutputLateData", outputTag)
         return self
 
     def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
@@ -86,18 +86,18 @@ class BaseWindowedStream(WindowSettings[T, W], FieldAggregations[T], AbsentMetho
         self, function: Any, windowFunction: Any, outputType: TypeInformation[Any] | None
     ) -> SingleOutputStreamOperator[Any]:
         call = None if windowFunction is None else self._window_function_call(windowFunction)
-        return self._result(self._builder.reduce(function, windowFunction, call), outputType)
+        return self._result(self._reducing(function, windowFunction, call), outputType)
 
     def _aggregate(
         self, function: Any, windowFunction: Any, outputType: TypeInformation[Any] | None
     ) -> SingleOutputStreamOperator[Any]:
         call = None if windowFunction is None else self._window_function_call(windowFunction)
-        return self._result(self._builder.aggregate(function, windowFunction, call), outputType)
+        return self._result(self._aggregating(function, windowFunction, call), outputType)
 
     def _collect(
         self, function: Any, call: WindowCall, outputType: TypeInformation[Any] | None
     ) -> SingleOutputStreamOperator[Any]:
-        return self._result(self._builder.collect(function, call), outputType)
+        return self._result(self._build(None, function, call), outputType)
 
     def _aggregated(self, aggregator: FieldAggregator[T]) -> SingleOutputStreamOperator[T]:
         aggregator.checkType(self.getInputType())

@@ -221,7 +221,17 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
         return f"{type(self).__name__}()"
 
 
-class EventTimeTrigger(Trigger[object, TimeWindow]):
+class QuietTrigger(Trigger[T_contra, W_contra]):
+    """Base of the triggers for which most timers mean nothing."""
+
+    def onProcessingTime(self, time: int, window: W_contra, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def onEventTime(self, time: int, window: W_contra, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+
+class EventTimeTrigger(QuietTrigger[object, TimeWindow]):
     """Fires when the watermark passes the end of the window, and again for each late element (Flink:
     ``EventTimeTrigger``).
 
@@ -246,9 +256,6 @@ class EventTimeTrigger(Trigger[object, TimeWindow]):
         ctx.registerEventTimeTimer(end)
         return TriggerResult.CONTINUE
 
-    def onProcessingTime(self, time: int, window: TimeWindow, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
     def onEventTime(self, time: int, window: TimeWindow, ctx: TriggerContext) -> TriggerResult:
         return TriggerResult.FIRE if time == window.maxTimestamp() else TriggerResult.CONTINUE
 
@@ -267,7 +274,7 @@ class EventTimeTrigger(Trigger[object, TimeWindow]):
         return TimeWindow
 
 
-class ProcessingTimeTrigger(Trigger[object, TimeWindow]):
+class ProcessingTimeTrigger(QuietTrigger[object, TimeWindow]):
     """Fires when the clock passes the end of the window (Flink: ``ProcessingTimeTrigger``).
 
     On Spark that is the first batch whose timestamp is at or after the window's last ms. This is
@@ -288,9 +295,6 @@ class ProcessingTimeTrigger(Trigger[object, TimeWindow]):
     def onProcessingTime(self, time: int, window: TimeWindow, ctx: TriggerContext) -> TriggerResult:
         return TriggerResult.FIRE
 
-    def onEventTime(self, time: int, window: TimeWindow, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
     def clear(self, window: TimeWindow, ctx: TriggerContext) -> None:
         ctx.deleteProcessingTimeTimer(window.maxTimestamp())
 
@@ -309,7 +313,7 @@ _FIRE_TIME = ReducingStateDescriptor[int]("fire-time", min)
 """The next time to fire at, for which a timer is registered; merged windows keep the earliest."""
 
 
-class _ContinuousTrigger(Trigger[object, Window]):
+class _ContinuousTrigger(QuietTrigger[object, Window]):
     """Fires every interval and at the end of the window, in the time domain of the subclass."""
 
     def __init__(self, interval: int) -> None:
@@ -326,12 +330,6 @@ class _ContinuousTrigger(Trigger[object, Window]):
     def getInterval(self) -> int:
         """The interval in ms."""
         return self._interval
-
-    def onEventTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def onProcessingTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
 
     def clear(self, window: Window, ctx: TriggerContext) -> None:
         # The timer at the end of the window stays, as in Flink: a removed window fires nothing
@@ -443,7 +441,7 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
 _COUNT = ReducingStateDescriptor[int]("count", add)
 
 
-class CountTrigger(Trigger[object, Window]):
+class CountTrigger(QuietTrigger[object, Window]):
     """Fires after every ``maxCount`` elements of a window (Flink: ``CountTrigger``).
 
     It does not fire at the end of the window: a window removed with fewer elements than
@@ -481,12 +479,6 @@ class CountTrigger(Trigger[object, Window]):
             return TriggerResult.FIRE
         return TriggerResult.CONTINUE
 
-    def onProcessingTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def onEventTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
     def clear(self, window: Window, ctx: TriggerContext) -> None:
         ctx.getPartitionedState(_COUNT).clear()
 
@@ -519,7 +511,7 @@ def delta_call(owner: str, function: DeltaLike[T]) -> Callable[[T, T], float]:
     return checked_callable(owner, function, "a DeltaFunction or f(old, new)", 2)
 
 
-class DeltaTrigger(Trigger[T, Window], Generic[T]):
+class DeltaTrigger(QuietTrigger[T, Window], Generic[T]):
     """Fires at an element whose distance from the last one that fired exceeds a threshold
     (Flink: ``DeltaTrigger``).
 
@@ -563,12 +555,6 @@ class DeltaTrigger(Trigger[T, Window], Generic[T]):
         if self._delta(last, element) > self._threshold:
             state.update(element)
             return TriggerResult.FIRE
-        return TriggerResult.CONTINUE
-
-    def onProcessingTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def onEventTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
         return TriggerResult.CONTINUE
 
     def clear(self, window: Window, ctx: TriggerContext) -> None:
@@ -715,18 +701,12 @@ def _purging(result: TriggerResult) -> TriggerResult:
     return TriggerResult.FIRE_AND_PURGE if result.isFire() else result
 
 
-class NeverTrigger(Trigger[object, Window]):
+class NeverTrigger(QuietTrigger[object, Window]):
     """Never fires, the default of ``GlobalWindows`` (Flink: ``GlobalWindows.NeverTrigger``)."""
 
     def onElement(
         self, element: object, timestamp: int, window: Window, ctx: TriggerContext
     ) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def onProcessingTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def onEventTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
         return TriggerResult.CONTINUE
 
     def clear(self, window: Window, ctx: TriggerContext) -> None:
