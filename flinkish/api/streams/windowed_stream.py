@@ -141,15 +141,9 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
     def reduce(
         self,
         function: ReduceLike[T],
-        windowFunction: ProcessWindowFunction[T, R, K, W] | WindowFunction[T, R, K, W],
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def reduce(
-        self,
-        function: ReduceLike[T],
-        windowFunction: Callable[[K, WindowContext[W], Iterable[T]], Iterable[R]],
+        windowFunction: ProcessWindowFunction[T, R, K, W]
+        | WindowFunction[T, R, K, W]
+        | Callable[[K, WindowContext[W], Iterable[T]], Iterable[R]],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
 
@@ -177,16 +171,9 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
     def aggregate(
         self,
         aggregateFunction: AggregateFunction[T, ACC, V],
-        windowFunction: ProcessWindowFunction[V, R, K, W] | WindowFunction[V, R, K, W],
-        accumulatorType: TypeInformation[ACC] | None = None,
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def aggregate(
-        self,
-        aggregateFunction: AggregateFunction[T, ACC, V],
-        windowFunction: Callable[[K, WindowContext[W], Iterable[V]], Iterable[R]],
+        windowFunction: ProcessWindowFunction[V, R, K, W]
+        | WindowFunction[V, R, K, W]
+        | Callable[[K, WindowContext[W], Iterable[V]], Iterable[R]],
         accumulatorType: TypeInformation[ACC] | None = None,
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
@@ -207,14 +194,8 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
     @overload
     def process(
         self,
-        function: ProcessWindowFunction[T, R, K, W],
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def process(
-        self,
-        function: Callable[[K, WindowContext[W], Iterable[T]], Iterable[R]],
+        function: ProcessWindowFunction[T, R, K, W]
+        | Callable[[K, WindowContext[W], Iterable[T]], Iterable[R]],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
 
@@ -237,14 +218,7 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
     @overload
     def apply(
         self,
-        function: WindowFunction[T, R, K, W],
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def apply(
-        self,
-        function: Callable[[K, W, Iterable[T]], Iterable[R]],
+        function: WindowFunction[T, R, K, W] | Callable[[K, W, Iterable[T]], Iterable[R]],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
 
@@ -303,15 +277,9 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
     def reduce(
         self,
         function: ReduceLike[T],
-        windowFunction: ProcessAllWindowFunction[T, R, W] | AllWindowFunction[T, R, W],
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def reduce(
-        self,
-        function: ReduceLike[T],
-        windowFunction: Callable[[WindowContext[W], Iterable[T]], Iterable[R]],
+        windowFunction: ProcessAllWindowFunction[T, R, W]
+        | AllWindowFunction[T, R, W]
+        | Callable[[WindowContext[W], Iterable[T]], Iterable[R]],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
 
@@ -339,16 +307,9 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
     def aggregate(
         self,
         aggregateFunction: AggregateFunction[T, ACC, V],
-        windowFunction: ProcessAllWindowFunction[V, R, W] | AllWindowFunction[V, R, W],
-        accumulatorType: TypeInformation[ACC] | None = None,
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def aggregate(
-        self,
-        aggregateFunction: AggregateFunction[T, ACC, V],
-        windowFunction: Callable[[WindowContext[W], Iterable[V]], Iterable[R]],
+        windowFunction: ProcessAllWindowFunction[V, R, W]
+        | AllWindowFunction[V, R, W]
+        | Callable[[WindowContext[W], Iterable[V]], Iterable[R]],
         accumulatorType: TypeInformation[ACC] | None = None,
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
@@ -369,14 +330,8 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
     @overload
     def process(
         self,
-        function: ProcessAllWindowFunction[T, R, W],
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def process(
-        self,
-        function: Callable[[WindowContext[W], Iterable[T]], Iterable[R]],
+        function: ProcessAllWindowFunction[T, R, W]
+        | Callable[[WindowContext[W], Iterable[T]], Iterable[R]],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
 
@@ -399,14 +354,7 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
     @overload
     def apply(
         self,
-        function: AllWindowFunction[T, R, W],
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def apply(
-        self,
-        function: Callable[[W, Iterable[T]], Iterable[R]],
+        function: AllWindowFunction[T, R, W] | Callable[[W, Iterable[T]], Iterable[R]],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
 
