@@ -25,35 +25,29 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from operator import add
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Union
 
 from flinkish.api.arguments import instance, integer, milliseconds, number, positive_length
 from flinkish.api.errors import MissingTimestampError, NotSupportedError
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.functions.functions import Function, declares_methods
 from flinkish.api.functions.state import (
-    AggregatingState,
-    AggregatingStateDescriptor,
-    ListState,
-    ListStateDescriptor,
-    MapState,
-    MapStateDescriptor,
-    ReducingState,
     ReducingStateDescriptor,
+    State,
     StateDescriptor,
-    ValueState,
     ValueStateDescriptor,
 )
 from flinkish.api.metrics import MetricGroup
 from flinkish.api.time.durations import TimeLike, remainder, to_long
 from flinkish.api.time.elements import MIN_TIMESTAMP
-from flinkish.api.type_variables import IN, OUT, UK, UV, T, T_contra, X
+from flinkish.api.type_variables import T, T_contra, X
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.windows import TimeWindow, W, W_contra, Window
 
 if TYPE_CHECKING:
     from flinkish.api.windowing.assigners import WindowAssigner
 
+S = TypeVar("S", bound=State)
 V = TypeVar("V", bound=Window)
 
 
@@ -112,29 +106,8 @@ class TriggerContext(ABC):
     def deleteEventTimeTimer(self, time: int) -> None:
         """Delete the timer, if it is registered."""
 
-    @overload
-    def getPartitionedState(self, stateDescriptor: ValueStateDescriptor[T]) -> ValueState[T]: ...
-
-    @overload
-    def getPartitionedState(self, stateDescriptor: ListStateDescriptor[T]) -> ListState[T]: ...
-
-    @overload
-    def getPartitionedState(
-        self, stateDescriptor: ReducingStateDescriptor[T]
-    ) -> ReducingState[T]: ...
-
-    @overload
-    def getPartitionedState(
-        self, stateDescriptor: AggregatingStateDescriptor[IN, Any, OUT]
-    ) -> AggregatingState[IN, OUT]: ...
-
-    @overload
-    def getPartitionedState(
-        self, stateDescriptor: MapStateDescriptor[UK, UV]
-    ) -> MapState[UK, UV]: ...
-
     @abstractmethod
-    def getPartitionedState(self, stateDescriptor: StateDescriptor[Any]) -> Any:
+    def getPartitionedState(self, stateDescriptor: StateDescriptor[Any, S]) -> S:
         """The state that ``stateDescriptor`` names, of the current key and window. It is checkpointed;
         clear it in ``clear``."""
 
