@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from flinkish.api.arguments import instance
@@ -231,50 +231,16 @@ class StreamExecutionEnvironment(AbsentMethods):
         fix = "Pass one such as Configuration().set_string(key, value)."
         instance("configure", configuration, Configuration, fix)
         for key, value in configuration.to_dict().items():
-            if not self._applied(key, value):
+            option = _ALIASES.get(key, key)
+            if option in _VALUES:
+                self.core.configure(CoreConfiguration({option: _VALUES[option](value)}))
+            elif option == "execution.checkpointing.timeout":
+                self._checkpoint_config.set_checkpoint_timeout(_millis(value))
+            elif option == "python.files":
+                for path in value.split(","):
+                    self.add_python_file(path)
+            else:
                 _LOG.debug("the option %s has no effect in flinkish", key)
-
-    def _applied(self, key: str, value: str) -> bool:
-        if key == "parallelism.default":
-            self.set_parallelism(int(value))
-        elif key == "pipeline.max-parallelism":
-            self.set_max_parallelism(int(value))
-        elif key == "pipeline.auto-watermark-interval":
-            self._config.set_auto_watermark_interval(_millis(value))
-        elif key == "pipeline.object-reuse":
-            reuse = value == "true"
-            (self._config.enable_object_reuse if reuse else self._config.disable_object_reuse)()
-        elif key in ("pipeline.operator-chaining", "pipeline.operator-chaining.enabled"):
-            if value == "false":
-                self.disable_operator_chaining()
-        elif key in ("execution.buffer-timeout", "execution.buffer-timeout.interval"):
-            self.set_buffer_timeout(_millis(value))
-        elif key == "execution.runtime-mode":
-            self.set_runtime_mode(RuntimeExecutionMode[value.upper()])
-        elif key == "execution.checkpointing.interval":
-            self._checkpoint_config.set_checkpoint_interval(_millis(value))
-        elif key == "execution.checkpointing.timeout":
-            self._checkpoint_config.set_checkpoint_timeout(_millis(value))
-        elif key == "execution.checkpointing.mode":
-            self._checkpoint_config.set_checkpointing_mode(CheckpointingMode[value.upper()])
-        elif key in ("execution.checkpointing.dir", "state.checkpoints.dir"):
-            self.set_checkpoint_directory(value)
-        elif (option := _RESTART_ALIASES.get(key, key)) in RESTART_OPTIONS:
-            self.core.configure(CoreConfiguration({option: _restart_value(option, value)}))
-        elif key in ("execution.state-recovery.path", "execution.savepoint.path"):
-            self.core.configure(CoreConfiguration({key: value}))
-        elif key in (
-            "execution.state-recovery.allow-repeated-output",
-            "execution.state-recovery.ignore-unclaimed-state",
-            "execution.savepoint.ignore-unclaimed-state",
-        ):
-            self.core.configure(CoreConfiguration({key: value == "true"}))
-        elif key == "python.files":
-            for path in value.split(","):
-                self.add_python_file(path)
-        else:
-            return False
-        return True
 
     # ------------------------------------------------------------------ dependencies
 
@@ -398,20 +364,6 @@ _UNITS = {
 }
 
 
-_RESTART_ALIASES = {"restart-strategy": "restart-strategy.type"}
-
-
-def _restart_value(option: str, value: str) -> str | int | float:
-    """The value of an option of restart strategies, converted from text."""
-    if option.endswith(".type"):
-        return value
-    if option.endswith(("-multiplier", "-factor")):
-        return float(value)
-    if option.endswith((".attempts", "-per-interval", "attempts-before-reset-backoff")):
-        return int(value)
-    return _millis(value)
-
-
 def _millis(text: str) -> int:
     """A length of time as Flink's options write it, such as ``1 min``, in ms."""
     found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", text)
@@ -421,3 +373,41 @@ def _millis(text: str) -> int:
     if found is None or unit not in _UNITS:
         raise ValueError(f"{text!r} is no length of time. Write one such as '200 ms' or '1 min'.")
     return int(found.group(1)) * _UNITS[unit]
+
+
+def _is_true(text: str) -> bool:
+    return text == "true"
+
+
+_ALIASES = {
+    "restart-strategy": "restart-strategy.type",
+    "pipeline.operator-chaining": "pipeline.operator-chaining.enabled",
+    "execution.buffer-timeout": "execution.buffer-timeout.interval",
+}
+
+_VALUES: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(RESTART_OPTIONS, _millis),
+    "restart-strategy.type": str,
+    "restart-strategy.fixed-delay.attempts": int,
+    "restart-strategy.exponential-delay.backoff-multiplier": float,
+    "restart-strategy.exponential-delay.jitter-factor": float,
+    "restart-strategy.exponential-delay.attempts-before-reset-backoff": int,
+    "restart-strategy.failure-rate.max-failures-per-interval": int,
+    "parallelism.default": int,
+    "pipeline.max-parallelism": int,
+    "pipeline.auto-watermark-interval": _millis,
+    "pipeline.object-reuse": _is_true,
+    "pipeline.operator-chaining.enabled": _is_true,
+    "execution.buffer-timeout.interval": _millis,
+    "execution.runtime-mode": lambda text: CoreRuntimeMode[text.upper()],
+    "execution.checkpointing.interval": _millis,
+    "execution.checkpointing.mode": lambda text: CoreMode[text.upper()],
+    "execution.checkpointing.dir": str,
+    "state.checkpoints.dir": str,
+    "execution.savepoint.path": str,
+    "execution.savepoint.ignore-unclaimed-state": _is_true,
+    "execution.state-recovery.path": str,
+    "execution.state-recovery.ignore-unclaimed-state": _is_true,
+    "execution.state-recovery.allow-repeated-output": _is_true,
+}
+"""The values of flinkish's options, made from texts."""
