@@ -420,20 +420,9 @@ class TimestampTypeInfo(TypeInformation):
 class SqlTimeTypeInfo(TypeInformation, ABC):
     """Creates the types of dates and times (PyFlink: ``SqlTimeTypeInfo``)."""
 
-    @staticmethod
-    def DATE() -> TypeInformation:
-        """``Types.SQL_DATE()``."""
-        return DateTypeInfo()
-
-    @staticmethod
-    def TIME() -> TypeInformation:
-        """``Types.SQL_TIME()``."""
-        return TimeTypeInfo()
-
-    @staticmethod
-    def TIMESTAMP() -> TypeInformation:
-        """``Types.SQL_TIMESTAMP()``."""
-        return TimestampTypeInfo()
+    DATE = staticmethod(Types.SQL_DATE)
+    TIME = staticmethod(Types.SQL_TIME)
+    TIMESTAMP = staticmethod(Types.SQL_TIMESTAMP)
 
 
 class ListTypeInfo(TypeInformation):
