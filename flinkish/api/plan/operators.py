@@ -63,7 +63,7 @@ class OperatorDescription(ABC):
     inOrder: ClassVar[bool] = False
     keepsType: ClassVar[bool] = False
     hasFunctionStates: ClassVar[bool] = False
-    kindWithoutKeys: ClassVar[str]
+    kindWithoutKeys: ClassVar[str] = ""
 
     keyed: bool = field(default=False, kw_only=True)
 
