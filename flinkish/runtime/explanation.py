@@ -61,7 +61,7 @@ from flinkish.runtime.windowing.window_functions import overrides_clear
 
 DISABLED = "is not traced (disableFunctionTracing)"
 UNKNOWN = ", where its elements are columns"
-STATES = ", if its states turn out to be ValueStates with counts, sums, extremes and last values"
+STATES = ", if its states turn out to hold counts, sums, extremes and last values"
 CHECKPOINTED = "is a CheckpointedFunction, whose attributes come with the key group"
 
 
@@ -172,7 +172,7 @@ def _folded(fold: ColumnFold, elements: RowColumns) -> pa.RecordBatch | None:
 
 def _emitted(function: ElementFunction, elements: RowColumns) -> dict[str | None, Records] | None:
     times = np.arange(1, len(elements) + 1, dtype=np.int64)
-    return function.process(Records(elements, times), 0)
+    return function.process(Records(elements, times), 0, 0)
 
 
 def _emitting(description: FlatMapDescription | ProcessDescription) -> ElementFunction:

@@ -145,11 +145,11 @@ def test_a_keyed_process_function_has_a_line():
         return lines_of(lambda stream: stream.keyBy(lambda value: value.name).process(function))
 
     assert (
-        "KeyedProcess: over columns, if its states turn out to be ValueStates with counts, sums, extremes and last values"
+        "KeyedProcess: over columns, if its states turn out to hold counts, sums, extremes and last values"
         in lines(Counts())
     )
-    (line,) = [line for line in lines(Deletes()) if line.startswith("KeyedProcess: element")]
-    assert "element by element, as it uses deleteEventTimeTimer of its timer service" in line
+    (line,) = [line for line in lines(AsksForDomain()) if line.startswith("KeyedProcess: element")]
+    assert "element by element, as it uses timeDomain of its context" in line
 
 
 class Counts(KeyedProcessFunction):
@@ -164,10 +164,10 @@ class Counts(KeyedProcessFunction):
             out.collect((ctx.getCurrentKey(), count))
 
 
-class Deletes(Counts):
+class AsksForDomain(Counts):
     def processElement(self, value, ctx, out):
         self.count.clear()
-        ctx.timerService().deleteEventTimeTimer(value.x)
+        out.collect(ctx.timeDomain())
 
 
 def test_the_function_of_an_interval_join_has_a_line():
@@ -346,7 +346,7 @@ def connected(stream):
         ),
         (
             lambda s: connected(s).process(BothSides()),
-            "Co-Keyed-Process: input 1 over columns, if its states turn out to be ValueStates",
+            "Co-Keyed-Process: input 1 over columns, if its states turn out to hold counts",
         ),
     ],
 )

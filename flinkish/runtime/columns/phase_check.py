@@ -3,7 +3,7 @@ effects with those computed over columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,7 +49,12 @@ class PhaseCheck:
         groups = np.zeros(len(places), dtype=np.intp)
         keys = run.keys.take(pa.array(places))
         self._part = KeyedRun(
-            run.values.take(places), run.timestamps[places], run.watermarks[places], keys, groups
+            run.values.take(places),
+            run.timestamps[places],
+            run.watermarks[places],
+            run.clock,
+            keys,
+            groups,
         )
         self._elements = elements_at(run.values, places)
 
@@ -66,10 +71,11 @@ class PhaseCheck:
         after = list(before)
         for writes in phased.writes:
             number = states.index(writes.state)
-            if None in writes.values and before[number] is not None:
+            if before[number] is not None and _clears(writes, before[number]):
                 return None  # clearing and setting the state again would change the order of keys
             after[number] = _written(writes, before[number])
-        columns = after, _shown(phased.emitted), phased.timers.timestamps.tolist()
+        timers = phased.timers.calls.tolist(), phased.timers.timestamps.tolist()
+        columns = after, _shown(phased.emitted), list(zip(*timers))
         return self._difference_of(columns, backend, key, list(zip(states, before)))
 
     def _difference_of(
@@ -95,39 +101,63 @@ class PhaseCheck:
 
     def _called(self, key: Any, states: Sequence[State]) -> Any:
         function = self._fold.function
-        timers: list[int] = []
+        timers: list[tuple[int, int]] = []
         results: list[tuple[str, int, Any]] = []
         times, watermarks = self._part.timestamps.tolist(), self._part.watermarks.tolist()
         for number, (element, time) in enumerate(zip(self._elements, times)):
             out = Collected()
-            context = CalledContext(out, time, watermarks[number], key, timers)
+            context = CalledContext(out, time, watermarks[number], self._part.clock, key, timers)
             returned = function(element, context, out)
             if returned is not None:
                 out.collectReturned(returned)
             for sideOutput, found in ((None, out.results), *out.sides.items()):
                 results += [(sideOutput or "", number, result) for result in found]
         after = [_contents(state, key) for state in states]
-        return after, sorted(results, key=_by_output), list(dict.fromkeys(timers))
+        return after, sorted(results, key=_by_output), _changing(timers)
 
 
 def _contents(state: State, key: Any) -> Any:
     """Return the contents of a state for ``key``, the current key; for a map its entries. None if
     it is empty."""
     if isinstance(state, TableMapState):
-        return [tuple(entry) for entry in state.entries()] or None
+        return _in_order(state.entries())
     if isinstance(state, TableListState):
         return state.get() or None
     assert isinstance(state, TableValueState)
     return state.storedUnder([key])[0]
 
 
+def _clears(writes: Writes, before: Any) -> bool:
+    """Whether ``writes`` remove something of what a state held before."""
+    if None in writes.values or not isinstance(writes.state, TableMapState):
+        return None in writes.values
+    held = dict(before)
+    return any(len(entry) == 1 and entry[0] in held for entry in writes.values)
+
+
 def _written(writes: Writes, before: Any) -> Any:
     """Return the contents of a state that held ``before``, after ``writes``."""
     if isinstance(writes.state, TableValueState):
         return writes.values[-1]
+    added = _since_clear(before or [], writes.values)
     if isinstance(writes.state, TableListState):
-        return _since_clear(before or [], writes.values) or None
-    return list(dict(_since_clear(before or [], writes.values)).items()) or None
+        return added or None
+    held: dict[Any, Any] = {}
+    for key, *value in added:
+        if value:
+            held[key] = value[0]
+        else:
+            held.pop(key, None)
+    return _in_order(held.items())
+
+
+def _in_order(entries: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]] | None:
+    """The entries of a map, which come in any order if it is big; None if there are none."""
+    return sorted(map(tuple, entries), key=_hash_of_key) or None
+
+
+def _hash_of_key(entry: tuple[Any, Any]) -> int:
+    return hash(entry[0])
 
 
 def _since_clear(before: list[Any], values: list[Any]) -> list[Any]:
@@ -166,6 +196,19 @@ def _shown(emitted: Mapping[str | None, Emitted]) -> list[tuple[str, int, Any]]:
         ),
         key=_by_output,
     )
+
+
+def _changing(timers: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """``timers``, each with the index of the call in ``TIMER_CALLS``, without those that change
+    nothing."""
+    latest: dict[tuple[int, int], int] = {}
+    changing = []
+    for call, time in timers:
+        timer = call // 2, time
+        if latest.get(timer) != call:
+            latest[timer] = call
+            changing.append((call, time))
+    return changing
 
 
 def _by_output(result: tuple[str, int, Any]) -> str:

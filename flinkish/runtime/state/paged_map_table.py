@@ -66,21 +66,33 @@ class PagedMapStateTable(MapStateTable, Paged):
         self._reset(self._flush_homes())
         return self._catalogue
 
+    # Small maps of the void namespace come first, as most elements call these methods
+
     def get(self, key: Any, namespace: Any, mapKey: Any, default: Any = None) -> Any:
-        block, name = self._home(key, namespace)
-        entry = block.get(name)
-        if entry is None:
-            return default
+        if namespace is None:
+            entry = self._void.blocks[key].get(key)
+        else:
+            block, name = self._home(key, namespace)
+            entry = block.get(name)
         if type(entry) is dict:
             return entry.get(mapKey, default)
+        if entry is None:
+            return default
         mapHash = self._stable_hash(mapKey)
         if mapHash is None:
             return dict(self.items(key, namespace)).get(mapKey, default)
         return self._big_map(key, namespace, entry).read(mapHash).get(mapKey, default)
 
     def put(self, key: Any, namespace: Any, mapKey: Any, value: Any) -> None:
-        block, name = self._home(key, namespace)
+        if namespace is None:
+            block, name = self._void.blocks[key], key
+        else:
+            block, name = self._home(key, namespace)
         entry = block.get(name)
+        if type(entry) is dict:
+            entry[mapKey] = value
+            block.touched[name] = None
+            return
         if type(entry) is tuple:
             mapHash = self._stable_hash(mapKey)
             if mapHash is not None:

@@ -307,13 +307,20 @@ class TableMapState(MapState[Any, Any]):
         """The keys that have a map in ``namespace``."""
         return [key for key, other in self._table.maps() if other == namespace]
 
-    def store(self, entries: Iterable[tuple[Any, tuple[Any, Any] | None]]) -> None:
-        """Put a key and a value into the map of each key; None: remove the map. No other references
-        to the values may exist."""
+    def storedUnder(self, keys: Iterable[Any], mapKeys: Iterable[Any]) -> list[Any]:
+        """The value under each of ``mapKeys`` in the map of each key; MISSING if there is none."""
+        get, namespace = self._table.get, self._owner.namespace
+        return [get(key, namespace, mapKey, MISSING) for key, mapKey in zip(keys, mapKeys)]
+
+    def store(self, entries: Iterable[tuple[Any, tuple[Any, ...] | None]]) -> None:
+        """Put a key and a value into the map of each key; without a value: remove that entry; None:
+        remove the map. No other references to the values may exist."""
         table, namespace = self._table, self._owner.namespace
         for key, entry in entries:
             if entry is None:
                 table.clear(key, namespace)
+            elif len(entry) == 1:
+                table.remove(key, namespace, *entry)
             else:
                 table.put(key, namespace, *entry)
 

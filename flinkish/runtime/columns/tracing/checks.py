@@ -114,13 +114,16 @@ class CalledContext:
         out: Collected,
         timestamp: int,
         watermark: int,
+        clock: int,
         key: Any = None,
-        timers: list[int] | None = None,
+        timers: list[tuple[int, int]] | None = None,
     ) -> None:
+        """``timers`` gets the calls for timers, each with its index in ``TIMER_CALLS``."""
         self._out = out
-        self._key = key
         self._timestamp = timestamp
         self._watermark = watermark
+        self._clock = clock
+        self._key = key
         self._timers = [] if timers is None else timers
 
     def timestamp(self) -> int | None:
@@ -135,8 +138,20 @@ class CalledContext:
     def currentWatermark(self) -> int:
         return self._watermark
 
+    def currentProcessingTime(self) -> int:
+        return self._clock
+
     def registerEventTimeTimer(self, timestamp: int) -> None:
-        self._timers.append(timestamp)
+        self._timers.append((0, timestamp))
+
+    def deleteEventTimeTimer(self, timestamp: int) -> None:
+        self._timers.append((1, timestamp))
+
+    def registerProcessingTimeTimer(self, timestamp: int) -> None:
+        self._timers.append((2, timestamp))
+
+    def deleteProcessingTimeTimer(self, timestamp: int) -> None:
+        self._timers.append((3, timestamp))
 
     def output(self, outputTag: OutputTag[Any], value: Any) -> None:
         self._out.collectSide(outputTag.id, value)

@@ -206,17 +206,21 @@ def _of_loop(
 class ElementFunction(EmittingFunction):
     """A function whose results have the timestamp of their element."""
 
-    signature = Signature(extra=2)
+    signature = Signature(extra=3)
 
-    def process(self, records: Records, watermark: int) -> dict[str | None, Records] | None:
-        """The function's results for ``records`` at ``watermark``, and those for each side output
-        by its id."""
+    def process(
+        self, records: Records, watermark: int, clock: int
+    ) -> dict[str | None, Records] | None:
+        """The function's results for ``records`` at ``watermark``, when the processing time is
+        ``clock``, and those for each side output by its id."""
         values, timestamps = records.values, records.timestamps
         if not isinstance(values, RowColumns) or not len(values):
             self.runs.note(False)
             return None
-        now = np.full(len(values), watermark, dtype=np.int64)
-        emitted = self._emitted(values, pa.array(timestamps), pa.array(now))
+        times = (
+            pa.array(np.full(len(values), time, dtype=np.int64)) for time in (watermark, clock)
+        )
+        emitted = self._emitted(values, pa.array(timestamps), *times)
         if emitted is None:
             return None
         return {

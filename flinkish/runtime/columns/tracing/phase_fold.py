@@ -30,10 +30,12 @@ from flinkish.runtime.columns.tracing.folding import (
     normal,
 )
 from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Inexact, Mask, Run, Values, to_arrow
+from flinkish.runtime.columns.tracing.map_entries import EntryGroups, MapKey, OtherMapKey
 from flinkish.runtime.columns.tracing.phase_trace import (
     EXTRA,
     Content,
     Held,
+    MapKeys,
     NotListed,
     Phase,
     Specialization,
@@ -69,10 +71,12 @@ SOMETHING = object()
 
 @dataclass(frozen=True)
 class Keys:
-    """Distinct keys, and their hashes if known."""
+    """The key of each group, and their hashes if known."""
 
     values: Sequence[Any]
     hashes: Hashes | None
+    mapKeys: Sequence[Any] | None = None
+    """The key of each group's entry in the maps, if groups are by entry."""
 
 
 class KeyedStates(StateKinds, Protocol):
@@ -80,7 +84,7 @@ class KeyedStates(StateKinds, Protocol):
 
     def stored(self, state: State, keys: Keys) -> list[Any]:
         """Return the contents of ``state`` for each of ``keys``: None if it is empty, SOMETHING for
-        a list or map."""
+        a list, a map that is not read by entry, or None in a map that is."""
 
 
 class Writes(NamedTuple):
@@ -92,7 +96,7 @@ class Writes(NamedTuple):
     groups: Positions
     values: list[Any]
     """The new values, the elements that are added to a list, or the entries that are put into a
-    map; None where the state is cleared."""
+    map, without a value where one is removed; None where the state is cleared."""
 
 
 @dataclass
@@ -112,7 +116,8 @@ class PhaseFold:
     """``processElement`` of a function with keyed states, over columns.
 
     The function may read, update and clear ValueStates, add to ListStates and MapStates, read them
-    while they are empty for the key, register event-time timers, and emit. Wherever the effects of
+    while they are empty for the key, register and delete timers, and emit; or else read and change
+    one entry of its MapStates for each element. Wherever the effects of
     a run could differ from those of the function's own calls, ``processed`` returns None, and the
     caller calls the function for each element. Without ``states``, only ``reason`` can be used.
     """
@@ -132,7 +137,8 @@ class PhaseFold:
         self._specializations: set[Specialization] = set()
         self._contents: list[Content] = ["empty", "other"]
         self._codes: dict[Any, int] = {}
-        self._unlisted: State | None = None
+        self._map_key: MapKeys = "unknown"
+        self._found: NotListed | OtherMapKey | None = None
 
     @property
     def reason(self) -> str | None:
@@ -144,6 +150,11 @@ class PhaseFold:
         """The states that the function is known to use."""
         return self._used
 
+    @property
+    def byEntry(self) -> bool:
+        """Whether the function is known to use one entry of its maps for each element."""
+        return isinstance(self._map_key, MapKey)
+
     def processed(self, run: KeyedRun, keys: Keys) -> Phased | None:
         """The effects of ``run``, whose groups have ``keys``; None if the function has to be
         called."""
@@ -154,25 +165,40 @@ class PhaseFold:
         extra = (
             pa.array(run.timestamps, pa.int64()),
             pa.array(run.watermarks, pa.int64()),
+            pa.array(np.full(len(values), run.clock)),
             run.keys,
         )
         for name, column in zip(EXTRA, extra):
             batch = batch.append_column(name, column)
         elements = RowColumns(batch, values.shape)
+        tried = False
         while True:
             try:
                 return self._in_phases(elements, run.groups, keys)
             except NotListed as found:
                 self._used.append(found.state)
-                self._traces = TraceCache(self._plan, self.runs)
-                self._specializations.clear()
+            except OtherMapKey as found:
+                self._map_key = "any" if tried or found.key is None else found.key
+                tried = True
+            self._traces = TraceCache(self._plan, self.runs)
+            self._specializations.clear()
 
     def _in_phases(self, elements: RowColumns, groups: Positions, keys: Keys) -> Phased | None:
         assert self._states is not None
+        of_keys, entries = groups, None
+        if isinstance(self._map_key, MapKey):
+            try:
+                entries = EntryGroups.of(self._map_key, elements.batch, groups)
+            except NOT_EXACT:
+                return None
+            groups, owners = entries.groups, entries.owners
+            hashes = None if keys.hashes is None else keys.hashes[owners]
+            of_owners = list(map(keys.values.__getitem__, owners.tolist()))
+            keys = Keys(of_owners, hashes, entries.mapKeys)
         count = len(keys.values)
         values = [self._states.stored(state, keys) for state in self._used]
         codes = [np.fromiter(map(self._code, column), np.intp, count) for column in values]
-        done = _Done(groups, self._used, values, codes, self._code_of)
+        done = _Done(of_keys, groups, entries, self._used, values, codes, self._code_of)
         places = np.arange(len(groups))
         for _ in range(_MOST_PHASES):
             left: list[Positions] = []
@@ -260,9 +286,9 @@ class PhaseFold:
             self._specializations.discard(specialization)
             return None
         plan = self._traces.of(elements, specialization)
-        if self._unlisted is not None:
-            state, self._unlisted = self._unlisted, None
-            raise NotListed(state)
+        if self._found is not None:
+            found, self._found = self._found, None
+            raise found
         return plan
 
     def _plan(self, elements: RowColumns, specialization: Specialization) -> _Plan:
@@ -275,9 +301,10 @@ class PhaseFold:
                 self._used,
                 specialization,
                 self._states,
+                self._map_key,
             )
-        except NotListed as found:
-            self._unlisted = found.state
+        except (NotListed, OtherMapKey) as found:
+            self._found = found
             raise
         return _Plan(phase, specialization, width - len(EXTRA))
 
@@ -355,7 +382,7 @@ class _Plan:
         run = run_of(part.batch)
         met = self._meeting(run, part, start)
         met.check(self.phase.traced.steps)
-        effects = Effects(done.groups)
+        effects = Effects(done.keys)
         effects.add(self.phase, met, part.batch, part.places)
         done.add(self, effects, [*self._folded(run, part, start), *self._ended(met, part)])
         return rest
@@ -516,13 +543,19 @@ class _Done:
 
     def __init__(
         self,
+        keys: Positions,
         groups: Positions,
+        entries: EntryGroups | None,
         states: Sequence[State],
         values: list[list[Any]],
         codes: list[Positions],
         code_of: Callable[[Shape, tuple[Kind | None, ...]], int],
     ) -> None:
+        """``entries``: the groups, if they are by entry."""
+        self.keys = keys
+        """The number of each element's key."""
         self.groups = groups
+        self._entries = entries
         self.values = values
         """The values by state and group."""
         self.called: list[Positions] = []
@@ -571,11 +604,11 @@ class _Done:
 
     def phased(self) -> Phased | None:
         """All effects; None if the function has to be called for too many elements, or if a call
-        could change variables from which the effects were computed."""
+        could change variables or entries from which the effects were computed."""
         called = np.sort(np.concatenate(self.called))
-        if self.tooMany or (len(called) and self._variables):
+        if self.tooMany or (len(called) and (self._variables or self._entries is not None)):
             return None
-        effects = Effects(self.groups) if self._effects is None else self._effects
+        effects = Effects(self.keys) if self._effects is None else self._effects
         try:
             emitted, timers = effects.emitted(), effects.timers()
             for state, (values, positions) in effects.added().items():
@@ -584,6 +617,8 @@ class _Done:
         except NOT_EXACT:
             return None
         writes = [w.inOrder(state) for w, state in zip(self._writes, self._states) if w.values]
+        if self._entries is not None:
+            writes = [_in_maps(each, self._entries) for each in writes]
         return Phased(writes, timers, emitted, called)
 
 
@@ -628,6 +663,13 @@ class _StateWrites:
         order = np.argsort(positions, kind="stable")
         values = list(map(self.values.__getitem__, order.tolist()))
         return Writes(state, positions[order], groups[order], values)
+
+
+def _in_maps(writes: Writes, entries: EntryGroups) -> Writes:
+    """Return updates of the values of entries as updates of maps."""
+    keys = map(entries.mapKeys.__getitem__, writes.groups.tolist())
+    values = [(key,) if value is None else (key, value) for key, value in zip(keys, writes.values)]
+    return writes._replace(groups=entries.owners[writes.groups], values=values)
 
 
 def _batch_of(columns: Sequence[pa.Array]) -> pa.RecordBatch:

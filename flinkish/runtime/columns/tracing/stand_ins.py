@@ -37,17 +37,20 @@ class StandIn:
 class ElementContextStandIn(StandIn):
     """Stands for the context of a process function."""
 
-    def __init__(self, trace: Trace, out: Emitting, timestamp: Symbol, watermark: Symbol) -> None:
+    def __init__(
+        self, trace: Trace, out: Emitting, timestamp: Symbol, watermark: Symbol, clock: Symbol
+    ) -> None:
         super().__init__(trace)
         self._out = out
         self._timestamp = timestamp
         self._watermark = watermark
+        self._clock = clock
 
     def timestamp(self) -> Symbol:
         return self._trace.noted(self._timestamp._traced_expression)  # some elements have none
 
     def timerService(self) -> TimerServiceStandIn:
-        return TimerServiceStandIn(self._trace, self._watermark)
+        return TimerServiceStandIn(self._trace, self._watermark, self._clock)
 
     def output(self, outputTag: Any, value: Any) -> None:
         self._out.output(outputTag, value)
@@ -57,17 +60,25 @@ class KeyedContextStandIn(ElementContextStandIn):
     """Stands for the context of a keyed process function."""
 
     def __init__(
-        self, trace: Trace, out: Emitting, timestamp: Symbol, watermark: Symbol, key: Symbol
+        self,
+        trace: Trace,
+        out: Emitting,
+        timestamp: Symbol,
+        watermark: Symbol,
+        clock: Symbol,
+        key: Symbol,
     ) -> None:
-        super().__init__(trace, out, timestamp, watermark)
+        super().__init__(trace, out, timestamp, watermark, clock)
         self._key = key
-        self.timers: list[Any] = []
+        self.timers: list[tuple[int, Any]] = []
+        """The calls that register and delete timers: the index of each in ``TIMER_CALLS``, and its
+        argument."""
 
     def getCurrentKey(self) -> Symbol:
         return self._key
 
     def timerService(self) -> TimerServiceStandIn:
-        return KeyedTimerServiceStandIn(self._trace, self._watermark, self.timers)
+        return KeyedTimerServiceStandIn(self._trace, self._watermark, self._clock, self.timers)
 
 
 class TimerServiceStandIn(StandIn):
@@ -75,25 +86,53 @@ class TimerServiceStandIn(StandIn):
 
     _kind = "timer service"
 
-    def __init__(self, trace: Trace, watermark: Symbol) -> None:
+    def __init__(self, trace: Trace, watermark: Symbol, clock: Symbol) -> None:
         super().__init__(trace)
         self._watermark = watermark
+        self._clock = clock
 
     def currentWatermark(self) -> Symbol:
         return self._watermark
+
+    def currentProcessingTime(self) -> Symbol:
+        return self._clock
+
+
+TIMER_CALLS = (
+    "registerEventTimeTimer",
+    "deleteEventTimeTimer",
+    "registerProcessingTimeTimer",
+    "deleteProcessingTimeTimer",
+)
+"""The methods of a timer service that register and delete timers: by time domain, and each that
+deletes behind the one that registers."""
 
 
 class KeyedTimerServiceStandIn(TimerServiceStandIn):
     """Stands for the timer service of a keyed function."""
 
-    def __init__(self, trace: Trace, watermark: Symbol, timers: list[Any]) -> None:
-        super().__init__(trace, watermark)
+    def __init__(
+        self, trace: Trace, watermark: Symbol, clock: Symbol, timers: list[tuple[int, Any]]
+    ) -> None:
+        super().__init__(trace, watermark, clock)
         self._timers = timers
 
     def registerEventTimeTimer(self, time: Any) -> None:
+        self._note(0, time)
+
+    def deleteEventTimeTimer(self, time: Any) -> None:
+        self._note(1, time)
+
+    def registerProcessingTimeTimer(self, time: Any) -> None:
+        self._note(2, time)
+
+    def deleteProcessingTimeTimer(self, time: Any) -> None:
+        self._note(3, time)
+
+    def _note(self, call: int, time: Any) -> None:
         if self._trace.expression(time).kind not in ("int", "unknown"):
-            raise self._trace.unsupported("registers a timer at a time that is not an integer")
-        self._timers.append(time)
+            raise self._trace.unsupported("has a timer at a time that is not an integer")
+        self._timers.append((call, time))
 
 
 class WindowContextStandIn(StandIn):
