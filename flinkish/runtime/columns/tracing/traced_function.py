@@ -24,8 +24,8 @@ from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import Shape
 
 _MOST_TRACES = 50
-"""A function is traced at most this often for the same content of its states, as its external constants
-change."""
+"""A function is traced at most this often for the same content of its states, as its external
+constants change."""
 
 
 class Guarded(Protocol):
