@@ -19,7 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flinkish.api.functions.state import State
-from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
 from flinkish.runtime.columns.tracing.effects import Effects, KeyedRun, Positions, Timers
 from flinkish.runtime.columns.tracing.emissions import Emission, Emitted
 from flinkish.runtime.columns.tracing.expressions import Kind, folds
@@ -48,9 +47,9 @@ from flinkish.runtime.columns.tracing.symbolic_elements import Signature
 from flinkish.runtime.columns.tracing.symbolic_values import MOST_ITEMS
 from flinkish.runtime.columns.tracing.symbols import Symbol, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import Trace
-from flinkish.runtime.columns.tracing.traced_function import TraceCache
+from flinkish.runtime.columns.tracing.traced_function import TraceCache, TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
-from flinkish.runtime.columns.tracing.unsupported import Unsupported, why_unsupported
+from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.value_shapes import column_of_values, columns_of, structure
 from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes
 from flinkish.runtime.records.rows import RowColumns, python_values
@@ -112,7 +111,7 @@ class Phased:
     before them."""
 
 
-class PhaseFold:
+class PhaseFold(TracedFunction["_Plan"]):
     """``processElement`` of a function with keyed states, over columns.
 
     The function may read, update and clear ValueStates, add to ListStates and MapStates, read them
@@ -129,21 +128,15 @@ class PhaseFold:
         named: object = None,
     ) -> None:
         """``named``: the user's function, if ``function`` is a wrapper."""
+        super().__init__(named or function)
         self.function = function
         self._states = states
-        self.runs = ColumnRuns("PhaseFold", named or function)
         self._used: list[State] = []
-        self._traces = TraceCache(self._plan, self.runs)
         self._specializations: set[Specialization] = set()
         self._contents: list[Content] = ["empty", "other"]
         self._codes: dict[Any, int] = {}
         self._map_key: MapKeys = "unknown"
         self._found: NotListed | OtherMapKey | None = None
-
-    @property
-    def reason(self) -> str | None:
-        """Why the function is not traced; None if it can be, as far as known without input."""
-        return self.runs.difference or why_unsupported(self._explore)
 
     @property
     def states(self) -> Sequence[State]:
@@ -180,7 +173,7 @@ class PhaseFold:
             except OtherMapKey as found:
                 self._map_key = "any" if tried or found.key is None else found.key
                 tried = True
-            self._traces = TraceCache(self._plan, self.runs)
+            self._traces = TraceCache(self._trace, self.runs)
             self._specializations.clear()
 
     def _in_phases(self, elements: RowColumns, groups: Positions, keys: Keys) -> Phased | None:
@@ -291,7 +284,8 @@ class PhaseFold:
             raise found
         return plan
 
-    def _plan(self, elements: RowColumns, specialization: Specialization) -> _Plan:
+    def _trace(self, elements: RowColumns, *content: Any) -> _Plan:
+        specialization: Specialization = content[0]
         width = len(elements.schema)
         try:
             phase = follow_phase(
@@ -309,8 +303,6 @@ class PhaseFold:
         return _Plan(phase, specialization, width - len(EXTRA))
 
     def _explore(self) -> None:
-        """Raises Unsupported if the function cannot be traced, whatever the elements are."""
-
         def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
             return _SIGNATURE.symbols(trace, None)
 
