@@ -217,13 +217,14 @@ class Folding:
         if known is not None:
             return known, part
         run, groups, _ = part
-        best = np.arange(run.count)
+        best: Groups | None = None
         for number, value, highest in fields:
             assert value is not None
             values = run.array(value)
             first = self._initial(number) if begins.any() else values[:0]
             best = _ranked_by(begins, first, values, groups, best, highest)
         positions = last_positions if pattern.lastOfEqual else first_positions
+        assert best is not None
         chosen = positions(groups[best], self._count)
         places = np.where(chosen < 0, -1, best[chosen] if len(best) else -1)
         if not pattern.lastOfEqual:
@@ -349,20 +350,22 @@ def _pieces(length: int, count: int) -> Iterator[tuple[int, int]]:
 
 
 def _ranked_by(
-    begins: Mask, first: Any, values: Any, groups: Groups, best: Groups, highest: bool
+    begins: Mask, first: Any, values: Any, groups: Groups, best: Groups | None, highest: bool
 ) -> Groups:
-    """The positions among ``best`` whose value is the highest, or lowest, of their group. In a
-    group for which ``begins`` is true the initial value ``first`` competes; ``begins`` is cleared
-    where it loses."""
+    """The positions among ``best``, None: among all, whose value is the highest, or lowest, of their
+    group. In a group for which ``begins`` is true the initial value ``first`` competes; ``begins`` is
+    cleared where it loses."""
     initial, codes, _ = comparable(first, values)
+    if best is not None:
+        groups, codes = groups[best], codes[best]
     extremes = np.full(len(begins), _farthest(codes, not highest), dtype=codes.dtype)
     if len(initial):
         extremes[begins] = initial[begins]
-    (np.maximum if highest else np.minimum).at(extremes, groups[best], codes[best])
+    (np.maximum if highest else np.minimum).at(extremes, groups, codes)
     if len(initial):
         begins &= initial == extremes
-    remaining: Groups = best[codes[best] == extremes[groups[best]]]
-    return remaining
+    remaining: Groups = np.flatnonzero(codes == extremes[groups])
+    return remaining if best is None else best[remaining]
 
 
 def _farthest(numbers: NDArray[Any], highest: bool) -> Any:
