@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from typing import Any, TypeVar
 
 from flinkish.api.errors import IllegalArgumentError, shown
@@ -20,7 +21,11 @@ Evaluator = Callable[[Any, Variables], Any]
 """Gives the value of an expression for a document; raises DocumentError if it has none."""
 
 Compiler = Callable[[Any, "Place"], Evaluator]
+C = TypeVar("C", bound=Compiler)
 F = TypeVar("F", bound=Callable[..., Any])
+
+Kind = Callable[[str, Any], Any]
+"""``kind(operator, value)`` gives the value as the operator takes it, or raises DocumentError."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class Place:
                 " end the pipeline before this stage, call a Python function from p.results with map, and begin"
                 " a second pipeline behind it."
             )
-        near = difflib.get_close_matches(name, sorted(known), 3, 0.6)
+        near = difflib.get_close_matches(name, sorted(known), 3)
         fix = f"Did you mean {' or '.join(near)}?" if near else "docs/compat/atlas.md lists them."
         return self.error(f"there is no {what} {name}. {fix}")
 
@@ -148,18 +153,12 @@ def _path(path: str, place: Place) -> Evaluator:
         raise place.unknown(
             "variable", f"$${name}", [f"$${n}" for n in place.variables | _BUILT_IN]
         )
-    inner = path_getter(split_path(rest, place)) if rest else None
-    if name in ("ROOT", "CURRENT"):
-        if inner is None:
-            return lambda document, variables: document
-        of_root = inner
-        return lambda document, variables: of_root(document)
     if name == "REMOVE":
         return constant(MISSING)
-    if inner is None:
-        return lambda document, variables: variables[name]
-    of_variable = inner
-    return lambda document, variables: of_variable(variables[name])
+    get = path_getter(split_path(rest, place)) if rest else lambda value: value
+    if name in ("ROOT", "CURRENT"):
+        return lambda document, variables: get(document)
+    return lambda document, variables: get(variables[name])
 
 
 def _field(names: tuple[str, ...]) -> Evaluator:
@@ -215,20 +214,54 @@ def arguments(argument: Any, place: Place, least: int, most: int | None) -> list
     return [compile_expression(e, place.at(i)) for i, e in enumerate(given)]
 
 
-def operator(name: str, least: int, most: int | None = -1, nulls: bool = True) -> Callable[[F], F]:
+def compiles(name: str) -> Callable[[C], C]:
+    """Makes a function of an argument and its place the compiler of an operator."""
+
+    def register(compiler: C) -> C:
+        OPERATORS[name] = compiler
+        return compiler
+
+    return register
+
+
+def operator(
+    name: str, least: int, most: int | None = -1, nulls: bool = True, kinds: Sequence[Kind] = ()
+) -> Callable[[F], F]:
     """Makes a function of values an operator of ``least`` to ``most`` arguments (-1: as many as
-    ``least``, None: any number). With ``nulls`` it is null where an argument is null or missing."""
+    ``least``, None: any number). With ``nulls`` it is null where an argument is null or missing.
+    ``kinds``: those of the arguments; the last is that of all that follow."""
     highest = least if most == -1 else most
 
     def register(function: F) -> F:
         def compiler(argument: Any, place: Place) -> Evaluator:
             parts = arguments(argument, place, least, highest)
-            return _call(function, parts, nulls)
+            return _call(_checked(function, name, kinds), parts, nulls)
 
         OPERATORS[name] = compiler
         return function
 
     return register
+
+
+def operators(
+    table: Mapping[str, tuple[Callable[..., Any], *tuple[Kind, ...]]], nulls: bool
+) -> None:
+    """Add operators: by name, the function of values and the kind of each argument."""
+    for name, (function, *kinds) in table.items():
+        operator(name, len(kinds), nulls=nulls, kinds=kinds)(function)
+
+
+def any_value(name: str, value: Any) -> Any:
+    """The kind of arguments that may be anything."""
+    return value
+
+
+def _checked(function: Callable[..., Any], name: str, kinds: Sequence[Kind]) -> Callable[..., Any]:
+    if all(kind is any_value for kind in kinds):
+        return function
+    return lambda *values: function(
+        *(kind(name, value) for kind, value in zip(chain(kinds, repeat(kinds[-1])), values))
+    )
 
 
 def _call(function: Callable[..., Any], parts: list[Evaluator], nulls: bool) -> Evaluator:

@@ -9,15 +9,16 @@ from flinkish.compat.atlas.bson.sizes import size_of
 from flinkish.compat.atlas.bson.values import MISSING, DocumentError, is_null, type_name
 from flinkish.compat.atlas.expressions.arrays import array
 from flinkish.compat.atlas.expressions.compiler import (
-    OPERATORS,
     Evaluator,
     Place,
     Variables,
+    any_value,
     arguments,
     compile_expression,
+    compiles,
     constant,
     named_arguments,
-    operator,
+    operators,
 )
 
 
@@ -28,6 +29,7 @@ def document(name: str, value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else dict(value)
 
 
+@compiles("$mergeObjects")
 def _merge(argument: Any, place: Place) -> Evaluator:
     parts = arguments(argument, place, 0, None)
 
@@ -44,18 +46,9 @@ def _merge(argument: Any, place: Place) -> Evaluator:
     return call
 
 
-OPERATORS["$mergeObjects"] = _merge
-
-
-@operator("$objectToArray", 1)
-def _to_array(value: Any) -> list[dict[str, Any]]:
-    return [{"k": k, "v": v} for k, v in document("$objectToArray", value).items()]
-
-
-@operator("$arrayToObject", 1)
-def _to_object(value: Any) -> dict[str, Any]:
+def _to_object(elements: list[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for element in array("$arrayToObject", value):
+    for element in elements:
         if isinstance(element, Mapping) and set(element) == {"k", "v"}:
             key, inner = element["k"], element["v"]
         elif isinstance(element, (list, tuple)) and len(element) == 2:
@@ -81,6 +74,7 @@ def _named_field(argument: Any, place: Place, *further: str) -> tuple[Evaluator,
     return compile_expression(field, place.at("field")), named
 
 
+@compiles("$getField")
 def _get_field(argument: Any, place: Place) -> Evaluator:
     field, named = _named_field(argument, place)
     source = compile_expression(named.get("input", "$$CURRENT"), place.at("input"))
@@ -98,9 +92,7 @@ def _get_field(argument: Any, place: Place) -> Evaluator:
     return call
 
 
-OPERATORS["$getField"] = _get_field
-
-
+@compiles("$setField")
 def _set_field(argument: Any, place: Place) -> Evaluator:
     field, named = _named_field(argument, place, "input", "value")
     source = compile_expression(named["input"], place.at("input"))
@@ -108,6 +100,7 @@ def _set_field(argument: Any, place: Place) -> Evaluator:
     return _field_setter("$setField", field, source, new)
 
 
+@compiles("$unsetField")
 def _unset_field(argument: Any, place: Place) -> Evaluator:
     field, named = _named_field(argument, place, "input")
     source = compile_expression(named["input"], place.at("input"))
@@ -130,16 +123,6 @@ def _field_setter(name: str, field: Evaluator, source: Evaluator, new: Evaluator
     return call
 
 
-OPERATORS["$setField"] = _set_field
-OPERATORS["$unsetField"] = _unset_field
-
-
-@operator("$bsonSize", 1)
-def _bson_size(value: Any) -> int:
-    return size_of(document("$bsonSize", value))
-
-
-@operator("$binarySize", 1)
 def _binary_size(value: Any) -> int:
     if isinstance(value, str):
         return len(value.encode())
@@ -148,3 +131,14 @@ def _binary_size(value: Any) -> int:
     raise DocumentError(
         f"$binarySize requires a string or BinData argument, found: {type_name(value)}"
     )
+
+
+operators(
+    {
+        "$arrayToObject": (_to_object, array),
+        "$binarySize": (_binary_size, any_value),
+        "$bsonSize": (size_of, document),
+        "$objectToArray": (lambda found: [{"k": k, "v": v} for k, v in found.items()], document),
+    },
+    nulls=True,
+)
