@@ -7,8 +7,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from flinkish.compat.stream_analytics.aggregates import compile_aggregate, whole_record
-from flinkish.compat.stream_analytics.calls import AGGREGATES, unit_of
+from flinkish.compat.stream_analytics.aggregates import (
+    AGGREGATES,
+    compile_aggregate,
+    whole_record,
+)
+from flinkish.compat.stream_analytics.calls import unit_of
 from flinkish.compat.stream_analytics.compiler import (
     OVER_PARTS,
     Scope,

@@ -11,6 +11,7 @@ from sqlglot import exp
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.compat.stream_analytics import expressions  # noqa: F401 - registers its compilers
 from flinkish.compat.stream_analytics.aggregates import (
+    AGGREGATES,
     Aggregate,
     compile_aggregate,
     merged,
@@ -19,7 +20,6 @@ from flinkish.compat.stream_analytics.analytics import (
     compile_analytic,
     is_analytic,
 )
-from flinkish.compat.stream_analytics.calls import AGGREGATES
 from flinkish.compat.stream_analytics.compiler import (
     Scope,
     compile_condition,
