@@ -438,8 +438,8 @@ class Planner:
             return rows
         scope = self._scope(rows.sources)
         analytics = [compile_analytic(call, slots[text], scope) for text, call in calls.items()]
-        one = len({call.partitionText for call in analytics}) == 1
-        partition = analytics[0].partition if one else _constant
+        one = len({call.over.partitionText for call in analytics}) == 1
+        partition = analytics[0].over.partition if one else _constant
         stream = rows.stream.keyBy(partition).process(AnalyticFunction(analytics))
         computed = {**rows.computed, **{text: slots[text] for text in calls}}
         return replace(rows, stream=stream, computed=computed)
