@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import time
 from collections.abc import Iterable, Mapping
@@ -11,7 +10,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from flinkish.api.plan.operators import OperatorDescription
-from flinkish.api.types.row import Row
+from flinkish.api.types.fields import named_values
 from flinkish.compat.atlas.bson.values import (
     MISSING,
     Document,
@@ -83,12 +82,9 @@ def as_document(element: Any) -> Document:
         raise DocumentError(f"Failed to parse input document: it is of type {type_name(value)}")
     if isinstance(element, Mapping):
         return dict(element)
-    if isinstance(element, Row) and element.getFieldNames():
-        return {name: _plain(inner) for name, inner in element.asDict().items()}
-    if dataclasses.is_dataclass(element) and not isinstance(element, type):
-        return dataclasses.asdict(element)
-    if hasattr(element, "_asdict"):
-        return {name: _plain(inner) for name, inner in element._asdict().items()}
+    fields = named_values(element)
+    if fields is not None:
+        return {name: _plain(inner) for name, inner in fields.items()}
     raise DocumentError(
         f"a {type(element).__name__} is no document: the elements of a source are dicts, Rows with names,"
         " dataclasses, or texts of JSON"
@@ -96,7 +92,7 @@ def as_document(element: Any) -> Document:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Row) or hasattr(value, "_asdict"):
+    if not isinstance(value, Mapping) and named_values(value) is not None:
         return as_document(value)
     return [_plain(element) for element in value] if isinstance(value, (list, tuple)) else value
 
