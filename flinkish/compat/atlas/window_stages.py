@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from flinkish.api.functions.process import ProcessContext
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.windowed_stream import AllWindowedStream, WindowedStream, with_null_keys
+from flinkish.api.suggestions import suggestion_or_all
 from flinkish.api.windowing.assigners import (
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
@@ -357,9 +357,8 @@ def _refuse_unknown(name: str, options: WindowOptions) -> None:
     known = list(WindowOptions.__annotations__)
     for option in options:
         if option not in known:
-            nearest = difflib.get_close_matches(option, known, 1)
-            fix = f"Did you mean {nearest[0]}?" if nearest else f"There are {', '.join(known)}."
-            raise IllegalArgumentError(f"{name}: there is no option {option}. {fix}")
+            fix = suggestion_or_all(option, known)
+            raise IllegalArgumentError(f"{name}: there is no option {option}.{fix}")
 
 
 def _option(name: str, option: str, interval: IntervalLike | None, lowest: int | None) -> int:
