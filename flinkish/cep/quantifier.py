@@ -8,7 +8,7 @@ from enum import Enum
 
 from flinkish.api.arguments import milliseconds, positive
 from flinkish.api.errors import IllegalArgumentError, MalformedPatternError
-from flinkish.api.time.durations import Duration, TimeLike
+from flinkish.api.time.durations import TimeLike
 
 
 class ConsumingStrategy(Enum):
@@ -50,14 +50,6 @@ class Quantifier:
     def hasProperty(self, property: QuantifierProperty) -> bool:  # noqa: A002 - Flink's name
         """Whether the quantifier has ``property``."""
         return property in self.properties
-
-    def getConsumingStrategy(self) -> ConsumingStrategy:
-        """The strategy before the first event of the stage."""
-        return self.consumingStrategy
-
-    def getInnerConsumingStrategy(self) -> ConsumingStrategy:
-        """The strategy between the events of the stage."""
-        return self.innerConsumingStrategy
 
     @property
     def isNegative(self) -> bool:
@@ -140,15 +132,3 @@ class Times:
         if windowTime is not None:
             millis = milliseconds(f"{method}: windowTime", windowTime)
         return Times(from_, to, millis)
-
-    def getFrom(self) -> int:
-        """The lowest number of events."""
-        return self.from_
-
-    def getTo(self) -> int:
-        """The highest number of events, if the quantifier does not loop."""
-        return self.to
-
-    def getWindowSize(self) -> Duration | None:
-        """The longest time from one event to the next."""
-        return None if self.windowTime is None else Duration.ofMillis(self.windowTime)
