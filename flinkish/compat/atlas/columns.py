@@ -6,22 +6,18 @@ event time is a whole number of ms. All else goes document by document.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from flinkish.api.connectors.file_source import FileSource
-from flinkish.api.functions.functions import AggregateFunction, Collector
-from flinkish.api.functions.window import ProcessWindowFunction, WindowContext
+from flinkish.api.functions.functions import AggregateFunction
 from flinkish.api.plan.operators import TimestampsAndWatermarksDescription
 from flinkish.api.plan.transformations import OneInputTransformation, SourceTransformation
 from flinkish.api.streams.data_stream import DataStream
-from flinkish.api.windowing.windows import TimeWindow
 from flinkish.compat.atlas.bson.numbers import integer_result
 from flinkish.compat.atlas.bson.values import INT32, Document, is_number
 from flinkish.compat.atlas.queries import is_operators
-from flinkish.compat.atlas.stages import METADATA
-from flinkish.compat.atlas.windows import WindowNote
 
 _WHOLE = ("Byte", "Short", "Integer", "Long")
 _FIRST_DATE, _LAST_DATE = -62_135_596_800_000, 253_402_300_799_999
@@ -160,26 +156,6 @@ def fold_columns(group: ColumnGroup) -> FoldColumns:
     methods = {"createAccumulator": lambda self: start, "add": add}
     made: FoldColumns = type("FoldColumns", (FoldColumns,), methods)(group)
     return made
-
-
-@dataclass
-class ColumnsOfWindow(ProcessWindowFunction["tuple[int, ...]", Document, Any, TimeWindow]):
-    """Creates the document of a group."""
-
-    group: ColumnGroup
-    note: WindowNote
-
-    def process(
-        self,
-        key: Any,
-        context: WindowContext[TimeWindow],
-        elements: Iterable[tuple[int, ...]],
-        out: Collector[Document],
-    ) -> None:
-        for folded in elements:
-            document = self.group.document(key, folded)
-            document[METADATA] = self.note.metadata(context.window())
-            out.collect(document)
 
 
 # ---------------------------------------------------------------------- what can be

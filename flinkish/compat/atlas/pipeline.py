@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -20,7 +20,6 @@ from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOpera
 from flinkish.api.time.elements import Watermark
 from flinkish.compat.atlas.bson.values import Document, millis
 from flinkish.compat.atlas.columns import (
-    ColumnsOfWindow,
     column_group,
     column_types,
     fold_columns,
@@ -52,14 +51,14 @@ from flinkish.compat.atlas.windows import (
     FAILED,
     WINDOWS,
     GroupDocuments,
-    GroupsOfWindow,
-    PartitionDocuments,
-    WindowDocuments,
     WindowNote,
     WindowPlan,
+    groups_of_window,
     interval_of,
     mentions,
     needs_window,
+    run_in_partition,
+    run_in_window,
     window_plan,
 )
 
@@ -334,13 +333,17 @@ class _Builder:
             return
         if plan.partitionBy is None:
             self._flush("Documents")
-            of_all = WindowDocuments(inner, note)
-            self._windowed(plan, lambda windows: windows.process(of_all))
+            self._windowed(plan, _processed(inner, note))
         else:
             key = plan.place.at("partitionBy").path
             self._flush("Partitions", Shape(plan.partitionBy, None, key))
-            partitions = PartitionDocuments(WindowDocuments(inner, note))
-            self._windowed(plan, lambda windows: windows.process(partitions), key=_first)
+            self._windowed(
+                plan,
+                lambda windows: windows.process(
+                    lambda key, context, found: run_in_partition(inner, note, context, found)
+                ),
+                key=_first,
+            )
 
     def _grouped(self, plan: WindowPlan, note: WindowNote) -> None:
         """Fold each group as its documents come."""
@@ -348,7 +351,8 @@ class _Builder:
         group = plan.stages[position]["$group"]
         path = Place(plan.path).at(position).at("$group").path
         self._flush("Groups", Shape(None, group, path, keepsDocument=self._keeps))
-        folded, told = GroupDocuments(group, path), GroupsOfWindow(note)
+        folded = GroupDocuments(group, path)
+        told = groups_of_window(note, lambda key, document: document)
         self._windowed(plan, lambda windows: windows.aggregate(folded, told), key=_first)
         self._after_group(plan)
 
@@ -378,7 +382,7 @@ class _Builder:
             self._stream = self._stream.filter(matches)
         self._strategy = self._strategy.withTimestampAssigner(group.timestamp())
         self._unread = source
-        folded, told = fold_columns(group), ColumnsOfWindow(group, note)
+        folded, told = fold_columns(group), groups_of_window(note, group.document)
         self._windowed(plan, lambda windows: windows.aggregate(folded, told), key=group.key())
         self._after_group(plan)
         return True
@@ -392,7 +396,6 @@ class _Builder:
             return
         # All groups of a window meet again in a window that ends where it ended
         stages = _compiled(plan.path, position + 1, rest, self._collections)
-        of_window = WindowDocuments(stages, None)
         size, hop = plan.interval.toMillis(), plan.hop.toMillis()
         offset = (self._offset(plan) + size) % hop
         ends = replace(
@@ -403,7 +406,7 @@ class _Builder:
             idleTimeout=None,
             name="$tumblingWindow",
         )
-        self._windowed(ends, lambda windows: windows.process(of_window), late=False)
+        self._windowed(ends, _processed(stages, None), late=False)
 
     def _offset(self, plan: WindowPlan) -> int:
         if self._start is None or plan.offset is not None:
@@ -509,6 +512,13 @@ def _compiled(path: str, first: int, stages: Sequence[Any], collections: Any) ->
 
 def _ignore(documents: list[Any], batch: int) -> None:
     """Does nothing: the sink of a stream without documents, whose operator only counts failures."""
+
+
+def _processed(stages: Stages, note: WindowNote | None) -> Callable[[Any], Any]:
+    """Runs the stages over the documents of each window."""
+    return lambda windows: windows.process(
+        lambda context, documents: run_in_window(stages, note, context, documents)
+    )
 
 
 def _first(element: tuple[Any, ...]) -> Any:

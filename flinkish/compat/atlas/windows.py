@@ -6,19 +6,15 @@ the window keeps its documents.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from flinkish.api.errors import shown
-from flinkish.api.functions.functions import AggregateFunction, Collector
-from flinkish.api.functions.window import (
-    ProcessAllWindowFunction,
-    ProcessWindowFunction,
-    WindowContext,
-)
+from flinkish.api.functions.functions import AggregateFunction
+from flinkish.api.functions.window import WindowContext
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.compat.atlas.bson.values import Document, date_of, is_number
@@ -257,80 +253,49 @@ class GroupDocuments(AggregateFunction[Any, "list[Any]", Document]):
         return a or b
 
 
-@dataclass
-class GroupsOfWindow(ProcessWindowFunction[Document, Document, Any, TimeWindow]):
-    """Adds the window to the document of a group."""
+def groups_of_window(
+    note: WindowNote, document_of: Callable[[Any, Any], Document]
+) -> Callable[..., Iterator[Document]]:
+    """The window function of groups: ``document_of(key, result)`` with the window added."""
 
-    note: WindowNote
-
-    def process(
-        self,
-        key: Any,
-        context: WindowContext[TimeWindow],
-        elements: Iterable[Document],
-        out: Collector[Document],
-    ) -> None:
+    def documents(
+        key: Any, context: WindowContext[TimeWindow], results: Iterable[Any]
+    ) -> Iterator[Document]:
         window = context.window()
-        if self.note.opened(window):
-            for document in elements:
-                document[METADATA] = self.note.metadata(window)
-                out.collect(document)
+        if note.opened(window):
+            for result in results:
+                yield {**document_of(key, result), METADATA: note.metadata(window)}
+
+    return documents
 
 
-@dataclass
-class WindowDocuments(ProcessAllWindowFunction[Document, Document, TimeWindow]):
-    """Runs the stages over the documents of a window. ``note``: None if they know their window already."""
+def run_in_window(
+    stages: Stages,
+    note: WindowNote | None,
+    context: WindowContext[TimeWindow],
+    documents: Iterable[Document],
+    **partition: Any,
+) -> list[Document]:
+    """Run the stages over the documents of a window. ``note``: None if they know their window already."""
+    if note is not None:
+        if not note.opened(context.window()):
+            return []
+        metadata = note.metadata(context.window(), **partition)
+        documents = [{**document, METADATA: metadata} for document in documents]
 
-    stages: Stages
-    note: WindowNote | None
+    def failed(failure: Failure) -> None:
+        context.output(FAILED, dead_letter(failure))
 
-    def process(
-        self,
-        context: WindowContext[TimeWindow],
-        elements: Iterable[Document],
-        out: Collector[Document],
-    ) -> None:
-        self.run(context, elements, out, {})
-
-    def run(
-        self,
-        context: WindowContext[TimeWindow],
-        documents: Iterable[Document],
-        out: Collector[Document],
-        partition: dict[str, Any],
-    ) -> None:
-        """Run the stages over ``documents``."""
-        if self.note is not None:
-            window = context.window()
-            if not self.note.opened(window):
-                return
-            metadata = self.note.metadata(window, **partition)
-            documents = [{**document, METADATA: metadata} for document in documents]
-
-        def failed(failure: Failure) -> None:
-            context.output(FAILED, dead_letter(failure))
-
-        variables = {"NOW": date_of(context.currentProcessingTime())}
-        for document in self.stages.run(documents, variables, failed):
-            out.collect(document)
+    variables = {"NOW": date_of(context.currentProcessingTime())}
+    return stages.run(documents, variables, failed)
 
 
-@dataclass
-class PartitionDocuments(ProcessWindowFunction[Any, Document, Any, TimeWindow]):
-    """Runs the stages over the documents of a window and partition."""
-
-    documents: WindowDocuments
-
-    def process(
-        self,
-        key: Any,
-        context: WindowContext[TimeWindow],
-        elements: Iterable[Any],
-        out: Collector[Document],
-    ) -> None:
-        found = list(elements)
-        partition = {"partition": found[0][1]} if found else {}
-        self.documents.run(context, (element[-1] for element in found), out, partition)
+def run_in_partition(
+    stages: Stages, note: WindowNote, context: WindowContext[TimeWindow], elements: Iterable[Any]
+) -> list[Document]:
+    """Run the stages over the documents of a window and partition."""
+    _, partitions, documents = zip(*elements)
+    return run_in_window(stages, note, context, documents, partition=partitions[0])
 
 
 def needs_window(stages: Sequence[Any]) -> bool:
