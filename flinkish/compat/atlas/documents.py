@@ -21,7 +21,7 @@ from flinkish.compat.atlas.bson.values import (
     millis,
     type_name,
 )
-from flinkish.compat.atlas.expressions.compiler import Place, compile_expression
+from flinkish.compat.atlas.expressions.compiler import Compiled, Place, compile_expression
 from flinkish.compat.atlas.expressions.date_formats import moment
 from flinkish.compat.atlas.extended_json import parsed
 from flinkish.compat.atlas.groups import Group
@@ -35,7 +35,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass
-class Source:
+class Source(Compiled):
     """``$source``: elements become documents, with a timestamp."""
 
     timeField: Any
@@ -47,13 +47,6 @@ class Source:
     def __post_init__(self) -> None:
         place = Place(self.path).at("timeField")
         self._time = None if self.timeField is None else compile_expression(self.timeField, place)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_time"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
 
     def stamp(self, document: Document, timestamp: int, variables: dict[str, Any]) -> int:
         """Add the metadata and the event time to the document; returns the time in ms.
@@ -104,7 +97,7 @@ def _event_time(value: Any) -> datetime:
 
 
 @dataclass
-class Shape:
+class Shape(Compiled):
     """The form of documents before a window: a hashable key, its value and the document; or, with ``group``, their
     contribution to their group, and with ``keepsDocument`` the document, in case it is late."""
 
@@ -115,18 +108,8 @@ class Shape:
 
     def __post_init__(self) -> None:
         place = Place(self.path)
-        if self.group is not None:
-            self._group: Group | None = Group(self.group, place)
-        else:
-            self._group = None
-            self._key = compile_expression(self.key, place)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("_group", "_key")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
+        self._group = None if self.group is None else Group(self.group, place)
+        self._key = compile_expression(self.key, place)
 
     def element(self, document: Document, variables: dict[str, Any]) -> tuple[Any, ...]:
         """Return the element that represents the document in the window. Raises DocumentError if

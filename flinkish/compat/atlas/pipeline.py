@@ -446,8 +446,8 @@ class _Builder:
         if self._keeps:
             self._dead.append(stage.results.getSideOutput(FAILED))
             if options["deadLetterQueue"]:
-                late_documents = _LateDocument(plan.place.path, self._unread)
-                self._dead.append(stage.deadLetterQueue.map(late_documents))
+                letter_of = _late_letter(plan.place.path, self._unread)
+                self._dead.append(stage.deadLetterQueue.map(letter_of))
 
     def _advanced(self, stream: Any, plan: WindowPlan, offset: int) -> Any:
         """The stream with a watermark that advances while its input is idle."""
@@ -525,19 +525,17 @@ def _first(element: tuple[Any, ...]) -> Any:
     return element[0]
 
 
-@dataclass
-class _LateDocument:
-    """A late document as a document of the dead letter queue. ``source``: it is a row, which ``$source`` did not
-    see."""
+def _late_letter(stage: str, source: Source | None) -> Callable[[DeadLetter[Any]], Document]:
+    """Makes late documents documents of the dead letter queue. ``source``: they are rows, which
+    ``$source`` did not see."""
 
-    stage: str
-    source: Source | None
-
-    def __call__(self, letter: DeadLetter[Any]) -> Document:
+    def letter_of(letter: DeadLetter[Any]) -> Document:
         document = letter.value
-        if self.source is not None:
+        if source is not None:
             document = as_document(document)
-            self.source.stamp(document, 0, {})
+            source.stamp(document, 0, {})
         elif isinstance(document, tuple):
             document = document[-1]
-        return dead_letter(Failure(document, "Input document arrived late.", self.stage))
+        return dead_letter(Failure(document, "Input document arrived late.", stage))
+
+    return letter_of

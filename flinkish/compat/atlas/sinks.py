@@ -28,7 +28,12 @@ from flinkish.compat.atlas.bson.values import (
     is_null,
     key_of,
 )
-from flinkish.compat.atlas.expressions.compiler import Place, compile_expression, named_arguments
+from flinkish.compat.atlas.expressions.compiler import (
+    Compiled,
+    Place,
+    compile_expression,
+    named_arguments,
+)
 from flinkish.compat.atlas.extended_json import line
 from flinkish.compat.atlas.queries import leaves
 from flinkish.compat.atlas.stages import Stages, stage_name
@@ -97,7 +102,13 @@ class Destination:
         elif isinstance(target, (MutableSequence, MutableMapping)):
             stream.forEachBatch(WriteDocuments(self, target)).name(self.place.path)
         else:
-            stream.forEachBatch(CallEach(target)).name(self.place.path)
+            call = target
+
+            def call_each(documents: list[Document], batch: int) -> None:
+                for document in documents:
+                    call(document)
+
+            stream.forEachBatch(call_each).name(self.place.path)
 
     def _attach_sink(self, stream: DataStream[Document], sink: Sink[Any]) -> None:
         if self.name == "$merge":
@@ -110,7 +121,8 @@ class Destination:
             schema = DocumentRecords(self.argument, self.place, sink.serializer, canonical)
             stream.sinkTo(replace(sink, serializer=schema)).name(self.place.path)
         elif isinstance(sink, FileSink) and sink.format == "text" and _writes_texts(sink):
-            stream.map(DocumentLine(canonical)).sinkTo(sink).name(self.place.path)
+            lines = stream.map(lambda document: line(document, canonical))
+            lines.sinkTo(sink).name(self.place.path)
         else:
             stream.sinkTo(sink).name(self.place.path)
 
@@ -125,27 +137,6 @@ def _check_merge(destination: Destination) -> None:
         place = destination.place.at("into")
         raise place.error("is {connectionName, db, coll}, or the name of a collection.")
     MergeRule(destination)
-
-
-@dataclass
-class CallEach:
-    """Calls a function with each document of a batch."""
-
-    function: Callable[[Document], object]
-
-    def __call__(self, documents: list[Document], batch: int) -> None:
-        for document in documents:
-            self.function(document)
-
-
-@dataclass
-class DocumentLine:
-    """A document as a line of JSON."""
-
-    canonical: bool
-
-    def __call__(self, document: Document) -> str:
-        return line(document, self.canonical)
 
 
 _UPDATES = ("$addFields", "$set", "$project", "$unset", "$replaceRoot", "$replaceWith")
@@ -304,7 +295,7 @@ class WriteDocuments:
 
 
 @dataclass
-class DocumentRecords(KafkaRecordSerializationSchema[Document]):
+class DocumentRecords(Compiled, KafkaRecordSerializationSchema[Document]):
     """Records of documents: the sink's own schema, with the topic and the key that ``$emit`` says."""
 
     argument: Mapping[str, Any]
@@ -315,12 +306,8 @@ class DocumentRecords(KafkaRecordSerializationSchema[Document]):
     def __post_init__(self) -> None:
         topic, key = self.argument.get("topic"), self.argument.get("config", {}).get("key")
         self._topic = None if topic is None else compile_expression(topic, self.place.at("topic"))
-        self._key = (
-            None if key is None else compile_expression(key, self.place.at("config").at("key"))
-        )
-
-    def __reduce__(self) -> Any:
-        return type(self), (self.argument, self.place, self.schema, self.canonical)
+        where = self.place.at("config").at("key")
+        self._key = None if key is None else compile_expression(key, where)
 
     def serialize(
         self, element: Document, context: KafkaSinkContext, timestamp: int | None

@@ -18,6 +18,7 @@ from flinkish.compat.atlas.bson.values import (
     type_name,
 )
 from flinkish.compat.atlas.expressions.compiler import (
+    Compiled,
     Evaluator,
     Place,
     Variables,
@@ -108,7 +109,7 @@ class AllDocuments(Stage):
 
 
 @dataclass
-class Stages:
+class Stages(Compiled):
     """The stages of a list, compiled where they run: what travels is the list.
 
     ``first``: the position of the first in the pipeline. Raises IllegalArgumentError if a stage is none.
@@ -126,13 +127,6 @@ class Stages:
             compile_stage(stage, place.at(self.first + i), self.collections)
             for i, stage in enumerate(self.specification)
         ]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "compiled"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
 
     def run(
         self, documents: Iterable[Document], variables: Variables, failed: Failed

@@ -19,7 +19,7 @@ from flinkish.api.output_tag import OutputTag
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.compat.atlas.bson.values import Document, date_of, is_number
 from flinkish.compat.atlas.documents import dead_letter
-from flinkish.compat.atlas.expressions.compiler import Place, named_arguments
+from flinkish.compat.atlas.expressions.compiler import Compiled, Place, named_arguments
 from flinkish.compat.atlas.groups import Group
 from flinkish.compat.atlas.stages import METADATA, WINDOW_ONLY, Failure, Stages, is_each
 from flinkish.compat.atlas.window_stages import Boundary, Interval
@@ -223,7 +223,7 @@ class WindowNote:
 
 
 @dataclass
-class GroupDocuments(AggregateFunction[Any, "list[Any]", Document]):
+class GroupDocuments(Compiled, AggregateFunction[Any, "list[Any]", Document]):
     """Folds what documents contribute to their group."""
 
     specification: Any
@@ -232,9 +232,6 @@ class GroupDocuments(AggregateFunction[Any, "list[Any]", Document]):
 
     def __post_init__(self) -> None:
         self._group = Group(self.specification, Place(self.path))
-
-    def __reduce__(self) -> Any:
-        return type(self), (self.specification, self.path)
 
     def createAccumulator(self) -> list[Any]:
         return []

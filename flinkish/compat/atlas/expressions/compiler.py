@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain, repeat
 from typing import Any, TypeVar
 
@@ -59,6 +59,14 @@ class Place:
         near = difflib.get_close_matches(name, sorted(known), 3)
         fix = f"Did you mean {' or '.join(near)}?" if near else "docs/compat/atlas.md lists them."
         return self.error(f"there is no {what} {name}. {fix}")
+
+
+class Compiled:
+    """A dataclass that compiles its fields in ``__post_init__``: what travels is the fields."""
+
+    def __reduce__(self) -> Any:
+        kept: Any = self
+        return type(self), tuple(getattr(self, f.name) for f in fields(kept) if f.init)
 
 
 _JAVASCRIPT = frozenset({"$function", "$accumulator"})
@@ -189,13 +197,11 @@ def _object(expression: Mapping[str, Any], place: Place) -> Evaluator:
         if compiler is None:
             raise place.unknown("expression", name, OPERATORS)
         return compiler(expression[name], place.at(name))
-    fields = [
+    parts = [
         (name, compile_expression(inner, place.at(name))) for name, inner in expression.items()
     ]
     return lambda document, variables: {
-        name: value
-        for name, field in fields
-        if (value := field(document, variables)) is not MISSING
+        name: value for name, part in parts if (value := part(document, variables)) is not MISSING
     }
 
 
