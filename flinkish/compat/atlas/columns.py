@@ -66,18 +66,18 @@ class ColumnGroup:
 
     def isTimed(self) -> Callable[[Any], bool]:
         """Whether a row has an event time: a ``long`` that is a date."""
-        at = f"r[{self.eventTime!r}]"
-        return _function(
-            f"{at} is not None and {_FIRST_DATE} <= {at} and {at} <= {_LAST_DATE}"
-            f" and ({at} >= {INT32} or {at} < {-INT32})"
-        )
+        return _function(self._timed)
 
     def isUntimed(self) -> Callable[[Any], bool]:
         """The opposite."""
+        return _function(f"not ({self._timed})")
+
+    @property
+    def _timed(self) -> str:
         at = f"r[{self.eventTime!r}]"
-        return _function(
-            f"{at} is None or {at} < {_FIRST_DATE} or {at} > {_LAST_DATE}"
-            f" or ({at} < {INT32} and {at} >= {-INT32})"
+        return (
+            f"{at} is not None and {_FIRST_DATE} <= {at} and {at} <= {_LAST_DATE}"
+            f" and ({at} >= {INT32} or {at} < {-INT32})"
         )
 
     def timestamp(self) -> Callable[[Any, int], int]:

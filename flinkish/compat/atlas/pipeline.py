@@ -45,7 +45,6 @@ from flinkish.compat.atlas.window_stages import (
     WindowStage,
     hoppingWindow,
     sessionWindow,
-    tumblingWindow,
 )
 from flinkish.compat.atlas.windows import (
     FAILED,
@@ -404,7 +403,6 @@ class _Builder:
             hop=Interval(hop, "ms"),
             offset=Interval(offset, "ms"),
             idleTimeout=None,
-            name="$tumblingWindow",
         )
         self._windowed(ends, _processed(stages, None), late=False)
 
@@ -436,12 +434,9 @@ class _Builder:
             offset = self._offset(plan)
             stream = self._advanced(stream, plan, offset)
             options["offset"] = Interval(offset, "ms")
-            if plan.name == "$hoppingWindow":
-                stage = hoppingWindow(
-                    stream, interval=plan.interval, hopSize=plan.hop, pipeline=run, **options
-                )
-            else:
-                stage = tumblingWindow(stream, interval=plan.interval, pipeline=run, **options)
+            stage = hoppingWindow(
+                stream, interval=plan.interval, hopSize=plan.hop, pipeline=run, **options
+            )
         self._stream = stage.results
         if self._keeps:
             self._dead.append(stage.results.getSideOutput(FAILED))

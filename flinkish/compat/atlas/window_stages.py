@@ -40,7 +40,7 @@ R = TypeVar("R")
 Unit = Literal["ms", "second", "minute", "hour", "day"]
 
 
-_MILLISECONDS = {"ms": 1, "second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+MILLISECONDS = {"ms": 1, "second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ class Interval:
 
     def __post_init__(self) -> None:
         integer("Interval: size", self.size)
-        if self.unit not in tuple(_MILLISECONDS):
+        if self.unit not in tuple(MILLISECONDS):
             raise IllegalArgumentError(
-                f"Interval: the unit {shown(self.unit)} is none of {', '.join(_MILLISECONDS)}."
+                f"Interval: the unit {shown(self.unit)} is none of {', '.join(MILLISECONDS)}."
             )
 
     def toMillis(self) -> int:
         """The length in ms."""
-        return self.size * _MILLISECONDS[self.unit]
+        return self.size * MILLISECONDS[self.unit]
 
 
 IntervalLike = Interval | Mapping[Literal["size", "unit"], Any]

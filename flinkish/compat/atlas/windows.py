@@ -22,7 +22,7 @@ from flinkish.compat.atlas.documents import dead_letter
 from flinkish.compat.atlas.expressions.compiler import Compiled, Place, named_arguments
 from flinkish.compat.atlas.groups import Group
 from flinkish.compat.atlas.stages import METADATA, WINDOW_ONLY, Failure, Stages, is_each
-from flinkish.compat.atlas.window_stages import Boundary, Interval
+from flinkish.compat.atlas.window_stages import MILLISECONDS, Boundary, Interval
 
 FAILED = OutputTag[Document]("failed documents")
 """Documents that a stage could not take."""
@@ -164,9 +164,8 @@ def interval_of(
     size = next((named[name] for name in sizes if name in named), None)
     if size is None or not is_number(size) or not float(size).is_integer():
         raise place.error(f"lacks size, a whole number: {shown(value)}.")
-    units = ("ms", "second", "minute", "hour", "day")
-    if named["unit"] not in units:
-        raise place.at("unit").unknown("unit", str(named["unit"]), units)
+    if named["unit"] not in MILLISECONDS:
+        raise place.at("unit").unknown("unit", str(named["unit"]), MILLISECONDS)
     if least is not None and size < least:
         raise place.error(f"is {int(size)} {named['unit']}, but must be {least} or more.")
     return Interval(int(size), named["unit"])
