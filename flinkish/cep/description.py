@@ -44,6 +44,7 @@ class CepDescription(OperatorDescription):
     """An operator that matches a pattern. ``grouped``: the keys are the user's."""
 
     kind: ClassVar[str] = "Cep"
+    lateDataMethod: ClassVar[str] = "sideOutputLateData(tag)"
 
     keyed: bool = field(default=True, init=False)
 
@@ -58,10 +59,6 @@ class CepDescription(OperatorDescription):
     @property
     def name(self) -> str:
         return "CepOperator" if self.grouped else "GlobalCepOperator"
-
-    @property
-    def lateDataMethod(self) -> str:
-        return "sideOutputLateData(tag)"
 
     @property
     def stateLayout(self) -> str:

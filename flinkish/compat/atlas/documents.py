@@ -134,11 +134,7 @@ class DocumentsDescription(OperatorDescription):
     """The id of the side output for documents that a stage cannot take."""
     notBefore: int | None = None
     """Documents of earlier event times are dead letters: the processor was not started."""
-    title: str = field(default="Documents", compare=False)
-
-    @property
-    def name(self) -> str:
-        return self.title
+    name: str = field(default="Documents", compare=False)
 
 
 @dataclass(frozen=True)

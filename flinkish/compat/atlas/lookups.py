@@ -28,22 +28,11 @@ class Lookup:
         collections: Mapping[str, Sequence[Document]],
         compiled: CompilePipeline,
     ) -> None:
-        named = named_arguments(
-            specification,
-            place,
-            ("as",),
-            (
-                "from",
-                "localField",
-                "foreignField",
-                "let",
-                "pipeline",
-                "ttl",
-                "parallelism",
-                "partitionBy",
-                "cacheConfig",
-            ),
+        options = (
+            *("from", "localField", "foreignField", "let", "pipeline"),
+            *("ttl", "parallelism", "partitionBy", "cacheConfig"),
         )
+        named = named_arguments(specification, place, ("as",), options)
         self._as = named["as"].split(".")
         # It divides the work in Atlas and changes no result
         compile_expression(named.get("partitionBy"), place.at("partitionBy"))

@@ -201,7 +201,6 @@ class _Builder:
             if watermarkPerDocument
             else WatermarkStrategy.forMonotonousTimestamps()
         )
-        self._partition_idleness: Interval | None = None
         self._source: Source | None = None
         self._metadata: dict[str, Any] = {}
         self._stream: Any = None
@@ -251,16 +250,8 @@ class _Builder:
     def _begin(self, argument: Any, place: Place) -> None:
         known = (
             *("connectionName", "timeField", "tsFieldName", "partitionIdleTimeout", "documents"),
-            *(
-                "topic",
-                "db",
-                "coll",
-                "config",
-                "schemaRegistry",
-                "stream",
-                "initialSync",
-                "readPreference",
-            ),
+            *("topic", "db", "coll", "config", "schemaRegistry", "stream", "initialSync"),
+            "readPreference",
         )
         named = named_arguments(argument, place, (), known)
         kind = "atlas" if "db" in named or "coll" in named else "kafka"
@@ -277,10 +268,8 @@ class _Builder:
             self._stream = self._input(named.get("connectionName"), place)
         if "partitionIdleTimeout" in named:
             idle = place.at("partitionIdleTimeout")
-            self._partition_idleness = interval_of(named["partitionIdleTimeout"], idle, 1)
-        if self._partition_idleness is not None:
-            length = self._partition_idleness.toMillis()
-            self._strategy = self._strategy.withIdleness(length)
+            idleness = interval_of(named["partitionIdleTimeout"], idle, 1)
+            self._strategy = self._strategy.withIdleness(idleness.toMillis())
         timestamps = named.get("tsFieldName", "_ts")
         self._source = Source(named.get("timeField"), timestamps, self._metadata, place.path)
 
@@ -313,7 +302,7 @@ class _Builder:
             shape=shape,
             deadLetters=FAILED.getId() if self._keeps else None,
             notBefore=self._start if self._source is not None else None,
-            title=title,
+            name=title,
         )
         self._stream = self._stream._transform(operator)
         if self._keeps:

@@ -60,21 +60,9 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0
 _SHELL = ("sp", "db", "console", "rs")
 """Objects of mongosh. Of the calls of their methods, those that make a processor count."""
 
-_STATEMENTS = frozenset(
-    [
-        "async",
-        "class",
-        "do",
-        "for",
-        "function",
-        "if",
-        "import",
-        "return",
-        "switch",
-        "throw",
-        "try",
-        "while",
-    ]
+_STATEMENTS = (
+    *("async", "class", "do", "for", "function", "if"),
+    *("import", "return", "switch", "throw", "try", "while"),
 )
 
 

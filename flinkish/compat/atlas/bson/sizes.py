@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from flinkish.compat.atlas.bson.values import type_name
@@ -28,7 +27,7 @@ def size_of(value: Any) -> int:
     if kind in _FIXED:
         return _FIXED[kind]
     if kind == "object":
-        return 5 + sum(2 + len(name.encode()) + size_of(inner) for name, inner in _fields(value))
+        return 5 + sum(2 + len(name.encode()) + size_of(inner) for name, inner in value.items())
     if kind == "array":
         return 5 + sum(2 + len(str(i)) + size_of(inner) for i, inner in enumerate(value))
     if kind == "string":
@@ -36,7 +35,3 @@ def size_of(value: Any) -> int:
     if kind == "regex":
         return 2 + len(value.pattern.encode())
     return 5 + len(getattr(value, "bytes", value))
-
-
-def _fields(value: Mapping[str, Any]) -> Any:
-    return value.items()
