@@ -11,7 +11,6 @@ from flinkish.compat.atlas.bson.values import ObjectId as ObjectId
 from flinkish.compat.atlas.closing_trigger import (
     AfterAllowedLatenessTrigger as AfterAllowedLatenessTrigger,
 )
-from flinkish.compat.atlas.idle_advance import IdleAdvance as IdleAdvance
 from flinkish.compat.atlas.idle_advance import withIdleAdvance as withIdleAdvance
 from flinkish.compat.atlas.pipeline import Pipeline as Pipeline
 from flinkish.compat.atlas.pipeline import pipeline as pipeline
