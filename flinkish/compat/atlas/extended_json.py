@@ -23,10 +23,10 @@ from flinkish.compat.atlas.bson.values import (
     ObjectId,
     Timestamp,
     date_of,
+    date_text,
     millis,
 )
 from flinkish.compat.atlas.expressions.date_formats import read
-from flinkish.compat.atlas.expressions.texts import date_text
 
 
 def _date(value: Any) -> datetime:

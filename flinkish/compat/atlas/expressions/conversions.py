@@ -19,6 +19,7 @@ from flinkish.compat.atlas.bson.values import (
     DocumentError,
     Int64,
     ObjectId,
+    as_text,
     date_of,
     is_null,
     is_number,
@@ -36,7 +37,6 @@ from flinkish.compat.atlas.expressions.compiler import (
     operator,
 )
 from flinkish.compat.atlas.expressions.date_formats import moment, read
-from flinkish.compat.atlas.expressions.texts import as_text
 
 
 def _unsupported(value: Any, target: str) -> DocumentError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flinkish.compat.atlas.bson.sizes import size_of
 from flinkish.compat.atlas.bson.values import MISSING, DocumentError, is_null, type_name
 from flinkish.compat.atlas.expressions.arrays import array
 from flinkish.compat.atlas.expressions.compiler import (
@@ -123,6 +122,37 @@ def _field_setter(name: str, field: Evaluator, source: Evaluator, new: Evaluator
     return call
 
 
+_FIXED = {
+    "double": 8,
+    "objectId": 12,
+    "bool": 1,
+    "date": 8,
+    "null": 0,
+    "int": 4,
+    "timestamp": 8,
+    "long": 8,
+    "decimal": 16,
+    "minKey": 0,
+    "maxKey": 0,
+}
+
+
+def _size(value: Any) -> int:
+    """The bytes of a value, without its name; of a document as a whole."""
+    kind = type_name(value)
+    if kind in _FIXED:
+        return _FIXED[kind]
+    if kind == "object":
+        return 5 + sum(2 + len(name.encode()) + _size(inner) for name, inner in value.items())
+    if kind == "array":
+        return 5 + sum(2 + len(str(i)) + _size(inner) for i, inner in enumerate(value))
+    if kind == "string":
+        return 5 + len(value.encode())
+    if kind == "regex":
+        return 2 + len(value.pattern.encode())
+    return 5 + len(getattr(value, "bytes", value))
+
+
 def _binary_size(value: Any) -> int:
     if isinstance(value, str):
         return len(value.encode())
@@ -137,7 +167,7 @@ operators(
     {
         "$arrayToObject": (_to_object, array),
         "$binarySize": (_binary_size, any_value),
-        "$bsonSize": (size_of, document),
+        "$bsonSize": (_size, document),
         "$objectToArray": (lambda found: [{"k": k, "v": v} for k, v in found.items()], document),
     },
     nulls=True,

@@ -7,14 +7,13 @@ from typing import Any
 
 from flinkish.compat.atlas.bson.numbers import whole
 from flinkish.compat.atlas.bson.regular_expressions import compiled
-from flinkish.compat.atlas.bson.values import DocumentError, is_null, type_name
+from flinkish.compat.atlas.bson.values import DocumentError, as_text, is_null, type_name
 from flinkish.compat.atlas.expressions.compiler import (
     any_value,
     named_operator,
     operator,
     operators,
 )
-from flinkish.compat.atlas.expressions.texts import as_text
 
 
 def _string(name: str, value: Any) -> str:
