@@ -305,31 +305,39 @@ class _Compiler:
         single = self._stage_state()
         after = self._without_transitive_nots(sink)
         single.add(Action.TAKE, after, take)
-        always = self._always
         if optional:
             assert proceed is not None
-            until = current.getUntilCondition()
-            if self._is_greedy and until is not None:
-                if proceed.name not in self._copies:
-                    raise MalformedPatternError(
-                        f"until: {current.getName()!r} is greedy, optional and follows a stage that accepts"
-                        " no event, where Flink's NFA is not complete. Leave out greedy()."
-                    )
-                single.add(Action.PROCEED, self._copies[proceed.name], And(always, until))
-                single.add(Action.PROCEED, proceed, And(always, negated(until)))
-            else:
-                single.add(Action.PROCEED, proceed, always)
+            self._add_proceed(single, proceed)
         if ignore is not None:
-            waiting = single
             if optional or self._heads_optional_group(current):
                 # A second state without a way past the stage, so that a match branches there only
                 # once
-                waiting = self._state(current.getName(), StateType.NORMAL)
-                waiting.add(Action.TAKE, after, take)
-                waiting.add(Action.IGNORE, waiting, ignore)
-                self._add_stop_states(waiting)
-            single.add(Action.IGNORE, waiting, ignore)
+                self._add_stop_states(self._waiting(single, after, take, ignore))
+            else:
+                single.add(Action.IGNORE, single, ignore)
         return single
+
+    def _add_proceed(self, state: _Draft, target: _Draft) -> None:
+        """Let matches go on from ``state``, those of a greedy stage as its until condition says."""
+        always, until = self._always, self._current.getUntilCondition()
+        if not self._is_greedy or until is None:
+            state.add(Action.PROCEED, target, always)
+            return
+        if target.name not in self._copies:
+            raise MalformedPatternError(
+                f"until: {self._current.getName()!r} is greedy, optional and follows a stage that accepts"
+                " no event, where Flink's NFA is not complete. Leave out greedy()."
+            )
+        state.add(Action.PROCEED, self._copies[target.name], And(always, until))
+        state.add(Action.PROCEED, target, And(always, negated(until)))
+
+    def _waiting(self, state: _Draft, target: _Draft, take: Condition, ignore: Condition) -> _Draft:
+        """A state that matches of ``state`` wait in until an event takes them to ``target``."""
+        waiting = self._state(self._current.getName(), StateType.NORMAL)
+        waiting.add(Action.TAKE, target, take)
+        waiting.add(Action.IGNORE, waiting, ignore)
+        state.add(Action.IGNORE, waiting, ignore)
+        return waiting
 
     def _looping(self, sink: _Draft) -> _Draft:
         """A state that takes any number of events."""
@@ -340,26 +348,16 @@ class _Compiler:
         ignore = _until(self._inner_ignore_condition(current), until, takes=False)
         take = _until(self._take_condition(current), until, takes=True)
         assert take is not None
-        always = self._always
         looping = self._stage_state()
+        if self._is_greedy and until is not None:
+            self._copies[sink.name] = self._copy(sink)
+        self._add_proceed(looping, sink)
         if self._is_greedy:
-            if until is not None:
-                copy = self._copies[sink.name] = self._copy(sink)
-                looping.add(Action.PROCEED, copy, And(always, until))
-                looping.add(Action.PROCEED, sink, And(always, negated(until)))
-            else:
-                looping.add(Action.PROCEED, sink, always)
             _add_to_conditions(sink, negated(self._take_condition(current)))
-        else:
-            looping.add(Action.PROCEED, sink, always)
         looping.add(Action.TAKE, looping, take)
         self._add_stop_state_to_loop(looping)
         if ignore is not None:
-            waiting = self._state(current.getName(), StateType.NORMAL)
-            waiting.add(Action.TAKE, looping, take)
-            waiting.add(Action.IGNORE, waiting, ignore)
-            looping.add(Action.IGNORE, waiting, ignore)
-            self._add_stop_state_to_loop(waiting)
+            self._add_stop_state_to_loop(self._waiting(looping, looping, take, ignore))
         return looping
 
     # ------------------------------------------------------------------ groups

@@ -8,7 +8,7 @@ from typing import Any, Generic, NoReturn, Self, cast, overload
 from typing_extensions import TypeVar
 
 from flinkish.api.arguments import instance, member, milliseconds, text, whole_number
-from flinkish.api.errors import MalformedPatternError, shown
+from flinkish.api.errors import IllegalArgumentError, MalformedPatternError, shown
 from flinkish.api.time.durations import Duration, TimeLike
 from flinkish.cep.after_match import AfterMatchSkipStrategy
 from flinkish.cep.conditions import (
@@ -335,10 +335,16 @@ class Pattern(Generic[T, F]):
                 " times(...) and timesOrMore(...), once."
             )
         whole_number(f"{method}: times", from_, 1)
-        times = Times.of(method, from_, to, windowTime)
+        if whole_number(f"{method}: times", to, 1) < from_:
+            raise IllegalArgumentError(
+                f"{method}: from {from_} to {to} times is no range. Pass the smaller number first."
+            )
+        window = None
+        if windowTime is not None:
+            window = milliseconds(f"{method}: windowTime", windowTime)
         # As in Flink, a quantifier replaces what optional() said before
         self._quantifier = Quantifier(self._quantifier.consumingStrategy, {kind})
-        self._times = times
+        self._times = Times(from_, to, window)
         return self
 
     def _check_positive(self, method: str) -> None:

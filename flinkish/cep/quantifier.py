@@ -6,9 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from flinkish.api.arguments import milliseconds, positive
-from flinkish.api.errors import IllegalArgumentError, MalformedPatternError
-from flinkish.api.time.durations import TimeLike
+from flinkish.api.errors import MalformedPatternError
 
 
 class ConsumingStrategy(Enum):
@@ -118,17 +116,3 @@ class Times:
     from_: int
     to: int
     windowTime: int | None = None
-
-    @staticmethod
-    def of(method: str, from_: int, to: int, windowTime: TimeLike | None) -> Times:
-        """Raises IllegalArgumentError unless 0 < ``from_`` <= ``to``."""
-        positive(f"{method}: times", from_)
-        positive(f"{method}: times", to)
-        if to < from_:
-            raise IllegalArgumentError(
-                f"{method}: from {from_} to {to} times is no range. Pass the smaller number first."
-            )
-        millis = None
-        if windowTime is not None:
-            millis = milliseconds(f"{method}: windowTime", windowTime)
-        return Times(from_, to, millis)
