@@ -184,7 +184,7 @@ class NFA:
             if state.type is StateType.START:
                 if edges:
                     return False
-            elif len(edges) != 1 or not _leaves_out(edges[0], state):
+            elif [(edge.action, edge.target) for edge in edges] != [(Action.IGNORE, state)]:
                 return False
         return True
 
@@ -480,10 +480,6 @@ class _Step:
 
 _NOWHERE = ComputationState("", None, (1,))
 """A match for conditions on the event alone."""
-
-
-def _leaves_out(edge: _Edge, state: State) -> bool:
-    return edge.action is Action.IGNORE and edge.target is state
 
 
 def _branches(ignores: int, takes: int) -> int:

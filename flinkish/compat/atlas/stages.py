@@ -27,7 +27,7 @@ from flinkish.compat.atlas.expressions.compiler import (
 from flinkish.compat.atlas.expressions.sorting import sort_key
 from flinkish.compat.atlas.groups import Group
 from flinkish.compat.atlas.json_schema import compile_schema
-from flinkish.compat.atlas.lookups import Lookup
+from flinkish.compat.atlas.lookups import compile_lookup
 from flinkish.compat.atlas.projections import (
     Projection,
     compile_fields,
@@ -280,8 +280,7 @@ def _lookup(argument: Any, place: Place, collections: Collections) -> EachFuncti
         stages = Stages(specification, place.at("pipeline").path, collections, 0, variables)
         return stages.run
 
-    lookup = Lookup(argument, place, collections, compiled)
-    return lambda document, variables: (lookup.joined(document, variables),)
+    return _projected(compile_lookup(argument, place, collections, compiled))
 
 
 def _set_metadata(argument: Any, place: Place, collections: Collections) -> EachFunction:

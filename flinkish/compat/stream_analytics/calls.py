@@ -230,14 +230,6 @@ def _iif(node: exp.Expression, scope: Scope) -> Evaluate:
     return lambda rows: value(rows) if condition(rows) else otherwise(rows)
 
 
-def _system_timestamp(node: exp.Expression, scope: Scope) -> Evaluate:
-    return lambda rows: date_of(rows["@"])
-
-
-def _system_window(node: exp.Expression, scope: Scope) -> Evaluate:
-    return lambda rows: {"Id": rows.get("@window")}
-
-
 def _over(node: exp.Expression, scope: Scope) -> Evaluate:
     if isinstance(node.this, exp.Anonymous):
         raise _unknown(node.this, scope, function_name(node.this) or "")
@@ -264,8 +256,8 @@ SPECIAL: dict[str, Callable[[exp.Expression, Scope], Evaluate]] = {
     "DATENAME": _date_function(
         "DATENAME", 2, lambda unit, date: dates.date_name(unit, datetime_of(date))
     ),
-    SYSTEM_TIMESTAMP: _system_timestamp,
-    SYSTEM_WINDOW: _system_window,
+    SYSTEM_TIMESTAMP: lambda node, scope: lambda rows: date_of(rows["@"]),
+    SYSTEM_WINDOW: lambda node, scope: lambda rows: {"Id": rows.get("@window")},
 }
 
 

@@ -322,10 +322,6 @@ def _case(node: exp.Expression, scope: Scope) -> Evaluate:
     return evaluate
 
 
-def _inner(node: exp.Expression, scope: Scope) -> Evaluate:
-    return compile_expression(node.this, scope)
-
-
 COMPILERS.update(
     {
         exp.Literal: _literal,
@@ -333,7 +329,7 @@ COMPILERS.update(
         exp.Boolean: _boolean,
         exp.Column: _column,
         exp.Dot: _column,
-        exp.Paren: _inner,
+        exp.Paren: lambda node, scope: compile_expression(node.this, scope),
         exp.Neg: _unary("-", lambda value: -number_of(value)),
         exp.Not: _unary("NOT", lambda value: not value),
         exp.And: _logical(False),

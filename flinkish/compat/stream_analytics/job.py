@@ -122,7 +122,9 @@ def query(
     outputs = planner.outputs()
     if start is not None:
         outputs = {name: _from(start, stream) for name, stream in outputs.items()}
-    return Query({name: stream.map(_row) for name, stream in outputs.items()})
+    return Query(
+        {name: stream.map(lambda record: Row(**record)) for name, stream in outputs.items()}
+    )
 
 
 def _from(start: int, stream: DataStream[Record]) -> DataStream[Record]:
@@ -131,10 +133,6 @@ def _from(start: int, stream: DataStream[Record]) -> DataStream[Record]:
             out.collect(record)
 
     return stream.process(begin)
-
-
-def _row(record: Record) -> Row:
-    return Row(**record)
 
 
 def _references(name: str, rows: Sequence[Any]) -> list[Record]:

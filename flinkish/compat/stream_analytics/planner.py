@@ -31,9 +31,9 @@ from flinkish.compat.stream_analytics.datediff_join import DateDiffJoin, TimeBou
 from flinkish.compat.stream_analytics.functions import array_elements, record_properties
 from flinkish.compat.stream_analytics.group_windows import WindowPlan, windows_of
 from flinkish.compat.stream_analytics.joins import (
-    ReferenceJoin,
     conjuncts,
     equal_sides,
+    reference_join,
     sources_of,
     time_bounds,
 )
@@ -424,7 +424,7 @@ class Planner:
                         compile_expression(right, self._scope((source,))),
                     )
                 )
-        function = ReferenceJoin(
+        function = reference_join(
             source, reference, keys, lambda row: all(condition(row) for condition in rest), outer
         )
         return replace(rows, stream=rows.stream.flatMap(function), sources=scope.sources)
