@@ -34,18 +34,11 @@ from flinkish.compat.atlas.documents import (
 )
 from flinkish.compat.atlas.expressions.compiler import Place, named_arguments
 from flinkish.compat.atlas.extended_json import decoded
-from flinkish.compat.atlas.idle_advance import withIdleAdvance
 from flinkish.compat.atlas.lookups import collection_name
 from flinkish.compat.atlas.sinks import SINKS, Destination, Target
 from flinkish.compat.atlas.stages import METADATA, WINDOW_ONLY, Failure, Stages, stage_name
 from flinkish.compat.atlas.text import Definition, read_definition
-from flinkish.compat.atlas.window_stages import (
-    Boundary,
-    Interval,
-    WindowStage,
-    hoppingWindow,
-    sessionWindow,
-)
+from flinkish.compat.atlas.window_stages import Boundary, WindowSettings, window_stage
 from flinkish.compat.atlas.windows import (
     FAILED,
     WINDOWS,
@@ -313,7 +306,7 @@ class _Builder:
     def _window(self, plan: WindowPlan) -> None:
         note = WindowNote(self._metadata, self._start)
         inner = _compiled(plan.path, 0, plan.stages, self._collections)
-        if plan.groupsFirst and not plan.isSession:
+        if plan.groupsFirst and plan.settings.hop is not None:
             if self._grouped_over_columns(plan, note):
                 return
             self._append(plan.path, 0, plan.stages[: plan.prefix])
@@ -347,7 +340,7 @@ class _Builder:
     def _grouped_over_columns(self, plan: WindowPlan, note: WindowNote) -> bool:
         """Group the rows of a table over its columns, if that can be."""
         source, before = self._source, [s for pending in self._pending for s in pending.stages]
-        if source is None or self._start is not None or plan.allowedLateness is not None:
+        if source is None or self._start is not None or plan.settings.allowedLateness:
             return False
         prefix = [*before, *plan.stages[: plan.prefix]]
         specified = plan.stages[plan.prefix]["$group"]
@@ -384,69 +377,38 @@ class _Builder:
             return
         # All groups of a window meet again in a window that ends where it ended
         stages = _compiled(plan.path, position + 1, rest, self._collections)
-        size, hop = plan.interval.toMillis(), plan.hop.toMillis()
-        offset = (self._offset(plan) + size) % hop
-        ends = replace(
-            plan,
-            interval=Interval(hop, "ms"),
-            hop=Interval(hop, "ms"),
-            offset=Interval(offset, "ms"),
-            idleTimeout=None,
-        )
-        self._windowed(ends, _processed(stages, None), late=False)
+        before, hop = self._settings(plan), plan.settings.hop or 0
+        offset = (before.offset + before.size) % hop
+        ends = replace(before, size=hop, offset=offset, idleTimeout=0)
+        self._windowed(plan, _processed(stages, None), after=ends)
 
-    def _offset(self, plan: WindowPlan) -> int:
-        if self._start is None or plan.offset is not None:
-            return 0 if plan.offset is None else plan.offset.toMillis()
-        return self._start % plan.hop.toMillis()
+    def _settings(self, plan: WindowPlan) -> WindowSettings:
+        """The windows of a stage, counted from the start of the processor."""
+        settings = plan.settings
+        if self._start is None or settings.offset or settings.hop is None:
+            return settings
+        return replace(settings, offset=self._start % settings.hop)
 
-    def _windowed(self, plan: WindowPlan, run: Any, key: Any = None, late: bool = True) -> None:
-        """Put the elements into windows, which ``run`` turns into documents."""
+    def _windowed(
+        self, plan: WindowPlan, run: Any, key: Any = None, after: WindowSettings | None = None
+    ) -> None:
+        """Put the elements into windows, which ``run`` turns into documents. ``after``: those of a window behind
+        the stage's own, to which nothing is late."""
+        settings = after or self._settings(plan)
         stream = self._stream
-        is_event_time = plan.boundary is Boundary.EVENT_TIME
+        is_event_time = settings.boundary is Boundary.EVENT_TIME
         if is_event_time and not self._timed:
             stream = stream.assignTimestampsAndWatermarks(self._strategy)
             self._timed = True
-        options: dict[str, Any] = {
-            "boundary": plan.boundary,
-            "allowedLateness": plan.allowedLateness,
-        }
-        options["deadLetterQueue"] = self._keeps and late and is_event_time
-        if key is not None:
-            options["groupBy"] = key
-        if plan.isSession:
-            options |= {"offset": plan.offset, "idleTimeout": plan.idleTimeout}
-            stage: WindowStage[Any, Document] = sessionWindow(
-                stream, gap=plan.interval, pipeline=run, **options
-            )
-        else:
-            offset = self._offset(plan)
-            stream = self._advanced(stream, plan, offset)
-            options["offset"] = Interval(offset, "ms")
-            stage = hoppingWindow(
-                stream, interval=plan.interval, hopSize=plan.hop, pipeline=run, **options
-            )
+        stream = settings.advanced(stream, replace(self._strategy, idleTimeout=None))
+        late = self._keeps and after is None and is_event_time
+        stage = window_stage(plan.name, stream, settings, run, key, late)
         self._stream = stage.results
         if self._keeps:
             self._dead.append(stage.results.getSideOutput(FAILED))
-            if options["deadLetterQueue"]:
-                letter_of = _late_letter(plan.place.path, self._unread)
-                self._dead.append(stage.deadLetterQueue.map(letter_of))
-
-    def _advanced(self, stream: Any, plan: WindowPlan, offset: int) -> Any:
-        """The stream with a watermark that advances while its input is idle."""
-        if plan.idleTimeout is None:
-            return stream
-        hop, lateness = plan.hop.toMillis(), plan.allowedLateness
-        return stream.assignTimestampsAndWatermarks(
-            withIdleAdvance(
-                replace(self._strategy, idleTimeout=None),
-                plan.idleTimeout.toMillis(),
-                hop,
-                (offset + plan.interval.toMillis()) % hop,
-                0 if lateness is None else lateness.toMillis(),
-            )
-        )
+        if late:
+            letter_of = _late_letter(plan.place.path, self._unread)
+            self._dead.append(stage.deadLetterQueue.map(letter_of))
 
     # ------------------------------------------------------------------ the end
 

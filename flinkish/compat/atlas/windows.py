@@ -22,7 +22,7 @@ from flinkish.compat.atlas.documents import dead_letter
 from flinkish.compat.atlas.expressions.compiler import Compiled, Place, named_arguments
 from flinkish.compat.atlas.groups import Group
 from flinkish.compat.atlas.stages import METADATA, WINDOW_ONLY, Failure, Stages, is_each
-from flinkish.compat.atlas.window_stages import MILLISECONDS, Boundary, Interval
+from flinkish.compat.atlas.window_stages import MILLISECONDS, Boundary, Interval, WindowSettings
 
 FAILED = OutputTag[Document]("failed documents")
 """Documents that a stage could not take."""
@@ -34,14 +34,7 @@ class WindowPlan:
 
     name: str
     place: Place
-    interval: Interval
-    """The gap of a session."""
-    hop: Interval
-    """The interval, but in hopping windows."""
-    offset: Interval | None
-    idleTimeout: Interval | None
-    allowedLateness: Interval | None
-    boundary: Boundary
+    settings: WindowSettings
     partitionBy: Any
     stages: Sequence[Any]
 
@@ -49,11 +42,6 @@ class WindowPlan:
     def path(self) -> str:
         """The place of the inner pipeline."""
         return self.place.at("pipeline").path
-
-    @property
-    def isSession(self) -> bool:
-        """Whether windows are sessions."""
-        return self.name == "$sessionWindow"
 
     @property
     def prefix(self) -> int:
@@ -72,7 +60,7 @@ class WindowPlan:
             self.prefix < len(self.stages)
             and "$group" in self.stages[self.prefix]
             and self.partitionBy is None
-            and self.boundary is Boundary.EVENT_TIME
+            and self.settings.boundary is Boundary.EVENT_TIME
             and not mentions(
                 self.stages[: self.prefix + 1], METADATA, "$meta", "$$ROOT", "$$CURRENT"
             )
@@ -97,12 +85,13 @@ def window_plan(name: str, argument: Any, place: Place) -> WindowPlan:
     interval = interval_of(named[length], place.at(length), 1)
     hop = interval_of(named[repeats], place.at(repeats), 1)
     offset = _option(named, "offset", place)
-    if repeats == "gap" and _option(named, "idleTimeout", place) is not None:
+    timeout = _option(named, "idleTimeout", place)
+    if repeats == "gap" and timeout.size:
         raise place.at("idleTimeout").error(
             "is not supported in sessions. Write partitionIdleTimeout in $source, so that an idle partition"
             " does not hold the others back."
         )
-    if offset is not None:
+    if offset.size:
         _check_offset(offset, hop, repeats, place.at("offset"))
     if not isinstance(named["pipeline"], (list, tuple)):
         raise place.at("pipeline").error("is a list of stages.")
@@ -119,8 +108,9 @@ def window_plan(name: str, argument: Any, place: Place) -> WindowPlan:
         raise place.at("boundary").error(
             f"is 'eventTime' or 'processingTime', not {shown(boundary)}."
         )
-    for option in ("idleTimeout", "allowedLateness"):
-        if boundary == "processingTime" and _option(named, option, place) is not None:
+    lateness = _option(named, "allowedLateness", place)
+    for option, delay in (("idleTimeout", timeout), ("allowedLateness", lateness)):
+        if boundary == "processingTime" and delay.size:
             raise place.at(option).error(
                 "means nothing with boundary: 'processingTime', as such windows close by the clock. Leave it"
                 " out, or write boundary: 'eventTime'."
@@ -128,12 +118,14 @@ def window_plan(name: str, argument: Any, place: Place) -> WindowPlan:
     return WindowPlan(
         name=name,
         place=place,
-        interval=interval,
-        hop=hop,
-        offset=offset,
-        idleTimeout=_option(named, "idleTimeout", place),
-        allowedLateness=_option(named, "allowedLateness", place),
-        boundary=Boundary(boundary),
+        settings=WindowSettings(
+            size=interval.toMillis(),
+            hop=None if repeats == "gap" else hop.toMillis(),
+            offset=offset.toMillis(),
+            boundary=Boundary(boundary),
+            idleTimeout=timeout.toMillis(),
+            allowedLateness=lateness.toMillis(),
+        ),
         partitionBy=named.get("partitionBy"),
         stages=list(named["pipeline"]),
     )
@@ -171,15 +163,14 @@ def interval_of(
     return Interval(int(size), named["unit"])
 
 
-def _option(named: Mapping[str, Any], name: str, place: Place) -> Interval | None:
-    """A length; 0 and null are as if left out."""
+def _option(named: Mapping[str, Any], name: str, place: Place) -> Interval:
+    """A length; null is as if left out, which is 0."""
     value = named.get(name)
     if value is None or (is_number(value) and value == 0):
-        return None
+        return Interval(0, "ms")
     if name == "offset":
         return interval_of(value, place.at(name), None, ("size", "offsetFromUtc"))
-    interval = interval_of(value, place.at(name), 0)
-    return interval if interval.size else None
+    return interval_of(value, place.at(name), 0)
 
 
 def mentions(specification: Any, *names: str) -> bool:
