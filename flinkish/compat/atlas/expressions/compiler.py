@@ -105,15 +105,6 @@ def constant(value: Any) -> Evaluator:
 
 def path_getter(names: Sequence[str]) -> Callable[[Any], Any]:
     """Follows a dotted path through documents, and through the elements of arrays."""
-    if len(names) == 1:
-        name = names[0]
-
-        def get_one(value: Any) -> Any:
-            if isinstance(value, dict):
-                return value.get(name, MISSING)
-            return _through(value, names)
-
-        return get_one
 
     def get(value: Any) -> Any:
         for position, name in enumerate(names):
