@@ -19,7 +19,7 @@ from flinkish.cep.computation_state import ComputationState, increased
 from flinkish.cep.conditions import InstanceOf, UserCondition, parts_of
 from flinkish.cep.evaluation import Evaluation, Evaluator, Event, MatchContext, Verdicts
 from flinkish.cep.priority_queue import MatchQueue
-from flinkish.cep.shared_buffer import BufferContents, Match, SharedBuffer
+from flinkish.cep.shared_buffer import Match, SharedBuffer
 from flinkish.cep.states import Action, CompiledPattern, State, StateType
 
 Values = dict[str, list[Any]]
@@ -52,7 +52,7 @@ class NFAState:
         return NFAState(
             MatchQueue(map(make, partial)),
             MatchQueue(map(make, completed)),
-            SharedBuffer(BufferContents._make(contents)),
+            SharedBuffer(*contents),
         )
 
 

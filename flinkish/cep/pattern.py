@@ -253,12 +253,13 @@ class Pattern(Generic[T, F]):
 
     def allowCombinations(self) -> Self:
         """Allow any events between those of this stage, even matching ones."""
-        self._quantifier.combinations(self._subject)
+        strategy = ConsumingStrategy.SKIP_TILL_ANY
+        self._quantifier.between("allowCombinations", self._subject, strategy)
         return self
 
     def consecutive(self) -> Self:
         """Allow no other events between those of this stage."""
-        self._quantifier.consecutive(self._subject)
+        self._quantifier.between("consecutive", self._subject, ConsumingStrategy.STRICT)
         return self
 
     # ------------------------------------------------------------------ properties

@@ -54,17 +54,21 @@ class Quantifier:
         """Whether the stage was appended by ``notNext`` or ``notFollowedBy``."""
         return self.consumingStrategy in NEGATIVE
 
-    def combinations(self, stage: str) -> None:
-        """Allow any events between those of the stage."""
-        self._check_repeated(stage, "allowCombinations")
-        self._check_inner(stage, "allowCombinations")
-        self.innerConsumingStrategy = ConsumingStrategy.SKIP_TILL_ANY
-
-    def consecutive(self, stage: str) -> None:
-        """Allow no other events between those of the stage."""
-        self._check_repeated(stage, "consecutive")
-        self._check_inner(stage, "consecutive")
-        self.innerConsumingStrategy = ConsumingStrategy.STRICT
+    def between(self, method: str, stage: str, strategy: ConsumingStrategy) -> None:
+        """Set the events that may come between those of the stage."""
+        if self.hasProperty(QuantifierProperty.SINGLE):
+            raise MalformedPatternError(
+                f"{method}: {stage} accepts one event, so nothing lies between its events. Call"
+                f" oneOrMore(), times(...) or timesOrMore(...) before {method}()."
+            )
+        if self.innerConsumingStrategy is not ConsumingStrategy.SKIP_TILL_NEXT:
+            strict = self.innerConsumingStrategy is ConsumingStrategy.STRICT
+            earlier = "consecutive" if strict else "allowCombinations"
+            raise MalformedPatternError(
+                f"{method}: {earlier}() was called on {stage} before. Call one of consecutive() and"
+                " allowCombinations(), once."
+            )
+        self.innerConsumingStrategy = strategy
 
     def optional(self, stage: str) -> None:
         """Allow matches without the stage."""
@@ -89,22 +93,6 @@ class Quantifier:
                 " times(...) or timesOrMore(...) before greedy()."
             )
         self.properties.add(QuantifierProperty.GREEDY)
-
-    def _check_repeated(self, stage: str, method: str) -> None:
-        if self.hasProperty(QuantifierProperty.SINGLE):
-            raise MalformedPatternError(
-                f"{method}: {stage} accepts one event, so nothing lies between its events. Call"
-                f" oneOrMore(), times(...) or timesOrMore(...) before {method}()."
-            )
-
-    def _check_inner(self, stage: str, method: str) -> None:
-        if self.innerConsumingStrategy is not ConsumingStrategy.SKIP_TILL_NEXT:
-            strict = self.innerConsumingStrategy is ConsumingStrategy.STRICT
-            earlier = "consecutive" if strict else "allowCombinations"
-            raise MalformedPatternError(
-                f"{method}: {earlier}() was called on {stage} before. Call one of consecutive() and"
-                " allowCombinations(), once."
-            )
 
 
 @dataclass(frozen=True)
