@@ -11,15 +11,7 @@ from flinkish.api.arguments import instance, member, milliseconds, text, whole_n
 from flinkish.api.errors import IllegalArgumentError, MalformedPatternError, shown
 from flinkish.api.time.durations import Duration, TimeLike
 from flinkish.cep.after_match import AfterMatchSkipStrategy
-from flinkish.cep.conditions import (
-    ALWAYS,
-    And,
-    Condition,
-    ConditionLike,
-    InstanceOf,
-    Or,
-    test_of,
-)
+from flinkish.cep.conditions import ALWAYS, And, Condition, ConditionLike, InstanceOf, Or, test_of
 from flinkish.cep.quantifier import ConsumingStrategy, Quantifier, QuantifierProperty, Times
 
 T = TypeVar("T")

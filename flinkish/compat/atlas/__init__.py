@@ -14,9 +14,7 @@ from flinkish.compat.atlas.closing_trigger import (
 from flinkish.compat.atlas.idle_advance import withIdleAdvance as withIdleAdvance
 from flinkish.compat.atlas.pipeline import Pipeline as Pipeline
 from flinkish.compat.atlas.pipeline import pipeline as pipeline
-from flinkish.compat.atlas.session_windows import (
-    ExclusiveSessionWindows as ExclusiveSessionWindows,
-)
+from flinkish.compat.atlas.session_windows import ExclusiveSessionWindows as ExclusiveSessionWindows
 from flinkish.compat.atlas.window_stages import Boundary as Boundary
 from flinkish.compat.atlas.window_stages import Interval as Interval
 from flinkish.compat.atlas.window_stages import IntervalLike as IntervalLike

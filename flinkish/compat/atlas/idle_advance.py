@@ -9,11 +9,7 @@ from typing import Any, NoReturn, TypeVar
 from flinkish.api.arguments import instance
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.eventtime.clock import RelativeClock
-from flinkish.api.eventtime.watermarks import (
-    WatermarkGenerator,
-    WatermarkOutput,
-    WatermarkStrategy,
-)
+from flinkish.api.eventtime.watermarks import WatermarkGenerator, WatermarkOutput, WatermarkStrategy
 from flinkish.api.time.durations import TimeLike, to_milliseconds
 from flinkish.api.time.elements import MIN_TIMESTAMP, Watermark, earliest
 

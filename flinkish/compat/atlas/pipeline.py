@@ -11,19 +11,11 @@ from flinkish.api.arguments import instance, time_in_millis
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError
 from flinkish.api.eventtime.arrival_time import DeadLetter
-from flinkish.api.eventtime.watermarks import (
-    WatermarkGenerator,
-    WatermarkOutput,
-    WatermarkStrategy,
-)
+from flinkish.api.eventtime.watermarks import WatermarkGenerator, WatermarkOutput, WatermarkStrategy
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.time.elements import Watermark
 from flinkish.compat.atlas.bson.values import Document, millis
-from flinkish.compat.atlas.columns import (
-    column_group,
-    column_types,
-    fold_columns,
-)
+from flinkish.compat.atlas.columns import column_group, column_types, fold_columns
 from flinkish.compat.atlas.documents import (
     DocumentsByClockDescription,
     DocumentsDescription,

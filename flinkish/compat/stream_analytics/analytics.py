@@ -6,11 +6,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from flinkish.compat.stream_analytics.aggregates import (
-    AGGREGATES,
-    compile_aggregate,
-    whole_record,
-)
+from flinkish.compat.stream_analytics.aggregates import AGGREGATES, compile_aggregate, whole_record
 from flinkish.compat.stream_analytics.calls import unit_of
 from flinkish.compat.stream_analytics.compiler import (
     OVER_PARTS,
@@ -21,13 +17,7 @@ from flinkish.compat.stream_analytics.compiler import (
 )
 from flinkish.compat.stream_analytics.dates import MILLISECONDS
 from flinkish.compat.stream_analytics.looking_back import Analytic, Over
-from flinkish.compat.stream_analytics.text import (
-    LIMIT,
-    WHEN,
-    function_name,
-    is_function,
-    written,
-)
+from flinkish.compat.stream_analytics.text import LIMIT, WHEN, function_name, is_function, written
 from flinkish.compat.stream_analytics.values import Environment, Evaluate, frozen
 
 _ANALYTIC = ("LAG", "LAST", "ISFIRST")

@@ -19,12 +19,7 @@ from flinkish.api.functions.state import MapState, MapStateDescriptor
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.windowed_stream import constant_key
 from flinkish.api.time.elements import earliest
-from flinkish.compat.streaminsight.events import (
-    TICK,
-    EdgeEvent,
-    IntervalEvent,
-    TemporalEvent,
-)
+from flinkish.compat.streaminsight.events import TICK, EdgeEvent, IntervalEvent, TemporalEvent
 from flinkish.compat.streaminsight.paired_streams import PairedStreamsFunction, connected
 from flinkish.runtime.metrics import LATE_RECORDS_DROPPED
 

@@ -12,16 +12,8 @@ from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.time.durations import TimeLike
-from flinkish.compat.streaminsight.advance_time import (
-    AdvanceTimeSettings,
-    advanceTime,
-)
-from flinkish.compat.streaminsight.events import (
-    EdgeEvent,
-    IntervalEvent,
-    PointEvent,
-    TemporalEvent,
-)
+from flinkish.compat.streaminsight.advance_time import AdvanceTimeSettings, advanceTime
+from flinkish.compat.streaminsight.events import EdgeEvent, IntervalEvent, PointEvent, TemporalEvent
 from flinkish.compat.streaminsight.windows import (
     CountByStartTimeWindows,
     HoppingLifetimeWindows,

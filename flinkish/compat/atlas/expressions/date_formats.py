@@ -11,13 +11,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from flinkish.api.errors import shown
-from flinkish.compat.atlas.bson.values import (
-    DocumentError,
-    ObjectId,
-    Timestamp,
-    date_of,
-    type_name,
-)
+from flinkish.compat.atlas.bson.values import DocumentError, ObjectId, Timestamp, date_of, type_name
 
 _MONTHS = calendar.month_name[1:]
 
