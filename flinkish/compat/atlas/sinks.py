@@ -59,6 +59,10 @@ class Destination:
     name: str
     argument: Mapping[str, Any]
     place: Place
+    connection: str
+    """The name of the connection; of a collection alone, its own."""
+    collection: Any
+    """The expression of the collection's name, or None."""
 
     @staticmethod
     def of(name: str, argument: Any, place: Place) -> Destination:
@@ -66,34 +70,21 @@ class Destination:
         if name == "$merge":
             options = ("on", "let", "whenMatched", "whenNotMatched", "parallelism")
             named = named_arguments(argument, place, ("into",), options)
-            destination = Destination(name, named, place)
-            _check_merge(destination)
+            into = {"coll": named["into"]} if isinstance(named["into"], str) else named["into"]
+            if not isinstance(into, Mapping) or "coll" not in into:
+                raise place.at("into").error(
+                    "is {connectionName, db, coll}, or the name of a collection."
+                )
+            connection, collection = into.get("connectionName", into["coll"]), into["coll"]
+            MergeRule(named, place)
         else:
             known = (
                 *("topic", "db", "coll", "timeseries", "path", "bucket", "region", "delimiter"),
                 *("config", "schemaRegistry", "stream", "partitionKey"),
             )
             named = named_arguments(argument, place, ("connectionName",), known)
-            destination = Destination(name, named, place)
-        return destination
-
-    @property
-    def connection(self) -> str:
-        """The name of the connection; of a collection alone, its own."""
-        if self.name == "$emit":
-            return str(self.argument["connectionName"])
-        into = self.argument["into"]
-        return str(
-            into.get("connectionName", into.get("coll")) if isinstance(into, Mapping) else into
-        )
-
-    @property
-    def collection(self) -> Any:
-        """The expression of the collection's name, or None."""
-        if self.name == "$emit":
-            return self.argument.get("coll")
-        into = self.argument["into"]
-        return into.get("coll") if isinstance(into, Mapping) else into
+            connection, collection = named["connectionName"], named.get("coll")
+        return Destination(name, named, place, str(connection), collection)
 
     def attach(self, stream: DataStream[Document], target: Target) -> None:
         """Let the documents of ``stream`` be written to ``target``."""
@@ -120,23 +111,15 @@ class Destination:
         if isinstance(sink, KafkaSink):
             schema = DocumentRecords(self.argument, self.place, sink.serializer, canonical)
             stream.sinkTo(replace(sink, serializer=schema)).name(self.place.path)
-        elif isinstance(sink, FileSink) and sink.format == "text" and _writes_texts(sink):
+        elif (
+            isinstance(sink, FileSink)
+            and sink.format == "text"
+            and (sink.encoder is None or isinstance(sink.encoder, SimpleStringEncoder))
+        ):
             lines = stream.map(lambda document: line(document, canonical))
             lines.sinkTo(sink).name(self.place.path)
         else:
             stream.sinkTo(sink).name(self.place.path)
-
-
-def _writes_texts(sink: FileSink[Any]) -> bool:
-    return sink.encoder is None or isinstance(sink.encoder, SimpleStringEncoder)
-
-
-def _check_merge(destination: Destination) -> None:
-    into = destination.argument["into"]
-    if not isinstance(into, str) and not (isinstance(into, Mapping) and "coll" in into):
-        place = destination.place.at("into")
-        raise place.error("is {connectionName, db, coll}, or the name of a collection.")
-    MergeRule(destination)
 
 
 _UPDATES = ("$addFields", "$set", "$project", "$unset", "$replaceRoot", "$replaceWith")
@@ -148,8 +131,7 @@ class MergeRule:
     ``notMatched`` give the name of it for a document; it is a pipeline where ``matched`` is
     None."""
 
-    def __init__(self, destination: Destination) -> None:
-        named, place = destination.argument, destination.place
+    def __init__(self, named: Mapping[str, Any], place: Place) -> None:
         on = named.get("on", "_id")
         self.on = [on] if isinstance(on, str) else list(on)
         self.place = place
@@ -252,7 +234,7 @@ class WriteDocuments:
         dynamic = isinstance(name, (str, Mapping)) and isinstance(self.target, MutableMapping)
         of = compile_expression(name, self.destination.place) if dynamic else None
         if self.destination.name == "$merge" and self._rules is None:
-            self._rules = MergeRule(self.destination)
+            self._rules = MergeRule(self.destination.argument, self.destination.place)
         for position, document in enumerate(documents):
             rows = self.target
             if isinstance(rows, MutableMapping):
