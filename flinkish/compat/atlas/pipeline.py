@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -157,15 +157,6 @@ class _DocumentWatermarks(WatermarkGenerator[Any]):
         """Does nothing, as each document has emitted its watermark."""
 
 
-@dataclass
-class _Pending:
-    """Stages that look at one document at a time and are not in an operator yet."""
-
-    path: str
-    first: int
-    stages: list[Any]
-
-
 class _Builder:
     """Adds one stage after the other to a stream."""
 
@@ -190,7 +181,8 @@ class _Builder:
         self._metadata: dict[str, Any] = {}
         self._stream: Any = None
         self._timed = False
-        self._pending: list[_Pending] = []
+        self._pending: list[Stages] = []
+        """Stages that look at one document at a time and are not in an operator yet."""
         self._unread: Source | None = None
         """``$source``, where rows of a table go into windows as they are."""
         self._dead: list[DataStream[Document]] = []
@@ -226,11 +218,10 @@ class _Builder:
         if not stages:
             return
         last = self._pending[-1] if self._pending else None
-        if last is not None and last.path == path and last.first + len(last.stages) == first:
-            last.stages += stages
-        else:
-            self._pending.append(_Pending(path, first, list(stages)))
-        _compiled(path, first, stages, self._collections)
+        if last and last.path == path and last.first + len(last.specification) == first:
+            stages, first = [*last.specification, *stages], last.first
+            self._pending.pop()
+        self._pending.append(_compiled(path, first, stages, self._collections))
 
     def _begin(self, argument: Any, place: Place) -> None:
         known = (
@@ -272,7 +263,7 @@ class _Builder:
         """Put the pending stages into an operator."""
         if self._source is None and not self._pending and shape is None:
             return
-        specified = [stage for pending in self._pending for stage in pending.stages]
+        specified = [pending.specification for pending in self._pending]
         time_field = None if self._source is None else self._source.timeField
         reads = mentions(
             [specified, time_field, shape and (shape.key, shape.group)], "$$NOW", "$currentDate"
@@ -280,10 +271,7 @@ class _Builder:
         description = DocumentsByClockDescription if reads else DocumentsDescription
         operator = description(
             source=self._source,
-            stages=tuple(
-                _compiled(pending.path, pending.first, pending.stages, self._collections)
-                for pending in self._pending
-            ),
+            stages=tuple(self._pending),
             shape=shape,
             deadLetters=FAILED.getId() if self._keeps else None,
             notBefore=self._start if self._source is not None else None,
@@ -331,7 +319,8 @@ class _Builder:
 
     def _grouped_over_columns(self, plan: WindowPlan, note: WindowNote) -> bool:
         """Group the rows of a table over its columns, if that can be."""
-        source, before = self._source, [s for pending in self._pending for s in pending.stages]
+        source = self._source
+        before = [stage for pending in self._pending for stage in pending.specification]
         if source is None or self._start is not None or plan.settings.allowedLateness:
             return False
         prefix = [*before, *plan.stages[: plan.prefix]]
@@ -445,7 +434,7 @@ class _Builder:
 def _compiled(path: str, first: int, stages: Sequence[Any], collections: Any) -> Stages:
     """The stages with the collections that they name."""
     named = {n: rows for n, rows in collections.items() if mentions(stages, n)}
-    return Stages(list(stages), path, named or {}, first)
+    return Stages(list(stages), path, named, first)
 
 
 def _ignore(documents: list[Any], batch: int) -> None:
