@@ -261,6 +261,9 @@ class FirstN(Listed):
     def __init__(self, n: int) -> None:
         self._n = n
 
+    def add(self, state: list[Any], value: Any) -> list[Any]:
+        return state if 0 < self._n <= len(state) else super().add(state, value)
+
     def counted(self, value: Any) -> Iterable[Any]:
         return (None if value is MISSING else value,)
 

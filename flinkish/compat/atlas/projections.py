@@ -134,7 +134,7 @@ def compile_fields(specification: Any, place: Place) -> Projection:
 def _added(value: Any, tree: Tree, document: Any, variables: Variables) -> Any:
     if isinstance(value, (list, tuple)):
         return [_added(element, tree, document, variables) for element in value]
-    result = dict(value) if isinstance(value, Mapping) else {}
+    result = dict(value) if isinstance(value, (dict, Mapping)) else {}
     for name, part in tree.items():
         if isinstance(part, dict):
             found = _added(result.get(name, {}), part, document, variables)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import chain, repeat
 from typing import Any, TypeVar
 
 from flinkish.api.errors import IllegalArgumentError, shown
@@ -232,7 +231,7 @@ def operator(
     def register(function: F) -> F:
         def compiler(argument: Any, place: Place) -> Evaluator:
             parts = arguments(argument, place, least, highest)
-            return _call(_checked(function, name, kinds), parts, nulls)
+            return _call(_checked(function, name, kinds, len(parts)), parts, nulls)
 
         OPERATORS[name] = compiler
         return function
@@ -253,12 +252,20 @@ def any_value(name: str, value: Any) -> Any:
     return value
 
 
-def _checked(function: Callable[..., Any], name: str, kinds: Sequence[Kind]) -> Callable[..., Any]:
+def _checked(
+    function: Callable[..., Any], name: str, kinds: Sequence[Kind], count: int
+) -> Callable[..., Any]:
+    """``function`` of ``count`` values, which are of ``kinds``."""
     if all(kind is any_value for kind in kinds):
         return function
-    return lambda *values: function(
-        *(kind(name, value) for kind, value in zip(chain(kinds, repeat(kinds[-1])), values))
-    )
+    every = [*kinds, *[kinds[-1]] * count][:count]
+    if count == 1:
+        (only,) = every
+        return lambda value: function(only(name, value))
+    if count == 2:
+        first, second = every
+        return lambda left, right: function(first(name, left), second(name, right))
+    return lambda *values: function(*[kind(name, v) for kind, v in zip(every, values)])
 
 
 def _call(function: Callable[..., Any], parts: list[Evaluator], nulls: bool) -> Evaluator:
