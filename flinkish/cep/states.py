@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -110,13 +109,11 @@ class CompiledPattern:
     def layout(self) -> str:
         """A text that is equal for NFAs with the same states and transitions, whatever their
         conditions."""
-        return "; ".join(
-            f"{state.name}({', '.join(_edges(state))})"
+        edges = {
+            state.name: ", ".join(
+                f"{edge.action.value} {edge.target}" for edge in state.transitions
+            )
             for state in self.states
             if state.transitions
-        )
-
-
-def _edges(state: State) -> Iterator[str]:
-    for transition in state.transitions:
-        yield f"{transition.action.value} {transition.target}"
+        }
+        return "; ".join(f"{name}({of_state})" for name, of_state in edges.items())
