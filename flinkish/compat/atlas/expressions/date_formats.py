@@ -115,18 +115,12 @@ _READ = {
 @lru_cache(maxsize=256)
 def _reader(format_: str) -> re.Pattern[str]:
     pattern = ""
-    position = 0
-    while position < len(format_):
-        character = format_[position]
-        if character == "%":
-            position += 1
-            specifier = format_[position : position + 1]
-            if specifier not in _READ or (_READ[specifier] in pattern and specifier != "%"):
-                raise DocumentError(f"$dateFromString: invalid format character '%{specifier}'")
-            pattern += _READ[specifier]
-        else:
-            pattern += re.escape(character)
-        position += 1
+    for literal, specifier in re.findall("([^%]+)|%(.?)", format_, re.DOTALL):
+        if not literal and (
+            specifier not in _READ or (_READ[specifier] in pattern and specifier != "%")
+        ):
+            raise DocumentError(f"$dateFromString: invalid format character '%{specifier}'")
+        pattern += re.escape(literal) if literal else _READ[specifier]
     return re.compile(pattern)
 
 
