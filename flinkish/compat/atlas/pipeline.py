@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -120,7 +120,12 @@ def pipeline(
             rows.setdefault(name, target)
     dlq = definition.options.get("dlq")
     keeps = bool(deadLetterQueue or dlq)
-    builder = _Builder(given, rows, keeps, start, watermarkPerDocument)
+    strategy: WatermarkStrategy[Any] = (
+        WatermarkStrategy.forGenerator(lambda context: _DocumentWatermarks())
+        if watermarkPerDocument
+        else WatermarkStrategy.forMonotonousTimestamps()
+    )
+    builder = _Builder(given, rows, keeps, start, strategy)
     for position, stage in enumerate(definition.stages):
         builder.add(
             stage, Place("stages").at(position), last=position == len(definition.stages) - 1
@@ -157,37 +162,27 @@ class _DocumentWatermarks(WatermarkGenerator[Any]):
         """Does nothing, as each document has emitted its watermark."""
 
 
+@dataclass
 class _Builder:
     """Adds one stage after the other to a stream."""
 
-    def __init__(
-        self,
-        connections: dict[str, Any],
-        collections: dict[str, Any],
-        keepsDeadLetters: bool,
-        start: int | None,
-        watermarkPerDocument: bool,
-    ) -> None:
-        self._connections = connections
-        self._collections = collections
-        self._keeps = keepsDeadLetters
-        self._start = start
-        self._strategy: WatermarkStrategy[Any] = (
-            WatermarkStrategy.forGenerator(lambda context: _DocumentWatermarks())
-            if watermarkPerDocument
-            else WatermarkStrategy.forMonotonousTimestamps()
-        )
-        self._source: Source | None = None
-        self._metadata: dict[str, Any] = {}
-        self._stream: Any = None
-        self._timed = False
-        self._pending: list[Stages] = []
-        """Stages that look at one document at a time and are not in an operator yet."""
-        self._unread: Source | None = None
-        """``$source``, where rows of a table go into windows as they are."""
-        self._dead: list[DataStream[Document]] = []
-        self._sinks: dict[str, DataStream[Document]] = {}
-        self._used: set[str] = set()
+    _connections: dict[str, Any]
+    _collections: dict[str, Any]
+    _keeps: bool
+    """Whether failed and late documents go to the dead letter queue."""
+    _start: int | None
+    _strategy: WatermarkStrategy[Any]
+    _source: Source | None = None
+    _metadata: dict[str, Any] = field(default_factory=dict)
+    _stream: Any = None
+    _timed: bool = False
+    _pending: list[Stages] = field(default_factory=list)
+    """Stages that look at one document at a time and are not in an operator yet."""
+    _unread: Source | None = None
+    """``$source``, where rows of a table go into windows as they are."""
+    _dead: list[DataStream[Document]] = field(default_factory=list)
+    _sinks: dict[str, DataStream[Document]] = field(default_factory=dict)
+    _used: set[str] = field(default_factory=set)
 
     # ------------------------------------------------------------------ stages
 

@@ -78,23 +78,18 @@ class _Rows:
     """By the text of an analytic function, the name under which its value is in the environment."""
 
 
+@dataclass
 class Planner:
     """Plans the statements as streams."""
 
-    def __init__(
-        self,
-        text: Text,
-        inputs: Inputs,
-        references: Mapping[str, Sequence[Record]],
-        functions: Mapping[str, Callable[..., Any]],
-    ) -> None:
-        self._text = text
-        self._inputs = inputs
-        self._references = {name.lower(): rows for name, rows in references.items()}
-        self._functions = functions
-        self._writes: exp.Expression | None = None
-        """The SELECT of the statement that has its INTO."""
-        self._steps: dict[str, DataStream[Record]] = {}
+    _text: Text
+    _inputs: Inputs
+    _references: Mapping[str, Sequence[Record]]
+    """By their names in lower case."""
+    _functions: Mapping[str, Callable[..., Any]]
+    _writes: exp.Expression | None = None
+    """The SELECT of the statement that has its INTO."""
+    _steps: dict[str, DataStream[Record]] = field(default_factory=dict)
 
     def outputs(self) -> dict[str, DataStream[Record]]:
         """The stream of each output by its name."""
