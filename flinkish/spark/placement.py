@@ -29,8 +29,7 @@ def murmur3_of_int(value: int, seed: int = _SPARK_SEED) -> int:
 
 
 def balanced_integers(count: int, partitions: int, start: int = 0) -> list[int]:
-    """``count`` integers, at least ``start``; Spark sends the i-th to partition i modulo
-    ``partitions``."""
+    """``count`` integers from ``start``; Spark sends the i-th to partition i % ``partitions``."""
     waiting: dict[int, list[int]] = {}
     for position in range(count - 1, -1, -1):
         waiting.setdefault(position % partitions, []).append(position)

@@ -65,13 +65,11 @@ _STATE_LOGGER = (
 
 
 _BAR_SECONDS = 0.2
-"""Spark draws no progress bar for half a second after it was notified that all stages have
-ended."""
+"""Spark draws no progress bar for half a second after all stages have ended."""
 
 
 _NOT_RESTORED = dict.fromkeys(("ALL", "TRACE", "DEBUG", "INFO"), "WARN")
-"""pyspark's default is INFO with a filter for WARN, which does not apply to loggers with their own
-level."""
+"""pyspark's default is INFO, with a filter that loggers with their own level escape."""
 
 
 class QuietLoggers:
@@ -82,8 +80,7 @@ class QuietLoggers:
         self._lock = threading.Lock()
         self._jobs = 0
         self._begun = 0
-        """The number of jobs that have begun. A timer that an earlier job has set is out of
-        date."""
+        """The number of jobs begun. A timer that an earlier job has set is out of date."""
         self._before: dict[str, str] = {}
         self._bars: threading.Event | None = None
         """When set, Spark draws its progress bars again."""
@@ -150,11 +147,8 @@ def _asked(session: SparkSession, calls: list[str]) -> list[str]:
 
 def _without_bars() -> threading.Event:
     """Keep Spark from drawing progress bars (``spark.ui.showConsoleProgress``) until the event is
-    set.
-
-    A progress bar that is stopped cannot be started again, so it is notified repeatedly that all
-    stages have ended.
-    """
+    set. A progress bar that is stopped cannot be started again, so it is notified repeatedly that
+    all stages have ended."""
     from pyspark import SparkContext
 
     ended = threading.Event()
@@ -221,8 +215,7 @@ _PY4J_LOGGERS = ("", "py4j.clientserver", "py4j.java_gateway")
 
 
 def quiet_py4j_steps() -> None:
-    """Keep py4j from logging its calls and connections (INFO), unless the program has set a level
-    for it."""
+    """Keep py4j from logging its calls (INFO), unless the program has set a level for it."""
     logger = logging.getLogger("py4j")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.WARNING)

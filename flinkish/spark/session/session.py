@@ -53,8 +53,7 @@ _FRAME_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""Where a task has few rows, all of them frames, generating code for them in each batch costs more
-than it saves: decision 0028."""
+"""With few rows in a task, generating code for them costs more than it saves: decision 0028."""
 
 
 _CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
@@ -68,11 +67,9 @@ that a batch commits: decision 0012."""
 
 
 def session_for(sparkSession: SparkSession | None) -> SparkSession:
-    """``sparkSession``, else the active session, else a new one: on the server of Spark Connect in ``SPARK_REMOTE``, on the
-    master that spark-submit was given, or local.
-
-    Raises JavaNotFoundError if there is no Java to start one with.
-    """
+    """``sparkSession``, else the active session, else a new one: on the server of Spark Connect in
+    ``SPARK_REMOTE``, on the master that spark-submit was given, or local. Raises JavaNotFoundError
+    if there is no Java to start one with."""
     from pyspark.sql import SparkSession
 
     if sparkSession is not None:
@@ -94,9 +91,8 @@ SHORT_HISTORY: dict[str, bool | float | int | str | None] = {
     "spark.ui.retainedJobs": "100",
     "spark.ui.retainedStages": "100",
 }
-"""The limits of what Spark keeps for its web page, which is off. The default of a thousand each,
-with their plans, takes 100 MB of the JVM's heap after half an hour of small batches
-(docs/reliability.md)."""
+"""The limits of what Spark keeps for its web page, which is off. With a thousand each, plans take
+100 MB of the JVM's heap after half an hour of small batches (docs/reliability.md)."""
 
 
 _ON_THIS_MACHINE: dict[str, bool | float | int | str | None] = {
@@ -108,8 +104,7 @@ _ON_THIS_MACHINE: dict[str, bool | float | int | str | None] = {
     "spark.python.unix.domain.socket.enabled": "true",
     **SHORT_HISTORY,
 }
-"""The settings of a session whose executors are in the driver's JVM: it listens on this machine
-only."""
+"""The settings of a session with executors in the driver's JVM: no other machine listens."""
 
 
 def _local_session() -> SparkSession:
@@ -153,8 +148,7 @@ _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 
 
 def _submitted_session() -> SparkSession:
-    """The session that spark-submit configures: its master and settings, with flinkish's own for
-    the rest."""
+    """The session that spark-submit configures, with flinkish's settings for the rest."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
@@ -190,8 +184,7 @@ _MEMORY_LIMITS = (
 
 
 def _driver_megabytes() -> int:
-    """A quarter of the memory of the machine or the container, 1 to 4 GiB: in local mode all of Spark is in the
-    driver."""
+    """A quarter of the machine's or container's memory, 1 to 4 GiB: all of local Spark."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in _MEMORY_LIMITS:
         # The file may be missing, or contain "max"
@@ -208,8 +201,7 @@ def default_parallelism(session: SparkSession) -> int:
 
 
 def _cores(session: SparkSession) -> int:
-    """Spark's default parallelism. No public setting has it for every master, but a range has that
-    many partitions."""
+    """Spark's default parallelism: the number of partitions of a range, with any master."""
     from pyspark.sql import functions as F
 
     partitions = session.range(_MANY).select(F.spark_partition_id().alias("partition"))
@@ -229,8 +221,7 @@ def job_settings(
 
 
 def frame_settings(session: SparkSession) -> AbstractContextManager[None]:
-    """Set what a query of frames needs besides ``job_settings``. The user's own settings are
-    kept."""
+    """Set what a query of frames needs besides ``job_settings``, not what users have set."""
     unset = {n: v for n, v in _FRAME_SETTINGS.items() if session.conf.get(n, None) is None}
     return _with_settings(session, unset)
 
@@ -243,8 +234,7 @@ def row_settings(session: SparkSession) -> AbstractContextManager[None]:
 
 @contextmanager
 def _with_settings(session: SparkSession, settings: Mapping[str, str | None]) -> Iterator[None]:
-    """Give the session ``settings`` inside the block, where None unsets one, and restore its own
-    afterwards."""
+    """Give the session ``settings`` inside the block, where None unsets one."""
     before = {name: session.conf.get(name, None) for name in settings}
     try:
         _set(session, settings)
@@ -262,8 +252,7 @@ def _set(session: SparkSession, settings: Mapping[str, str | None]) -> None:
 
 
 class _HeldSettings:
-    """Counts the batch queries that need the settings of a session, and keeps the settings from
-    before the first."""
+    """Counts the batch queries that need settings, and keeps those from before the first."""
 
     def __init__(self) -> None:
         self.queries = 0
