@@ -16,7 +16,7 @@ from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.state.backend import Block, MapStateTable, StoredBlock
 from flinkish.runtime.state.hashed_pages import TARGET_BYTES, Catalogue, HashedPages
 from flinkish.runtime.state.keyed_pages import KeyedPages, hashes_of_keys
-from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
+from flinkish.runtime.state.page_store import Paged, PageSpace
 
 MOST_SMALL = 1_000
 
@@ -30,28 +30,13 @@ class PagedMapStateTable(MapStateTable, Paged):
     stays big until it is empty.
     """
 
-    __slots__ = (
-        "_big",
-        "_big_pages",
-        "_catalogue",
-        "_dropped",
-        "_hashes",
-        "_named",
-        "_next_number",
-        "_space",
-        "_void",
-    )
+    __slots__ = ("_big", "_big_pages", "_dropped", "_hashes", "_named", "_next_number", "_void")
 
     def __init__(self, space: PageSpace, hashes: KeyHashes) -> None:
-        self._space = space
         self._hashes = hashes
         self._void = KeyedPages(space, b"v", hashes, self._promote_heavy)
         self._named = KeyedPages(space, b"n", hashes, self._promote_heavy, named=True)
-        self._reset(None)
-
-    def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
-        self._space.store = store
-        self._reset(catalogue)
+        super().__init__(space)
 
     def flush(self) -> tuple[Any, ...] | None:
         for dropped in self._dropped:
@@ -156,14 +141,8 @@ class PagedMapStateTable(MapStateTable, Paged):
 
     def _reset(self, catalogue: tuple[Any, ...] | None) -> None:
         self._catalogue = catalogue
-        _, _, void, named, self._big_pages, self._next_number = catalogue or (
-            0,
-            0,
-            None,
-            None,
-            0,
-            0,
-        )
+        nothing = 0, 0, None, None, 0, 0
+        _, _, void, named, self._big_pages, self._next_number = catalogue or nothing
         self._void.load(void)
         self._named.load(named)
         self._big: dict[tuple[Any, Any], tuple[int, HashedPages]] = {}
@@ -229,8 +208,7 @@ class PagedMapStateTable(MapStateTable, Paged):
         return self._catalogue if catalogue == self._catalogue else catalogue
 
     def _promote_heavy(self, block: Block) -> bool:
-        """Called for the blocks of a page with too many bytes: turn its heaviest maps into big
-        ones."""
+        """Called for the blocks of a page with too many bytes: make its heaviest maps big ones."""
         encode = self._space.codec.encodeEntries
         small = [name for name, entry in block.items() if type(entry) is dict and len(entry) > 1]
         heavy = [name for name in small if len(encode(block[name])) > TARGET_BYTES]
