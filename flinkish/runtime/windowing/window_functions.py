@@ -35,10 +35,8 @@ def window_function(
 
 class WindowFunctionRunner:
     """Runs the window function of an operator, of any form (Flink: ``InternalWindowFunction``).
-
     ``window_states`` holds per-window state; the operator sets its namespace to the window before a
-    call. Results have the timestamp ``window.maxTimestamp()``.
-    """
+    call. Results have the timestamp ``window.maxTimestamp()``."""
 
     def __init__(
         self,
@@ -55,13 +53,9 @@ class WindowFunctionRunner:
         self._output = operator.output
         self._collector = TimestampedCollector(operator.output)
         self._context = WindowProcessContext(operator, window_state, operator.states)
-        self._clears = overrides_clear(function)
-        operator.openFunction(function)
-
-    @property
-    def clears(self) -> bool:
+        self.clears = overrides_clear(function)
         """Whether the function has a ``clear`` to call when a window is removed."""
-        return self._clears
+        operator.openFunction(function)
 
     def process(
         self, key: Any, window: Any, elements: Sequence[Any], own: bool = False
@@ -90,7 +84,7 @@ class WindowFunctionRunner:
 
     def clear(self, window: Any) -> None:
         """Let the function clear its per-window state, as ``window`` is removed."""
-        if self._clears:
+        if self.clears:
             self._context.current = window
             self._function.clear(self._context)
 
@@ -143,7 +137,6 @@ class EvictingFunctionRunner(WindowFunctionRunner):
 
 
 def overrides_clear(function: object) -> bool:
-    """Whether a window function overrides ``clear``."""
     return (
         isinstance(function, ProcessWindowFunction)
         and type(function).clear is not ProcessWindowFunction.clear

@@ -155,7 +155,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
         return windows
 
     def _drop_if_late(self, value: Any, timestamp: int) -> None:
-        if not self._is_element_late(timestamp):
+        if not self._is_late(to_long(timestamp + self._lateness)):
             return
         if self._late_tag is not None:
             self.output.collectSide(self._late_tag.getId(), value, timestamp)
@@ -291,16 +291,12 @@ class WindowOperator(TimerOperator, OneInputOperator):
     def _is_late(self, cleanup: int) -> bool:
         return self._event_time and cleanup <= self.currentWatermark
 
-    def _is_element_late(self, timestamp: int) -> bool:
-        return self._event_time and to_long(timestamp + self._lateness) <= self.currentWatermark
-
     def _cleanup_time(self, window: Any) -> int:
         end: int = window.maxTimestamp()
         return min(end + self._lateness, MAX_TIMESTAMP) if self._event_time else end
 
     def _was_cleanup(self, window: Any, time: int) -> bool:
-        """Whether ``time`` is the cleanup time of ``window`` under a current or former allowed
-        lateness."""
+        """Whether ``time`` is the cleanup time of ``window``, perhaps by a former lateness."""
         return time - window.maxTimestamp() in self._latenesses
 
     def _register_cleanup_timer(self, window: Any, time: int) -> None:
