@@ -91,8 +91,7 @@ _PARTS: dict[type[Any], _Parts | None] = {
     set: None,
     bytearray: None,
 }
-"""For an immutable container type, a function for the parts of a value; None: the type is
-mutable."""
+"""For an immutable container type, a function for the parts of a value; None: mutable."""
 
 
 # Not issuperset(), which would first convert its argument to a set
@@ -151,8 +150,7 @@ def copied(value: Any) -> Any:
 
 
 def handed_out(values: Sequence[Any]) -> Sequence[Any]:
-    """Stored ``values`` for a function, which may change its arguments: mutable values are
-    copied."""
+    """Stored ``values`` for a function, which may change them: mutable values are copied."""
     return values if all_immutable(values) else copied_values(values)
 
 
@@ -267,24 +265,8 @@ _PLAIN: set[Any] = {
 
 
 _MAKERS: set[Any] = {
-    *(
-        abs,
-        all,
-        any,
-        bool,
-        bytes,
-        chr,
-        dict,
-        divmod,
-        enumerate,
-        float,
-        frozenset,
-        int,
-        len,
-        list,
-        max,
-    ),
-    *(min, ord, range, repr, reversed, round, set, sorted, str, sum, tuple, zip, json.loads),
+    *(abs, all, any, bool, bytes, chr, dict, divmod, enumerate, float, frozenset, int, len, list),
+    *(max, min, ord, range, repr, reversed, round, set, sorted, str, sum, tuple, zip, json.loads),
 }
 """Functions that keep no reference to their arguments and return a new object."""
 
@@ -327,10 +309,8 @@ def keeps_nothing(function: Callable[..., Any]) -> bool:
 
 
 def is_plain(values: Sequence[Any]) -> bool:
-    """Whether ``values`` are rows of a table, or numbers, texts and the like.
-
-    Tuples do not count: checking the parts of each would take longer than checking the results.
-    """
+    """Whether ``values`` are rows of a table, or numbers, texts and the like. Tuples do not count:
+    checking the parts of each would take longer than checking the results."""
     if isinstance(values, RowColumns):
         return not values.shape.ofClasses
     return set(map(type, values)) <= _PLAIN
@@ -338,10 +318,8 @@ def is_plain(values: Sequence[Any]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _globals_read(code: types.CodeType, free: frozenset[str]) -> frozenset[str] | None:
-    """The globals that ``code`` reads; None if it may do more than compute a value.
-
-    ``free``: the variables of enclosing functions, which ``code`` must not set.
-    """
+    """The globals that ``code`` reads; None if it may do more than compute a value. ``free``: the
+    variables of enclosing functions, which ``code`` must not set."""
     names: set[str] = set()
     for each in with_inner(code):
         for step in steps(each):

@@ -107,8 +107,7 @@ def with_texts(schema: pa.Schema, count: int, columns: Arrays, codes: Codes) -> 
 
 
 def narrowed(values: NDArray[Any]) -> tuple[int, NDArray[Any]] | None:
-    """The minimum of ``values``, which must not be empty, and the differences from it; None if
-    these take no fewer bytes."""
+    """The least of ``values`` and the differences from it; None if that saves no bytes."""
     least = int(values.min())
     span = int(values.max()) - least
     for kind in _NARROW:

@@ -71,8 +71,7 @@ class Records:
         self._immutable: bool | None = None
         self._plain: bool | None = None
         self._columns: tuple[Records, int] | None = None
-        """The column-wise run that contains these elements, and the position of the first one in
-        it."""
+        """The column-wise run that contains these elements, and the position of the first."""
 
     @property
     def immutable(self) -> bool:
@@ -97,8 +96,7 @@ class Records:
         return not len(values) or (values[0] is None and all(value is None for value in values))
 
     def mapped(self, results: Sequence[Any], plain: bool = False) -> Records:
-        """The records with ``results`` as values; ``plain``: these were computed from plain values
-        only."""
+        """The records with ``results`` as values; ``plain``: computed from plain values only."""
         records = Records(results, self.timestamps)
         records._plain = plain or None
         return records
@@ -172,7 +170,6 @@ class Records:
 
 
 def timestamps_of(timestamps: Sequence[int]) -> Timestamps:
-    """Timestamps as a column."""
     return np.array(timestamps, dtype=np.int64)
 
 

@@ -20,11 +20,9 @@ from flinkish.api.types.row import Row, row_type
 @stored_as("Shape")
 @dataclass(frozen=True)
 class Shape:
-    """An element of class ``kind`` with ``parts``, whose columns follow one another.
-
-    ``kind`` is Row, tuple, dict, list, or the class of a NamedTuple or dataclass. None stands for
-    the value of one column.
-    """
+    """An element of class ``kind`` with ``parts``, whose columns follow one another. ``kind`` is
+    Row, tuple, dict, list, or the class of a NamedTuple or dataclass. None stands for the value of
+    one column."""
 
     kind: type[Any] | None = None
     names: tuple[str, ...] = ()
@@ -57,7 +55,6 @@ class Shape:
 
     @cached_property
     def columnNames(self) -> tuple[str, ...]:
-        """A name for each column."""
         if self.kind is None:
             return ("value",)
         names: list[str] = []
@@ -104,8 +101,7 @@ def is_mutable(kind: type[Any] | None) -> bool:
 @stored_as("ConstantShape")
 @dataclass(frozen=True)
 class ConstantShape(Shape):
-    """A part that is the same ``value`` in all elements and has no column. ``kind`` is its
-    class."""
+    """A part that is the same ``value``, of class ``kind``, in all elements: it has no column."""
 
     value: Any = None
 
@@ -133,12 +129,10 @@ VALUE = Shape()
 
 
 def row_shape(names: Sequence[str]) -> Shape:
-    """The shape of Rows with the fields ``names``."""
     return Shape(Row, tuple(names), (VALUE,) * len(names))
 
 
 def tuple_shape(parts: Sequence[Shape]) -> Shape:
-    """The shape of tuples with ``parts``."""
     return positional_shape(tuple, parts)
 
 
