@@ -66,8 +66,7 @@ CHECKPOINTED = "is a CheckpointedFunction, whose attributes come with the key gr
 
 
 class _Explained(NamedTuple):
-    """A function of an operator, and a call that returns why it does not run over columns (None: it
-    does)."""
+    """A function of an operator, and a call for why it does not run over columns."""
 
     name: str
     reason: Callable[[], str | None]
@@ -81,11 +80,8 @@ class _Explained(NamedTuple):
 def explained(
     description: OperatorDescription, enabled: bool, elements: RowColumns | None = None
 ) -> Iterator[str]:
-    """A line for each function of an operator.
-
-    ``elements`` is typical input of the operator, as columns on which the functions are tried.
-    None: the input is not known to be columns.
-    """
+    """A line for each function of an operator. ``elements`` is typical input of the operator, as
+    columns on which the functions are tried. None: the input is not known to be columns."""
     for name, reason, function, each, condition in _functions_of(description, elements):
         if not may_be_traced(function):
             yield explanation(name, CHECKPOINTED, each)
@@ -193,15 +189,13 @@ def _functions_of(
         yield _Explained("", lambda: f"is of an operator without columns, {description.kind}")
 
 
-@_functions_of.register
-def _(description: MapDescription, elements: RowColumns | None) -> Iterator[_Explained]:
+@_functions_of.register(MapDescription)
+@_functions_of.register(FilterDescription)
+def _(
+    description: MapDescription | FilterDescription, elements: RowColumns | None
+) -> Iterator[_Explained]:
     if not isinstance(description.function, Tagger):
         yield _element_function("", ColumnFunction(description.call), description.call, elements)
-
-
-@_functions_of.register
-def _(description: FilterDescription, elements: RowColumns | None) -> Iterator[_Explained]:
-    yield _element_function("", ColumnFunction(description.call), description.call, elements)
 
 
 @_functions_of.register
@@ -233,8 +227,7 @@ def _(description: CoProcessDescription, elements: RowColumns | None) -> Iterato
 
 
 def _against_phases(call: Callable[..., Any]) -> str | None:
-    """Why a function with keyed states is called for each element. None: it is not, as far as its
-    states are known."""
+    """Why a function with keyed states is called for each element; None: perhaps not."""
     return PhaseFold(call).reason
 
 
@@ -292,8 +285,7 @@ def _(
 def _element_function(
     name: str, traced: Any, function: Any, elements: RowColumns | None
 ) -> _Explained:
-    """A function that is called with each element. ``traced`` is the function that runs over
-    columns."""
+    """A function called with each element. ``traced``: what runs over columns."""
     return _Explained(
         name, lambda: _reason(traced, elements), function, condition=_condition(elements)
     )
@@ -301,11 +293,7 @@ def _element_function(
 
 @_functions_of.register
 def _(description: WindowOperatorDescription, elements: RowColumns | None) -> Iterator[_Explained]:
-    aggregation, call, function = (
-        description.aggregation,
-        description.call,
-        description.function,
-    )
+    aggregation, call = description.aggregation, description.call
     if aggregation is not None:
         yield _Explained(
             "aggregation",
@@ -317,13 +305,9 @@ def _(description: WindowOperatorDescription, elements: RowColumns | None) -> It
             "join function", lambda: _against_join(description, call), condition=UNKNOWN
         )
     elif call is not None:
-        yield _Explained(
-            "window function",
-            lambda: _against_call(description),
-            function,
-            "window by window",
-            UNKNOWN,
-        )
+        reason = partial(_against_call, description)
+        function = description.function
+        yield _Explained("window function", reason, function, "window by window", UNKNOWN)
 
 
 def _against_columns(description: WindowOperatorDescription) -> str | None:

@@ -57,8 +57,7 @@ class StackSampler:
         self._thread.join()
 
     def taken(self) -> tuple[tuple[tuple[str, ...], int], ...]:
-        """The stacks sampled since the last call, the outermost frame first, with the time (ms) in
-        each."""
+        """The stacks sampled since the last call, from the outermost frame, with ms in each."""
         stacks, self._stacks = self._stacks, Counter()
         return tuple(stacks.items())
 

@@ -130,13 +130,10 @@ _OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {
 
 def register_operator(description: type[OperatorDescription], factory: OperatorFactory) -> None:
     """Let ``factory(context, description)`` create the operator for descriptions of that class.
-
     Call this in the package of the description: a worker imports the package to unpickle a
-    description, and so knows the operator too.
-    """
+    description, and so knows the operator too."""
     _OPERATORS[description, description.keyed] = factory
 
 
 def create_operator(context: OperatorContext, description: OperatorDescription) -> StreamOperator:
-    """The operator that runs ``description``."""
     return _OPERATORS[type(description), description.keyed](context, description)

@@ -47,8 +47,7 @@ class ColumnUse:
 
 
 def column_use(plan: VertexPlan, schema: pa.Schema) -> ColumnUse:
-    """The columns of a source's rows, of ``schema``, that the source's task, of ``plan``, uses if
-    functions are traced."""
+    """The columns of rows of ``schema`` that a source's task uses if functions are traced."""
     rows = RowColumns(pa.RecordBatch.from_pylist([], schema=schema))
     try:
         return ColumnUse(_Reading(plan, rows).ofEdges(plan.sourceEdges))

@@ -33,16 +33,14 @@ DIRECTORY = b"directory"
 
 
 class StageTask:
-    """The vertices of one level in one process; ``process`` is called for each key group and
-    batch."""
+    """The vertices of one level in one process, called for each key group and batch."""
 
     def __init__(
         self, plans: Sequence[VertexPlan], settings: TaskSettings, subtask: Subtask = ONE_SUBTASK
     ) -> None:
         self._settings = settings
         self.reusable = True
-        """Whether the task may be kept for the next batch: unchanged, and the input has not
-        ended."""
+        """Whether the task may be kept for the next batch: unchanged, with more input."""
         self._tasks = {plan.uid: KeyGroupTask(plan, settings, subtask) for plan in plans}
 
     def open(self) -> None:
@@ -97,8 +95,7 @@ class StageTask:
         use_classes(self._settings.classes)
 
     def endBatch(self) -> None:
-        """Drop everything that belongs to the batch, so that the task can be kept for the next
-        one."""
+        """Drop what belongs to the batch, so that the task can be kept for the next."""
         for task in self._tasks.values():
             task.endBatch()
 
@@ -112,21 +109,11 @@ def metrics_row(
 ) -> FrameRow:
     """The row that carries metrics to the driver."""
     data = encode_reports(reports, changes)
-    return FrameRow(
-        level=settings.sinkLevel,
-        target=METRICS,
-        key_group=0,
-        gate=0,
-        slice=part,
-        sequence=0,
-        clock=clock,
-        frame=data,
-    )
+    return FrameRow(settings.sinkLevel, METRICS, slice=part, clock=clock, frame=data)
 
 
 def encode_directory(directory: dict[str, Any]) -> bytes:
-    """The directory of a key group as bytes: the version of the format, then a pickle of plain
-    values."""
+    """The directory of a key group as bytes: the format's version, then a pickle."""
     return bytes((FORMAT,)) + pickle.dumps(directory, protocol=5)
 
 

@@ -51,10 +51,8 @@ class TaskStore:
         self._process = os.getpid()
 
     def take(self, key: TaskKey) -> Any:
-        """Remove the task of ``key`` from the store and return it; None if there is none.
-
-        Tasks of other runs of the job are closed, as the job has been restarted.
-        """
+        """Remove the task of ``key`` from the store and return it; None if there is none. Tasks of
+        other runs of the job are closed, as the job has been restarted."""
         with self._lock:
             self._own()
             task = self._tasks.pop(key, None)
@@ -73,7 +71,6 @@ class TaskStore:
         _close(displaced)
 
     def closeRun(self, run: JobRun) -> None:
-        """Close all tasks of a run that has ended."""
         with self._lock:
             self._own()
             ended = self._removed(lambda key: key.run == run)
