@@ -50,8 +50,7 @@ def file_format(
 
 
 def check_dead_letters(source: FileSource[Any], format: FileFormat | None) -> None:  # noqa: A002
-    """Raises NotSupportedError if malformed records of ``source`` should go to a side output, but
-    Spark's reader reads it."""
+    """Raises NotSupportedError if Spark reads ``source`` and a side output should get misfits."""
     if source.malformedRecords is not None and format is None:
         options = ", ".join(f"{name}={value!r}" for name, value in source.options.items())
         raise NotSupportedError(
