@@ -1,5 +1,4 @@
-"""Kafka's client, confluent-kafka over librdkafka, with the properties that users know from
-Java."""
+"""Kafka's client, confluent-kafka over librdkafka, with the properties of Java's."""
 
 from __future__ import annotations
 
@@ -17,8 +16,7 @@ LOG = logging.getLogger("flinkish.kafka")
 
 
 def confluent_kafka(user: str) -> Any:
-    """The module confluent_kafka, with its ``admin``. Raises NotSupportedError, which names ``user``, if it is
-    not installed."""
+    """The module confluent_kafka. Raises NotSupportedError for ``user`` if it is missing."""
     try:
         importlib.import_module("confluent_kafka.admin")
         return importlib.import_module("confluent_kafka")
@@ -126,8 +124,7 @@ def _credentials(user: str, jaas: str) -> dict[str, str]:
 
 
 def opened(user: str, make: Any, properties: dict[str, Any]) -> Any:
-    """A client, such as ``confluent_kafka.Consumer``. Raises IllegalArgumentError if it refuses a
-    property."""
+    """A client, such as a ``Consumer``. Raises IllegalArgumentError if it refuses a property."""
     return _made(user, make, {"log_level": 2, "error_cb": _log_error, **properties}, LOG)
 
 
