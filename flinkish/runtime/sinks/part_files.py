@@ -35,7 +35,6 @@ class PartFiles:
         return self._unfinished / uuid.uuid4().hex
 
     def append(self, part: Path, values: Sequence[Any]) -> None:
-        """Append elements to the file ``part``."""
         content, head = self.writer.content(values), self.writer.head
         try:
             part.parent.mkdir(parents=True, exist_ok=True)
@@ -47,8 +46,7 @@ class PartFiles:
             raise self._unwritten(error) from None
 
     def publish(self, parts: Sequence[str], batchId: int) -> None:
-        """Make the files named ``parts`` the result of a batch. They replace those of an earlier
-        run of the batch."""
+        """Make the files ``parts`` the batch's, in place of those of an earlier run of it."""
         target = Path(self.directory, f"batch={batchId}")
         whole = self._unfinished / target.name
         try:

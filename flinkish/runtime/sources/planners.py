@@ -45,8 +45,7 @@ class Step:
 
 
 class SourcePlanner(ABC):
-    """Plans the steps of one source. It may be pickled for another process before it plans the
-    first."""
+    """Plans the steps of a source. It may be pickled before it plans the first."""
 
     @abstractmethod
     def plan(self) -> Step | None:
@@ -70,21 +69,18 @@ class SourcePlanner(ABC):
         """Begin at a position from a savepoint. Called before anything is planned or restored."""
 
     def backlog(self) -> SourceBacklog:
-        """The amount of the source in the steps so far, and the amount left when the last step
-        was planned."""
+        """The amount in the steps so far, and the amount left at the last step."""
         return UNKNOWN_BACKLOG
 
     @abstractmethod
     def tasks(self, step: Step) -> list[Task]:
-        """The pieces of a step, cut and divided among tasks in order. The result is always the same
-        for a step."""
+        """The pieces of a step, divided among tasks in order; always the same for a step."""
 
     def clear(self) -> None:
         """Called from time to time: remove files for steps that no batch will read again."""
 
     def freeze(self) -> None:
-        """From now on, plan only input that exists now. Does nothing for bounded input, as all of
-        it exists."""
+        """From now on, plan only input that exists now: all of that of bounded sources."""
 
     def descriptors(self, step: Step, firstPart: int) -> list[list[str]]:
         """The descriptors of a step, a list for each task. Each descriptor has the number of the
@@ -485,11 +481,8 @@ class NumberPlanner(SourcePlanner):
 
 class RatedNumberPlanner(NumberPlanner):
     """Plans the numbers from ``first`` to ``last``, ``perSecond`` of them in each second of the
-    clock.
-
-    The time for which the job is stopped does not count: after a restart, the numbers continue at
-    the same rate.
-    """
+    clock. The time for which the job is stopped does not count: after a restart, the numbers
+    continue at the same rate."""
 
     def __init__(
         self,
@@ -538,20 +531,15 @@ class FramePlanner(SourcePlanner):
     def _read(self) -> list[dict[str, Any]]:
         if self._steps is None:
             with open(self._index, encoding="utf-8") as lines:
-                # In older checkpoints a line has only the frames
-                read = [json.loads(line) for line in lines]
-            self._steps = [line if isinstance(line, dict) else {"frames": line} for line in read]
+                self._steps = [json.loads(line) for line in lines]
         return self._steps
 
     def position(self) -> dict[str, Any]:
         return {"next": self._read()[self._next - 1]["elements"] if self._next else self._first}
 
     def backlog(self) -> SourceBacklog:
-        ends = [step.get("elements") for step in self._read()]
-        if not ends or ends[-1] is None:
-            return UNKNOWN_BACKLOG
-        done = self.position()["next"]
-        return SourceBacklog(ReadProgress(done, ends[-1], "records", self._first), ends[-1] - done)
+        end, done = self._read()[-1]["elements"], self.position()["next"]
+        return SourceBacklog(ReadProgress(done, end, "records", self._first), end - done)
 
     def begin(self, position: Mapping[str, Any]) -> None:
         # The index has only the elements after that position

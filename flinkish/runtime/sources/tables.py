@@ -41,8 +41,7 @@ def records_of(source: CollectionSource[object] | TableSource, start: int, end: 
 
 
 def timestamps_in(batch: pa.RecordBatch, name: str | None) -> Timestamps:
-    """The timestamps (ms) in the column ``name``. Times are rounded down, and a date is its
-    midnight in UTC."""
+    """The timestamps (ms) in column ``name``, rounded down; a date is midnight in UTC."""
     if name is None:
         return no_timestamps(batch.num_rows)
     column = batch.column(batch.schema.get_field_index(name))
