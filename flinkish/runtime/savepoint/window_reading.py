@@ -1,5 +1,4 @@
-"""Reads the open windows of a key group, in any of the forms in which window operators keep
-them."""
+"""Reads a key group's open windows, in any form in which operators keep them."""
 
 from __future__ import annotations
 
