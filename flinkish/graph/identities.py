@@ -74,7 +74,6 @@ class NodeIdentity:
 
     @classmethod
     def ofDict(cls, fields: Mapping[str, Any]) -> Self:
-        """The identity that ``asDict`` returned."""
         return cls(
             fields["name"],
             fields["group"],

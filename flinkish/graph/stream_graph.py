@@ -160,7 +160,6 @@ class StreamGraph:
         return self._nodes[uid]
 
     def uidOf(self, transformation: Transformation) -> str:
-        """The uid of a transformation's node."""
         return self._uids[transformation.id]
 
 

@@ -28,7 +28,6 @@ class SimpleCounter(Counter):
         self.reset()
 
     def reset(self) -> None:
-        """Set to zero."""
         self.count = 0
 
     def inc(self, n: int = 1) -> None:
@@ -48,7 +47,6 @@ class SimpleMeter(Meter):
         self.reset()
 
     def reset(self) -> None:
-        """Set to zero."""
         self._count = 0
         self._began: float | None = None
 
@@ -73,7 +71,6 @@ class SimpleHistogram(Histogram):
         self.reset()
 
     def reset(self) -> None:
-        """Set to zero."""
         self._statistics = HistogramStatistics()
 
     def update(self, value: float) -> None:
@@ -164,7 +161,6 @@ class OperatorMetricGroup(MetricGroup):
         return {name: metric.getCount() for name, metric in self._user.items()}
 
     def userMeters(self) -> tuple[str, ...]:
-        """The names of the user's meters."""
         return tuple(name for name, m in self._user.items() if isinstance(m, SimpleMeter))
 
     def userHistograms(self) -> dict[str, HistogramStatistics]:

@@ -108,7 +108,6 @@ class OperatorTotals:
     pages: dict[int, PageSizes] = field(default_factory=dict)
 
     def add(self, report: OperatorReport) -> None:
-        """Add the report of a task in a batch."""
         added = RecordCounts(
             report.numRecordsIn, report.numRecordsOut, report.numLateRecordsDropped
         )
@@ -240,7 +239,6 @@ class MetricsTotals:
         self._workers: dict[tuple[str, int], WorkerDetails] = {}
 
     def add(self, reports: Iterable[OperatorReport]) -> None:
-        """Add the reports of one task in a batch."""
         for report in reports:
             self.loads.add(report)
             self.inputs.add(report)

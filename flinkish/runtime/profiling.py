@@ -121,7 +121,6 @@ class Profiler:
         return self._sampling
 
     def add(self, report: OperatorReport) -> None:
-        """Add the samples of a task."""
         for stack, count in report.stacks:
             self._stacks[report.vertex, stack] += count
         for key, records in report.keys:

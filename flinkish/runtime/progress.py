@@ -39,7 +39,6 @@ class InputWatermarks:
         """The highest timestamp in this batch, by operator and split."""
 
     def add(self, report: OperatorReport) -> None:
-        """Add the report of a task in this batch."""
         for read in report.inputs:
             if read.lastTimestamp is not None:
                 known = self._came.get((report.uid, read.name), MIN_TIMESTAMP)

@@ -202,7 +202,6 @@ def encode_reports(reports: list[OperatorReport], changes: Sequence[AttributeCha
 
 
 def decode_reports(data: bytes) -> tuple[list[OperatorReport], list[AttributeChange]]:
-    """The reports and changes that ``encode_reports`` encoded."""
     reports, changes = pickle.loads(data)
     return (
         [OperatorReport(*fields) for fields in reports],

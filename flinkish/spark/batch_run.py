@@ -42,7 +42,6 @@ class BatchRun:
 
     @property
     def isCaller(self) -> bool:
-        """Whether the caller is a sink of the job."""
         return self._sinks.isCaller
 
     def start(self) -> None:

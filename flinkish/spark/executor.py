@@ -56,7 +56,6 @@ class SparkPipelineExecutor:
         sinks: Sequence[SinkTransformation],
         jobName: str,
     ) -> SparkJobClient:
-        """Start the job that ends in ``sinks``."""
         config = environment.getConfig()
         stream_graph = StreamGraph.of(sinks)
         batch = runs_as_batch(stream_graph, config.runtimeMode)
@@ -133,7 +132,6 @@ class SparkPipelineExecutor:
     def readSavepoint(
         self, environment: StreamExecutionEnvironment, savepointPath: str, query: StateQuery
     ) -> DataFrame:
-        """The answer of ``query`` as a DataFrame."""
         with plain_interrupts(), quiet_py4j():
             session = prepared_session(environment._sparkSession)
             return read_savepoint(session, savepointPath, query)

@@ -44,7 +44,6 @@ def frame_rows(rows: Iterable[Any]) -> Iterable[FrameRow]:
 
 
 def spark_rows(rows: Iterable[FrameRow]) -> Iterator[Row]:
-    """FrameRows as Spark's rows."""
     make = Row(*FrameRow._fields)
     return (make(*row) for row in rows)
 

@@ -242,7 +242,6 @@ class SparkJobClient(JobClient):
             self._ended.set()
 
     def _write_savepoint(self) -> None:
-        """Write the savepoint for which the job was stopped."""
         if self._savepoint is None or self._savepoints is None or self._error is not None:
             return
         try:

@@ -271,7 +271,6 @@ class BatchQueries(Queries):
 
 
 def _started_of_frames(session: SparkSession, writer: DataStreamWriter) -> StreamingQuery:
-    """Start a query over frames only."""
     with frame_settings(session):
         return writer.start()
 

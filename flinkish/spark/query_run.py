@@ -129,7 +129,6 @@ class QueryRun:
             return True
 
     def _drive(self) -> None:
-        """Run the query until its end."""
         if self._single:
             while not self.query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type]
                 pass

@@ -355,7 +355,6 @@ def _line(uid: str, keyGroup: int, content: bytes) -> str:
 
 
 def read_state(session: SparkSession, storage: CheckpointStorage) -> DataFrame:
-    """The rows of a savepoint."""
     return session.read.schema(SCHEMA).parquet(storage.child(STATE))
 
 

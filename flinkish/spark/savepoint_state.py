@@ -43,7 +43,6 @@ _ANSWERS_A_BATCH = 10_000
 
 
 def read_savepoint(session: SparkSession, directory: str, query: StateQuery) -> DataFrame:
-    """The answer of ``query`` as a DataFrame."""
     from pyspark.sql import functions as F
 
     savepoint = SparkSavepoint(session, directory)

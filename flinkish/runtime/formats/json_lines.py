@@ -91,7 +91,6 @@ class JsonLine:
 
 
 def json_lines(batch: pa.RecordBatch) -> pa.Array:
-    """The rows of ``batch`` as JSON objects."""
     return _objects(batch.schema.names, batch.columns, batch.num_rows)
 
 

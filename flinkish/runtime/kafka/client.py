@@ -153,7 +153,6 @@ def _log_error(error: Any) -> None:
 def number_property(
     user: str, properties: Iterable[tuple[str, str]], name: str, default: int
 ) -> int:
-    """The value of a property that is a whole number."""
     value = dict(properties).get(name, str(default))
     try:
         return int(value)

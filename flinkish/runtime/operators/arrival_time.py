@@ -289,7 +289,6 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
             self._emit_watermark()
 
     def judge(self, records: Records) -> None:
-        """Judge the elements of a run."""
         value: Any = None
         judged: list[Any] = []
         times: list[int] = []

@@ -268,6 +268,5 @@ class _EventLoop:
         return self._thread.submit(context.run, self._runner.run, coroutine).result()
 
     def close(self) -> None:
-        """End the loop and its thread."""
         self._thread.submit(self._runner.close).result()
         self._thread.shutdown()

@@ -212,11 +212,9 @@ class StreamOperator(ABC):
         return None
 
     def numEventTimeTimers(self) -> int:
-        """The number of pending event-time timers."""
         return 0
 
     def numProcessingTimeTimers(self) -> int:
-        """The number of pending processing-time timers."""
         return 0
 
     @property
@@ -248,7 +246,6 @@ class StreamOperator(ABC):
                 function.open(OpenContext())
 
     def runtimeContext(self) -> RuntimeContext:
-        """The runtime context for a rich function."""
         return StreamingRuntimeContext(self)
 
     def userCode(self, element: object) -> AbstractContextManager[None]:

@@ -82,12 +82,10 @@ class ElementContext:
         self.elementTimestamp = NO_TIMESTAMP
 
     def timestamp(self) -> int | None:
-        """The timestamp of the current element or timer."""
         timestamp = self.elementTimestamp
         return None if timestamp == NO_TIMESTAMP else timestamp
 
     def output(self, outputTag: OutputTag[Any], value: Any) -> None:
-        """Emit to a side output."""
         if not isinstance(outputTag, OutputTag):
             raise IllegalArgumentError(
                 f"{self.operator.name}: ctx.output needs an OutputTag, not {outputTag!r}. Write"

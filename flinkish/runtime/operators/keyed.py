@@ -163,7 +163,6 @@ class TimerOperator(KeyedOperator, Triggerable):
 
 
 def keys_of(records: Records) -> Any:
-    """The keys of records that reach a keyed operator."""
     assert records.keys is not None, "records without keys reached a keyed operator"
     return records.keys
 

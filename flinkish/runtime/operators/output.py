@@ -107,7 +107,6 @@ class Output:
             self._side_inputs.setdefault(sideOutput, []).append(target)
 
     def collect(self, value: Any, timestamp: int) -> None:
-        """Emit one record."""
         kind = type(value)
         if kind is tuple:
             # Inlined, as most elements are tuples and a call of immutable() would double the time

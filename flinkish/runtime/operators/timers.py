@@ -155,9 +155,7 @@ class InternalTimerService:
         return self._processing.nextTimestamp()
 
     def numEventTimeTimers(self) -> int:
-        """The number of pending event-time timers."""
         return len(self._event)
 
     def numProcessingTimeTimers(self) -> int:
-        """The number of pending processing-time timers."""
         return len(self._processing)

@@ -80,11 +80,9 @@ class WatermarkEmitter(WatermarkOutput):
         return JoinedSplits(*current, self.snapshot())
 
     def snapshot(self) -> tuple[int, bool]:
-        """The arguments of ``restore``."""
         return self.watermark, self.idle
 
     def restore(self, watermark: int, idle: bool) -> None:
-        """Continue from a snapshot."""
         self.watermark, self.idle = watermark, idle
 
 

@@ -135,13 +135,11 @@ class MarksBuilder:
         self._watermarks.extend(marks.watermarks.tolist())
 
     def addStatus(self, position: int, status: WatermarkStatus) -> None:
-        """Add a status after ``position`` records."""
         self._positions.append(position)
         self._kinds.append(_IDLE if status.isIdle() else _ACTIVE)
         self._watermarks.append(0)
 
     def addSplit(self, position: int, mark: SplitMark) -> None:
-        """Add a split mark after ``position`` records."""
         self._positions.append(position)
         self._kinds.append(_SPLIT)
         self._watermarks.append(len(self._splits))

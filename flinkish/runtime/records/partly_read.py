@@ -102,7 +102,6 @@ class PartlyRead:
 
 
 def concatenated_arrays(parts: Sequence[Arrays]) -> Arrays:
-    """The columns of several parts, concatenated."""
     return {number: pa.concat_arrays([part[number] for part in parts]) for number in parts[0]}
 
 

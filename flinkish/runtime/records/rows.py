@@ -72,7 +72,6 @@ class RowColumns(Sequence[Any]):
 
     @property
     def schema(self) -> pa.Schema:
-        """The names and types of all columns."""
         return self.columns.schema
 
     @property

@@ -34,7 +34,6 @@ class Shape:
 
     @cached_property
     def width(self) -> int:
-        """The number of columns."""
         return 1 if self.kind is None else sum(part.width for part in self.parts)
 
     @cached_property
@@ -137,7 +136,6 @@ def tuple_shape(parts: Sequence[Shape]) -> Shape:
 
 
 def positional_shape(kind: type[Any], parts: Sequence[Shape]) -> Shape:
-    """The shape of tuples or lists with ``parts``."""
     return Shape(kind, tuple(f"f{number}" for number in range(len(parts))), tuple(parts))
 
 

@@ -88,7 +88,6 @@ SCHEMA = pa.schema(
 
 
 def arrow_batch(states: Sequence[SavedState]) -> pa.RecordBatch:
-    """Rows of a savepoint as an Arrow batch."""
     columns = [*zip(*states), tuple(state.checksum for state in states)]
     arrays = [pa.array(column, type=field.type) for column, field in zip(columns, SCHEMA)]
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
@@ -101,7 +100,6 @@ def saved_states(batch: pa.RecordBatch) -> Iterator[SavedState]:
 
 
 def encoded(operator: str, table: str, state: str, parts: Sequence[Any]) -> bytes:
-    """The content of a ``SavedState``."""
     return PageCodec(operator, table, state).encode(SECTIONS[table], parts)
 
 

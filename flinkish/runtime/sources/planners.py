@@ -183,7 +183,6 @@ class FilePlanner(SourcePlanner):
     def of(
         cls, source: FileSource[Any], path: str, splits: Callable[[str], bool], parallelism: int
     ) -> FilePlanner:
-        """The planner of ``source``, whose files are at the local ``path``."""
         return cls(
             path,
             source.filesPerBatch,

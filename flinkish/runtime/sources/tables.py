@@ -22,7 +22,6 @@ _A_MILLISECOND = {"us": 1_000, "ns": 1_000_000}
 
 
 def count_of(source: CollectionSource[object] | TableSource) -> int:
-    """The number of elements of ``source``."""
     return source.table.num_rows if isinstance(source, TableSource) else len(source.values)
 
 

@@ -197,7 +197,6 @@ class HashedPages:
         return [block for page in self._pages.values() for block in page.touched().values()]
 
     def numPages(self) -> int:
-        """The number of pages in the store."""
         return 0 if self._catalogue is None else self._catalogue[1]
 
     def __len__(self) -> int:

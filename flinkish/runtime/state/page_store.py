@@ -93,7 +93,6 @@ DIGEST_SIZE = 8
 
 
 def digest_of(content: bytes) -> bytes:
-    """A digest that identifies the content of a page."""
     return hashlib.blake2b(content, digest_size=DIGEST_SIZE).digest()
 
 

@@ -115,7 +115,6 @@ class TimerRun:
         return self._records.slice(self._start, len(self._records))
 
     def codes(self) -> Codes:
-        """The codes of the records left."""
         return self._records.codes[self._start :]
 
 

@@ -44,13 +44,11 @@ class StageTask:
         self._tasks = {plan.uid: KeyGroupTask(plan, settings, subtask) for plan in plans}
 
     def open(self) -> None:
-        """Open the user functions."""
         self._settings_hold()
         for task in self._tasks.values():
             task.open()
 
     def close(self) -> None:
-        """Close the user functions."""
         close_all(self._tasks.values())
 
     def profile(self, profiled: bool) -> None:

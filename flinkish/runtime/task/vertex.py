@@ -145,7 +145,6 @@ class VertexTask:
         )
 
     def open(self) -> None:
-        """Open the user functions."""
         self._chain.open()
         plan = self.plan
         selectors = [(exit_plan.edge, exit_plan.operator) for exit_plan in plan.exits]
@@ -171,7 +170,6 @@ class VertexTask:
             writer.trim()
 
     def close(self) -> None:
-        """Close the user functions."""
         self._chain.close()
 
     def _working(self) -> AbstractContextManager[object]:
@@ -332,7 +330,6 @@ class SourceTask(VertexTask):
         self._attributes.append(FunctionAttributes("Source", self._held))
 
     def begin(self, part: Slice) -> None:
-        """Begin the slice of one partition."""
         self._malformed = self.sourceOutput.emitted = 0
         self._begin(part, None)
 
@@ -373,7 +370,6 @@ class SourceTask(VertexTask):
         self.sourceOutput.emitSplit(mark)
 
     def watermark(self, watermark: Watermark) -> None:
-        """Emit a watermark that the source generated."""
         if not self._settings.batch:
             self.sourceOutput.emitWatermark(watermark.timestamp)
 

@@ -67,7 +67,6 @@ class CheckpointPlan:
 
     @property
     def isNew(self) -> bool:
-        """Whether there is no checkpoint yet."""
         return self._fields is None
 
     @property

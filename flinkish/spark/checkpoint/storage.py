@@ -35,7 +35,6 @@ class Directory:
         return f"{self.path}/{name}"
 
     def holds(self, pattern: str) -> bool:
-        """Whether the directory has an entry that matches ``pattern``."""
         if self.local is not None:
             return any(self.local.glob(pattern))
         return not self._driver.isMissing(self.child(pattern))

@@ -28,7 +28,6 @@ _POLL_SECONDS = 0.1
 
 
 def place_of(batchId: int) -> str:
-    """The directory of a batch in the checkpoint."""
     return f"results/{batchId % RING:02d}"
 
 

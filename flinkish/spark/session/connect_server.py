@@ -33,7 +33,6 @@ _SWITCHED_OFF = ("UNSUPPORTED_FEATURE.SQL_SCRIPTING", "TABLE_OR_VIEW_NOT_FOUND")
 
 
 def is_remote(session: SparkSession) -> bool:
-    """Whether ``session`` is one of Spark Connect."""
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 

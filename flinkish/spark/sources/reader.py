@@ -175,7 +175,6 @@ class SourceReader:
 
     @singledispatchmethod
     def streamOf(self, source: Source[Any], uid: str) -> SourceStream:
-        """The stream of ``source``, whose node has that uid."""
         name = type(source).__name__
         if not source.isUsers:
             raise NotSupportedError(
