@@ -384,7 +384,7 @@ def _files(source: FileSource, config: ExecutionConfig) -> LocalSource:  # type:
         raise IllegalArgumentError(
             f"FileSource: there is no file or directory {source.path}. Create it, or fix the path."
         )
-    planner = FilePlanner.of(source, path, format_.splits, parallelism=1)
+    planner = FilePlanner(source, path, format_.splits, parallelism=1)
     return FileRanges(planner, format_)
 
 

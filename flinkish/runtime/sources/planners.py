@@ -134,14 +134,14 @@ GROWTH_PAUSE = 1.0
 
 
 class FilePlanner(SourcePlanner):
-    """Plans the files at ``path``, each once, the oldest first.
+    """Plans the files of ``source`` at the local ``path``, each once, the oldest first.
 
     ``path`` is a file, a directory with everything below it, or a pattern. Names that begin with
     ``_`` or ``.`` are skipped. A step has at most ``filesPerBatch`` files (None: all), and at most
-    ``bytesPerBatch`` bytes unless it is a single file. Files that are more than ``maxAge`` ms older
-    than the newest are skipped (None: no file is).
+    ``bytesPerBatch`` bytes unless it is a single file. Files that are more than ``maxFileAge`` ms
+    older than the newest are skipped (None: no file is).
 
-    If the path is not ``monitored``, the source ends when all files have been read; if the job is
+    If the source is not ``monitored``, it ends when all files have been read; if the job is
     restarted after that, it reads the files that are new. If it is ``monitored``, a file is planned
     as soon as it is not empty. If it grows afterwards, there is a warning, as the rest is not read.
 
@@ -150,20 +150,13 @@ class FilePlanner(SourcePlanner):
     """
 
     def __init__(
-        self,
-        path: str,
-        filesPerBatch: int | None,
-        bytesPerBatch: int,
-        maxAge: int | None,
-        monitored: bool,
-        splits: Callable[[str], bool],
-        parallelism: int,
+        self, source: FileSource[Any], path: str, splits: Callable[[str], bool], parallelism: int
     ) -> None:
         self._path = path
-        self._filesPerBatch = filesPerBatch
-        self._bytesPerBatch = bytesPerBatch
-        self._maxAge = maxAge
-        self._monitored = monitored
+        self._filesPerBatch = source.filesPerBatch
+        self._bytesPerBatch = source.bytesPerBatch
+        self._maxAge = source.maxFileAge
+        self._monitored = source.monitored
         self._splits = splits
         self._parallelism = parallelism
         self._seen: set[str] = set()
@@ -178,20 +171,6 @@ class FilePlanner(SourcePlanner):
         self._fresh: list[tuple[float, FileToRead]] = []
         """Files that may still be being written, each with the time at which its checks end."""
         self._next_growth_look = 0.0
-
-    @classmethod
-    def of(
-        cls, source: FileSource[Any], path: str, splits: Callable[[str], bool], parallelism: int
-    ) -> FilePlanner:
-        return cls(
-            path,
-            source.filesPerBatch,
-            source.bytesPerBatch,
-            source.maxFileAge,
-            source.monitored,
-            splits,
-            parallelism,
-        )
 
     def plan(self) -> Step | None:
         if self._ended:

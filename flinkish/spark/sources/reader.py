@@ -329,7 +329,7 @@ class SourceReader:
     ) -> SourceStream:
         if not is_pattern(path) and not os.path.exists(path):
             raise _nowhere(source)
-        planner = FilePlanner.of(source, path, format_.splits, self._tasks)
+        planner = FilePlanner(source, path, format_.splits, self._tasks)
         if uid in self._positions:
             planner.begin(self._positions[uid])
         whole = source.bounded and source.filesPerBatch is None
