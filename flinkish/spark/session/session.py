@@ -217,7 +217,10 @@ def job_settings(
     session: SparkSession, parallelism: int | None, localCheckpoint: bool
 ) -> AbstractContextManager[None]:
     """Set what queries need inside the block, and restore the session's own settings afterwards."""
-    return _with_settings(session, _settings(session, parallelism, localCheckpoint))
+    settings = _settings(parallelism)
+    if localCheckpoint and session.conf.get(_CHECKPOINT_FILES, None) is None:
+        settings[_CHECKPOINT_FILES] = _WITHOUT_PROCESSES
+    return _with_settings(session, settings)
 
 
 def frame_settings(session: SparkSession) -> AbstractContextManager[None]:
@@ -285,19 +288,11 @@ def batch_settings(session: SparkSession) -> Iterator[None]:
                 _set(session, held.before)
 
 
-def set_job_settings(
-    session: SparkSession, parallelism: int | None, localCheckpoint: bool = False
-) -> None:
+def set_job_settings(session: SparkSession, parallelism: int | None) -> None:
     """Set what a query needs, permanently."""
-    _set(session, _settings(session, parallelism, localCheckpoint))
+    _set(session, _settings(parallelism))
 
 
-def _settings(
-    session: SparkSession, parallelism: int | None, localCheckpoint: bool
-) -> dict[str, str]:
-    settings = dict(JOB_SETTINGS)
-    if parallelism is not None:
-        settings[_SHUFFLE_PARTITIONS] = str(parallelism)
-    if localCheckpoint and session.conf.get(_CHECKPOINT_FILES, None) is None:
-        settings[_CHECKPOINT_FILES] = _WITHOUT_PROCESSES
-    return settings
+def _settings(parallelism: int | None) -> dict[str, str]:
+    shuffles = {} if parallelism is None else {_SHUFFLE_PARTITIONS: str(parallelism)}
+    return {**JOB_SETTINGS, **shuffles}
