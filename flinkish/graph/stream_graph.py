@@ -394,7 +394,6 @@ def _upstream(transformation: Transformation) -> Iterator[Fingerprint]:
 
 _MOST_SHOWN = 20
 
-
 _ELEMENTS_LOOKED_AT = 100
 """The number of elements of a collection that are searched for classes in advance."""
 

@@ -108,7 +108,6 @@ class FunctionAttributes:
 
 _Attribute = tuple[Place, str]
 
-
 _Entry = tuple[Place, str, tuple[()] | tuple[object]]
 """An attribute with its value; without a value if the attribute was removed."""
 

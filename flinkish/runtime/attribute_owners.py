@@ -30,10 +30,8 @@ MOST_BYTES = 1 << 18
 """The size in bytes above which a value is compared by identity and length. A model, for example,
 must not be pickled in every batch."""
 
-
 MOST_SECONDS = 0.02
 """A value that takes longer to pickle (processor time, s) is compared by identity too."""
-
 
 Place = tuple[str, int]
 """The name of an owner, and its index among the owners of that name."""
@@ -468,6 +466,5 @@ def _token(*_: object) -> None:
 
 
 _KNOWN_BY_IDENTITY = (type, types.ModuleType, types.BuiltinFunctionType)
-
 
 _CONTAINERS = frozenset(("builtins", "collections", "datetime", "decimal", "array", "types"))

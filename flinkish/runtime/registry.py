@@ -79,7 +79,6 @@ from flinkish.runtime.windowing.window_operator import EvictingWindowOperator, W
 
 OperatorFactory = Callable[[OperatorContext, Any], StreamOperator]
 
-
 _WINDOW_OPERATORS: dict[str, OperatorFactory] = {
     CONTENT_LAYOUT.name: ContentWindowOperator,
     EVICTING_LAYOUT.name: EvictingWindowOperator,

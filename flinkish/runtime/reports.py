@@ -85,7 +85,6 @@ class WorkerReport(NamedTuple):
 _HOST = socket.gethostname()
 _PAGE_BYTES = resource.getpagesize()
 
-
 _WORKER_SECONDS = 1.0
 """The most seconds that a process's numbers are kept: reading them is expensive."""
 
@@ -174,7 +173,6 @@ class OperatorReport(NamedTuple):
 
 RECORDS_SEND = "numRecordsSend"
 """Flink's name for the count of records that a sink has sent."""
-
 
 SEND_ERRORS = "numRecordsSendErrors"
 """Flink's name for refused records; appended, a dot and the partition count its own."""

@@ -19,7 +19,6 @@ _DRIVER_WORKER = "pyspark.sql.streaming.transform_with_state_driver_worker"
 GROUP = "group"
 """The grouping column."""
 
-
 PAGES = "pages"
 """The name of the state with the pages."""
 

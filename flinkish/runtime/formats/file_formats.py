@@ -22,7 +22,6 @@ from flinkish.runtime.formats.text_values import value_type
 
 __all__ = ["FileFormat", "FileSplit", "MalformedRecord", "check_dead_letters", "file_format"]
 
-
 _CORRUPT_RECORD = "_corrupt_record"
 """The column for malformed records of Spark's readers, if the schema has it."""
 

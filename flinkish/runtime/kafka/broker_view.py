@@ -191,5 +191,4 @@ class BrokerView:
 _LATEST, _EARLIEST = -1, -2
 """Timestamps that stand for positions, in Kafka's protocol."""
 
-
 _NOT_THERE = ("_NOENT", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION")

@@ -35,7 +35,6 @@ READING = {
 }
 """The properties that make consumers behave as in Flink, unless a user sets them."""
 
-
 _OURS = {
     "client.id.prefix",
     "commit.offsets.on.checkpoint",
@@ -46,7 +45,6 @@ _OURS = {
     "topic.recreated",
 }
 """Properties of Flink's connector or of Java's client that flinkish itself reads."""
-
 
 _WITHOUT_EFFECT = {
     "allow.auto.create.topics",
@@ -65,7 +63,6 @@ _WITHOUT_EFFECT = {
 }
 """Properties of Java's client without effect: flinkish itself decides what is read and when."""
 
-
 _RENAMED = {
     "buffer.memory": "queue.buffering.max.kbytes",
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -74,13 +71,11 @@ _RENAMED = {
     "ssl.truststore.location": "ssl.ca.location",
 }
 
-
 REFUSED = ("_AUTHENTICATION", "_SSL")
 """The errors by which a client says that a broker is there, and does not let it in."""
 
 _REFUSAL_SECONDS = 3.0
 """How long a client may take to find out that it is not let in."""
-
 
 _JAAS = re.compile(r"""(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
 

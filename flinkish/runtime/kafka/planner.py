@@ -33,12 +33,10 @@ FIRST_ANSWER_SECONDS = 30.0
 """The timeout of a broker's first answer; after that, a job waits until the broker is
 back."""
 
-
 RECREATED = "topic.recreated"
 """The property that says what to do with a topic that was deleted and created again."""
 
 _FAIL, _EARLIEST = "fail", "earliest"
-
 
 T = TypeVar("T")
 

@@ -287,7 +287,6 @@ def _instances(*kinds: type[Any]) -> _Accepts:
 
 _ANYTHING: tuple[tuple[type[Any], ...], _Accepts] = ((), lambda value: True)
 
-
 _ACCEPTED: tuple[tuple[Callable[[pa.DataType], bool], tuple[type[Any], ...], _Accepts], ...] = (
     (pa.types.is_integer, (int,), _is_whole),
     (pa.types.is_floating, (float, int), _is_number),

@@ -46,7 +46,6 @@ from flinkish.runtime.records.rows import RowColumns
 
 _Parts: TypeAlias = Callable[[Any], Iterable[Any]]
 
-
 ATOMS: set[type[Any]] = {
     types.NoneType,
     types.EllipsisType,
@@ -82,7 +81,6 @@ ATOMS: set[type[Any]] = {
 }
 """Types with immutable values. Enums and NumPy's scalars are added when they are first seen."""
 
-
 _PARTS: dict[type[Any], _Parts | None] = {
     tuple: iter,
     frozenset: iter,
@@ -96,7 +94,6 @@ _PARTS: dict[type[Any], _Parts | None] = {
 
 # Not issuperset(), which would first convert its argument to a set
 _is_atom = ATOMS.__contains__
-
 
 _NOT_PICKLED: set[type[Any]] = set()
 """Types that cannot be pickled, such as those of ``__main__`` in a worker."""
@@ -242,10 +239,8 @@ def _nothing(value: Any) -> Iterable[Any]:
 
 _SLOT = types.MemberDescriptorType
 
-
 _OF_PYTHON = 1 << 9
 """The flag of a class defined in Python, whose instances have nothing but attributes."""
-
 
 _PLAIN: set[Any] = {
     types.NoneType,
@@ -263,13 +258,11 @@ _PLAIN: set[Any] = {
 }
 """Immutable types whose methods run no user code."""
 
-
 _MAKERS: set[Any] = {
     *(abs, all, any, bool, bytes, chr, dict, divmod, enumerate, float, frozenset, int, len, list),
     *(max, min, ord, range, repr, reversed, round, set, sorted, str, sum, tuple, zip, json.loads),
 }
 """Functions that keep no reference to their arguments and return a new object."""
-
 
 _OPERATIONS = {
     *(Does.LOAD_VARIABLE, Does.STORE_VARIABLE, Does.LOAD_CONSTANT, Does.LOAD_ENCLOSING),
@@ -357,6 +350,5 @@ def _is_maker(function: Any) -> bool:
 
 
 _NOT_SET: Any = object()
-
 
 _EMPTY = types.CellType()

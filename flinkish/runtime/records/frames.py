@@ -334,7 +334,6 @@ def _marks(
 
 NO_MARKS = MarksBuilder().build()
 
-
 NO_TIMESTAMPS: Timestamps = np.array([], dtype=np.int64)
 
 

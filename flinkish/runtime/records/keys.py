@@ -354,7 +354,6 @@ def has_dictionary(kind: pa.DataType) -> bool:
 
 _SAMPLE = 1024
 
-
 _ELEMENTS_A_KEY = 4
 """With fewer elements for each key, sorting by key costs more than it saves."""
 

@@ -21,12 +21,10 @@ from flinkish.runtime.records.partly_read import Arrays, Columns, PartlyRead
 _PACKED = b"flinkish.packed"
 _CODES = b"flinkish.codes"
 
-
 _WIDE: Mapping[pa.DataType, np.dtype[Any]] = {
     pa.int64(): np.dtype(np.int64),
     pa.int32(): np.dtype(np.int32),
 }
-
 
 _NARROW = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32))
 

@@ -21,15 +21,11 @@ from flinkish.runtime.records.rows import RowColumns
 NO_TIMESTAMP = MIN_TIMESTAMP
 """The timestamp of a record that has none, as in Flink."""
 
-
 Timestamps = NDArray[np.int64]
-
 
 Hashes = NDArray[np.uint32]
 
-
 Counts = NDArray[np.int64]
-
 
 Numbers = Sequence[int] | NDArray[np.integer[Any]]
 """A number for each record of a run."""

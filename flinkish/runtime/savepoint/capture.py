@@ -28,7 +28,6 @@ from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 ATTRIBUTES = "attributes"
 """The key of the functions' attributes in an operator's snapshot."""
 
-
 BROADCAST = "broadcast"
 """The key of broadcast state in an operator's snapshot."""
 

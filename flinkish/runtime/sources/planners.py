@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 Piece = Sequence[Any]
 """A file, a range of numbers or a frame, as texts and numbers for JSON."""
 
-
 Task = list[Piece]
 """The pieces that one Spark task reads, in order. They are one slice of the source's channel."""
 
@@ -100,9 +99,7 @@ class SourcePlanner(ABC):
 
 SMALLEST_SPLIT = 1 << 20
 
-
 LARGEST_SPLIT = 128 << 20
-
 
 OPENING = 256 << 10
 """Opening a file costs as much as reading this many bytes."""

@@ -19,12 +19,9 @@ from flinkish.runtime.state.page_store import Paged, PageSpace
 
 GROWTH = 4
 
-
 _SECTIONS = ("rows",)
 
-
 ROWS_A_PAGE = 1 << 16
-
 
 _Stored = tuple[int, int, int, bytes]
 """A stored run: the number of its first page, how many pages and rows it has, and its kind."""

@@ -27,7 +27,6 @@ from flinkish.runtime.task.vertex import ONE_SUBTASK, KeyGroupTask
 METRICS = "metrics"
 """The target of the rows that carry metrics."""
 
-
 DIRECTORY = b"directory"
 """The name of the directory page."""
 

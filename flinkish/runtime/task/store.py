@@ -21,7 +21,6 @@ from flinkish.runtime.closing import Closeable
 
 _LOG = logging.getLogger("flinkish")
 
-
 MOST_TASKS = 64
 """The number of tasks that a worker keeps; beyond that, the least recently used is closed."""
 

@@ -93,13 +93,10 @@ ONE_SUBTASK = Subtask()
 
 _UNSEEN = nullcontext()
 
-
 MALFORMED_A_RUN = 1_000
-
 
 SPLITS_REPORTED = 64
 """If a source has more splits, only those with the lowest watermarks are reported."""
-
 
 RECORDS_IN_ERRORS = "numRecordsInErrors"
 """The name of a source's counter of malformed records, as in Flink."""

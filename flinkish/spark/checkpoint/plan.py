@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
 _PLAN = "plan"
 
-
 _QUERY = "query"
-
 
 _IDENTITY = "identity"
 _NEEDED = (
@@ -43,7 +41,6 @@ _NEEDED = (
 )
 """The fields that every plan has."""
 _BY_SPLIT = " by split"
-
 
 _ANEW = "restore the checkpoint directory from a copy, or begin anew with another one"
 

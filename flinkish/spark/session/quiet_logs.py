@@ -47,26 +47,20 @@ _LOGGERS = (
 )
 """The loggers of Spark, and of its dependencies, that report a batch that failed or was stopped."""
 
-
 _AFTERWARDS_SECONDS = 5.0
 """Tasks and workers of a stopped query end, and log that, a little later."""
 
-
 _CONFIGURATOR = "'org.apache.logging.log4j.core.config.Configurator', 'setLevel'"
 
-
 _MANAGER = "'org.apache.logging.log4j.LogManager', 'getLogger'"
-
 
 _STATE_LOGGER = (
     "org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkStateServer"
 )
 """Warns when a missing entry of a map state is removed, which is normal for pages."""
 
-
 _BAR_SECONDS = 0.2
 """Spark draws no progress bar for half a second after all stages have ended."""
-
 
 _NOT_RESTORED = dict.fromkeys(("ALL", "TRACE", "DEBUG", "INFO"), "WARN")
 """pyspark's default is INFO, with a filter that loggers with their own level escape."""
@@ -203,12 +197,9 @@ class _Py4jFilter(logging.Filter):
 
 _NETWORK_ERROR = "Py4JNetworkError"
 
-
 _thread = threading.local()
 
-
 _FILTER = _Py4jFilter()
-
 
 _PY4J_LOGGERS = ("", "py4j.clientserver", "py4j.java_gateway")
 """py4j logs some of its messages to the root logger."""

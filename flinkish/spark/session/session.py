@@ -26,12 +26,9 @@ if TYPE_CHECKING:
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
 
-
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
-
 TIME_ZONE = "spark.sql.session.timeZone"
-
 
 JOB_SETTINGS = {
     f"{_STATE_STORE}.providerClass": (
@@ -48,16 +45,13 @@ JOB_SETTINGS = {
 }
 """The settings that every query of flinkish needs, in any session."""
 
-
 _FRAME_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 """With few rows in a task, generating code for them costs more than it saves: decision 0028."""
 
-
 _CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
-
 
 _WITHOUT_PROCESSES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -93,7 +87,6 @@ SHORT_HISTORY: dict[str, bool | float | int | str | None] = {
 }
 """The limits of what Spark keeps for its web page, which is off. With a thousand each, plans take
 100 MB of the JVM's heap after half an hour of small batches (docs/reliability.md)."""
-
 
 _ON_THIS_MACHINE: dict[str, bool | float | int | str | None] = {
     "spark.ui.enabled": "false",
@@ -141,7 +134,6 @@ def _module_path() -> str:
 
 _REMOTE = "SPARK_REMOTE"
 """The variable with the address of a server for pyspark, as in ``sc://host:15002``."""
-
 
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """The variable with which spark-submit passes the port of its JVM to a Python program."""

@@ -43,15 +43,11 @@ case "$*" in
 esac
 """
 
-
 _DAEMON = Path(__file__).with_name("worker_daemon.py")
-
 
 _SOURCE_RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
 
-
 _QUIET_SOURCE_RUNNER = Path(__file__).with_name("source_runner.py")
-
 
 _DRIVER_WORKER = "pyspark.sql.streaming.transform_with_state_driver_worker"
 

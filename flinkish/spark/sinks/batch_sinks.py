@@ -64,18 +64,14 @@ _INTERRUPTED = (
 )
 """The message from which Spark recognises that a query was stopped and did not fail."""
 
-
 _SAID = 500
 
-
 _POLL_SECONDS = 0.01
-
 
 _TIMES = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
-
 
 _WRITTEN = {
     "csv": {
@@ -87,7 +83,6 @@ _WRITTEN = {
     "json": {"ignoreNullFields": "false", **_TIMES},
 }
 """Options that make Spark's writers, if a sink needs them, write like the workers."""
-
 
 _PARALLEL = (FileSink, ForEachBatchDataFrameSink)
 

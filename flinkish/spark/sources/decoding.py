@@ -30,10 +30,8 @@ if TYPE_CHECKING:
 END_OF_SOURCE = None
 """Returned in place of records: the source ends with this part."""
 
-
 DESCRIPTOR = "value"
 """The column of the descriptors of a planned source."""
-
 
 PART = "__part"
 """The column with the number of the part, of sources in the checkpoint's tables."""

@@ -29,20 +29,16 @@ from flinkish.spark.sources.decoding import END_OF_SOURCE
 
 END_OF_INPUT = "end"
 
-
 CLOCK_TICK = "tick "
 """The beginning of a line with the due key groups as JSON, the ``due`` of ``clock_ticks``."""
-
 
 RESTORED = "restored "
 """The beginning of a line that continues with a key group, the uid of a vertex and a part of its
 state from a savepoint, the last two in base 64."""
 
-
 NO_CLOCK = 0
 """Stands for the clock in a source, which needs none. Frames get the timestamp of the batch when
 they leave the source: a column in every input row would cost more than parsing the row."""
-
 
 _LAST_SLICE = 1 << 62
 """The number of the slice with the end of the input, after all others of its batch."""

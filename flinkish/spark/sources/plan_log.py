@@ -20,7 +20,6 @@ from flinkish.spark.checkpoint.storage import write_once, write_whole
 
 _STEP = ".step"
 
-
 _SNAPSHOT = ".snapshot"
 
 

@@ -46,17 +46,13 @@ except ImportError:  # before pyspark 4.2
 
 _SCHEMA = f"{DESCRIPTOR} string"
 
-
 PLANNER = "planner.secret"
 """The option with the planner. Spark redacts it because of its name (``spark.redaction.regex``), as
 a planner has the passwords of its source."""
 
-
 _LOG = "log"
 
-
 _registered: WeakSet[SparkSession] = WeakSet()
-
 
 _CLEARED_EVERY = 200
 """The number of steps after which a planner discards data of old steps, as with a plan log."""

@@ -95,20 +95,15 @@ if TYPE_CHECKING:
 
 ELEMENTS_A_FRAME = 10_000
 
-
 _POLL_SECONDS = 0.01
 
-
 NUMBERS_A_BATCH = 1_000_000
-
 
 MOST_BATCHES = 64
 """The maximum number of batches of a sequence, which is read in batches of a million."""
 
-
 EVERY_AGE = "36500d"
 """The maximum age of files; Spark's default skips files a week older than the newest."""
-
 
 _STRICT = {
     "csv": {"mode": "FAILFAST", "escape": '"', "enforceSchema": "false"},
@@ -117,9 +112,7 @@ _STRICT = {
 """Malformed records are errors, CSV doubles a quote within quotes (RFC 4180), and a header with
 other names than those of the schema is an error too."""
 
-
 InMemory = CollectionSource[Any] | TableSource
-
 
 _FRAMES = f"{PART} long, frame binary"
 
