@@ -94,10 +94,15 @@ CIRCLES_FOR_TYPE_CHECKERS = {
         "runtime.columns.tracing.fold_checks",
     ): "a fold has its results checked, and the check reads the fold",
     (
+        "runtime.columns.tracing.externals",
+        "runtime.columns.tracing.known_functions",
         "runtime.columns.tracing.objects",
         "runtime.columns.tracing.record_classes",
+        "runtime.columns.tracing.symbolic_elements",
+        "runtime.columns.tracing.symbolic_values",
         "runtime.columns.tracing.symbols",
         "runtime.columns.tracing.trace",
+        "runtime.columns.tracing.words",
     ): "a trace creates symbols, and each symbol holds its trace",
     (
         "runtime.operators.base",

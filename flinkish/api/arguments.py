@@ -8,11 +8,11 @@ from typing import TypeVar
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.time.durations import TimeLike, fits_long, to_milliseconds
 from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.api.type_variables import T
 
 MAX_KEY_GROUPS = 1 << 15
 """Flink's upper bound for maxParallelism."""
 
-T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 
 

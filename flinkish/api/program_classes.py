@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn
 from weakref import WeakValueDictionary
 
 import cloudpickle
@@ -25,8 +25,7 @@ import cloudpickle
 from flinkish.api.errors import IncompatibleCheckpointError, InvalidProgramError
 from flinkish.api.pickled_functions import TABLES, FunctionPickler
 from flinkish.api.stored_names import at_top_level
-
-T = TypeVar("T")
+from flinkish.api.type_variables import T
 
 MAIN = "__main__"
 

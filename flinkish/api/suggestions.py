@@ -15,3 +15,9 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     by_letters = {each.lower(): each for each in known if not each.startswith("_")}
     found = get_close_matches(name.lower(), by_letters, 1, _NEAR)
     return f" Did you mean {by_letters[found[0]]}?" if found else ""
+
+
+def suggestion_or_all(name: str, known: Iterable[str]) -> str:
+    """``suggestion``, or all names in ``known`` if none is like ``name``."""
+    names = list(known)
+    return suggestion(name, names) or f" There are {', '.join(names)}."

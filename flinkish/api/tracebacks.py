@@ -9,12 +9,12 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from types import TracebackType
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec
 
 from flinkish.api.errors import FlinkishError, InternalError, UserFunctionError
+from flinkish.api.type_variables import R
 
 P = ParamSpec("P")
-R = TypeVar("R")
 
 FULL_TRACEBACKS = "FLINKISH_FULL_TRACEBACKS"
 """The environment variable with which tracebacks keep all frames, unless it is empty."""

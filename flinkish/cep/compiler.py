@@ -38,30 +38,20 @@ def compile_pattern(pattern: AnyPattern) -> CompiledPattern:
     check_names(pattern)
     check_skip_strategy(pattern)
     compiled = _Compiler(pattern).compiled()
-    for state in _reached_without_event(compiled):
-        if state.isStop:
+    reached = [compiled.start]
+    """The states that can be reached without an event."""
+    for state in reached:
+        if state.type is StateType.STOP:
             raise MalformedPatternError(
                 f"the stage {state.stage!r} accepts no event, and all stages before it are optional, which"
                 " Flink does not support. Make one of the stages in the group necessary, or use two"
                 " patterns, one with the group and one without."
             )
+        targets = [
+            compiled.byName[t.target] for t in state.transitions if t.action is Action.PROCEED
+        ]
+        reached += [target for target in targets if target not in reached]
     return compiled
-
-
-def can_match_nothing(compiled: CompiledPattern) -> bool:
-    """Whether an empty match would satisfy the pattern (Flink: ``canProduceEmptyMatches``)."""
-    return any(state.isFinal for state in _reached_without_event(compiled))
-
-
-def _reached_without_event(compiled: CompiledPattern) -> list[State]:
-    """The states that can be reached from the start without an event, and the start."""
-    reached = [compiled.start]
-    for state in reached:
-        for transition in state.transitions:
-            target = compiled.byName[transition.target]
-            if transition.action is Action.PROCEED and target not in reached:
-                reached.append(target)
-    return reached
 
 
 def check_names(pattern: AnyPattern) -> None:
@@ -127,18 +117,6 @@ class _Draft:
     def add(self, action: Action, target: _Draft, condition: Condition) -> None:
         """Add a transition."""
         self.transitions.append(_Edge(action, target, condition))
-
-    def addTake(self, target: _Draft, condition: Condition) -> None:
-        """Add a transition that accepts the event."""
-        self.add(Action.TAKE, target, condition)
-
-    def addIgnore(self, target: _Draft, condition: Condition) -> None:
-        """Add a transition that leaves the event out."""
-        self.add(Action.IGNORE, target, condition)
-
-    def addProceed(self, target: _Draft, condition: Condition) -> None:
-        """Add a transition that proceeds to ``target`` with the same event."""
-        self.add(Action.PROCEED, target, condition)
 
     def state(self) -> State:
         """The finished state, once all states exist."""
@@ -209,8 +187,10 @@ class _Compiler:
                 return sink  # earlier states get a transition to the stop state
             pending = self._stage_state(StateType.PENDING)
             condition = self._take_condition(self._current)
-            pending.addProceed(self._stop_state(condition, self._current.getName()), condition)
-            pending.addIgnore(pending, negated(condition))
+            pending.add(
+                Action.PROCEED, self._stop_state(condition, self._current.getName()), condition
+            )
+            pending.add(Action.IGNORE, pending, negated(condition))
             return pending
         if strategy is ConsumingStrategy.NOT_NEXT:
             unwanted = self._stage_state(StateType.NORMAL)
@@ -218,10 +198,10 @@ class _Compiler:
             stop = self._stop_state(condition, self._current.getName())
             if sink.type is StateType.FINAL:
                 # Proceeding to the end would complete the match before the next event is seen
-                unwanted.addIgnore(sink, negated(condition))
+                unwanted.add(Action.IGNORE, sink, negated(condition))
             else:
-                unwanted.addProceed(sink, negated(condition))
-            unwanted.addProceed(stop, condition)
+                unwanted.add(Action.PROCEED, sink, negated(condition))
+            unwanted.add(Action.PROCEED, stop, condition)
             return unwanted
         return self._convert(sink)
 
@@ -274,7 +254,7 @@ class _Compiler:
     def _stop_state(self, condition: Condition, name: str) -> _Draft:
         if name not in self._stop_states:
             stop = self._stop_states[name] = self._state(name, StateType.STOP)
-            stop.addTake(stop, condition)
+            stop.add(Action.TAKE, stop, condition)
         return self._stop_states[name]
 
     def _copy(self, state: _Draft) -> _Draft:
@@ -318,35 +298,46 @@ class _Compiler:
         if it is ``optional``."""
         current = self._current
         if isinstance(current, GroupPattern):
-            return self._group_states(current, sink, proceed if optional else None)
+            first = self._inside(current, sink)
+            if optional and proceed is not None:
+                first.add(Action.PROCEED, proceed, self._always)
+            return first
         single = self._stage_state()
         after = self._without_transitive_nots(sink)
-        single.addTake(after, take)
-        always = self._always
+        single.add(Action.TAKE, after, take)
         if optional:
             assert proceed is not None
-            until = current.getUntilCondition()
-            if self._is_greedy and until is not None:
-                if proceed.name not in self._copies:
-                    raise MalformedPatternError(
-                        f"until: {current.getName()!r} is greedy, optional and follows a stage that accepts"
-                        " no event, where Flink's NFA is not complete. Leave out greedy()."
-                    )
-                single.addProceed(self._copies[proceed.name], And(always, until))
-                single.addProceed(proceed, And(always, negated(until)))
-            else:
-                single.addProceed(proceed, always)
+            self._add_proceed(single, proceed)
         if ignore is not None:
-            waiting = single
             if optional or self._heads_optional_group(current):
                 # A second state without a way past the stage, so that a match branches there only
                 # once
-                waiting = self._state(current.getName(), StateType.NORMAL)
-                waiting.addTake(after, take)
-                waiting.addIgnore(waiting, ignore)
-                self._add_stop_states(waiting)
-            single.addIgnore(waiting, ignore)
+                self._add_stop_states(self._waiting(single, after, take, ignore))
+            else:
+                single.add(Action.IGNORE, single, ignore)
         return single
+
+    def _add_proceed(self, state: _Draft, target: _Draft) -> None:
+        """Let matches go on from ``state``, those of a greedy stage as its until condition says."""
+        always, until = self._always, self._current.getUntilCondition()
+        if not self._is_greedy or until is None:
+            state.add(Action.PROCEED, target, always)
+            return
+        if target.name not in self._copies:
+            raise MalformedPatternError(
+                f"until: {self._current.getName()!r} is greedy, optional and follows a stage that accepts"
+                " no event, where Flink's NFA is not complete. Leave out greedy()."
+            )
+        state.add(Action.PROCEED, self._copies[target.name], And(always, until))
+        state.add(Action.PROCEED, target, And(always, negated(until)))
+
+    def _waiting(self, state: _Draft, target: _Draft, take: Condition, ignore: Condition) -> _Draft:
+        """A state that matches of ``state`` wait in until an event takes them to ``target``."""
+        waiting = self._state(self._current.getName(), StateType.NORMAL)
+        waiting.add(Action.TAKE, target, take)
+        waiting.add(Action.IGNORE, waiting, ignore)
+        state.add(Action.IGNORE, waiting, ignore)
+        return waiting
 
     def _looping(self, sink: _Draft) -> _Draft:
         """A state that takes any number of events."""
@@ -357,45 +348,26 @@ class _Compiler:
         ignore = _until(self._inner_ignore_condition(current), until, takes=False)
         take = _until(self._take_condition(current), until, takes=True)
         assert take is not None
-        always = self._always
         looping = self._stage_state()
+        if self._is_greedy and until is not None:
+            self._copies[sink.name] = self._copy(sink)
+        self._add_proceed(looping, sink)
         if self._is_greedy:
-            if until is not None:
-                copy = self._copies[sink.name] = self._copy(sink)
-                looping.addProceed(copy, And(always, until))
-                looping.addProceed(sink, And(always, negated(until)))
-            else:
-                looping.addProceed(sink, always)
             _add_to_conditions(sink, negated(self._take_condition(current)))
-        else:
-            looping.addProceed(sink, always)
-        looping.addTake(looping, take)
+        looping.add(Action.TAKE, looping, take)
         self._add_stop_state_to_loop(looping)
         if ignore is not None:
-            waiting = self._state(current.getName(), StateType.NORMAL)
-            waiting.addTake(looping, take)
-            waiting.addIgnore(waiting, ignore)
-            looping.addIgnore(waiting, ignore)
-            self._add_stop_state_to_loop(waiting)
+            self._add_stop_state_to_loop(self._waiting(looping, looping, take, ignore))
         return looping
 
     # ------------------------------------------------------------------ groups
-
-    def _group_states(
-        self, group: GroupPattern[Any, Any], sink: _Draft, proceed: _Draft | None
-    ) -> _Draft:
-        always = self._always
-        first = self._inside(group, sink)
-        if proceed is not None:
-            first.addProceed(proceed, always)
-        return first
 
     def _looping_group(self, group: GroupPattern[Any, Any], sink: _Draft) -> _Draft:
         always = self._always
         again = self._stage_state()
         first = self._inside(group, again)
-        first.addProceed(sink, always)
-        again.addProceed(first, always)
+        first.add(Action.PROCEED, sink, always)
+        again.add(Action.PROCEED, first, always)
         return first
 
     def _inside(self, group: GroupPattern[Any, Any], sink: _Draft) -> _Draft:
@@ -441,13 +413,13 @@ class _Compiler:
 
     def _add_stop_states(self, state: _Draft) -> None:
         for condition, name in self._not_conditions():
-            state.addProceed(self._stop_state(condition, name), condition)
+            state.add(Action.PROCEED, self._stop_state(condition, name), condition)
 
     def _add_stop_state_to_loop(self, state: _Draft) -> None:
         following = self._following
         if following is not None and _strategy(following) is ConsumingStrategy.NOT_FOLLOW:
             condition = self._take_condition(following)
-            state.addProceed(self._stop_state(condition, following.getName()), condition)
+            state.add(Action.PROCEED, self._stop_state(condition, following.getName()), condition)
 
     def _without_transitive_nots(self, sink: _Draft) -> _Draft:
         """``sink``, or a copy of it for matches that went through an optional stage: events that
@@ -464,9 +436,11 @@ class _Compiler:
                     transition.action, copy if target is sink else target, transition.condition
                 )
             elif target.type is not StateType.STOP:
-                copy.addProceed(self._without_transitive_nots(target), transition.condition)
+                copy.add(
+                    Action.PROCEED, self._without_transitive_nots(target), transition.condition
+                )
             elif target.name not in names:
-                copy.addProceed(target, transition.condition)
+                copy.add(Action.PROCEED, target, transition.condition)
         return copy
 
     # ------------------------------------------------------------------ conditions

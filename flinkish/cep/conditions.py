@@ -152,26 +152,15 @@ def negated(condition: Condition) -> Condition:
     return condition.of if isinstance(condition, Not) else Not(condition)
 
 
-def tests_in(condition: Condition) -> Iterable[UserCondition]:
-    """The user's conditions within ``condition``."""
-    if isinstance(condition, UserCondition):
-        yield condition
-    elif isinstance(condition, (And, Or)):
-        yield from tests_in(condition.left)
-        yield from tests_in(condition.right)
-    elif isinstance(condition, Not):
-        yield from tests_in(condition.of)
-
-
-def asks_types(condition: Condition) -> bool:
-    """Whether there is an ``InstanceOf`` in ``condition``."""
+def parts_of(condition: Condition) -> Iterable[Condition]:
+    """The conditions that ``condition`` combines, or itself if it combines none."""
     if isinstance(condition, (And, Or)):
-        return asks_types(condition.left) or asks_types(condition.right)
-    return (
-        asks_types(condition.of)
-        if isinstance(condition, Not)
-        else isinstance(condition, InstanceOf)
-    )
+        yield from parts_of(condition.left)
+        yield from parts_of(condition.right)
+    elif isinstance(condition, Not):
+        yield from parts_of(condition.of)
+    else:
+        yield condition
 
 
 def test_of(method: str, stage: str, condition: object) -> UserCondition:
@@ -179,24 +168,19 @@ def test_of(method: str, stage: str, condition: object) -> UserCondition:
 
     Raises InvalidProgramError if it is not a condition, or has other parameters than one.
     """
-    if isinstance(condition, IterativeCondition):
-        call = condition.filter
-        if not takes(call, 2):
-            raise InvalidProgramError(
-                f"{method}: {type(condition).__name__}.filter cannot be called with value, ctx. Write"
-                " def filter(self, value, ctx), or derive the class from SimpleCondition."
-            )
-        one_result(method, call)
-        return UserCondition(stage, method, call, True, condition)
-    if isinstance(condition, FilterFunction):
-        accepts = condition.filter
-        if not takes(accepts, 1):
-            raise InvalidProgramError(
-                f"{method}: {type(condition).__name__}.filter cannot be called with value. Write"
-                " def filter(self, value), or derive the class from IterativeCondition."
-            )
-        one_result(method, accepts)
-        return UserCondition(stage, method, accepts, False, condition)
+    for kind, iterative, parameters, other in (
+        (IterativeCondition, True, "value, ctx", SimpleCondition),
+        (FilterFunction, False, "value", IterativeCondition),
+    ):
+        if isinstance(condition, kind):
+            call = condition.filter
+            if not takes(call, 2 if iterative else 1):
+                raise InvalidProgramError(
+                    f"{method}: {type(condition).__name__}.filter cannot be called with {parameters}. Write"
+                    f" def filter(self, {parameters}), or derive the class from {other.__name__}."
+                )
+            one_result(method, call)
+            return UserCondition(stage, method, call, iterative, condition)
     if isinstance(condition, type):
         raise InvalidProgramError(
             f"{method}: {shown(condition)} is a class. Pass an instance of it, or use subtype(...) to"

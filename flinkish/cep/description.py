@@ -44,6 +44,7 @@ class CepDescription(OperatorDescription):
     """An operator that matches a pattern. ``grouped``: the keys are the user's."""
 
     kind: ClassVar[str] = "Cep"
+    lateDataMethod: ClassVar[str] = "sideOutputLateData(tag)"
 
     keyed: bool = field(default=True, init=False)
 
@@ -58,10 +59,6 @@ class CepDescription(OperatorDescription):
     @property
     def name(self) -> str:
         return "CepOperator" if self.grouped else "GlobalCepOperator"
-
-    @property
-    def lateDataMethod(self) -> str:
-        return "sideOutputLateData(tag)"
 
     @property
     def stateLayout(self) -> str:
@@ -83,7 +80,7 @@ class CepDescription(OperatorDescription):
 
 def select_calls(function: Any) -> MatchCalls:
     """The calls of a PatternSelectFunction or ``f(match)``."""
-    call = _one("select", function, PatternSelectFunction, "select", "f(match)", 1)
+    call = _call("select", function, PatternSelectFunction, "select", "f(match)", 1)
 
     def on_match(match: Any, ctx: Any, out: Any) -> None:
         out.collect(call(match))
@@ -95,14 +92,14 @@ def flat_select_calls(function: Any) -> MatchCalls:
     """The calls of a PatternFlatSelectFunction, ``f(match)`` or ``f(match, out)``."""
     wanted = "f(match) or f(match, out)"
     kind = PatternFlatSelectFunction
-    call = _several("flatSelect", function, kind, "flatSelect", wanted, 1)
+    call = _call("flatSelect", function, kind, "flatSelect", wanted, 1, collects=True)
     return MatchCalls((function,), lambda match, ctx, out: call(match, out))
 
 
 def with_timeout(calls: MatchCalls, tag: OutputTag[Any], function: Any) -> MatchCalls:
     """``calls``, with a PatternTimeoutFunction or ``f(match, timestamp)`` for partial matches."""
     wanted = "f(match, timestamp)"
-    call = _one("select", function, PatternTimeoutFunction, "timeout", wanted, 2)
+    call = _call("select", function, PatternTimeoutFunction, "timeout", wanted, 2)
 
     def on_timeout(match: Any, ctx: Any, out: Any) -> None:
         ctx.output(tag, call(match, ctx.timestamp()))
@@ -115,7 +112,7 @@ def with_flat_timeout(calls: MatchCalls, tag: OutputTag[Any], function: Any) -> 
     ``f(match, timestamp, out)`` for partial matches."""
     wanted = "f(match, timestamp) or f(match, timestamp, out)"
     kind = PatternFlatTimeoutFunction
-    call = _several("flatSelect", function, kind, "timeout", wanted, 2)
+    call = _call("flatSelect", function, kind, "timeout", wanted, 2, collects=True)
 
     def on_timeout(match: Any, ctx: Any, out: Any) -> None:
         side = _SideCollector(ctx, tag)
@@ -164,36 +161,29 @@ class _SideCollector:
         """Does nothing, as in any collector."""
 
 
-def _one(
-    subject: str, function: Any, kind: type[Any], method: str, wanted: str, arguments: int
+def _call(
+    subject: str,
+    function: Any,
+    kind: type[Any],
+    method: str,
+    wanted: str,
+    arguments: int,
+    collects: bool = False,
 ) -> Callable[..., Any]:
+    """``function`` as a call with one result, or, if it ``collects``, as one that takes the collector too."""
     if isinstance(function, kind):
         found: Callable[..., Any] = getattr(function, method)
         return found
-    call = _plain(subject, function, kind, wanted, arguments)
-    one_result(subject, call, "use flatSelect, which takes any number")
-    return call
-
-
-def _several(
-    subject: str, function: Any, kind: type[Any], method: str, wanted: str, arguments: int
-) -> Callable[..., Any]:
-    """``function`` as a call that takes the collector too."""
-    if isinstance(function, kind):
-        found: Callable[..., Any] = getattr(function, method)
-        return found
-    call = _plain(subject, function, kind, wanted, arguments, arguments + 1)
-    if positional_arity(call) > arguments:
-        return call
-    return lambda *given: call(*given[:-1])
-
-
-def _plain(
-    subject: str, function: Any, kind: type[Any], wanted: str, *arguments: int
-) -> Callable[..., Any]:
     wanted = f"a {kind.__name__} or {wanted}"
     if isinstance(function, Function):
         raise InvalidProgramError(
             f"{subject}: {shown(function)} is not a {kind.__name__}. Pass {wanted}."
         )
-    return checked_callable(subject, function, wanted, *arguments)
+    if not collects:
+        call: Callable[..., Any] = checked_callable(subject, function, wanted, arguments)
+        one_result(subject, call, "use flatSelect, which takes any number")
+        return call
+    call = checked_callable(subject, function, wanted, arguments, arguments + 1)
+    if positional_arity(call) > arguments:
+        return call
+    return lambda *given: call(*given[:-1])

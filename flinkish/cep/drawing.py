@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from flinkish.cep.after_match import AfterMatchSkipStrategy
-from flinkish.cep.conditions import (
-    Always,
-    And,
-    Condition,
-    InstanceOf,
-    Not,
-    Or,
-    UserCondition,
-)
+from flinkish.cep.conditions import Always, And, Condition, InstanceOf, Not, Or, UserCondition
 from flinkish.cep.states import CompiledPattern, State, StateType
 
 

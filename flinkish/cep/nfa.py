@@ -16,11 +16,11 @@ from flinkish.api.errors import IllegalStateError, MalformedPatternError
 from flinkish.api.time.durations import to_long
 from flinkish.cep.after_match import AfterMatchSkipStrategy, EventId
 from flinkish.cep.computation_state import ComputationState, increased
-from flinkish.cep.conditions import UserCondition, asks_types, tests_in
+from flinkish.cep.conditions import InstanceOf, UserCondition, parts_of
 from flinkish.cep.evaluation import Evaluation, Evaluator, Event, MatchContext, Verdicts
 from flinkish.cep.priority_queue import MatchQueue
-from flinkish.cep.shared_buffer import BufferContents, Match, SharedBuffer
-from flinkish.cep.states import Action, CompiledPattern, State
+from flinkish.cep.shared_buffer import Match, SharedBuffer
+from flinkish.cep.states import Action, CompiledPattern, State, StateType
 
 Values = dict[str, list[Any]]
 """The elements of a match by stage."""
@@ -52,7 +52,7 @@ class NFAState:
         return NFAState(
             MatchQueue(map(make, partial)),
             MatchQueue(map(make, completed)),
-            SharedBuffer(BufferContents._make(contents)),
+            SharedBuffer(*contents),
         )
 
 
@@ -134,7 +134,8 @@ class NFA:
         open_ends, seen = [name], {name}
         while open_ends:
             for edge in self._states[open_ends.pop()].transitions:
-                if any(condition.iterative for condition in tests_in(edge.condition)):
+                parts = parts_of(edge.condition)
+                if any(isinstance(part, UserCondition) and part.iterative for part in parts):
                     return False
                 if edge.action is Action.PROCEED and edge.target not in seen:
                     seen.add(edge.target)
@@ -158,8 +159,15 @@ class NFA:
         """Whether inert events may be left out, as only their times can matter: the transitions of a
         match depend on nothing but the event and the time limit of the whole match."""
         states = self._compiled.states
-        times = self._compiled.windowTimes or any(state.isPending for state in states)
-        types = any(asks_types(edge.condition) for state in states for edge in state.transitions)
+        times = self._compiled.windowTimes or any(
+            state.type is StateType.PENDING for state in states
+        )
+        types = any(
+            isinstance(part, InstanceOf)
+            for state in states
+            for edge in state.transitions
+            for part in parts_of(edge.condition)
+        )
         return len(self._alike) == len(self._states) and not times and not types
 
     def isInert(self, verdicts: Verdicts) -> bool:
@@ -170,13 +178,13 @@ class NFA:
             Event(None, 0, list(verdicts)), _NOWHERE, SharedBuffer(), self._clock
         )
         for state in self._compiled.states:
-            if state.isFinal or state.isStop:
+            if state.type in (StateType.FINAL, StateType.STOP):
                 continue
             edges = self._open_edges(state.name, context)
-            if state.isStart:
+            if state.type is StateType.START:
                 if edges:
                     return False
-            elif len(edges) != 1 or not _leaves_out(edges[0], state):
+            elif [(edge.action, edge.target) for edge in edges] != [(Action.IGNORE, state)]:
                 return False
         return True
 
@@ -227,16 +235,16 @@ class NFA:
         """Add the followers of ``match`` to the ``partial`` matches, or to the ``potential`` ones,
         which may be complete."""
         state.changed = True
-        began = self._states[match.state].isStart
+        began = self._states[match.state].type is StateType.START
         discarded = False
         retained = []
         for follower in self._followers(match, edges, context, step):
             if began and follower.startTimestamp > 0:
                 state.started = True
             reached = self._states[follower.state]
-            if reached.isFinal:
+            if reached.type is StateType.FINAL:
                 potential.add(follower)
-            elif reached.isStop:
+            elif reached.type is StateType.STOP:
                 discarded = True
                 self._release(state.buffer, follower)
             else:
@@ -268,7 +276,7 @@ class NFA:
                 partial.add(match)
                 continue
             state.changed = True
-            if self._states[match.state].isPending:
+            if self._states[match.state].type is StateType.PENDING:
                 potential.add(match)
                 continue
             if self._handles_timeouts:
@@ -290,7 +298,7 @@ class NFA:
 
     def _deadline(self, match: ComputationState, timestamp: int) -> int | None:
         """The time limit of ``match``, if ``timestamp`` has reached it."""
-        if self._states[match.state].isStart:
+        if self._states[match.state].type is StateType.START:
             return None
         step = self._compiled.windowTimes.get(match.state, 0)
         # Java's arithmetic: at the end of the input, the difference to a negative time wraps around
@@ -365,27 +373,28 @@ class NFA:
         takes_left = takes_to_skip = max(0, takes - 1)
         ignores_left = ignores
         version, node = match.version, match.node
+        begins = current.type is StateType.START
         followers: list[ComputationState] = []
         for edge in edges:
             if edge.action is Action.TAKE:
                 taken = increased(version, takes_left)
                 takes_left -= 1
                 name = buffer.put(edge.stage, step.eventId(), node, taken)
-                started = event.timestamp if current.isStart else match.startTimestamp
+                started = event.timestamp if begins else match.startTimestamp
                 follower = ComputationState(
                     edge.target.name,
                     name,
                     (*taken, 0),
-                    step.eventId() if current.isStart else match.started,
+                    step.eventId() if begins else match.started,
                     started,
                     event.timestamp,
                 )
                 self._add(buffer, followers, follower)
                 # The end can be reached without another event: the match is complete as well
-                final = self._final_beyond(edge.target, context)
-                if final is not None:
-                    self._add(buffer, followers, follower._replace(state=final.name))
-            elif not current.isStart:
+                for final in self._open_edges(edge.target.name, context, toFinal=True):
+                    complete = follower._replace(state=final.target.name)
+                    self._add(buffer, followers, complete)
+            elif not begins:
                 if edge.target is current:
                     follower = match._replace(version=increased(version, _branches(ignores, takes)))
                 else:
@@ -393,7 +402,7 @@ class NFA:
                     ignores_left -= 1
                     follower = match._replace(state=edge.target.name, version=(*passed, 0))
                 self._add(buffer, followers, follower)
-        if current.isStart:
+        if begins:
             again = increased(version, _branches(ignores, takes))
             followers.append(ComputationState(match.state, None, again))
         if node is not None:
@@ -410,9 +419,9 @@ class NFA:
             return False
         return edges[0].target.name == match.state and buffer.isLocked(match.node, match.version)
 
-    def _open_edges(self, name: str, context: MatchContext) -> list[_Edge]:
+    def _open_edges(self, name: str, context: MatchContext, toFinal: bool = False) -> list[_Edge]:
         """The transitions that accept the event or ignore it, of the state and of the states that
-        can be reached from it without an event."""
+        can be reached from it without an event; ``toFinal``: that to the final state instead."""
         found: list[_Edge] = []
         open_ends = [name]
         visits = 0
@@ -421,29 +430,17 @@ class NFA:
             if visits > self._most_visits:
                 raise_endless(name)
             for edge in self._edges[open_ends.pop()]:
-                if edge.holds is None or edge.holds(context):
-                    if edge.action is Action.PROCEED:
-                        open_ends.append(edge.target.name)
-                    else:
-                        found.append(edge)
-        return found
-
-    def _final_beyond(self, state: State, context: MatchContext) -> State | None:
-        """The final state, if it can be reached from ``state`` without a further event."""
-        open_ends = [state.name]
-        visits = 0
-        while open_ends:
-            visits += 1
-            if visits > self._most_visits:
-                raise_endless(state.name)
-            for edge in self._edges[open_ends.pop()]:
-                if edge.action is not Action.PROCEED:
+                is_proceed = edge.action is Action.PROCEED
+                if toFinal and not is_proceed:
                     continue
                 if edge.holds is None or edge.holds(context):
-                    if edge.target.isFinal:
-                        return edge.target
-                    open_ends.append(edge.target.name)
-        return None
+                    if not is_proceed:
+                        found.append(edge)
+                    elif toFinal and edge.target.type is StateType.FINAL:
+                        return [edge]
+                    else:
+                        open_ends.append(edge.target.name)
+        return found
 
     @staticmethod
     def _add(
@@ -483,10 +480,6 @@ class _Step:
 
 _NOWHERE = ComputationState("", None, (1,))
 """A match for conditions on the event alone."""
-
-
-def _leaves_out(edge: _Edge, state: State) -> bool:
-    return edge.action is Action.IGNORE and edge.target is state
 
 
 def _branches(ignores: int, takes: int) -> int:

@@ -26,7 +26,7 @@ from flinkish.cep.condition_columns import ConditionColumns
 from flinkish.cep.description import CepDescription
 from flinkish.cep.evaluation import Verdicts
 from flinkish.cep.functions import MatchCall, PatternContext
-from flinkish.cep.nfa import NFA, NFAState, TimedOut, Values
+from flinkish.cep.nfa import NFA, NFAState, Values
 from flinkish.runtime.columns.tracing.column_function import column_function
 from flinkish.runtime.operators.base import (
     OneInputOperator,
@@ -293,36 +293,25 @@ class CepOperator(TimerOperator, OneInputOperator):
         matches = self._nfa.process(state, value, timestamp, verdicts)
         if state.started and self._nfa.windowTime > 0:
             self._register(to_long(timestamp + self._nfa.windowTime))
-        self._emit(matches, timestamp)
+        for match in matches:
+            self._emit(self._on_match, match, timestamp)
 
     def _advance(self, state: NFAState, timestamp: int) -> None:
         matches, timed_out = self._nfa.advanceTime(state, timestamp)
-        self._emit(matches, timestamp)
-        if timed_out and self._on_timeout is not None:
-            self._emit_timed_out(self._on_timeout, timed_out)
-
-    def _emit(self, matches: list[Values], timestamp: int) -> None:
-        if not matches:
-            return
-        self._set_time(timestamp)
         for match in matches:
-            self._call(self._on_match, match)
+            self._emit(self._on_match, match, timestamp)
+        for partial_match in timed_out:
+            assert self._on_timeout is not None
+            self._emit(self._on_timeout, *partial_match)
 
-    def _emit_timed_out(self, call: MatchCall, matches: list[TimedOut]) -> None:
-        for match in matches:
-            self._set_time(match.timestamp)
-            self._call(call, match.values)
-
-    def _set_time(self, timestamp: int) -> None:
-        self._context.time = timestamp
-        self._collector.timestamp = timestamp if self._event_time else NO_TIMESTAMP
-
-    def _call(self, call: MatchCall, match: Values) -> None:
-        collector = self._collector
+    def _emit(self, call: MatchCall, match: Values, timestamp: int) -> None:
+        context, collector = self._context, self._collector
+        context.time = timestamp
+        collector.timestamp = timestamp if self._event_time else NO_TIMESTAMP
         # Copies, as later matches contain some of the events too
         match = {stage: list(handed_out(events)) for stage, events in match.items()}
         with self.userCodeOf(lambda: match):
-            returned = call(match, self._context, collector)
+            returned = call(match, context, collector)
             if returned is not None:
                 for result in results_of(returned, tuples=True, wrote=True):
                     collector.collect(result)

@@ -8,18 +8,10 @@ from typing import Any, Generic, NoReturn, Self, cast, overload
 from typing_extensions import TypeVar
 
 from flinkish.api.arguments import instance, member, milliseconds, text, whole_number
-from flinkish.api.errors import MalformedPatternError, shown
+from flinkish.api.errors import IllegalArgumentError, MalformedPatternError, shown
 from flinkish.api.time.durations import Duration, TimeLike
 from flinkish.cep.after_match import AfterMatchSkipStrategy
-from flinkish.cep.conditions import (
-    ALWAYS,
-    And,
-    Condition,
-    ConditionLike,
-    InstanceOf,
-    Or,
-    test_of,
-)
+from flinkish.cep.conditions import ALWAYS, And, Condition, ConditionLike, InstanceOf, Or, test_of
 from flinkish.cep.quantifier import ConsumingStrategy, Quantifier, QuantifierProperty, Times
 
 T = TypeVar("T")
@@ -253,12 +245,13 @@ class Pattern(Generic[T, F]):
 
     def allowCombinations(self) -> Self:
         """Allow any events between those of this stage, even matching ones."""
-        self._quantifier.combinations(self._subject)
+        strategy = ConsumingStrategy.SKIP_TILL_ANY
+        self._quantifier.between("allowCombinations", self._subject, strategy)
         return self
 
     def consecutive(self) -> Self:
         """Allow no other events between those of this stage."""
-        self._quantifier.consecutive(self._subject)
+        self._quantifier.between("consecutive", self._subject, ConsumingStrategy.STRICT)
         return self
 
     # ------------------------------------------------------------------ properties
@@ -335,10 +328,16 @@ class Pattern(Generic[T, F]):
                 " times(...) and timesOrMore(...), once."
             )
         whole_number(f"{method}: times", from_, 1)
-        times = Times.of(method, from_, to, windowTime)
+        if whole_number(f"{method}: times", to, 1) < from_:
+            raise IllegalArgumentError(
+                f"{method}: from {from_} to {to} times is no range. Pass the smaller number first."
+            )
+        window = None
+        if windowTime is not None:
+            window = milliseconds(f"{method}: windowTime", windowTime)
         # As in Flink, a quantifier replaces what optional() said before
         self._quantifier = Quantifier(self._quantifier.consumingStrategy, {kind})
-        self._times = times
+        self._times = Times(from_, to, window)
         return self
 
     def _check_positive(self, method: str) -> None:

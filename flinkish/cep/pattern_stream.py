@@ -100,10 +100,6 @@ class PatternStream(Generic[T]):
         """Match by the clock, each element as it arrives."""
         return PatternStream(replace(self._settings, inProcessingTime=True))
 
-    def withComparator(self, comparator: EventComparatorLike[T]) -> PatternStream[T]:
-        """Order events with the same timestamp by ``comparator``."""
-        return PatternStream(replace(self._settings, comparator=comparison(comparator)))
-
     def sideOutputLateData(self, lateDataOutputTag: OutputTag[T]) -> PatternStream[T]:
         """Send elements that the watermark has passed to that side output, instead of counting and
         dropping them."""

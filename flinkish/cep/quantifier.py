@@ -6,9 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from flinkish.api.arguments import milliseconds, positive
-from flinkish.api.errors import IllegalArgumentError, MalformedPatternError
-from flinkish.api.time.durations import Duration, TimeLike
+from flinkish.api.errors import MalformedPatternError
 
 
 class ConsumingStrategy(Enum):
@@ -51,30 +49,26 @@ class Quantifier:
         """Whether the quantifier has ``property``."""
         return property in self.properties
 
-    def getConsumingStrategy(self) -> ConsumingStrategy:
-        """The strategy before the first event of the stage."""
-        return self.consumingStrategy
-
-    def getInnerConsumingStrategy(self) -> ConsumingStrategy:
-        """The strategy between the events of the stage."""
-        return self.innerConsumingStrategy
-
     @property
     def isNegative(self) -> bool:
         """Whether the stage was appended by ``notNext`` or ``notFollowedBy``."""
         return self.consumingStrategy in NEGATIVE
 
-    def combinations(self, stage: str) -> None:
-        """Allow any events between those of the stage."""
-        self._check_repeated(stage, "allowCombinations")
-        self._check_inner(stage, "allowCombinations")
-        self.innerConsumingStrategy = ConsumingStrategy.SKIP_TILL_ANY
-
-    def consecutive(self, stage: str) -> None:
-        """Allow no other events between those of the stage."""
-        self._check_repeated(stage, "consecutive")
-        self._check_inner(stage, "consecutive")
-        self.innerConsumingStrategy = ConsumingStrategy.STRICT
+    def between(self, method: str, stage: str, strategy: ConsumingStrategy) -> None:
+        """Set the events that may come between those of the stage."""
+        if self.hasProperty(QuantifierProperty.SINGLE):
+            raise MalformedPatternError(
+                f"{method}: {stage} accepts one event, so nothing lies between its events. Call"
+                f" oneOrMore(), times(...) or timesOrMore(...) before {method}()."
+            )
+        if self.innerConsumingStrategy is not ConsumingStrategy.SKIP_TILL_NEXT:
+            strict = self.innerConsumingStrategy is ConsumingStrategy.STRICT
+            earlier = "consecutive" if strict else "allowCombinations"
+            raise MalformedPatternError(
+                f"{method}: {earlier}() was called on {stage} before. Call one of consecutive() and"
+                " allowCombinations(), once."
+            )
+        self.innerConsumingStrategy = strategy
 
     def optional(self, stage: str) -> None:
         """Allow matches without the stage."""
@@ -100,22 +94,6 @@ class Quantifier:
             )
         self.properties.add(QuantifierProperty.GREEDY)
 
-    def _check_repeated(self, stage: str, method: str) -> None:
-        if self.hasProperty(QuantifierProperty.SINGLE):
-            raise MalformedPatternError(
-                f"{method}: {stage} accepts one event, so nothing lies between its events. Call"
-                f" oneOrMore(), times(...) or timesOrMore(...) before {method}()."
-            )
-
-    def _check_inner(self, stage: str, method: str) -> None:
-        if self.innerConsumingStrategy is not ConsumingStrategy.SKIP_TILL_NEXT:
-            strict = self.innerConsumingStrategy is ConsumingStrategy.STRICT
-            earlier = "consecutive" if strict else "allowCombinations"
-            raise MalformedPatternError(
-                f"{method}: {earlier}() was called on {stage} before. Call one of consecutive() and"
-                " allowCombinations(), once."
-            )
-
 
 @dataclass(frozen=True)
 class Times:
@@ -126,29 +104,3 @@ class Times:
     from_: int
     to: int
     windowTime: int | None = None
-
-    @staticmethod
-    def of(method: str, from_: int, to: int, windowTime: TimeLike | None) -> Times:
-        """Raises IllegalArgumentError unless 0 < ``from_`` <= ``to``."""
-        positive(f"{method}: times", from_)
-        positive(f"{method}: times", to)
-        if to < from_:
-            raise IllegalArgumentError(
-                f"{method}: from {from_} to {to} times is no range. Pass the smaller number first."
-            )
-        millis = None
-        if windowTime is not None:
-            millis = milliseconds(f"{method}: windowTime", windowTime)
-        return Times(from_, to, millis)
-
-    def getFrom(self) -> int:
-        """The lowest number of events."""
-        return self.from_
-
-    def getTo(self) -> int:
-        """The highest number of events, if the quantifier does not loop."""
-        return self.to
-
-    def getWindowSize(self) -> Duration | None:
-        """The longest time from one event to the next."""
-        return None if self.windowTime is None else Duration.ofMillis(self.windowTime)

@@ -8,7 +8,7 @@ with the last reference.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from flinkish.api.errors import IllegalStateError
 from flinkish.cep.after_match import EventId
@@ -29,30 +29,27 @@ Match: TypeAlias = dict[str, list[EventId]]
 """The events of a match by stage."""
 
 
-class BufferContents(NamedTuple):
-    """The stored contents of a buffer, as plain values."""
-
-    nodes: dict[NodeId, Node]
-    events: dict[EventId, list[Any]]
-    counts: dict[int, int]
-    """The number of events of a timestamp."""
-
-
 class SharedBuffer:
-    """The shared buffer of one key (Flink: ``SharedBuffer`` and its accessor)."""
+    """The shared buffer of one key (Flink: ``SharedBuffer`` and its accessor).
+
+    ``counts``: the number of events of a timestamp.
+    """
 
     __slots__ = ("_counts", "_events", "_nodes")
 
-    def __init__(self, contents: BufferContents | None = None) -> None:
-        self._nodes: dict[NodeId, Node] = {}
-        self._events: dict[EventId, list[Any]] = {}
-        self._counts: dict[int, int] = {}
-        if contents is not None:
-            self._nodes, self._events, self._counts = contents
+    def __init__(
+        self,
+        nodes: dict[NodeId, Node] | None = None,
+        events: dict[EventId, list[Any]] | None = None,
+        counts: dict[int, int] | None = None,
+    ) -> None:
+        self._nodes = {} if nodes is None else nodes
+        self._events = {} if events is None else events
+        self._counts = {} if counts is None else counts
 
-    def contents(self) -> BufferContents:
-        """The contents to store."""
-        return BufferContents(self._nodes, self._events, self._counts)
+    def contents(self) -> tuple[dict[Any, Any], ...]:
+        """What ``__init__`` takes, to store it."""
+        return self._nodes, self._events, self._counts
 
     # ------------------------------------------------------------------ events
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from flinkish.cep.conditions import Condition, UserCondition, tests_in
+from flinkish.cep.conditions import Condition, UserCondition, parts_of
 
 
 class StateType(Enum):
@@ -55,26 +54,6 @@ class State:
     transitions: tuple[StateTransition, ...]
 
     @property
-    def isStart(self) -> bool:
-        """Whether matches begin here."""
-        return self.type is StateType.START
-
-    @property
-    def isFinal(self) -> bool:
-        """Whether the state completes a match."""
-        return self.type is StateType.FINAL
-
-    @property
-    def isStop(self) -> bool:
-        """Whether the state ends partial matches."""
-        return self.type is StateType.STOP
-
-    @property
-    def isPending(self) -> bool:
-        """Whether the state completes a match once the time is over."""
-        return self.type is StateType.PENDING
-
-    @property
     def stage(self) -> str:
         """The name under which a match has the events of this state."""
         return stage_of(self.name)
@@ -105,16 +84,17 @@ class CompiledPattern:
     @property
     def start(self) -> State:
         """The state in which matches begin."""
-        return next(state for state in self.states if state.isStart)
+        return next(state for state in self.states if state.type is StateType.START)
 
     @cached_property
     def conditions(self) -> tuple[UserCondition, ...]:
         """The user's conditions, each once."""
         found = {
-            id(test): test
+            id(part): part
             for state in self.states
             for transition in state.transitions
-            for test in tests_in(transition.condition)
+            for part in parts_of(transition.condition)
+            if isinstance(part, UserCondition)
         }
         return tuple(found.values())
 
@@ -129,13 +109,11 @@ class CompiledPattern:
     def layout(self) -> str:
         """A text that is equal for NFAs with the same states and transitions, whatever their
         conditions."""
-        return "; ".join(
-            f"{state.name}({', '.join(_edges(state))})"
+        edges = {
+            state.name: ", ".join(
+                f"{edge.action.value} {edge.target}" for edge in state.transitions
+            )
             for state in self.states
             if state.transitions
-        )
-
-
-def _edges(state: State) -> Iterator[str]:
-    for transition in state.transitions:
-        yield f"{transition.action.value} {transition.target}"
+        }
+        return "; ".join(f"{name}({of_state})" for name, of_state in edges.items())

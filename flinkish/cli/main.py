@@ -9,7 +9,6 @@ import runpy
 import shlex
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flinkish.api.environment.configuration import Configuration
@@ -32,13 +31,11 @@ from flinkish.cli.run_directory import Program, registered
 from flinkish.deployment.savepoint.files import SavepointDirectory
 from flinkish.deployment.savepoint.summary import SavepointSummary
 from flinkish.spark.session.quiet_logs import LOGGING
-from flinkish.web.server import WebServer
+from flinkish.web.server import WebServer, flinkish_version
 
 if TYPE_CHECKING:
     from flinkish.api.execution.client import JobClient
-    from flinkish.api.execution.executor import Plan
     from flinkish.api.plan.transformations import SinkTransformation
-    from flinkish.api.savepoint.queries import StateQuery
     from flinkish.api.savepoint.writer import SavepointChanges
     from flinkish.api.streams.data_stream import DataStream
 
@@ -70,16 +67,10 @@ def _called() -> str:
     return "flinkish" if os.path.basename(sys.argv[0]) == "flinkish" else "python -m flinkish"
 
 
-def _version() -> str:
-    try:
-        return version("flinkish")
-    except PackageNotFoundError:
-        return "unknown"
-
-
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=prog, description="Runs flinkish jobs.")
-    parser.add_argument("--version", action="version", version=f"flinkish {_version()}")
+    parser.add_argument("--version", action="version", version=f"flinkish {flinkish_version()}")
+    parser.set_defaults(shows_traceback=False)
     commands = parser.add_subparsers(dest="name", required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="run the jobs of a program")
@@ -94,7 +85,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         action="store_true",
         help="also those that have ended in programs that still run",
     )
-    listed.set_defaults(command=_list, shows_traceback=False)
+    listed.set_defaults(command=lambda given: list_jobs(given.all))
 
     stop = commands.add_parser("stop", help="stop a job after its batch, to continue later")
     stop.add_argument("job", help="its id or the beginning of it, or its name")
@@ -106,7 +97,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         metavar="DIR",
         help="write a savepoint there: a new directory or URI",
     )
-    stop.set_defaults(command=_stop, shows_traceback=False)
+    stop.set_defaults(command=_stop)
 
     cancel = commands.add_parser("cancel", help="stop a job at once: `stop --cancel`")
     which = cancel.add_mutually_exclusive_group(required=True)
@@ -117,7 +108,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         help="instead, abort the transactions that the job of this checkpoint left open in Kafka when it was killed",
     )
     _add_property(cancel)
-    cancel.set_defaults(command=_cancel, shows_traceback=False)
+    cancel.set_defaults(command=_cancel)
 
     explain = commands.add_parser(
         "explain", help="show what a program would run, without running it"
@@ -136,7 +127,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     savepoint.add_argument(
         "--keys", metavar="N", type=int, default=0, help="of each state the N largest keys"
     )
-    savepoint.set_defaults(command=_savepoint, shows_traceback=False)
+    savepoint.set_defaults(command=_savepoint)
 
     doctor = commands.add_parser("doctor", help="check what jobs need on this machine")
     doctor.add_argument(
@@ -144,19 +135,19 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     )
     _add_property(doctor)
     doctor.add_argument("--no-job", action="store_true", help="do not run a small job on Spark")
-    doctor.set_defaults(command=_doctor, shows_traceback=False)
+    doctor.set_defaults(command=_doctor)
 
     logging = commands.add_parser(
         "logging", help="print the URI of the settings that keep Spark's logs off the screen"
     )
-    logging.set_defaults(command=_logging, shows_traceback=False)
+    logging.set_defaults(command=lambda _: print(LOGGING.as_uri()))
 
     pipeline = commands.add_parser("atlas", help="run a pipeline of MongoDB Atlas over files")
     atlas.add_arguments(pipeline)
-    pipeline.set_defaults(command=atlas.run, shows_traceback=False)
+    pipeline.set_defaults(command=atlas.run)
     query = commands.add_parser("azure", help="run a query of Azure Stream Analytics over files")
     azure.add_arguments(query)
-    query.set_defaults(command=azure.run, shows_traceback=False)
+    query.set_defaults(command=azure.run)
 
     new = commands.add_parser("new", help="write a small typed project with a test")
     new.add_argument("directory")
@@ -168,13 +159,15 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         new.add_argument(
             f"--{option}", dest="options", action="append_const", const=option, help=f"add {adds}"
         )
-    new.set_defaults(command=_new, shows_traceback=False)
+    new.set_defaults(command=_new)
 
     completed = commands.add_parser(
         "completion", help="print a script that completes commands in a shell"
     )
     completed.add_argument("shell", choices=SHELLS)
-    completed.set_defaults(command=_completion, shows_traceback=False)
+    completed.set_defaults(
+        command=lambda given: print(completion(_parser("flinkish"), given.shell)),
+    )
     return parser
 
 
@@ -343,10 +336,6 @@ def _run_script(given: argparse.Namespace) -> None:
 # ---------------------------------------------------------------------- running jobs
 
 
-def _list(given: argparse.Namespace) -> None:
-    list_jobs(given.all)
-
-
 def _stop(given: argparse.Namespace) -> None:
     job = the_job(given.job)
     if given.cancel:
@@ -375,7 +364,9 @@ class _Explainer:
     def __init__(self, json: bool) -> None:
         loader = StreamExecutionEnvironment.executorLoader
         assert loader is not None
-        self._planner = loader()
+        planner = loader()
+        self.plan = planner.plan
+        self.readSavepoint = planner.readSavepoint
         self._json = json
 
     def executeAsync(
@@ -384,7 +375,7 @@ class _Explainer:
         sinks: Sequence[SinkTransformation],
         jobName: str,
     ) -> JobClient:
-        plan = self._planner.plan(environment, sinks)
+        plan = self.plan(environment, sinks)
         print(plan.asJson() if self._json else f"{jobName}\n{plan.asText()}")
         raise _Explained
 
@@ -394,16 +385,6 @@ class _Explainer:
         raise IllegalStateError(
             "explain: the program makes a DataFrame of its stream, whose query Spark explains."
         )
-
-    def plan(
-        self, environment: StreamExecutionEnvironment, sinks: Sequence[SinkTransformation]
-    ) -> Plan:
-        return self._planner.plan(environment, sinks)
-
-    def readSavepoint(
-        self, environment: StreamExecutionEnvironment, savepointPath: str, query: StateQuery
-    ) -> Any:
-        return self._planner.readSavepoint(environment, savepointPath, query)
 
     def writeSavepoint(
         self,
@@ -464,14 +445,6 @@ def _doctor(given: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _logging(given: argparse.Namespace) -> None:
-    print(LOGGING.as_uri())
-
-
 def _new(given: argparse.Namespace) -> None:
     path = create(given.directory, given.options or ())
     print(f"Wrote {path}. Its README says how to test and to run it.")
-
-
-def _completion(given: argparse.Namespace) -> None:
-    print(completion(_parser("flinkish"), given.shell))

@@ -28,8 +28,7 @@ SECONDS = 3.0
 
 
 def ask_brokers(nodes: Iterable[StreamNode]) -> None:
-    """Ask the brokers of the Kafka sources and sinks among ``nodes``, in threads; nobody waits for
-    them."""
+    """Ask the brokers of the Kafka sources and sinks among ``nodes``, in unawaited threads."""
     asked: dict[str, tuple[str, Properties]] = {}
     for node in nodes:
         content = node.content

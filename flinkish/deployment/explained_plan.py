@@ -1,5 +1,4 @@
-"""The plan of a job with details of its functions: which are vectorised, and which columns sources
-read."""
+"""The plan of a job, with which functions are vectorised and which columns are read."""
 
 from __future__ import annotations
 

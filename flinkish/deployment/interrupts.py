@@ -23,11 +23,9 @@ def wait_for(event: threading.Event, timeout: float | None = None) -> bool:
 
 @contextmanager
 def plain_interrupts() -> Iterator[None]:
-    """Let an interrupt raise KeyboardInterrupt and do nothing else.
-
-    pyspark's handler first cancels every job of the session, also those of other queries, and it
-    would be chance which query fails first. A handler that the program has set stays.
-    """
+    """Let an interrupt raise KeyboardInterrupt and do nothing else. pyspark's handler first cancels
+    every job of the session, also those of other queries, and it would be chance which query fails
+    first. A handler that the program has set stays."""
     with _handler(lambda sparks: signal.default_int_handler if sparks else None):
         yield
 

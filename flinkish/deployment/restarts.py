@@ -1,5 +1,4 @@
-"""``RestartBackoff``: applies a restart strategy to the failures of one job (Flink:
-``RestartBackoffTimeStrategy``)."""
+"""``RestartBackoff``: applies a restart strategy (Flink: ``RestartBackoffTimeStrategy``)."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ _HOPELESS = (
 
 def is_recoverable(error: BaseException) -> bool:
     """Whether a job that failed with ``error`` may succeed after a restart, judging by the error's
-    class. An unfit element depends on the data, and a source or function may emit another one.
-    """
+    class. An unfit element depends on the data, and a source or function may emit another one."""
     if not isinstance(error, Exception):
         return False
     return isinstance(error, UnfitElementError) or not isinstance(error, _HOPELESS)

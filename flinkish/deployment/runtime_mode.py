@@ -9,8 +9,7 @@ from flinkish.graph.stream_graph import StreamGraph
 
 
 def runs_as_batch(graph: StreamGraph, mode: RuntimeExecutionMode) -> bool:
-    """Whether the job runs as a batch. Raises InvalidProgramError if the mode is BATCH and a source
-    is unbounded."""
+    """Whether the job is a batch. Raises InvalidProgramError for BATCH with an unbounded source."""
     if mode is RuntimeExecutionMode.STREAMING:
         return False
     unbounded = [

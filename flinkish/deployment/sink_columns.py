@@ -111,10 +111,8 @@ def _check_columns(sink: str, format_: str, schema: pa.Schema) -> None:
 
 def written_schema(node: StreamNode) -> Any:
     """The columns that a sink writes, as a DDL string or a StructType; None if it writes no
-    columns.
-
-    Raises InvalidProgramError if it needs columns and the elements' type does not give them.
-    """
+    columns. Raises InvalidProgramError if it needs columns and the elements' type does not give
+    them."""
     sink, elements = node.content, node.elementType
     if isinstance(sink, (DataFrameSink, ForEachBatchDataFrameSink)):
         return columns_of(elements, node.name) if sink.schema is None else sink.schema

@@ -1,5 +1,4 @@
-"""Adds source lines to tracebacks of workers, which have neither the cells of a notebook nor the
-files of the driver."""
+"""Adds source lines to tracebacks of workers, which lack notebooks and the driver's files."""
 
 from __future__ import annotations
 

@@ -28,8 +28,7 @@ _ROLES = {
 def refuse_unpicklable(
     operators: Sequence[StreamNode], content: object, error: Exception
 ) -> NoReturn:
-    """Raise InvalidProgramError for an ``error`` that occurred when ``content`` was pickled for the
-    tasks of ``operators``."""
+    """Raise InvalidProgramError for an ``error`` in pickling ``content`` for the tasks."""
     for operator, role, part in _parts(operators, content):
         failed = _failed(part)
         if failed is not None:

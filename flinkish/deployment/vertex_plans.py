@@ -27,8 +27,7 @@ _NO_FILES: Mapping[str, PartFiles] = {}
 
 
 def vertex_plan(vertex: JobVertex, files: Mapping[str, PartFiles] = _NO_FILES) -> VertexPlan:
-    """The plan of ``vertex`` for its tasks. ``files``: the sinks that the tasks write themselves,
-    by uid."""
+    """The plan of ``vertex`` for its tasks. ``files``: sinks that tasks write, by uid."""
     head = vertex.head
     return VertexPlan(
         uid=vertex.uid,
@@ -53,8 +52,7 @@ def _malformed_records(head: StreamNode) -> str | None:
 
 
 def is_by_split(vertex: JobVertex) -> bool:
-    """Whether the splits of the vertex's input are distributed over the key groups, if there are
-    several."""
+    """Whether the splits of the vertex's input are distributed over several key groups."""
     head = vertex.head
     if head.isSource or head.isSink or head.parallelism == 1:
         return False

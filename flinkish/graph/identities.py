@@ -50,15 +50,13 @@ class Fingerprint:
         return cls(names.text(), code.text())
 
     def comparable(self, bytecode: bool) -> str:
-        """The digest to compare with another fingerprint, with ``bytecode`` if both come from one
-        Python."""
+        """The digest to compare; with ``bytecode`` if both come from one Python."""
         return self.code if bytecode else self.names
 
 
 @dataclass(frozen=True)
 class NodeIdentity:
-    """A checkpoint's record of a source or an operator. ``group``: None if the user gave the
-    uid."""
+    """A checkpoint's record of a source or operator. ``group``: None if the uid is the user's."""
 
     name: str
     group: str | None
@@ -69,16 +67,13 @@ class NodeIdentity:
     states: tuple[tuple[str, str, str], ...] = ()
     """Name, kind and type of the states that the functions have asked for, as far as known."""
     form: StateForm | None = None
-    """The form of the operator's own state; None for a source, and if an earlier version wrote
-    it."""
+    """The form of the operator's own state; None for a source or an earlier version."""
 
     def asDict(self) -> dict[str, Any]:
-        """The identity for JSON."""
         return asdict(self)
 
     @classmethod
     def ofDict(cls, fields: Mapping[str, Any]) -> Self:
-        """The identity that ``asDict`` returned."""
         return cls(
             fields["name"],
             fields["group"],
@@ -104,8 +99,8 @@ def matched(group: str, earlier: Identities, now: Sequence[NodeIdentity]) -> lis
     before = dict(zip(earlier, _compared(list(earlier.values()), bytecode)))
     after = _compared(now, bytecode)
     found: list[str | None] = [None] * len(now)
-    for part in (_whole, _function):
-        _pair(before, after, found, part)
+    for whole in (True, False):
+        _pair(before, after, found, whole)
     left = [uid for uid in before if uid not in found]
     open_ = [position for position, uid in enumerate(found) if uid is None]
     if len(left) == len(open_) == 1:
@@ -132,28 +127,24 @@ def _compared(identities: Sequence[NodeIdentity], bytecode: bool) -> list[_Compa
     ]
 
 
-def _whole(compared: _Compared) -> Any:
-    return compared
-
-
-def _function(compared: _Compared) -> Any:
-    return compared[0]
-
-
 def _pair(
     before: Mapping[str, _Compared],
     after: Sequence[_Compared],
     found: list[str | None],
-    part: Callable[[_Compared], Any],
+    whole: bool,
 ) -> None:
-    """Pair nodes that are equal in ``part``. Several equal ones are paired in their order if their number has not
-    changed: equal functions of one input have equal state."""
+    """Pair nodes that are equal as a ``whole``, or in their functions. Several equal ones are paired
+    in their order if their number has not changed: equal functions of one input have equal state."""
+
+    def part(compared: _Compared) -> Any:
+        return compared if whole else compared[0]
+
     for value in dict.fromkeys(map(part, after)):
         old = [uid for uid, compared in before.items() if part(compared) == value]
         old = [uid for uid in old if uid not in found]
         new = [i for i, compared in enumerate(after) if part(compared) == value]
         new = [i for i in new if found[i] is None]
-        if len(old) == len(new) and (len(new) == 1 or part is _whole):
+        if len(old) == len(new) and (len(new) == 1 or whole):
             for position, uid in zip(new, old):
                 found[position] = uid
 
@@ -187,9 +178,8 @@ def missing(earlier: Identities, uids: Iterable[str]) -> Iterator[str]:
 def of_another_form(
     earlier: Identities, now: Identities, timers: Callable[[str], bool] = lambda uid: True
 ) -> dict[str, str]:
-    """A sentence, by uid, for each node whose stored state has another form than the job's. ``timers``: whether the
-    stored state of a node may contain timers.
-    """
+    """A sentence, by uid, for each node whose stored state has another form than the job's.
+    ``timers``: whether the stored state of a node may contain timers."""
     found = {}
     for uid, identity in now.items():
         before = earlier[uid].form if uid in earlier else None
@@ -204,9 +194,8 @@ def of_another_form(
 
 def begun_anew(earlier: Identities, now: Identities) -> set[str]:
     """The uids of the nodes that restore nothing but a watermark: their state, which is dropped, had another form, or
-    belonged to a node without state. ``earlier`` is empty in a savepoint of a version that stored no identities."""
-    new = (uid for uid in now if uid not in earlier) if earlier else ()
-    return {*of_another_form(earlier, now), *new}
+    belonged to a node without state."""
+    return {*of_another_form(earlier, now), *(uid for uid in now if uid not in earlier)}
 
 
 def that_keep_none(

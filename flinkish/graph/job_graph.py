@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
+from flinkish.api.connectors.source import Source
 from flinkish.api.plan.operators import TimestampsAndWatermarksDescription
 from flinkish.api.program_classes import ProgramClasses
 from flinkish.graph.identities import NodeIdentity
@@ -19,10 +21,8 @@ from flinkish.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 @dataclass(eq=False)
 class JobEdge:
     """An edge between vertices; ``gate`` is its number among the edges into the target.
-
-    ``strategy``: the uid of the operator whose watermarks on the edge are running maxima of slices, which the
-    receiver folds; None if it does not.
-    """
+    ``strategy``: the uid of the operator whose watermarks on the edge are running maxima of slices,
+    which the receiver folds; None if it does not."""
 
     edge: StreamEdge
     source: JobVertex
@@ -54,13 +54,20 @@ class JobVertex:
 
     @property
     def uid(self) -> str:
-        """The uid of the head."""
         return self.head.uid
+
+    @property
+    def source(self) -> Source[Any]:
+        assert isinstance(self.head.content, Source)
+        return self.head.content
 
     @property
     def operators(self) -> list[StreamNode]:
         """The nodes that are operators, the head first if it is one."""
         return [node for node in self.nodes if not node.isSource and not node.isSink]
+
+    def contains(self, uid: str) -> bool:
+        return any(node.uid == uid for node in self.nodes)
 
     def upTo(self, uid: str) -> Iterator[StreamNode]:
         """The nodes from the node ``uid`` back to the head."""
@@ -70,10 +77,6 @@ class JobVertex:
             yield node
             node = next(nodes[e.sourceUid] for e in node.inputs if e.sourceUid in nodes)
         yield node
-
-    def contains(self, uid: str) -> bool:
-        """Whether the vertex contains a node of that uid."""
-        return any(node.uid == uid for node in self.nodes)
 
 
 class JobGraph:
@@ -91,7 +94,6 @@ class JobGraph:
             vertex.level = self.levels
 
     def classes(self) -> ProgramClasses:
-        """The classes of the program that the job refers to."""
         return self._graph.classes()
 
     @property
@@ -101,7 +103,6 @@ class JobGraph:
 
     @property
     def sinks(self) -> list[JobVertex]:
-        """The vertices that are sinks."""
         return [vertex for vertex in self.vertices if vertex.head.isSink]
 
     def identities(self) -> dict[str, NodeIdentity]:
@@ -110,29 +111,24 @@ class JobGraph:
         return {head.uid: head.identity for head in heads if head.identity is not None}
 
     def stage(self, level: int) -> list[JobVertex]:
-        """The vertices of a level."""
         return [v for v in self.vertices if v.level == level and not v.head.isSink]
 
     def _find_heads(self) -> set[str]:
-        """The nodes that vertices begin with.
-
-        Before the first shuffle a task knows neither the watermark, which is not folded yet, nor
-        the clock. So an operator at that place that may ask for them begins a vertex too.
-        """
+        """The nodes that vertices begin with. Before the first shuffle a task knows neither the
+        watermark, which is not folded yet, nor the clock. So an operator at that place that may ask
+        for them begins a vertex too."""
         heads: set[str] = set()
         untimed: set[str] = set()
         for node in self._graph:
             follows_untimed = any(edge.sourceUid in untimed for edge in node.inputs)
-            if self._is_head(node) or (follows_untimed and node.seesTime):
+            begins = node.isSource or node.isSink or node.isStateful or self._must_not_fold(node)
+            if begins or (follows_untimed and node.seesTime):
                 heads.add(node.uid)
                 if node.isSource:
                     untimed.add(node.uid)
             elif follows_untimed or _assigns_watermarks(node):
                 untimed.add(node.uid)
         return heads
-
-    def _is_head(self, node: StreamNode) -> bool:
-        return node.isSource or node.isSink or node.isStateful or self._must_not_fold(node)
 
     def _must_not_fold(self, node: StreamNode) -> bool:
         """Whether watermarks that could be folded are combined with others before they reach a
@@ -160,7 +156,9 @@ class JobGraph:
 
     def _connect(self, vertex: JobVertex) -> None:
         for edge in vertex.head.inputs:
-            for source in self._vertices_with(edge.sourceUid):
+            for source in self.vertices:
+                if not source.contains(edge.sourceUid):
+                    continue
                 # The last watermarks assigned on the way are a running maximum, if not by the head
                 on_the_way = (n for n in source.upTo(edge.sourceUid) if n is not source.head)
                 folded = next((n.uid for n in on_the_way if _assigns_watermarks(n)), None)
@@ -168,9 +166,6 @@ class JobGraph:
                 vertex.inputs.append(job_edge)
                 source.outputs.append(job_edge)
                 vertex.level = max(vertex.level, source.level + 1)
-
-    def _vertices_with(self, uid: str) -> Iterator[JobVertex]:
-        return (vertex for vertex in self.vertices if vertex.contains(uid))
 
 
 def _assigns_watermarks(node: StreamNode) -> bool:

@@ -58,11 +58,8 @@ NodeContent = Union[Source[Any], OperatorDescription, Sink[Any]]
 
 @dataclass(frozen=True)
 class StreamEdge:
-    """The path of elements from one node to another.
-
-    ``inputIndex``: the number of the target's input; ``channel``: the number of the edge among
-    those into that input.
-    """
+    """The path of elements from one node to another. ``inputIndex``: the number of the target's
+    input; ``channel``: the number of the edge among those into that input."""
 
     sourceUid: str
     targetUid: str
@@ -105,12 +102,10 @@ class StreamNode:
 
     @property
     def isSource(self) -> bool:
-        """Whether the node is a source."""
         return isinstance(self.content, Source)
 
     @property
     def isSink(self) -> bool:
-        """Whether the node is a sink."""
         return isinstance(self.content, Sink)
 
     @property
@@ -138,11 +133,9 @@ class StreamGraph:
 
     @classmethod
     def of(cls, ends: Sequence[Transformation], earlier: Identities = NO_IDENTITIES) -> StreamGraph:
-        """The graph of everything that ``ends`` need.
-
-        ``earlier``: the identities in the checkpoint that the job continues from; nodes get the
-        uids that they had there. Raises IncompatibleCheckpointError if the matches are ambiguous.
-        """
+        """The graph of everything that ``ends`` need. ``earlier``: the identities in the checkpoint
+        that the job continues from; nodes get the uids that they had there. Raises
+        IncompatibleCheckpointError if the matches are ambiguous."""
         return _StreamGraphGenerator(ends, earlier).generate()
 
     def identities(self) -> dict[str, NodeIdentity]:
@@ -164,18 +157,15 @@ class StreamGraph:
         return len(self._nodes)
 
     def node(self, uid: str) -> StreamNode:
-        """The node of that uid."""
         return self._nodes[uid]
 
     def uidOf(self, transformation: Transformation) -> str:
-        """The uid of a transformation's node."""
         return self._uids[transformation.id]
 
 
 @dataclass(frozen=True)
 class _Origin:
-    """A node whose output a virtual transformation passes on, with the partitioning and side
-    output."""
+    """A node whose output is passed on, with the partitioning and side output."""
 
     transformation: Transformation
     partitioning: Partitioning | None = None
@@ -185,7 +175,7 @@ class _Origin:
 class _StreamGraphGenerator:
     def __init__(self, ends: Sequence[Transformation], earlier: Identities) -> None:
         self._transformations = sorted(
-            (t for t in _reachable(ends) if not _is_virtual(t)), key=lambda t: t.id
+            (t for t in _reachable(ends) if not isinstance(t, _VIRTUAL)), key=lambda t: t.id
         )
         self._earlier = earlier
         self._identities: dict[int, NodeIdentity] = {}
@@ -231,9 +221,8 @@ class _StreamGraphGenerator:
                 self._nodes[edge.sourceUid].outputs.append(edge)
 
     def _with_own_functions(self, name: str, content: NodeContent) -> NodeContent:
-        """``content``, copied if an earlier operator has one of its functions: a function's
-        attributes and runtime context belong to one operator, as in Flink, where each operator
-        deserializes its own."""
+        """``content``, copied if an earlier operator has one of its functions: as in Flink, a
+        function's attributes and runtime context belong to one operator."""
         if not isinstance(content, OperatorDescription):
             return content
         functions = [f for f in content.userFunctions if isinstance(f, Function)]
@@ -394,8 +383,7 @@ def _settings_of(content: NodeContent) -> Any:
 
 
 def _upstream(transformation: Transformation) -> Iterator[Fingerprint]:
-    """The fingerprints of the stateless operators between the nearest anchors and
-    ``transformation``."""
+    """The fingerprints of the stateless operators from the nearest anchors on."""
     for source in transformation.inputs:
         for origin in _origins(source):
             if not _is_anchor(origin.transformation):
@@ -406,10 +394,8 @@ def _upstream(transformation: Transformation) -> Iterator[Fingerprint]:
 
 _MOST_SHOWN = 20
 
-
 _ELEMENTS_LOOKED_AT = 100
-"""The number of elements of a collection that are searched for classes; the classes of others are
-added when they are written."""
+"""The number of elements of a collection that are searched for classes in advance."""
 
 
 def _references(node: StreamNode) -> Iterator[object]:
@@ -441,10 +427,7 @@ def _element_type(transformation: Transformation) -> TypeInformation[Any] | None
     return output_type(transformation) if isinstance(transformation, SinkTransformation) else None
 
 
-def _is_virtual(transformation: Transformation) -> bool:
-    return isinstance(
-        transformation, (UnionTransformation, PartitionTransformation, SideOutputTransformation)
-    )
+_VIRTUAL = (UnionTransformation, PartitionTransformation, SideOutputTransformation)
 
 
 def _origins(transformation: Transformation) -> Iterator[_Origin]:

@@ -18,12 +18,10 @@ import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import cloudpickle
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
-from flinkish.api.connectors.source import Source
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.errors import (
     ElementsNeededError,
@@ -50,8 +48,8 @@ from flinkish.local.savepoint import RestoredJob, checked_directory, write_savep
 from flinkish.local.sinks import opened_sink
 from flinkish.local.sources import LocalSource, opened_source
 from flinkish.runtime.attribute_changes import AttributeWarnings
-from flinkish.runtime.batch_writers import check_writers
 from flinkish.runtime.closing import Closeable, close_all, closed_on_error
+from flinkish.runtime.kafka.exactly_once import check_prefixes
 from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.runtime.records.frames import SplitMark, decode_frame
 from flinkish.runtime.reports import OperatorReport, decode_reports, sink_report
@@ -136,11 +134,11 @@ class LocalJob:
         self._vertices = {vertex.uid: vertex for vertex in graph.vertices}
         self._source_plans = {v.uid: shipped(v.operators, vertex_plan(v)) for v in graph.sources}
         self._stage_plans = {level: _shipped_stage(graph.stage(level)) for level in self._levels}
-        self._unbounded = not all(_source(vertex).bounded for vertex in graph.sources)
+        self._unbounded = not all(vertex.source.bounded for vertex in graph.sources)
         self._source_tasks: dict[str, SourceTask] = {}
         self._stage_tasks: dict[int, StageTask] = {}
         self._stores: dict[tuple[int, int], RevertiblePageStore] = {}
-        check_writers(vertex.head.content for vertex in graph.sinks)
+        check_prefixes(vertex.head.content for vertex in graph.sinks)
         self._sinks = {
             vertex.uid: opened_sink(vertex.head, restored is not None) for vertex in graph.sinks
         }
@@ -186,7 +184,7 @@ class LocalJob:
     def _open_sources(self) -> None:
         for uid in self._vertices:
             if self._vertices[uid].head.isSource:
-                source = _source(self._vertices[uid])
+                source = self._vertices[uid].source
                 self._sources[uid] = opened_source(source, self._config)
                 plan = vertex_plan(self._vertices[uid])
                 self._sources[uid].readFor(plan, self._settings.tracesFunctions)
@@ -447,11 +445,6 @@ class LocalJob:
 def _shipped_stage(vertices: Sequence[JobVertex]) -> bytes:
     operators = [node for vertex in vertices for node in vertex.operators]
     return shipped(operators, [vertex_plan(vertex) for vertex in vertices])
-
-
-def _source(vertex: JobVertex) -> Source[Any]:
-    assert isinstance(vertex.head.content, Source)
-    return vertex.head.content
 
 
 _running: weakref.WeakSet[LocalJobClient] = weakref.WeakSet()

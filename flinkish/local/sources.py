@@ -29,9 +29,10 @@ from flinkish.api.connectors.table_source import TableSource
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.errors import IllegalArgumentError, JobExecutionError, NotSupportedError
 from flinkish.api.execution.read_progress import UNKNOWN_BACKLOG, ReadProgress, SourceBacklog
+from flinkish.api.stored_values import as_text, of_text
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.types.table_schema import table_schema
-from flinkish.deployment.savepoint.metadata import SourcePosition, source_type
+from flinkish.deployment.savepoint.metadata import SourcePosition
 from flinkish.deployment.vertex_plans import shipped_source
 from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.runtime.formats.file_formats import check_dead_letters, file_format
@@ -53,8 +54,6 @@ from flinkish.runtime.sources.tables import count_of, records_of
 from flinkish.runtime.sources.user_sources import (
     ELEMENTS_A_BATCH,
     ReadAhead,
-    decoded_position,
-    encoded_position,
     frames_of,
     read_frame,
 )
@@ -272,15 +271,15 @@ class UserSourceReader(LocalSource):
         self._reading = self._read_from(None)
 
     def _saved(self) -> dict[str, Any]:
-        return {"position": encoded_position(self._next), "ended": self.ended}
+        return {"position": as_text(self._next), "ended": self.ended}
 
     def begin(self, position: Mapping[str, Any]) -> None:
         self._reading.close()
         self._had_ended = position["ended"]
         if self._had_ended:
-            self._next = decoded_position(position["position"])
+            self._next = of_text(position["position"])
         else:
-            self._reading = self._read_from(decoded_position(position["position"]))
+            self._reading = self._read_from(of_text(position["position"]))
 
     def nextBatch(self) -> bool:
         if self._had_ended:
@@ -312,7 +311,7 @@ class UserSourceReader(LocalSource):
 def opened_source(source: Source[Any], config: ExecutionConfig) -> LocalSource:
     """``source``, open for reading."""
     opened = _opened(source, config)
-    opened.type = source_type(source)
+    opened.type = source.kind
     return opened
 
 
@@ -385,7 +384,7 @@ def _files(source: FileSource, config: ExecutionConfig) -> LocalSource:  # type:
         raise IllegalArgumentError(
             f"FileSource: there is no file or directory {source.path}. Create it, or fix the path."
         )
-    planner = FilePlanner.of(source, path, format_.splits, parallelism=1)
+    planner = FilePlanner(source, path, format_.splits, parallelism=1)
     return FileRanges(planner, format_)
 
 

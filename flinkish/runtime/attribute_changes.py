@@ -51,16 +51,14 @@ class FunctionAttributes:
         self._restored: bytes | None = None
 
     def changes(self) -> list[AttributeChange]:
-        """The attributes that were changed, added or removed and are not kept. Each is reported
-        once."""
+        """The attributes that were changed and are not kept. Each is reported once."""
         lost = set(self._changed()) if self._opened is None else self._lost
         new = [attribute for attribute in sorted(lost, key=str) if attribute not in self._told]
         self._told.update(new)
         return [AttributeChange(self._name, place[0], name) for place, name in new]
 
     def restore(self, kept: bytes | None) -> None:
-        """Set the functions' attributes to those of a snapshot; None: to the values after
-        ``open``."""
+        """Set the attributes to those of a snapshot; None: to the values after ``open``."""
         if self._opened is None or (kept == self._restored and not self._may_be_reset()):
             return
         self._opened.install(self._touched)
@@ -97,8 +95,7 @@ class FunctionAttributes:
         return self._restored
 
     def _may_be_reset(self) -> bool:
-        """Whether a class has changed attributes: they are lost when another task creates the class
-        again."""
+        """Whether a class has changed attributes, which another task would not have."""
         return any(isinstance(self._owners[place].find(), type) for place, _ in self._touched)
 
     def _changed(self) -> list[_Attribute]:
@@ -110,7 +107,6 @@ class FunctionAttributes:
 
 
 _Attribute = tuple[Place, str]
-
 
 _Entry = tuple[Place, str, tuple[()] | tuple[object]]
 """An attribute with its value; without a value if the attribute was removed."""
@@ -145,8 +141,7 @@ class _Opened:
         }
 
     def isLost(self, place: Place, name: str, now: tuple[object, ...]) -> bool:
-        """Whether the attribute, whose value is ``now`` different, was changed in place and cannot
-        be put back."""
+        """Whether the attribute was changed in place, to ``now``, and cannot be put back."""
         if isinstance(self._owners[place].find(), tuple):
             return True
         held = self._held.get((place, name), now)

@@ -30,22 +30,16 @@ MOST_BYTES = 1 << 18
 """The size in bytes above which a value is compared by identity and length. A model, for example,
 must not be pickled in every batch."""
 
-
 MOST_SECONDS = 0.02
-"""If pickling a value takes more processor time than this (s), it is compared by identity and
-length too."""
-
+"""A value that takes longer to pickle (processor time, s) is compared by identity too."""
 
 Place = tuple[str, int]
 """The name of an owner, and its index among the owners of that name."""
 
 
 class Mark(NamedTuple):
-    """The hash or identity by which an attribute is compared.
-
-    A mark refers to the values that are compared by identity, so that no other object gets their
-    identity.
-    """
+    """The hash or identity by which an attribute is compared. A mark refers to the values that are
+    compared by identity, so that no other object gets their identity."""
 
     identity: tuple[int, int | None]
     digest: bytes | None
@@ -63,7 +57,7 @@ class Mark(NamedTuple):
             pickler.dump(value)
         except Exception:  # it has grown, or cannot be pickled any more
             return False
-        return self.digest == pickler.digest()
+        return self.digest == pickler.file.digest()
 
 
 class Owner(NamedTuple):
@@ -71,8 +65,7 @@ class Owner(NamedTuple):
 
     name: str
     find: Callable[[], Any]
-    """Returns the function or class. A method is found by name, as another task may bring its class
-    with new methods."""
+    """Returns the function or class; a method by name, as its class may be another's."""
     attributes: Callable[[], Iterable[tuple[str, object]]]
     parts: frozenset[int] = frozenset()
     """The identities of functions in the owner's attributes that are owners themselves."""
@@ -131,7 +124,7 @@ def _mark(value: object, parts: frozenset[int]) -> Mark:
         return Mark(_identity(value), None, 0, (value,))
     if time.thread_time() > until:
         return Mark(_identity(value), None, 0, (value,))
-    return Mark(_identity(value), pickler.digest(), pickler.size, tuple(pickler.pinned))
+    return Mark(_identity(value), pickler.file.digest(), pickler.file.size, tuple(pickler.pinned))
 
 
 def _identity(value: object) -> tuple[int, int | None]:
@@ -145,8 +138,7 @@ _SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, collections.
 
 
 class _Walk:
-    """Searches the objects that an operator refers to for functions and classes that can hold
-    values in attributes."""
+    """Searches an operator's objects for functions and classes that can hold attributes."""
 
     def __init__(self) -> None:
         self._seen: dict[int, object] = {}
@@ -166,7 +158,8 @@ class _Walk:
             yield from self.owners(value.__func__)
         elif isinstance(value, functools.partial):
             yield from self._all((value.func, value.args, value.keywords))
-            yield Owner("functools.partial", lambda: value, lambda: _of_partial(value))
+            held = (("args", value.args), *value.keywords.items())
+            yield Owner("functools.partial", lambda: value, lambda: held)
         elif isinstance(value, types.FunctionType):
             if _is_ours(value):
                 yield from self._all(held for _, held in _of_function(value))
@@ -273,11 +266,6 @@ def _put_variable(function: types.FunctionType, name: str, *held: object) -> Non
             home.pop(name, None)
 
 
-def _of_partial(partial: functools.partial[Any]) -> Iterator[tuple[str, object]]:
-    yield "args", partial.args
-    yield from partial.keywords.items()
-
-
 def _of_class(kind: type) -> Iterator[tuple[str, object]]:
     for name, held in _held_by(kind):
         if not hasattr(type(held), "__get__"):
@@ -371,8 +359,7 @@ class _TooLarge(Exception):
 
 
 class _Hashed:
-    """A file that keeps only the hash of the data written to it, and accepts at most ``most``
-    bytes."""
+    """A file that keeps only the hash of its data, and accepts at most ``most`` bytes."""
 
     def __init__(self, most: int) -> None:
         self._hash = blake2b(digest_size=16)
@@ -401,23 +388,14 @@ class _Digest(pickle.Pickler):
     """
 
     def __init__(self, parts: frozenset[int], most: int, until: float = math.inf) -> None:
-        self._file = _Hashed(most)
+        self.file = _Hashed(most)
         self._until = until
-        super().__init__(self._file, protocol=5, buffer_callback=self._buffer)
+        super().__init__(self.file, protocol=5, buffer_callback=self._buffer)
         self._parts = parts
         self.pinned: list[object] = []
 
-    def digest(self) -> bytes:
-        """The hash of the pickled data."""
-        return self._file.digest()
-
-    @property
-    def size(self) -> int:
-        """The number of bytes pickled."""
-        return self._file.size
-
     def _buffer(self, buffer: pickle.PickleBuffer) -> None:
-        self._file.write(buffer.raw())
+        self.file.write(buffer.raw())
 
     def reducer_override(self, value: Any) -> Any:
         kind = _class(value)
@@ -443,7 +421,7 @@ class _Digest(pickle.Pickler):
         except Exception:
             return self._by_identity(value)
         self.pinned += whole.pinned
-        return _token, (whole.digest(),)
+        return _token, (whole.file.digest(),)
 
     def _reduced(self, value: Any) -> Any:
         own = copyreg.dispatch_table.get(type(value))
@@ -484,11 +462,9 @@ class _Whole(_Digest):
 
 
 def _token(*_: object) -> None:
-    """A placeholder in a pickle for an object that is compared in another way. The pickle is never
-    loaded."""
+    """In place of an object compared otherwise, in a pickle that is never loaded."""
 
 
 _KNOWN_BY_IDENTITY = (type, types.ModuleType, types.BuiltinFunctionType)
-
 
 _CONTAINERS = frozenset(("builtins", "collections", "datetime", "decimal", "array", "types"))

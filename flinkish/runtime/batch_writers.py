@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, TypeGuard, Union
 
 from flinkish.api.connectors.jdbc_sink import JdbcSink
 from flinkish.api.connectors.kafka.sink import DeliveryGuarantee, KafkaSink
-from flinkish.runtime.kafka.exactly_once import ExactlyOnceWriter, check_prefixes
+from flinkish.runtime.kafka.exactly_once import ExactlyOnceWriter
 from flinkish.runtime.kafka.writer import KafkaWriter
 from flinkish.runtime.sinks.batch_writer import BatchWriter
 from flinkish.runtime.sinks.jdbc_writer import JdbcWriter
@@ -25,11 +24,6 @@ def is_written_in_tasks(sink: object) -> TypeGuard[WrittenInBatches]:
     if isinstance(sink, JdbcSink):
         return not sink.connectionOptions.isSqlite
     return isinstance(sink, KafkaSink)
-
-
-def check_writers(sinks: Iterable[object]) -> None:
-    """Raises InvalidProgramError if two sinks of a job have the same transactional id prefix."""
-    check_prefixes(sinks)
 
 
 def batch_writer(

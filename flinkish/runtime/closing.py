@@ -27,8 +27,7 @@ def close_all(parts: Iterable[Closeable]) -> None:
 
 @contextmanager
 def closed_on_error(part: Closeable) -> Iterator[None]:
-    """Closes ``part`` if the block raises. The block's error is raised, and an error of ``close()``
-    is not."""
+    """Closes ``part`` if the block raises; an error of ``close()`` is not raised."""
     try:
         yield
     except BaseException:

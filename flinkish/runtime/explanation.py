@@ -37,17 +37,22 @@ from flinkish.api.plan.window_operator import (
     WindowOperatorDescription,
 )
 from flinkish.api.windowing.assigners import EventTimeSessionWindows
+from flinkish.runtime.columns.eviction import SEES_ELEMENTS, Eviction
 from flinkish.runtime.columns.rolling_reduce import why_rolling_unsupported
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
-from flinkish.runtime.columns.tracing.column_function import ColumnFunction, may_be_traced
+from flinkish.runtime.columns.tracing.column_function import (
+    ColumnFunction,
+    PairMap,
+    may_be_traced,
+)
 from flinkish.runtime.columns.tracing.emitting_function import (
     ElementFunction,
     FlatMapColumns,
+    PairFunction,
     ProcessFunctionColumns,
     WindowFunctionColumns,
 )
 from flinkish.runtime.columns.tracing.event_fold import EventFold
-from flinkish.runtime.columns.tracing.pair_function import PairFunction, PairMap
 from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
@@ -58,13 +63,12 @@ from flinkish.runtime.windowing.window_functions import overrides_clear
 
 DISABLED = "is not traced (disableFunctionTracing)"
 UNKNOWN = ", where its elements are columns"
-STATES = ", if its states turn out to be ValueStates with counts, sums, extremes and last values"
+STATES = ", if its states turn out to hold counts, sums, extremes and last values"
 CHECKPOINTED = "is a CheckpointedFunction, whose attributes come with the key group"
 
 
 class _Explained(NamedTuple):
-    """A function of an operator, and a call that returns why it does not run over columns (None: it
-    does)."""
+    """A function of an operator, and a call for why it does not run over columns."""
 
     name: str
     reason: Callable[[], str | None]
@@ -78,11 +82,8 @@ class _Explained(NamedTuple):
 def explained(
     description: OperatorDescription, enabled: bool, elements: RowColumns | None = None
 ) -> Iterator[str]:
-    """A line for each function of an operator.
-
-    ``elements`` is typical input of the operator, as columns on which the functions are tried.
-    None: the input is not known to be columns.
-    """
+    """A line for each function of an operator. ``elements`` is typical input of the operator, as
+    columns on which the functions are tried. None: the input is not known to be columns."""
     for name, reason, function, each, condition in _functions_of(description, elements):
         if not may_be_traced(function):
             yield explanation(name, CHECKPOINTED, each)
@@ -169,7 +170,7 @@ def _folded(fold: ColumnFold, elements: RowColumns) -> pa.RecordBatch | None:
 
 def _emitted(function: ElementFunction, elements: RowColumns) -> dict[str | None, Records] | None:
     times = np.arange(1, len(elements) + 1, dtype=np.int64)
-    return function.process(Records(elements, times), 0)
+    return function.process(Records(elements, times), 0, 0)
 
 
 def _emitting(description: FlatMapDescription | ProcessDescription) -> ElementFunction:
@@ -190,15 +191,13 @@ def _functions_of(
         yield _Explained("", lambda: f"is of an operator without columns, {description.kind}")
 
 
-@_functions_of.register
-def _(description: MapDescription, elements: RowColumns | None) -> Iterator[_Explained]:
+@_functions_of.register(MapDescription)
+@_functions_of.register(FilterDescription)
+def _(
+    description: MapDescription | FilterDescription, elements: RowColumns | None
+) -> Iterator[_Explained]:
     if not isinstance(description.function, Tagger):
         yield _element_function("", ColumnFunction(description.call), description.call, elements)
-
-
-@_functions_of.register
-def _(description: FilterDescription, elements: RowColumns | None) -> Iterator[_Explained]:
-    yield _element_function("", ColumnFunction(description.call), description.call, elements)
 
 
 @_functions_of.register
@@ -244,8 +243,7 @@ def _(
 
 
 def _against_phases(call: Callable[..., Any]) -> str | None:
-    """Why a function with keyed states is called for each element. None: it is not, as far as its
-    states are known."""
+    """Why a function with keyed states is called for each element; None: perhaps not."""
     return PhaseFold(call).reason
 
 
@@ -303,8 +301,7 @@ def _(
 def _element_function(
     name: str, traced: Any, function: Any, elements: RowColumns | None
 ) -> _Explained:
-    """A function that is called with each element. ``traced`` is the function that runs over
-    columns."""
+    """A function called with each element. ``traced``: what runs over columns."""
     return _Explained(
         name, lambda: _reason(traced, elements), function, condition=_condition(elements)
     )
@@ -312,11 +309,7 @@ def _element_function(
 
 @_functions_of.register
 def _(description: WindowOperatorDescription, elements: RowColumns | None) -> Iterator[_Explained]:
-    aggregation, call, function = (
-        description.aggregation,
-        description.call,
-        description.function,
-    )
+    aggregation, call = description.aggregation, description.call
     if aggregation is not None:
         yield _Explained(
             "aggregation",
@@ -328,29 +321,32 @@ def _(description: WindowOperatorDescription, elements: RowColumns | None) -> It
             "join function", lambda: _against_join(description, call), condition=UNKNOWN
         )
     elif call is not None:
-        yield _Explained(
-            "window function",
-            lambda: _against_call(description),
-            function,
-            "window by window",
-            UNKNOWN,
-        )
+        reason = partial(_against_call, description)
+        function = description.function
+        yield _Explained("window function", reason, function, "window by window", UNKNOWN)
 
 
 def _against_columns(description: WindowOperatorDescription) -> str | None:
     """Why the windows are not kept as columns. None: they are."""
     layout = description.layout
     if isinstance(layout, AlignedLayout):
-        return None
+        return None if description.evictor is None else _against_evictor(description)
     if layout == SESSION_LAYOUT:
         if type(description.assigner) is EventTimeSessionWindows:
             return None
         return "has windows whose gap depends on the element"
     if layout == EVICTING_LAYOUT:
-        return "has an evictor, which sees elements"
+        return SEES_ELEMENTS
     if layout == CONTENT_LAYOUT:
         return "has windows that begin and end with elements"
     return "has a trigger or an assigner that sees each element"
+
+
+def _against_evictor(description: WindowOperatorDescription) -> str | None:
+    assert description.evictor is not None
+    if description.allowedLateness:
+        return "has an evictor, and windows that may fire again"
+    return Eviction(description.evictor, None, tracesFunctions=True).reason
 
 
 def _against_call(description: WindowOperatorDescription) -> str | None:
@@ -365,6 +361,6 @@ def _against_call(description: WindowOperatorDescription) -> str | None:
 
 def _against_join(description: WindowOperatorDescription, join: JoinCall) -> str | None:
     """Why a join function is called for each pair. None: it is not."""
-    if not isinstance(description.layout, AlignedLayout):
+    if not isinstance(description.layout, AlignedLayout) or description.evictor is not None:
         return "joins windows that are kept element by element"
     return "may emit no result, or several" if join.flat else PairMap(join.pair).reason

@@ -28,7 +28,6 @@ class SimpleCounter(Counter):
         self.reset()
 
     def reset(self) -> None:
-        """Set to zero."""
         self.count = 0
 
     def inc(self, n: int = 1) -> None:
@@ -42,14 +41,12 @@ class SimpleCounter(Counter):
 
 
 class SimpleMeter(Meter):
-    """Counts events. The rate is their number divided by the time since the first (Flink:
-    ``MeterView``)."""
+    """Counts events, for a rate from the first on (Flink: ``MeterView``)."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Set to zero."""
         self._count = 0
         self._began: float | None = None
 
@@ -74,7 +71,6 @@ class SimpleHistogram(Histogram):
         self.reset()
 
     def reset(self) -> None:
-        """Set to zero."""
         self._statistics = HistogramStatistics()
 
     def update(self, value: float) -> None:
@@ -91,11 +87,9 @@ _M = TypeVar("_M", SimpleCounter, SimpleMeter, SimpleHistogram)
 
 
 class OperatorMetricGroup(MetricGroup):
-    """The metrics of an operator: its own, and those that its functions register.
-
-    A function that drops late elements itself counts them in ``counter(LATE_RECORDS_DROPPED)``, the
-    operator's own counter.
-    """
+    """The metrics of an operator: its own, and those that its functions register. A function that
+    drops late elements itself counts them in ``counter(LATE_RECORDS_DROPPED)``, the operator's own
+    counter."""
 
     def __init__(self) -> None:
         self.numRecordsIn = 0
@@ -155,8 +149,7 @@ class OperatorMetricGroup(MetricGroup):
         self._accumulators[name] = _RegisteredAccumulator(accumulator)
 
     def changedAccumulators(self) -> tuple[tuple[str, str, bytes], ...]:
-        """The name, the id and the pickled value of each accumulator that has changed since the
-        last call."""
+        """Name, id and pickled value of the accumulators changed since the last call."""
         return tuple(
             (name, registered.id, registered.reported)
             for name, registered in self._accumulators.items()
@@ -168,7 +161,6 @@ class OperatorMetricGroup(MetricGroup):
         return {name: metric.getCount() for name, metric in self._user.items()}
 
     def userMeters(self) -> tuple[str, ...]:
-        """The names of the user's meters."""
         return tuple(name for name, m in self._user.items() if isinstance(m, SimpleMeter))
 
     def userHistograms(self) -> dict[str, HistogramStatistics]:
@@ -184,8 +176,7 @@ class OperatorMetricGroup(MetricGroup):
         return {name: gauge() for name, gauge in self._gauges.items()}
 
     def isOnlyShown(self, owner: str, attribute: str) -> bool:
-        """Whether only a gauge reads the attribute of a function of the class ``owner``, so that no
-        result changes if it is reset."""
+        """Whether only gauges read the attribute of a function of class ``owner``."""
         return any(_only_shows(gauge, owner, attribute) for gauge in self._gauges.values())
 
     def _registered(self, name: str, kind: type[_M]) -> _M:

@@ -77,7 +77,6 @@ class RecordCounts:
     dropped: int = 0
 
     def add(self, other: RecordCounts) -> None:
-        """Add the counts of ``other``."""
         self.received += other.received
         self.emitted += other.emitted
         self.dropped += other.dropped
@@ -85,8 +84,7 @@ class RecordCounts:
 
 @dataclass
 class OperatorTotals:
-    """The totals reported by the tasks of one operator, over all batches or, where it says so, from
-    the last report."""
+    """The totals reported by an operator's tasks, over all batches unless it says so."""
 
     uid: str
     name: str
@@ -110,7 +108,6 @@ class OperatorTotals:
     pages: dict[int, PageSizes] = field(default_factory=dict)
 
     def add(self, report: OperatorReport) -> None:
-        """Add the report of a task in a batch."""
         added = RecordCounts(
             report.numRecordsIn, report.numRecordsOut, report.numLateRecordsDropped
         )
@@ -159,8 +156,7 @@ class OperatorTotals:
             )
 
     def reports(self, vertex: str | None = None) -> list[OperatorReport]:
-        """The last reports, of one vertex or of all. A copy, as a batch in another thread may add
-        some."""
+        """The last reports, of one vertex or all; copied, as a thread may add some."""
         return [report for (at, _), report in list(self.last.items()) if vertex in (None, at)]
 
     def watermark(self, vertex: str | None = None) -> int | None:
@@ -243,7 +239,6 @@ class MetricsTotals:
         self._workers: dict[tuple[str, int], WorkerDetails] = {}
 
     def add(self, reports: Iterable[OperatorReport]) -> None:
-        """Add the reports of one task in a batch."""
         for report in reports:
             self.loads.add(report)
             self.inputs.add(report)
@@ -306,7 +301,6 @@ class MetricsTotals:
         return sum(batch.stateBytes for batch in self.lastBatch.values())
 
     def stateOf(self, uid: str) -> dict[int, KeyGroupState]:
-        """The state of an operator by key group."""
         totals = self._operators.get(uid)
         if totals is None:
             return {}
@@ -319,19 +313,16 @@ class MetricsTotals:
         }
 
     def watermark(self, uid: str) -> int | None:
-        """The watermark (ms) of an operator, the highest of all at its end; None before the
-        first."""
+        """An operator's watermark (ms), the highest of all at its end; None before the first."""
         totals = self._operators.get(uid)
         return None if totals is None else totals.watermark()
 
     def nextProcessingTime(self) -> int | None:
-        """The earliest processing time (ms) at which an operator has a timer, None if there is
-        none."""
+        """The earliest time (ms) of a processing-time timer of an operator, None if none."""
         return min((time for time, _ in self._wanted()), default=None)
 
     def due(self, now: int) -> dict[str, list[int]]:
-        """The key groups with a processing-time timer at ``now`` (ms) or before, by operator
-        uid."""
+        """The key groups with a processing-time timer due at ``now`` (ms), by operator uid."""
         due: dict[str, list[int]] = {}
         for wanted, report in self._wanted():
             if wanted <= now:

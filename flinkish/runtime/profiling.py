@@ -57,8 +57,7 @@ class StackSampler:
         self._thread.join()
 
     def taken(self) -> tuple[tuple[tuple[str, ...], int], ...]:
-        """The stacks sampled since the last call, the outermost frame first, with the time (ms) in
-        each."""
+        """The stacks sampled since the last call, from the outermost frame, with ms in each."""
         stacks, self._stacks = self._stacks, Counter()
         return tuple(stacks.items())
 
@@ -122,7 +121,6 @@ class Profiler:
         return self._sampling
 
     def add(self, report: OperatorReport) -> None:
-        """Add the samples of a task."""
         for stack, count in report.stacks:
             self._stacks[report.vertex, stack] += count
         for key, records in report.keys:

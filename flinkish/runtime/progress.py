@@ -27,8 +27,7 @@ class InputWatermark:
     lastTimestamp: int | None = None
     """The highest timestamp (ms) of the elements of a split so far; None before the first."""
     lastElement: int | None = None
-    """The time (ms) at which the last batch with an element of the split ended; None before the
-    first."""
+    """When the last batch with an element of the split ended (ms); None before the first."""
 
 
 class InputWatermarks:
@@ -40,7 +39,6 @@ class InputWatermarks:
         """The highest timestamp in this batch, by operator and split."""
 
     def add(self, report: OperatorReport) -> None:
-        """Add the report of a task in this batch."""
         for read in report.inputs:
             if read.lastTimestamp is not None:
                 known = self._came.get((report.uid, read.name), MIN_TIMESTAMP)
@@ -97,8 +95,7 @@ class VertexLoad:
     lastRecords: int = 0
     """The number of records that the vertex received in the last batch."""
     skew: float = 1.0
-    """The skew of the last batch: the records of the largest key group, divided by the mean of the
-    key groups that had any."""
+    """The skew of the last batch: the largest key group's records, divided by the mean."""
 
 
 class VertexLoads:
@@ -116,7 +113,6 @@ class VertexLoads:
         self._batch: dict[str, list[OperatorReport]] = defaultdict(list)
 
     def add(self, report: OperatorReport) -> None:
-        """Add the report of an operator."""
         for edge in report.edges:
             key = edge.target, edge.name
             self.edges[key] = self.edges.get(key, 0) + edge.records
@@ -159,9 +155,8 @@ def lowest(inputs: Iterable[InputWatermark]) -> InputWatermark | None:
 
 
 def input_lags(inputs: Iterable[InputWatermark]) -> dict[tuple[str, bool], int]:
-    """The lag (ms) of each input behind the furthest input, and each split behind the furthest
-    split, by name and whether it is a split. An input or split that has no watermark yet, is idle
-    or has ended is left out."""
+    """The lag (ms) of each input and split behind the furthest, by name and whether it is a split.
+    One without a watermark yet, idle or ended is left out."""
     lags = {}
     read = [
         each for each in inputs if not each.idle and MIN_TIMESTAMP < each.watermark < MAX_TIMESTAMP

@@ -80,21 +80,22 @@ from flinkish.runtime.windowing.window_operator import EvictingWindowOperator, W
 
 OperatorFactory = Callable[[OperatorContext, Any], StreamOperator]
 
-
 _WINDOW_OPERATORS: dict[str, OperatorFactory] = {
     CONTENT_LAYOUT.name: ContentWindowOperator,
     EVICTING_LAYOUT.name: EvictingWindowOperator,
-    AlignedLayout.name: AlignedWindowOperator,
     SESSION_LAYOUT.name: ColumnSessionWindows,
     GENERAL_LAYOUT.name: WindowOperator,
 }
-"""The window operators by the name of the layout."""
+"""The window operators by the name of the layout, unless it is an ``AlignedLayout``."""
 
 
 def _window_operator(
     context: OperatorContext, description: WindowOperatorDescription
 ) -> StreamOperator:
-    return _WINDOW_OPERATORS[description.layout.name](context, description)
+    layout = description.layout
+    aligned = isinstance(layout, AlignedLayout)
+    kind = AlignedWindowOperator if aligned else _WINDOW_OPERATORS[layout.name]
+    return kind(context, description)
 
 
 _OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {
@@ -129,13 +130,10 @@ _OPERATORS: dict[tuple[type[OperatorDescription], bool], OperatorFactory] = {
 
 def register_operator(description: type[OperatorDescription], factory: OperatorFactory) -> None:
     """Let ``factory(context, description)`` create the operator for descriptions of that class.
-
     Call this in the package of the description: a worker imports the package to unpickle a
-    description, and so knows the operator too.
-    """
+    description, and so knows the operator too."""
     _OPERATORS[description, description.keyed] = factory
 
 
 def create_operator(context: OperatorContext, description: OperatorDescription) -> StreamOperator:
-    """The operator that runs ``description``."""
     return _OPERATORS[type(description), description.keyed](context, description)

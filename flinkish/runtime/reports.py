@@ -33,9 +33,7 @@ SOURCE_PART = -1
 
 class InputReport(NamedTuple):
     """The watermark of one input of an operator, or of one split, and whether that is idle.
-
-    ``name`` is the name of the input's gate, or the split as text.
-    """
+    ``name`` is the name of the input's gate, or the split as text."""
 
     name: str
     isSplit: bool
@@ -46,8 +44,7 @@ class InputReport(NamedTuple):
 
 
 def split_name(split: object, number: int) -> str:
-    """A split as text to show. If elements are hidden, its number: the text may be part of the
-    elements."""
+    """A split as text to show; its number if elements, of which it may be part, are hidden."""
     if elements_hidden():
         return f"split {number + 1} (hidden)"
     text = str(split)
@@ -88,10 +85,8 @@ class WorkerReport(NamedTuple):
 _HOST = socket.gethostname()
 _PAGE_BYTES = resource.getpagesize()
 
-
 _WORKER_SECONDS = 1.0
-"""The maximum age of the numbers of a process. Reading them costs as much as the rest of a small
-report."""
+"""The most seconds that a process's numbers are kept: reading them is expensive."""
 
 _read: tuple[float, WorkerReport] | None = None
 
@@ -122,48 +117,42 @@ _STATUS = Path("/proc/self/statm")
 
 
 class OperatorReport(NamedTuple):
-    """The metrics of one operator in one key group and batch.
-
-    ``numRecordsIn`` to ``numLateRecordsDropped`` count this batch only. ``watermark`` to
-    ``nextProcessingTime`` describe the operator after the batch.
-    """
+    """The metrics of one operator in one key group and batch. ``numRecordsIn`` to
+    ``numLateRecordsDropped`` count this batch only. ``watermark`` to ``nextProcessingTime``
+    describe the operator after the batch."""
 
     uid: str
     name: str
     keyGroup: int
-    numRecordsIn: int
-    numRecordsOut: int
-    numLateRecordsDropped: int
-    watermark: int
-    timers: int
-    stateEntries: int
-    statePages: int
-    nextProcessingTime: int | None
-    userCounts: dict[str, float]
-    userGauges: dict[str, float]
-    userHistograms: dict[str, HistogramStatistics]
+    numRecordsIn: int = 0
+    numRecordsOut: int = 0
+    numLateRecordsDropped: int = 0
+    watermark: int = MIN_TIMESTAMP
+    timers: int = 0
+    stateEntries: int = 0
+    statePages: int = 0
+    nextProcessingTime: int | None = None
+    userCounts: Mapping[str, float] = {}
+    userGauges: Mapping[str, float] = {}
+    userHistograms: Mapping[str, HistogramStatistics] = {}
     states: tuple[tuple[str, str, str], ...] = ()
     """The states that the operator's functions use: name, kind and type of each."""
     inputs: tuple[InputReport, ...] = ()
-    """The inputs, if the vertex begins with the operator, and the splits that the operator
-    distinguishes."""
+    """The inputs, if the operator is the vertex's first, and the splits it distinguishes."""
     edges: tuple[EdgeReport, ...] = ()
     """The edges from the vertex to others, if the vertex begins with the operator."""
     busyNanoseconds: int = 0
     """The working time of the vertex, if the vertex begins with the operator."""
     logs: tuple[LogReport, ...] = ()
-    """The records that the functions of the vertex have logged, if the vertex begins with the
-    operator."""
+    """What the functions of the vertex have logged, if the operator is its first."""
     userMeters: tuple[str, ...] = ()
     """The names in ``userCounts`` that are those of meters."""
     idle: bool = False
-    """If splits are divided over key groups: whether all splits of the key group are idle, or it
-    has none."""
+    """If splits are divided: whether all splits of the key group are idle, or it has none."""
     accumulators: tuple[tuple[str, str, bytes], ...] = ()
     """The name, the id and the pickled value of each accumulator that has changed."""
     columnRuns: tuple[RunReport, ...] = ()
-    """The runs in this batch that the operator's functions processed over columns or element by
-    element."""
+    """The runs that functions processed over columns or by element, in this batch."""
     vertex: str = ""
     """The uid of the vertex. An operator after a union is chained into several vertices."""
     openWindows: int = 0
@@ -177,8 +166,7 @@ class OperatorReport(NamedTuple):
     worker: WorkerReport | None = None
     """The process that the vertex ran in, if the vertex begins with the operator."""
     keys: tuple[tuple[str, int], ...] = ()
-    """The keys of the key group with the most records, each with their number, if the batch is
-    profiled and the operator has keys."""
+    """The keys with the most records, with their numbers, if the batch is profiled."""
     onlyNulls: bool = False
     """Whether all records that were emitted in this batch are None."""
 
@@ -186,10 +174,8 @@ class OperatorReport(NamedTuple):
 RECORDS_SEND = "numRecordsSend"
 """Flink's name for the count of records that a sink has sent."""
 
-
 SEND_ERRORS = "numRecordsSendErrors"
-"""Flink's name for the count of refused records. With a dot and a partition appended, it counts
-those of the partition."""
+"""Flink's name for refused records; appended, a dot and the partition count its own."""
 
 BACK_PRESSURED = "backPressuredTimeMs"
 """The name of the count of milliseconds that a sink has waited until it could send more."""
@@ -204,22 +190,7 @@ def sink_report(
         found[BACK_PRESSURED] = counts.backPressuredMillis
         found[SEND_ERRORS] = sum(errors.values())
     found |= {f"{SEND_ERRORS}.{partition}": count for partition, count in errors.items()}
-    return OperatorReport(
-        uid,
-        name,
-        keyGroup=SOURCE_PART,
-        numRecordsIn=counts.received,
-        numRecordsOut=0,
-        numLateRecordsDropped=0,
-        watermark=MIN_TIMESTAMP,
-        timers=0,
-        stateEntries=0,
-        statePages=0,
-        nextProcessingTime=None,
-        userCounts=found,
-        userGauges={},
-        userHistograms={},
-    )
+    return OperatorReport(uid, name, SOURCE_PART, numRecordsIn=counts.received, userCounts=found)
 
 
 def encode_reports(reports: list[OperatorReport], changes: Sequence[AttributeChange] = ()) -> bytes:
@@ -229,7 +200,6 @@ def encode_reports(reports: list[OperatorReport], changes: Sequence[AttributeCha
 
 
 def decode_reports(data: bytes) -> tuple[list[OperatorReport], list[AttributeChange]]:
-    """The reports and changes that ``encode_reports`` encoded."""
     reports, changes = pickle.loads(data)
     return (
         [OperatorReport(*fields) for fields in reports],

@@ -28,8 +28,7 @@ _NOT_OF_USERS = ("py4j", "pyspark")
 
 
 class TaskLog(logging.Handler):
-    """Keeps the records logged while a task works. Those of user code outside an operator get
-    ``name``."""
+    """Keeps records logged while a task works. User code outside operators gets ``name``."""
 
     def __init__(self, name: str, level: int) -> None:
         super().__init__(level)

@@ -21,8 +21,7 @@ _POLL_SECONDS = 0.1
 
 
 class BatchRun:
-    """Runs a whole job in one batch, as ``QueryRun`` does for a stream. ``settings`` sets Spark's
-    settings while the query runs."""
+    """Runs a whole job in one batch. ``settings`` sets Spark's settings while the query runs."""
 
     query = None
 
@@ -43,7 +42,6 @@ class BatchRun:
 
     @property
     def isCaller(self) -> bool:
-        """Whether the caller is a sink of the job."""
         return self._sinks.isCaller
 
     def start(self) -> None:

@@ -1,5 +1,4 @@
-"""``BatchStage``: one level of a job in BATCH, in a worker that has all input of its key groups at
-once."""
+"""``BatchStage``: one level of a job in BATCH, in a worker with all input of its key groups."""
 
 from __future__ import annotations
 
@@ -15,12 +14,11 @@ import pyarrow as pa
 
 from flinkish.runtime.closing import closed_on_error
 from flinkish.runtime.savepoint.capture import captured
-from flinkish.runtime.savepoint.saved_state import SavedState
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.task.gates import FrameRow
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import DIRECTORY, StageTask, decode_directory
-from flinkish.spark.frame_rows import arrow_batch
+from flinkish.spark.frame_rows import arrow_batch, sized
 from flinkish.spark.stage_run import this_subtask
 
 _BYTES_A_BATCH = 16 << 20
@@ -32,12 +30,9 @@ SAVED = "saved state"
 
 @dataclass(frozen=True)
 class BatchStage:
-    """Processes rows of frames that are sorted by group, the last column.
-
-    ``payload`` is the pickled ([VertexPlan], TaskSettings). Groups below zero contain rows for
-    later levels, which are passed on. State is in the memory of the worker, for one key group after
-    another.
-    """
+    """Processes rows of frames that are sorted by group, the last column. ``payload`` is the
+    pickled ([VertexPlan], TaskSettings). Groups below zero contain rows for later levels, which are
+    passed on. State is in the memory of the worker, for one key group after another."""
 
     payload: bytes
 
@@ -65,33 +60,15 @@ class BatchStage:
 
 def _saved(frame: FrameRow, pages: DictPageStore, settings: TaskSettings) -> Iterator[FrameRow]:
     """The state of bootstraps in the key group of ``frame``, as rows that carry a few parts each."""
-    group = frame.key_group
-    held: list[SavedState] = []
-    size = 0
-    for uid, saved in decode_directory(pages.get(DIRECTORY)).items():
-        if uid in settings.bootstraps:
-            for state in captured(uid, group, saved, pages.pages, True):
-                held.append(state)
-                size += len(state.content)
-                if size >= _BYTES_A_ROW:
-                    yield _saved_row(frame, held, settings)
-                    held, size = [], 0
-    if held:
-        yield _saved_row(frame, held, settings)
-
-
-def _saved_row(frame: FrameRow, states: list[SavedState], settings: TaskSettings) -> FrameRow:
-    content = pickle.dumps(states, protocol=5)
-    return FrameRow(
-        level=settings.sinkLevel,
-        target=SAVED,
-        key_group=frame.key_group,
-        gate=0,
-        slice=0,
-        sequence=0,
-        clock=frame.clock,
-        frame=content,
+    level, group, clock = settings.sinkLevel, frame.key_group, frame.clock
+    states = (
+        state
+        for uid, saved in decode_directory(pages.get(DIRECTORY)).items()
+        if uid in settings.bootstraps
+        for state in captured(uid, group, saved, pages.pages, True)
     )
+    for held in sized(states, lambda state: len(state.content), _BYTES_A_ROW):
+        yield FrameRow(level, SAVED, group, clock=clock, frame=pickle.dumps(held, protocol=5))
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
@@ -101,13 +78,4 @@ def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
 
 def _batches(rows: Iterable[FrameRow]) -> Iterator[pa.RecordBatch]:
     """Rows as Arrow batches of a bounded size."""
-    held: list[FrameRow] = []
-    size = 0
-    for row in rows:
-        held.append(row)
-        size += len(row.frame)
-        if size >= _BYTES_A_BATCH:
-            yield arrow_batch(held)
-            held, size = [], 0
-    if held:
-        yield arrow_batch(held)
+    return map(arrow_batch, sized(rows, lambda row: len(row.frame), _BYTES_A_BATCH))

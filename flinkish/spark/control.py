@@ -29,11 +29,8 @@ _BEGIN = "begin"
 
 
 class ControlStream:
-    """The signals of one job.
-
-    ``endWithFirstBatch``: the first batch reads all sources to their end, so it also contains the
-    signal of the end of the input.
-    """
+    """The signals of one job. ``endWithFirstBatch``: the first batch reads all sources to their
+    end, so it also contains the signal of the end of the input."""
 
     def __init__(self, storage: CheckpointStorage, endWithFirstBatch: bool) -> None:
         self._storage = storage
@@ -47,11 +44,8 @@ class ControlStream:
         self._ended = first == END_OF_INPUT or storage.readText(_ENDED) is not None
 
     def stream(self, session: SparkSession) -> DataFrame:
-        """The signals as a streaming DataFrame.
-
-        Spark removes a file once the batch that read it is committed, as an unbounded job writes
-        more and more files.
-        """
+        """The signals as a streaming DataFrame. Spark removes a file once the batch that read it is
+        committed, as an unbounded job writes more and more files."""
         reader = session.readStream.option("cleanSource", "delete")
         return reader.text(self._storage.child(CONTROL)).select("value")
 

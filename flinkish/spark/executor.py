@@ -36,18 +36,12 @@ from flinkish.spark.open_tasks import job_run
 from flinkish.spark.queries import BatchQueries, Queries, graph_of_job, warn_of_open_windows
 from flinkish.spark.savepoint import SparkSavepoint
 from flinkish.spark.savepoint_state import read_savepoint, write_savepoint
-from flinkish.spark.session.drivers import driver_of
+from flinkish.spark.session.drivers import driver_of, prepared_session
 from flinkish.spark.session.quiet_logs import quiet_py4j
-from flinkish.spark.session.session import (
-    default_parallelism,
-    set_job_settings,
-)
-from flinkish.spark.session.workers import prepared_session
+from flinkish.spark.session.session import default_parallelism, set_job_settings
 from flinkish.spark.sinks.batch_sinks import to_columns
 from flinkish.spark.sinks.columns import sink_schema
-from flinkish.spark.sources.reader import (
-    reads_planned,
-)
+from flinkish.spark.sources.reader import reads_planned
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,7 +56,6 @@ class SparkPipelineExecutor:
         sinks: Sequence[SinkTransformation],
         jobName: str,
     ) -> SparkJobClient:
-        """Start the job that ends in ``sinks``."""
         config = environment.getConfig()
         stream_graph = StreamGraph.of(sinks)
         batch = runs_as_batch(stream_graph, config.runtimeMode)
@@ -107,7 +100,6 @@ class SparkPipelineExecutor:
     def toDataFrame(
         self, environment: StreamExecutionEnvironment, stream: DataStream[Any], schema: Any
     ) -> DataFrame:
-        """``stream`` as a streaming DataFrame."""
         sink = SinkTransformation("toDataFrame", DataFrameSink(schema), stream.getTransformation())
         given = environment.getCheckpointConfig().getCheckpointStorage()
         session = prepared_session(environment._sparkSession)
@@ -140,18 +132,13 @@ class SparkPipelineExecutor:
     def readSavepoint(
         self, environment: StreamExecutionEnvironment, savepointPath: str, query: StateQuery
     ) -> DataFrame:
-        """The answer of ``query`` as a DataFrame."""
         with plain_interrupts(), quiet_py4j():
             session = prepared_session(environment._sparkSession)
             return read_savepoint(session, savepointPath, query)
 
     def writeSavepoint(
-        self,
-        environment: StreamExecutionEnvironment,
-        changes: SavepointChanges,
-        savepointPath: str,
+        self, environment: StreamExecutionEnvironment, changes: SavepointChanges, savepointPath: str
     ) -> None:
-        """Write the savepoint that ``changes`` describe."""
         config = environment.getConfig()
         with plain_interrupts(), quiet_py4j():
             session = prepared_session(environment._sparkSession)
@@ -164,7 +151,6 @@ class SparkPipelineExecutor:
     def plan(
         self, environment: StreamExecutionEnvironment, sinks: Sequence[SinkTransformation]
     ) -> JobPlan:
-        """The plan of the job that ends in ``sinks``."""
         enabled = environment.getConfig().isFunctionTracingEnabled()
         return explained_plan(JobGraph(StreamGraph.of(sinks)), enabled)
 
@@ -178,8 +164,7 @@ def _savepoint(
     jobName: str | None = None,
     batch: bool = False,
 ) -> SparkSavepoint | None:
-    """The savepoint that a job begins from, None if it has a checkpoint already. Without a
-    ``jobName`` the query is the user's."""
+    """The savepoint that a job without a checkpoint begins from, if any."""
     begin = environment.getSavepointRestoreSettings()
     if not begin.restoreSavepoint() or not plan.isNew:
         return None
@@ -198,8 +183,7 @@ def _bring(
     settings: TaskSettings,
     storage: CheckpointStorage,
 ) -> None:
-    """Write the state of ``savepoint`` into the checkpoint before its plan: a checkpoint with a plan is one to
-    continue from."""
+    """Write the state of ``savepoint`` into the checkpoint; its plan, written later, ends that."""
     if savepoint is None:
         return
     allowed = environment.getSavepointRestoreSettings().allowNonRestoredState()

@@ -39,8 +39,7 @@ _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*", re.DOTALL)
 def session_error(
     session: SparkSession, error: BaseException, elementsHidden: bool
 ) -> BaseException:
-    """The error to raise for ``error`` of ``session``: that the driver is gone, else
-    ``translated``."""
+    """The error to raise for ``error``: that the driver is gone, else ``translated``."""
     driver = driver_of(session)
     return driver.goneError() if driver.isGone() else translated(error, elementsHidden)
 
@@ -131,8 +130,7 @@ def _is_note(line: str) -> bool:
 
 
 def _java_cause(text: str) -> str:
-    """Return the cause of Spark's exception according to Java, in parentheses; empty if there is
-    none."""
+    """The cause of Spark's exception according to Java, in parentheses; empty if none."""
     causes = re.findall(r"^Caused by: (.*?)\s*$", text, re.MULTILINE)
     return f" ({causes[-1]})" if causes else ""
 
@@ -170,8 +168,7 @@ _INTERNAL = re.compile(
 )
 # Spark's workers unpickle the job before its first element.
 _NOT_STARTED = re.compile(
-    r"loads\(.*^ModuleNotFoundError: No module named (\S+)$",
-    re.MULTILINE | re.DOTALL,
+    r"loads\(.*^ModuleNotFoundError: No module named (\S+)$", re.MULTILINE | re.DOTALL
 )
 _IN_THE_WORKER = "An exception was thrown from the Python worker:"
 _CAUSE = "The above exception was the direct cause of the following exception:"

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.types import (
-    BinaryType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from flinkish.runtime.task.gates import FrameRow
 
-FRAME_SCHEMA = StructType(
-    [
-        StructField("level", IntegerType()),
-        StructField("target", StringType()),
-        StructField("key_group", IntegerType()),
-        StructField("gate", IntegerType()),
-        StructField("slice", LongType()),
-        StructField("sequence", IntegerType()),
-        StructField("clock", LongType()),
-        StructField("frame", BinaryType()),
-    ]
-)
-"""The columns of a FrameRow; the JVM would have to parse a DDL string for each job."""
+_Item = TypeVar("_Item")
 
 ARROW_SCHEMA = pa.schema(
     [
@@ -44,11 +25,13 @@ ARROW_SCHEMA = pa.schema(
         ("frame", pa.binary()),
     ]
 )
-"""The same for Arrow."""
+"""The columns of a FrameRow."""
+
+FRAME_SCHEMA = from_arrow_schema(ARROW_SCHEMA)
+"""The same for Spark; the JVM would have to parse a DDL string for each job."""
 
 
 def arrow_batch(rows: Sequence[FrameRow]) -> pa.RecordBatch:
-    """Rows as an Arrow batch."""
     columns = zip(*rows)
     arrays = [pa.array(column, type=field.type) for column, field in zip(columns, ARROW_SCHEMA)]
     return pa.RecordBatch.from_arrays(arrays, schema=ARROW_SCHEMA)
@@ -61,6 +44,21 @@ def frame_rows(rows: Iterable[Any]) -> Iterable[FrameRow]:
 
 
 def spark_rows(rows: Iterable[FrameRow]) -> Iterator[Row]:
-    """FrameRows as Spark's rows."""
     make = Row(*FrameRow._fields)
     return (make(*row) for row in rows)
+
+
+def sized(
+    items: Iterable[_Item], sizeOf: Callable[[_Item], int], most: int
+) -> Iterator[list[_Item]]:
+    """``items`` in lists that end when they have ``most`` bytes; ``sizeOf`` counts those of one."""
+    held: list[_Item] = []
+    size = 0
+    for item in items:
+        held.append(item)
+        size += sizeOf(item)
+        if size >= most:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held

@@ -1,5 +1,4 @@
-"""``SparkJobClient``: the user's handle on a job; it runs the query, and restarts it after a
-failure."""
+"""``SparkJobClient``: the user's handle on a job; it runs and restarts the query."""
 
 from __future__ import annotations
 
@@ -39,11 +38,9 @@ _INTERRUPTED_SECONDS = 0.8
 
 
 class SparkJobClient(JobClient):
-    """The client of a job, and the thread that watches its query.
-
-    ``restart`` restarts the query from the checkpoint, without folding before shuffles if its
-    argument is True; ``cleanUp`` is called when the job has ended.
-    """
+    """The client of a job, and the thread that watches its query. ``restart`` restarts the query
+    from the checkpoint, without folding before shuffles if its argument is True; ``cleanUp`` is
+    called when the job has ended."""
 
     def __init__(
         self,
@@ -245,7 +242,6 @@ class SparkJobClient(JobClient):
             self._ended.set()
 
     def _write_savepoint(self) -> None:
-        """Write the savepoint for which the job was stopped."""
         if self._savepoint is None or self._savepoints is None or self._error is not None:
             return
         try:

@@ -53,9 +53,8 @@ class _CloseTasks:
 
 
 def close_open_tasks(session: SparkSession, run: JobRun | None, graph: JobGraph) -> None:
-    """Called when a run has ended: close the tasks that workers keep for it, as far as Spark
-    reaches these workers. Does nothing if no function overrides ``close`` and no source or sink
-    holds connections."""
+    """Called when a run has ended: close the tasks that workers keep for it, where Spark reaches
+    them. Does nothing without a ``close`` of users or open connections."""
     if run is None or not _is_held(graph):
         return
     try:
@@ -69,8 +68,7 @@ def close_open_tasks(session: SparkSession, run: JobRun | None, graph: JobGraph)
 
 
 def _like_the_query(session: SparkSession) -> SparkSession:
-    """A session that shares the Python workers of the query; Spark uses other workers if a Python
-    setting differs."""
+    """A session that shares the Python workers of the query: its Python settings are equal."""
     own = session.newSession()
     for name, value in {**session.conf.getAll, **JOB_SETTINGS}.items():
         if name.startswith("spark.sql.execution.pyspark."):

@@ -20,8 +20,7 @@ CACHED_BYTES = 64 << 20
 class PageCache:
     """The contents of the most recently used pages, up to ``most`` bytes. The cache may have an
     older version of a page, as another process may have written the page since, so a page is looked
-    up by the digest in the directory of its key group.
-    """
+    up by the digest in the directory of its key group."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -37,7 +36,6 @@ class PageCache:
         return kept[1]
 
     def put(self, group: int, page: bytes, digest: bytes, content: bytes) -> None:
-        """Cache the content of a page."""
         self.remove(group, page)
         if len(content) > self._most:
             return
@@ -47,7 +45,6 @@ class PageCache:
             self.remove(*next(iter(self._pages)))
 
     def remove(self, group: int, page: bytes) -> None:
-        """Forget a page."""
         _, content = self._pages.pop((group, page), (b"", b""))
         self._bytes -= len(content)
 

@@ -11,12 +11,12 @@ _MASK = 0xFFFFFFFF
 _SPARK_SEED = 42
 
 
-def murmur3_of_int(value: int, seed: int = _SPARK_SEED) -> int:
+def murmur3_of_int(value: int) -> int:
     """Spark's hash of an int column, as a signed 32-bit number."""
     k = (value & _MASK) * 0xCC9E2D51 & _MASK
     k = (k << 15 | k >> 17) & _MASK
     k = k * 0x1B873593 & _MASK
-    h = seed ^ k
+    h = _SPARK_SEED ^ k
     h = (h << 13 | h >> 19) & _MASK
     h = (h * 5 + 0xE6546B64) & _MASK
     h ^= 4
@@ -29,8 +29,7 @@ def murmur3_of_int(value: int, seed: int = _SPARK_SEED) -> int:
 
 
 def balanced_integers(count: int, partitions: int, start: int = 0) -> list[int]:
-    """``count`` integers, at least ``start``; Spark sends the i-th to partition i modulo
-    ``partitions``."""
+    """``count`` integers from ``start``; Spark sends the i-th to partition i % ``partitions``."""
     waiting: dict[int, list[int]] = {}
     for position in range(count - 1, -1, -1):
         waiting.setdefault(position % partitions, []).append(position)

@@ -1,5 +1,4 @@
-"""``StageProcessor``: one level of a job as a Spark ``StatefulProcessor``; adds only state and life
-cycle."""
+"""``StageProcessor``: one level of a job as a Spark ``StatefulProcessor``."""
 
 from __future__ import annotations
 
@@ -20,7 +19,6 @@ _DRIVER_WORKER = "pyspark.sql.streaming.transform_with_state_driver_worker"
 GROUP = "group"
 """The grouping column."""
 
-
 PAGES = "pages"
 """The name of the state with the pages."""
 
@@ -30,12 +28,9 @@ _CONTENT = StructType([StructField("content", BinaryType())])
 
 
 class StageProcessor(StatefulProcessor):
-    """Runs a stage, the pickled ``StageRun``.
-
-    For each job Spark starts a process that only asks a processor for its states. Importing the
-    code of a stage would take longer than the rest of that process, so the stage is unpickled when
-    its first rows come.
-    """
+    """Runs a stage, the pickled ``StageRun``. For each job Spark starts a process that only asks a
+    processor for its states. Importing the code of a stage would take longer than the rest of that
+    process, so the stage is unpickled when its first rows come."""
 
     def __init__(self, stage: bytes) -> None:
         self._pickled = stage

@@ -9,9 +9,8 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from flinkish.api.connectors.source import Source
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.plan.window_operator import WindowOperatorDescription
@@ -49,14 +48,10 @@ from flinkish.spark.sinks.task_writers import SinkTasks
 from flinkish.spark.sources.aligned_watermarks import note_watermarks
 from flinkish.spark.sources.function import END_OF_INPUT
 from flinkish.spark.sources.group_offsets import GroupOffsets
-from flinkish.spark.sources.reader import (
-    SourceReader,
-    SourceStream,
-    check_aligned,
-)
+from flinkish.spark.sources.reader import SourceReader, SourceStream, check_aligned
 from flinkish.spark.status.checkpoint_history import history_log
 from flinkish.spark.status.query_monitor import QueryMonitor
-from flinkish.spark.translation import translate, translate_batch
+from flinkish.spark.translation import translate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -107,7 +102,7 @@ class Queries:
     def starting(self) -> Iterator[None]:
         """Prepare the session for starting a query inside the block: with the query's settings, and
         without another job that takes its name."""
-        parallelism, local = self._settings.parallelism, self._storage.isLocal
+        parallelism, local = self._settings.parallelism, self._storage.local is not None
         with SETTINGS_LOCK, job_settings(self._session, parallelism, local):
             yield
 
@@ -154,7 +149,7 @@ class Queries:
         sinks = self._sinks(run, streams)
         self._delivery = delivery = delivery_of(session, storage, sinks)
         self.savepoints = self._savepoints(streams)
-        unbounded = not all(_source(vertex.head.content).bounded for vertex in graph.sources)
+        unbounded = not all(vertex.source.bounded for vertex in graph.sources)
         interval = None if self._single else config.triggerIntervalOf(unbounded)
         writer = query_writer(frames, delivery, self._storage.child("query"), interval)
         if self._name.strip():
@@ -211,20 +206,12 @@ class Queries:
             positions=self._plan.positions,
         )
         with self._settings.classes.current():
-            sources = {
-                v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources
-            }
+            sources = reader.streams(graph)
             check_aligned(sources, aligned)
             whole = all(stream.whole or stream.endsItself for stream in sources.values())
             control = ControlStream(storage, endWithFirstBatch=whole)
-            frames = translate(
-                graph=graph,
-                sources=sources,
-                control=control.stream(session),
-                settings=self._settings,
-                files=self._files,
-                run=run,
-            )
+            signals = control.stream(session)
+            frames = translate(graph, sources, signals, self._settings, self._files, run)
         return frames, sources, control
 
     def _savepoints(self, streams: Mapping[str, SourceStream]) -> JobSavepoints:
@@ -260,7 +247,7 @@ class Queries:
 
     def _end_batch(self, number: int, began: float, stages: float, ended: float) -> None:
         self.monitor.endBatch(number, began, stages, ended)
-        local = self._storage.localPath
+        local = self._storage.local
         if self._alignments.ofSource and local is not None:
             note_watermarks(local, self._alignments.watermarks(self.monitor.metrics))
 
@@ -275,18 +262,15 @@ class BatchQueries(Queries):
         )
         graph, settings = self._graph, self._settings
         with settings.classes.current():
-            sources = {
-                v.uid: reader.streamOf(_source(v.head.content), v.uid) for v in graph.sources
-            }
+            sources = reader.streams(graph)
             control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
-            frames = translate_batch(graph, sources, control, settings, self._files)
+            frames = translate(graph, sources, control, settings, self._files)
         return BatchRun(
             session, frames, self._sinks(None, sources), partial(batch_settings, session)
         )
 
 
 def _started_of_frames(session: SparkSession, writer: DataStreamWriter) -> StreamingQuery:
-    """Start a query over frames only."""
     with frame_settings(session):
         return writer.start()
 
@@ -298,8 +282,7 @@ def graph_of_job(
     parallelism: int,
     batch: bool = False,
 ) -> tuple[JobGraph, TaskSettings]:
-    """The graph of the job that ends in ``sinks``, and the settings of its tasks, as far as ``plan``
-    has noted them."""
+    """The graph of the job that ends in ``sinks``, and its task settings noted in ``plan``."""
     graph = JobGraph(StreamGraph.of(sinks, plan.identities))
     plan.keepPlaces(graph)
     settings = task_settings(
@@ -320,7 +303,7 @@ def warn_of_open_windows(graph: JobGraph, streams: Mapping[str, SourceStream]) -
         vertex.head.name
         for vertex in graph.sources
         for stream in (streams[vertex.uid],)
-        if not (_source(vertex.head.content).bounded and (stream.whole or stream.endsItself))
+        if not (vertex.source.bounded and (stream.whole or stream.endsItself))
     ]
     windows = [
         node.name
@@ -343,7 +326,7 @@ def _group_offsets(graph: JobGraph, storage: CheckpointStorage) -> GroupOffsets:
     groups = {v.uid: ConsumerGroup.of(v.head.content) for v in graph.sources}
     return GroupOffsets(
         {
-            uid: (group, f"{storage.localPath}/sources/{uid}/plan")
+            uid: (group, f"{storage.local}/sources/{uid}/plan")
             for uid, group in groups.items()
             if group is not None
         }
@@ -358,7 +341,7 @@ def _query_name(session: SparkSession, jobName: str) -> str:
 
 
 def _job_sources(graph: JobGraph, streams: dict[str, SourceStream]) -> JobSources:
-    bounded = [v for v in graph.sources if _source(v.head.content).bounded]
+    bounded = [v for v in graph.sources if v.source.bounded]
     ended = [streams[vertex.uid] for vertex in bounded]
     paths = tuple(stream.path or "" for stream in ended if not stream.endsItself)
     logs = tuple(stream.log for stream in ended if stream.log is not None)
@@ -368,8 +351,3 @@ def _job_sources(graph: JobGraph, streams: dict[str, SourceStream]) -> JobSource
         if stream.planner is not None and stream.plan is None
     )
     return JobSources(paths, logs, planned, unbounded=len(bounded) < len(graph.sources))
-
-
-def _source(content: Any) -> Source[Any]:
-    assert isinstance(content, Source)
-    return content

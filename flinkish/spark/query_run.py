@@ -71,7 +71,6 @@ class QueryRun:
         """Whether the query was stopped, by a call or from outside, before its end."""
 
     def start(self) -> None:
-        """Start the query."""
         self.query = self._delivery.started(self._start)
 
     @property
@@ -130,7 +129,6 @@ class QueryRun:
             return True
 
     def _drive(self) -> None:
-        """Run the query until its end."""
         if self._single:
             while not self.query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type]
                 pass
@@ -170,11 +168,11 @@ class QueryRun:
     @cached_property
     def _offsets_before(self) -> Sequence[str]:
         """The last offsets of the checkpoint that the job continues from."""
-        return self._storage.lastOffsets() if self._control.resumed else ()
+        batch = self._storage.lastBatch("query/offsets") if self._control.resumed else None
+        return () if batch is None else self._storage.offsets(batch)
 
     def _drained(self) -> bool:
-        """Wait until all input has been read; False if the query was stopped before, also by a sink
-        that has failed."""
+        """Wait until all input is read; False if the query was stopped before, also by a sink."""
         self.query.processAllAvailable()
         # This also returns if the query was stopped meanwhile.
         if not self.query.isActive:

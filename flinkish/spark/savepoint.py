@@ -18,14 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.types import (
-    BinaryType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StringType, StructField, StructType
 
 from flinkish.api.arguments import text
 from flinkish.api.connectors.source import CollectionSource, SocketSource, Source
@@ -40,7 +34,6 @@ from flinkish.deployment.savepoint.metadata import (
     StateFile,
     damaged,
     entries_by_state,
-    source_type,
 )
 from flinkish.deployment.savepoint.restore import KeyedStates, Restoration
 from flinkish.deployment.vertex_plans import vertex_plan
@@ -53,11 +46,13 @@ from flinkish.runtime.savepoint.saved_state import (
     arrow_batch,
     saved_states,
 )
+from flinkish.runtime.savepoint.saved_state import SCHEMA as ARROW_SCHEMA
 from flinkish.runtime.task.plan import TaskSettings, key_groups
 from flinkish.runtime.task.stage import DIRECTORY, decode_directory
 from flinkish.spark.checkpoint.plan import CheckpointPlan
-from flinkish.spark.checkpoint.storage import CheckpointStorage
+from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory
 from flinkish.spark.control import CONTROL
+from flinkish.spark.frame_rows import sized
 from flinkish.spark.placement import balanced_integers
 from flinkish.spark.processor import PAGES
 from flinkish.spark.sources.function import RESTORED
@@ -68,18 +63,7 @@ from flinkish.spark.sources.reader import SourceStream
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SCHEMA = StructType(
-    [
-        StructField("operator", StringType()),
-        StructField("table", StringType()),
-        StructField("state", StringType()),
-        StructField("keyGroup", IntegerType()),
-        StructField("entries", LongType()),
-        StructField("content", BinaryType()),
-        StructField("checksum", LongType()),
-    ]
-)
-
+SCHEMA = from_arrow_schema(ARROW_SCHEMA)
 _LINES = StructType([StructField("value", StringType())])
 
 _LINES_A_FILE = 256
@@ -89,8 +73,7 @@ _POLL_SECONDS = 0.1
 
 
 class JobSavepoints:
-    """Writes the savepoints of one job. ``lastBatch`` returns the last committed batch that the
-    sinks have too."""
+    """Writes the savepoints of a job. ``lastBatch``: the last one committed to the sinks too."""
 
     def __init__(
         self,
@@ -102,7 +85,7 @@ class JobSavepoints:
         sources: Mapping[str, SourceStream],
         lastBatch: Callable[[], int | None],
     ) -> None:
-        self._last_batch = lastBatch
+        self.lastBatch = lastBatch
         self._session = session
         self._storage = storage
         self._plan = plan
@@ -112,18 +95,13 @@ class JobSavepoints:
 
     def checkedDirectory(self, method: str, directory: str) -> str:
         """``directory`` unchanged. Raises CheckpointStorageError if it is not empty."""
-        if CheckpointStorage(self._session, text(f"{method}: savepointDirectory", directory)).holds(
-            "*"
-        ):
+        target = Directory(self._session, text(f"{method}: savepointDirectory", directory))
+        if target.holds("*"):
             raise CheckpointStorageError(
                 f"{method}: the savepoint directory {directory} is not empty. Pass a new directory for"
                 " each savepoint."
             )
         return directory
-
-    def lastBatch(self) -> int | None:
-        """The number of the last committed batch, None if there is none."""
-        return self._last_batch()
 
     def awaitBatch(self, running: Callable[[], bool]) -> bool:
         """Wait until a batch is committed; False if the job ended before."""
@@ -194,7 +172,6 @@ class JobSavepoints:
         target.writeText(METADATA, metadata.asText())
 
     def _rows(self, batch: int) -> DataFrame:
-        """The state as rows of a savepoint."""
         from pyspark.sql import functions as F
 
         pages = None
@@ -234,9 +211,7 @@ class JobSavepoints:
         planned = {found.source: found for line in lines if (found := PlannedOffset.of(line))}
         positions = {}
         for place, vertex in enumerate(self._graph.sources):
-            source, stream = vertex.head.content, self._sources[vertex.uid]
-            assert isinstance(source, Source)
-            kind = source_type(source)
+            source, stream = vertex.source, self._sources[vertex.uid]
             offset = lines[place] if len(lines) > place and lines[place] != "-" else None
             if stream.planner is None:
                 positions[vertex.uid] = _position_of_spark(source, stream, offset)
@@ -247,7 +222,7 @@ class JobSavepoints:
                 number = reached.number if reached else 0
                 if stream.whole and offset is not None:
                     # Not the last step that is planned: that may be of a run that was killed at once
-                    log = Path(f"{self._storage.localPath}/query/sources/{place}")
+                    log = Path(f"{self._storage.local}/query/sources/{place}")
                     number = last_step_read(log, offset)
                 steps = PlanLog(stream.plan).restoredUpTo(number)
                 if steps is None:
@@ -255,7 +230,7 @@ class JobSavepoints:
                 planner.restore(*steps)
             elif reached is not None and reached.whole is not None:
                 planner.restore(reached.whole.snapshot, [])
-            positions[vertex.uid] = SourcePosition(kind, planner.position())
+            positions[vertex.uid] = SourcePosition(source.kind, planner.position())
         return positions
 
 
@@ -263,28 +238,22 @@ def _position_of_spark(
     source: Source[Any], stream: SourceStream, offset: str | None
 ) -> SourcePosition:
     """The position of a source that Spark reads: its end, if the first batch reads all of it."""
-    kind = source_type(source)
     if isinstance(source, SocketSource):
-        return SourcePosition(kind, None)
+        return SourcePosition(source.kind, None)
     if not stream.whole:
-        return SourcePosition(kind, None, offset)
+        return SourcePosition(source.kind, None, offset)
     if isinstance(source, CollectionSource):
-        return SourcePosition(kind, {"next": len(list(source.values))})
-    return SourcePosition(kind, {"ended": True})
+        return SourcePosition(source.kind, {"next": len(list(source.values))})
+    return SourcePosition(source.kind, {"ended": True})
 
 
 class CaptureFunction:
-    """Turns the pages of key groups, in order, into rows of a savepoint.
-
-    ``keyGroups``: the key groups, by the integers that represent them. ``firsts``: the first key
-    group of each vertex. ``classes``: the classes of the job.
-    """
+    """Turns the pages of key groups, in order, into rows of a savepoint. ``keyGroups``: the key
+    groups, by the integers that represent them. ``firsts``: the first key group of each vertex.
+    ``classes``: the classes of the job."""
 
     def __init__(
-        self,
-        keyGroups: Mapping[int, int],
-        firsts: Mapping[str, int],
-        classes: ProgramClasses,
+        self, keyGroups: Mapping[int, int], firsts: Mapping[str, int], classes: ProgramClasses
     ) -> None:
         self._classes = classes
         self._key_groups = dict(keyGroups)
@@ -292,26 +261,17 @@ class CaptureFunction:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         use_classes(self._classes)
-        part: list[SavedState] = []
-        size = 0
-        for group, pages in _groups_of_pages(batches):
-            for state in self._captured(self._key_groups[group], pages):
-                part.append(state)
-                size += len(state.content)
-                if size > _BYTES_A_BATCH:
-                    yield arrow_batch(part)
-                    part, size = [], 0
-        if part:
-            yield arrow_batch(part)
+        states = self._captured(batches)
+        yield from map(arrow_batch, sized(states, lambda s: len(s.content), _BYTES_A_BATCH))
 
-    def _captured(self, group: int, pages: Mapping[bytes, bytes]) -> Iterator[SavedState]:
-        for uid, saved in decode_directory(pages.get(DIRECTORY)).items():
-            yield from captured(uid, group, saved, pages, self._firsts.get(uid) == group)
+    def _captured(self, batches: Iterator[pa.RecordBatch]) -> Iterator[SavedState]:
+        for integer, pages in _groups_of_pages(batches):
+            group = self._key_groups[integer]
+            for uid, saved in decode_directory(pages.get(DIRECTORY)).items():
+                yield from captured(uid, group, saved, pages, self._firsts.get(uid) == group)
 
 
-def _groups_of_pages(
-    batches: Iterator[pa.RecordBatch],
-) -> Iterator[tuple[int, dict[bytes, bytes]]]:
+def _groups_of_pages(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, dict[bytes, bytes]]]:
     current: tuple[int, int] | None = None
     pages: dict[bytes, bytes] = {}
     for batch in batches:
@@ -346,8 +306,7 @@ class SparkSavepoint:
             self.metadata = SavepointMetadata.ofText(read, self.storage.child(METADATA))
 
     def check(self) -> None:
-        """Raises CorruptCheckpointError, which names the file, if a row is missing or has
-        changed."""
+        """Raises CorruptCheckpointError, which names the file, if a row is not as written."""
         files, _ = summary(self._session, self.storage)
         self.metadata.checkFiles(files, self.path)
 
@@ -358,25 +317,8 @@ class SparkSavepoint:
         self.check()
         rows = read_state(self._session, self.storage)
         rows = rows.filter(~rows["table"].isin(*KEYED))
-        others = [
-            SavedState(
-                operator=row[0],
-                table=row[1],
-                state=row[2],
-                keyGroup=row[3],
-                entries=row[4],
-                content=bytes(row[5]),
-            )
-            for row in rows.collect()
-        ]
-        return Restoration(
-            metadata=self.metadata,
-            others=others,
-            graph=graph,
-            settings=settings,
-            allowNonRestoredState=allowNonRestoredState,
-            where=self.path,
-        )
+        others = [SavedState._make((*row[:5], bytes(row[5]))) for row in rows.collect()]
+        return Restoration(self.metadata, others, graph, settings, allowNonRestoredState, self.path)
 
     def bring(self, restoration: Restoration, storage: CheckpointStorage) -> None:
         """Write the state as lines of the control stream of a new checkpoint, replacing the lines of an earlier
@@ -392,8 +334,7 @@ class SparkSavepoint:
 
 
 class LinesFunction:
-    """Turns rows of keyed state into lines for the key groups of a new job. ``classes``: the
-    classes of that job."""
+    """Turns rows of keyed state into lines for the key groups of a new job, with its classes."""
 
     def __init__(self, keyed: KeyedStates, classes: ProgramClasses) -> None:
         self._keyed = keyed
@@ -414,7 +355,6 @@ def _line(uid: str, keyGroup: int, content: bytes) -> str:
 
 
 def read_state(session: SparkSession, storage: CheckpointStorage) -> DataFrame:
-    """The rows of a savepoint."""
     return session.read.schema(SCHEMA).parquet(storage.child(STATE))
 
 
@@ -422,8 +362,7 @@ def summary(
     session: SparkSession, storage: CheckpointStorage
 ) -> tuple[dict[str, StateFile], Sequence[tuple[str, str, str, int]]]:
     """The number of complete rows in each file of state, and (operator, table, state, entries) of
-    all rows. Raises CorruptCheckpointError, which names a file that cannot be read.
-    """
+    all rows. Raises CorruptCheckpointError, which names a file that cannot be read."""
     from pyspark.sql import functions as F
 
     *names, content = SavedState._fields

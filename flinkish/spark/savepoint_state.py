@@ -5,12 +5,11 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from flinkish.api.connectors.source import Source
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.errors import CheckpointStorageError
 from flinkish.api.pickled_functions import dumps
@@ -35,7 +34,7 @@ from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.session.session import SETTINGS_LOCK, batch_settings, default_parallelism
 from flinkish.spark.sources.function import END_OF_INPUT
 from flinkish.spark.sources.reader import SourceReader, reads_planned
-from flinkish.spark.translation import translate_batch
+from flinkish.spark.translation import translate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,7 +43,6 @@ _ANSWERS_A_BATCH = 10_000
 
 
 def read_savepoint(session: SparkSession, directory: str, query: StateQuery) -> DataFrame:
-    """The answer of ``query`` as a DataFrame."""
     from pyspark.sql import functions as F
 
     savepoint = SparkSavepoint(session, directory)
@@ -60,10 +58,7 @@ def read_savepoint(session: SparkSession, directory: str, query: StateQuery) -> 
 
 class ReadFunction:
     """Answers a query from rows of a savepoint, which are sorted by key group if the query needs
-    that.
-
-    ``payload``: the pickled (StateReading, AnswerColumns, ProgramClasses).
-    """
+    that. ``payload``: the pickled (StateReading, AnswerColumns, ProgramClasses)."""
 
     def __init__(self, payload: bytes) -> None:
         self._payload = payload
@@ -72,13 +67,8 @@ class ReadFunction:
         reading, columns, classes = pickle.loads(self._payload)
         use_classes(classes)
         states = (saved for batch in batches for saved in saved_states(batch))
-        held: list[Any] = []
-        for answer in _answers(reading, filter(reading.wants, states)):
-            held.append(answer)
-            if len(held) >= _ANSWERS_A_BATCH:
-                yield columns.batch(held)
-                held = []
-        if held:
+        answers = _answers(reading, filter(reading.wants, states))
+        while held := list(islice(answers, _ANSWERS_A_BATCH)):
             yield columns.batch(held)
 
 
@@ -96,7 +86,6 @@ def _answers(reading: StateReading, states: Iterable[SavedState]) -> Iterator[An
 def write_savepoint(
     session: SparkSession, config: ExecutionConfig, changes: SavepointChanges, directory: str
 ) -> None:
-    """Write the savepoint that ``changes`` describe."""
     target = CheckpointStorage(session, directory)
     if target.holds("*"):
         raise CheckpointStorageError(
@@ -148,14 +137,10 @@ def _bootstrapped(
     at_end.enter_context(batch_settings(session))
     hidden = config.elementsHiddenInErrors
     reader = SourceReader(session, storage, config.elementsPerBatch, hidden, True)
-    sources = {}
-    for vertex in graph.sources:
-        source = vertex.head.content
-        assert isinstance(source, Source)
-        sources[vertex.uid] = reader.streamOf(source, vertex.uid)
+    sources = reader.streams(graph)
     control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
     at_end.enter_context(settings.classes.current())
-    frames = translate_batch(graph, sources, control, settings, {}).persist()
+    frames = translate(graph, sources, control, settings, {}).persist()
     at_end.callback(frames.unpersist)
     for row in frames.filter(frames["target"] == METRICS).select("frame").collect():
         reports, _ = decode_reports(bytes(row[0]))
@@ -178,8 +163,7 @@ class KeepFunction:
 
 
 class SavedFunction:
-    """Turns frames that carry state into rows of a savepoint. ``classes``: the classes of the
-    job."""
+    """Turns frames that carry state into rows of a savepoint, with the job's classes."""
 
     def __init__(self, classes: ProgramClasses) -> None:
         self._classes = classes

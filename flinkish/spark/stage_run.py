@@ -1,5 +1,4 @@
-"""``StageRun``: one level of a job in a worker, with the pages of the key group that Spark passes
-to it."""
+"""``StageRun``: one level of a job in a worker, with Spark's pages of a key group."""
 
 from __future__ import annotations
 
@@ -21,10 +20,8 @@ from flinkish.spark.profiled_batches import is_profiled
 
 class StageRun:
     """Runs the vertices of one level. ``payload`` is the pickled ([VertexPlan], TaskSettings).
-
     Groups below zero contain rows for later levels, which are passed on. ``run`` and ``level``
-    identify the opened task in the ``TaskStore``; without a run it is closed after each batch.
-    """
+    identify the opened task in the ``TaskStore``; without a run it is closed after each batch."""
 
     def __init__(self, payload: bytes, run: JobRun | None, level: int) -> None:
         self._payload = payload
@@ -34,8 +31,7 @@ class StageRun:
         self._key: TaskKey | None = None
 
     def process(self, group: int, rows: Iterable[Any], pages: Any) -> Iterator[Any]:
-        """Process the rows of a group and return the resulting rows; ``pages`` is the ``MapState``
-        with the state of the group."""
+        """Process the rows of a group; ``pages`` is the ``MapState`` with the group's state."""
         if group < 0:
             yield from spark_rows(frame_rows(rows))
             return

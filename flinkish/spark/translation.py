@@ -6,7 +6,7 @@ a later level or a sink pass through the levels in between.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -38,56 +38,20 @@ if TYPE_CHECKING:
 register_pickle_by_value(processor)  # type: ignore[no-untyped-call]
 
 
-def translate_batch(
-    graph: JobGraph,
-    sources: dict[str, SourceStream],
-    control: DataFrame,
-    settings: TaskSettings,
-    files: Mapping[str, PartFiles],
-) -> DataFrame:
-    """The static DataFrame of the frames that arrive at the sinks of a job in BATCH mode.
-
-    ``control`` has the signal of the end of the input. ``files``: the sinks that tasks write, by uid.
-    """
-    frames = _all_frames(graph, sources, control, settings, files, None)
-    for level in range(1, graph.levels):
-        payload = _stage_payload(graph.stage(level), settings, files)
-        grouped = _grouped(frames, level, settings)
-        sorted_ = grouped.repartition(settings.parallelism, GROUP).sortWithinPartitions(GROUP)
-        frames = sorted_.mapInArrow(BatchStage(payload).__call__, FRAME_SCHEMA)
-    return frames
-
-
 def translate(
     graph: JobGraph,
     sources: dict[str, SourceStream],
     control: DataFrame,
     settings: TaskSettings,
     files: Mapping[str, PartFiles],
-    run: JobRun | None,
+    run: JobRun | None = None,
 ) -> DataFrame:
-    """The streaming DataFrame of the frames that arrive at the job's sinks.
+    """The DataFrame of the frames that arrive at the job's sinks: a static one in BATCH mode.
 
-    ``sources`` are the opened sources by uid, ``control`` is the control stream, and ``files`` are the sinks
-    that tasks write, by uid. ``run`` identifies the tasks that workers keep open between batches;
-    None if workers keep no tasks.
+    ``sources`` are the opened sources by uid, ``control`` is the control stream, or in BATCH mode has
+    the signal of the end of the input, and ``files`` are the sinks that tasks write, by uid. ``run``
+    identifies the tasks that workers keep open between batches; None if workers keep no tasks.
     """
-    frames = _all_frames(graph, sources, control, settings, files, run)
-    for level in range(1, graph.levels):
-        payload = _stage_payload(graph.stage(level), settings, files)
-        frames = _stage(frames, payload, level, settings, run)
-    return frames
-
-
-def _all_frames(
-    graph: JobGraph,
-    sources: dict[str, SourceStream],
-    control: DataFrame,
-    settings: TaskSettings,
-    files: Mapping[str, PartFiles],
-    run: JobRun | None,
-) -> DataFrame:
-    """The frames that leave the sources, with the clock."""
     from pyspark.sql import functions as F
 
     streams = [
@@ -100,7 +64,23 @@ def _all_frames(
     for stream in streams[1:]:
         frames = frames.unionAll(stream)
     # Spark logs the timestamp of a batch, so a batch that runs again has the same timestamp.
-    return frames.withColumn("clock", F.unix_millis(F.current_timestamp()))
+    frames = frames.withColumn("clock", F.unix_millis(F.current_timestamp()))
+    for level in range(1, graph.levels):
+        vertices = graph.stage(level)
+        plans = [vertex_plan(vertex, files) for vertex in vertices]
+        payload = shipped([n for v in vertices for n in v.operators], (plans, settings))
+        grouped = _grouped(frames, level, settings)
+        if settings.batch:
+            sorted_ = grouped.repartition(settings.parallelism, GROUP).sortWithinPartitions(GROUP)
+            frames = sorted_.mapInArrow(BatchStage(payload).__call__, FRAME_SCHEMA)
+        else:
+            frames = grouped.groupBy(GROUP).transformWithState(
+                StageProcessor(_pickled(frames, StageRun(payload, run, level))),
+                outputStructType=FRAME_SCHEMA,
+                outputMode="append",
+                timeMode="none",
+            )
+    return frames
 
 
 def _source_frames(
@@ -124,7 +104,7 @@ def _control_frames(
     graph: JobGraph, ending: list[JobVertex], control: DataFrame, settings: TaskSettings
 ) -> DataFrame:
     """``ending``: the sources whose rows do not signal their end."""
-    bounded = [vertex_plan(v) for v in ending if v.head.content.bounded]  # type: ignore[union-attr]
+    bounded = [vertex_plan(v) for v in ending if v.source.bounded]
     stages = [vertex_plan(v) for level in range(1, graph.levels) for v in graph.stage(level)]
     operators = [node for vertex in graph.vertices for node in vertex.operators]
     payload = shipped(operators, (bounded, stages, settings))
@@ -137,37 +117,14 @@ def _mapped(frame: DataFrame, function: SourceFunction | ControlFunction) -> Dat
     )
 
 
-def _stage(
-    frames: DataFrame, payload: bytes, level: int, settings: TaskSettings, run: JobRun | None
-) -> DataFrame:
-    return (
-        _grouped(frames, level, settings)
-        .groupBy(GROUP)
-        .transformWithState(
-            StageProcessor(_pickled(frames, StageRun(payload, run, level))),
-            outputStructType=FRAME_SCHEMA,
-            outputMode="append",
-            timeMode="none",
-        )
-    )
-
-
 def _pickled(frames: DataFrame, stage: StageRun) -> bytes:
     # The pickler that knows which modules are pickled by value
     pickled = cloudpickle.dumps(driver_of(frames.sparkSession).travelling(stage))  # type: ignore[no-untyped-call]
     return bytes(pickled)
 
 
-def _stage_payload(
-    vertices: Sequence[JobVertex], settings: TaskSettings, files: Mapping[str, PartFiles]
-) -> bytes:
-    operators = [node for vertex in vertices for node in vertex.operators]
-    return shipped(operators, ([vertex_plan(vertex, files) for vertex in vertices], settings))
-
-
 def _grouped(frames: DataFrame, level: int, settings: TaskSettings) -> DataFrame:
-    """``frames`` with the group of each row: a key group of ``level``, or a group of rows to pass
-    on."""
+    """``frames`` with each row's group: a key group of ``level``, or rows to pass on."""
     from pyspark.sql import functions as F
 
     own = balanced_integers(settings.keyGroups, settings.parallelism)

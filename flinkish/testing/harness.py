@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from flinkish.api.arguments import positive, time_in_millis
 from flinkish.api.connectors.sink import Sink
@@ -32,6 +32,7 @@ from flinkish.api.time.elements import (
     WatermarkStatus,
 )
 from flinkish.api.tracebacks import short_traceback
+from flinkish.api.type_variables import X
 from flinkish.graph.identities import NO_IDENTITIES, Identities
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
@@ -50,8 +51,6 @@ from flinkish.runtime.task.chain import ChainedNode, OperatorChain
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.testing.batches import Batches, ignoring_watermarks, inputs_of
 from flinkish.testing.snapshots import checked_operators, read, with_state
-
-X = TypeVar("X")
 
 _LOG = logging.getLogger("flinkish")
 

@@ -185,36 +185,49 @@ def job_metrics(details: JobDetails) -> dict[str, float]:
 
 def vertex_metrics(found: VertexDetails) -> dict[str, float]:
     """The metrics of ``/jobs/:jobid/vertices/:vertexid/metrics``."""
-    busy, waited = found.busyShare * 1000, found.backPressureShare * 1000
-    values: dict[str, float] = {
-        "0.numRecordsIn": found.numRecordsIn,
-        "0.numRecordsOut": found.numRecordsOut,
-        "0.busyTimeMsPerSecond": busy,
-        "0.idleTimeMsPerSecond": 1000 - busy - waited,
-        "0.backPressuredTimeMsPerSecond": waited,
-        "0.accumulateBusyTimeMs": found.busyMillis,
-    }
+    values = {f"0.{name}": value for name, value in task_metrics(found).items()}
+    values["0.accumulateBusyTimeMs"] = found.busyMillis
     if found.currentWatermark is not None:
         values["0.currentInputWatermark"] = found.currentWatermark
     for operator in found.operators:
         metrics, name = operator.metrics, operator.metrics.name.replace(" ", "_")
-        own: dict[str, float | None] = {
-            "numRecordsIn": metrics.numRecordsIn,
-            "numRecordsOut": metrics.numRecordsOut,
-            "numLateRecordsDropped": metrics.numLateRecordsDropped,
+        own = {
             "currentOutputWatermark": metrics.currentWatermark,
-            "openWindows": metrics.openWindows,
-            "numRunsOverColumns": sum(f.runsOverColumns for f in metrics.functions),
-            "numRunsElementByElement": sum(f.runsElementByElement for f in metrics.functions),
-            "numFunctionsLeftColumns": len(metrics.leftColumns),
-            **pending(found, operator),
-            **metrics.user,
+            **operator_metrics(found, operator),
         }
         values.update({f"0.{name}.{k}": v for k, v in own.items() if v is not None})
     return values
 
 
-def pending(vertex: VertexDetails, operator: OperatorDetails) -> dict[str, float | None]:
+def task_metrics(vertex: VertexDetails) -> dict[str, float]:
+    """The metrics of the tasks of a vertex, which are reported as one."""
+    busy, waited = vertex.busyShare * 1000, vertex.backPressureShare * 1000
+    return {
+        "numRecordsIn": vertex.numRecordsIn,
+        "numRecordsOut": vertex.numRecordsOut,
+        "busyTimeMsPerSecond": busy,
+        "idleTimeMsPerSecond": 1000 - busy - waited,
+        "backPressuredTimeMsPerSecond": waited,
+    }
+
+
+def operator_metrics(vertex: VertexDetails, operator: OperatorDetails) -> dict[str, float | None]:
+    """The metrics of an operator, of its functions, and of what it has not read yet."""
+    metrics = operator.metrics
+    return {
+        "numRecordsIn": metrics.numRecordsIn,
+        "numRecordsOut": metrics.numRecordsOut,
+        "numLateRecordsDropped": metrics.numLateRecordsDropped,
+        "openWindows": metrics.openWindows,
+        "numRunsOverColumns": sum(f.runsOverColumns for f in metrics.functions),
+        "numRunsElementByElement": sum(f.runsElementByElement for f in metrics.functions),
+        "numFunctionsLeftColumns": len(metrics.leftColumns),
+        **_pending(vertex, operator),
+        **metrics.user,
+    }
+
+
+def _pending(vertex: VertexDetails, operator: OperatorDetails) -> dict[str, float | None]:
     """The input that a source has not read yet."""
     if vertex.source is None or operator is not vertex.operators[0]:
         return {}

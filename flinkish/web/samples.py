@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from flinkish.api.execution.client import JobStatus
 from flinkish.api.execution.details import JobDetails, OperatorDetails, VertexDetails
 from flinkish.api.time.elements import MAX_TIMESTAMP
-from flinkish.web.rest import job_metrics, pending
+from flinkish.web.rest import job_metrics, operator_metrics, task_metrics
 
 _JOB = "flink.jobmanager.job"
 _TASK = "flink.taskmanager.job.task"
@@ -48,13 +48,8 @@ def samples(jobs: Iterable[JobDetails]) -> Iterator[Sample]:
 
 def _task(vertex: VertexDetails, job: dict[str, str]) -> Iterator[Sample]:
     labels = {**job, "task_id": vertex.id, "task_name": vertex.name, "subtask_index": "0"}
-    busy, waited = vertex.busyShare * 1000, vertex.backPressureShare * 1000
-    yield Sample(_TASK, "numRecordsIn", labels, vertex.numRecordsIn)
-    yield Sample(_TASK, "numRecordsOut", labels, vertex.numRecordsOut)
-    yield Sample(_TASK, "busyTimeMsPerSecond", labels, busy)
-    yield Sample(_TASK, "idleTimeMsPerSecond", labels, 1000 - busy - waited)
-    yield Sample(_TASK, "backPressuredTimeMsPerSecond", labels, waited)
-    yield Sample(_TASK, "skew", labels, vertex.skew)
+    for name, value in {**task_metrics(vertex), "skew": vertex.skew}.items():
+        yield Sample(_TASK, name, labels, value)
 
 
 def _operator(
@@ -69,20 +64,12 @@ def _operator(
         "operator_name": metrics.name,
         "subtask_index": "0",
     }
-    values: dict[str, float | None] = {
-        "numRecordsIn": metrics.numRecordsIn,
-        "numRecordsOut": metrics.numRecordsOut,
-        "numLateRecordsDropped": metrics.numLateRecordsDropped,
+    values = {
         "currentInputWatermark": metrics.currentWatermark,
         "timers": metrics.timers,
         "stateEntries": metrics.stateEntries,
         "statePages": metrics.statePages,
-        "openWindows": metrics.openWindows,
-        "numRunsOverColumns": sum(f.runsOverColumns for f in metrics.functions),
-        "numRunsElementByElement": sum(f.runsElementByElement for f in metrics.functions),
-        "numFunctionsLeftColumns": len(metrics.leftColumns),
-        **pending(vertex, operator),
-        **metrics.user,
+        **operator_metrics(vertex, operator),
     }
     for name, value in values.items():
         if value is not None:

@@ -211,9 +211,9 @@ class WebServer:
         """The JSON document at ``path``. Raises LookupError if there is none."""
         match path:
             case ["config"]:
-                return rest.config(_version())
+                return rest.config(flinkish_version())
             case ["overview"]:
-                return rest.overview(self.jobs(), _version())
+                return rest.overview(self.jobs(), flinkish_version())
             case ["jobs"]:
                 return {"jobs": [{"id": j.jid, "status": j.status.value} for j in self.jobs()]}
             case ["jobs", "overview"]:
@@ -505,7 +505,8 @@ def _asset(name: str) -> bytes:
     return content + JOB_STYLE.encode() if name == "style.css" else content
 
 
-def _version() -> str:
+def flinkish_version() -> str:
+    """The version of flinkish that is installed."""
     try:
         return version("flinkish")
     except PackageNotFoundError:

@@ -25,6 +25,7 @@ from flinkish import (
     KeyedProcessFunction,
     ListState,
     ListStateDescriptor,
+    MapState,
     MapStateDescriptor,
     OpenContext,
     ProcessWindowFunction,
@@ -492,6 +493,31 @@ class Total(KeyedProcessFunction[str, Row, tuple[str, int, int]]):
         out.collect((ctx.getCurrentKey(), *state))
 
 
+def map_entries(read: StreamReader) -> DataStream[Any]:
+    return read("events").keyBy(lambda row: row.key).process(ByDigit())
+
+
+class ByDigit(KeyedProcessFunction[str, Row, tuple[str, int, int]]):
+    """The number of a key's values so far with the same last digit."""
+
+    counts: MapState[int, int]
+
+    def open(self, openContext: OpenContext) -> None:
+        descriptor = MapStateDescriptor[int, int]("counts")
+        self.counts = self.getRuntimeContext().getMapState(descriptor)
+
+    def processElement(
+        self,
+        value: Row,
+        ctx: KeyedProcessFunction.Context[str],
+        out: Collector[tuple[str, int, int]],
+    ) -> None:
+        digit = value.value % 10
+        count = (self.counts.get(digit) or 0) + 1
+        self.counts.put(digit, count)
+        out.collect((value.key, digit, count))
+
+
 # ---------------------------------------------------------------- watermarks
 
 
@@ -674,6 +700,14 @@ JOBS: Mapping[str, Job] = {
             ("events",),
             "key string, sum long, count long",
             keyed_totals,
+            group="more",
+        ),
+        Job(
+            "map_entries",
+            "KeyedProcessFunction, MapState with ten entries a key",
+            ("events",),
+            "key string, digit long, count long",
+            map_entries,
             group="more",
         ),
         Job(

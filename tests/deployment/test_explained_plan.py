@@ -184,4 +184,4 @@ class Counts(fl.KeyedProcessFunction[Any, Any, int]):
 def test_of_states_that_open_makes_it_says_what_they_have_to_be():
     env = fl.StreamExecutionEnvironment.getExecutionEnvironment()
     env.fromDataFrame(TABLE).keyBy("k").process(Counts()).print()
-    assert "over columns, if its states turn out to be ValueStates with counts" in env.explain()
+    assert "over columns, if its states turn out to hold counts" in env.explain()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import time
+import threading
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -80,9 +80,9 @@ class Stuck(KafkaRecordSerializationSchema[str]):
     def serialize(
         self, element: str, context: KafkaSinkContext, timestamp: int | None
     ) -> ProducerRecord:
-        while element == "b":
+        if element == "b":
             self.reached.touch()
-            time.sleep(0.05)
+            threading.Event().wait()
         return ProducerRecord(self.topic, element.encode() * 100_000)
 
 

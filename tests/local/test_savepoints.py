@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flinkish as fl
+from flinkish.api.plan.window_operator import EVICTING_LAYOUT
 from flinkish.runtime.savepoint.saved_state import saved_states
 from flinkish.runtime.state.page_codec import Envelope
 from tests.savepoint_jobs import BY_TIME, PARTS, Run, asked, gone_on, stopped
@@ -45,11 +46,11 @@ def stop(client, directory, held):
     assert client.getJobStatus() is fl.JobStatus.CANCELED
 
 
-def never_stopped(parts, perBatch=15):
+def never_stopped(parts, perBatch=15, count=COUNT):
     """The results of a job with the same batches, for event time moves on at their ends."""
     run = Run()
     env = local(perBatch=perBatch)
-    run.build(env, parts, COUNT)
+    run.build(env, parts, count)
     env.execute()
     return run.sorted
 
@@ -384,3 +385,28 @@ def test_windows_of_columns_go_on_with_other_key_groups(tmp_path):
         after: list[str] = []
         job(local(parallelism).setSavepoint(f"{tmp_path}/savepoint"), after).execute()
         assert sorted([*before, *after]) == sorted(expected)
+
+
+def evicting(numbers):
+    windows = (
+        numbers.map(lambda n: (n % 4, n)).keyBy(0).window(fl.SlidingEventTimeWindows.of(300, 100))
+    )
+    listed = windows.evictor(fl.TimeEvictor.of(120)).apply(
+        lambda key, window, values: [("evicting", key, window.start, sorted(values))]
+    )
+    return listed.uid("evicting")
+
+
+def test_windows_with_an_evictor_go_on_where_an_earlier_version_kept_them_by_key(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setitem(PARTS, "evicting", evicting)
+    count, perBatch = 30 * COUNT, 10 * COUNT
+    with monkeypatch.context() as earlier:
+        layouts = "flinkish.api.plan.window_operator.window_layout"
+        earlier.setattr(layouts, lambda *of: EVICTING_LAYOUT)
+        results = stopped(local(1, perBatch), ["evicting"], count, 1, f"{tmp_path}/1")
+    env = local(4, perBatch).setSavepoint(f"{tmp_path}/1")
+    results += stopped(env, ["evicting"], count, 1, f"{tmp_path}/2")
+    results += gone_on(local(2, perBatch), ["evicting"], count, f"{tmp_path}/2")
+    assert sorted(map(repr, results)) == never_stopped(["evicting"], perBatch, count)

@@ -33,6 +33,7 @@ from flinkish.pyflink.datastream import (
     AsyncFunction,
     AsyncRetryStrategy,
     BroadcastProcessFunction,
+    CheckpointingMode,
     CoFlatMapFunction,
     CoMapFunction,
     DataStream,
@@ -672,7 +673,10 @@ def test_options_are_applied_and_unknown_ones_kept(local, caplog):
     configuration.set_string("python.fn-execution.bundle.size", "1").set_integer(
         "parallelism.default", 3
     )
+    configuration.set_string("execution.checkpointing.mode", "at_least_once")
+    configuration.set_string("execution.checkpointing.dir", "memory:/somewhere")
     local.configure(configuration)
+    assert local.get_checkpointing_mode() is CheckpointingMode.AT_LEAST_ONCE
     assert local.get_buffer_timeout() == 60_000
     assert local.get_parallelism() == 3
     assert configuration.get_integer("python.fn-execution.bundle.size", 0) == 1

@@ -26,8 +26,6 @@ DIFFERENT = {
     "datastream.async_retry_strategies.FixedDelayRetryStrategy.__init__": "predicates may be left out",
     "datastream.async_retry_strategies.ExponentialBackoffDelayRetryStrategy.__init__": "the same",
     "datastream.checkpoint_storage.FileSystemCheckpointStorage.__init__": "a path is needed",
-    "datastream.connectors.base.Source.__init__": _JAVA,
-    "datastream.connectors.base.Sink.__init__": _JAVA,
     "datastream.connectors.file_system.FileSink.get_transformer": _JAVA,
     "datastream.connectors.kafka.KafkaSink.get_transformer": _JAVA,
     "datastream.connectors.kafka.FlinkKafkaProducer.": "Flink 1's: it says what to write",

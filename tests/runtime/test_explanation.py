@@ -13,6 +13,7 @@ from flinkish import (
     CheckpointedFunction,
     CountEvictor,
     CountTrigger,
+    DeltaEvictor,
     EventTimeSessionWindows,
     FileSource,
     KeyedCoProcessFunction,
@@ -144,11 +145,11 @@ def test_a_keyed_process_function_has_a_line():
         return lines_of(lambda stream: stream.keyBy(lambda value: value.name).process(function))
 
     assert (
-        "KeyedProcess: over columns, if its states turn out to be ValueStates with counts, sums, extremes and last values"
+        "KeyedProcess: over columns, if its states turn out to hold counts, sums, extremes and last values"
         in lines(Counts())
     )
-    (line,) = [line for line in lines(Deletes()) if line.startswith("KeyedProcess: element")]
-    assert "element by element, as it uses deleteEventTimeTimer of its timer service" in line
+    (line,) = [line for line in lines(AsksForDomain()) if line.startswith("KeyedProcess: element")]
+    assert "element by element, as it uses timeDomain of its context" in line
 
 
 class Counts(KeyedProcessFunction):
@@ -163,10 +164,10 @@ class Counts(KeyedProcessFunction):
             out.collect((ctx.getCurrentKey(), count))
 
 
-class Deletes(Counts):
+class AsksForDomain(Counts):
     def processElement(self, value, ctx, out):
         self.count.clear()
-        ctx.timerService().deleteEventTimeTimer(value.x)
+        out.collect(ctx.timeDomain())
 
 
 def test_the_function_of_an_interval_join_has_a_line():
@@ -191,8 +192,8 @@ def test_the_function_of_an_interval_join_has_a_line():
         keys,
         "Interval Join: over columns, where its elements are columns",
     ]
-    assert joined(sometimes)[2] == f"{alone} may emit no result, or several"
-    assert joined(lambda left, right, ctx, out: (left,))[2] == f"{alone} returns something"
+    assert joined(sometimes) == joined(both)
+    assert joined(lambda left, right, ctx, out: left)[2].startswith(f"{alone} returns a value")
     assert joined(lambda left, right, ctx, out: ctx.output("late", left))[2].startswith(
         f"{alone} uses output of its context"
     )
@@ -311,7 +312,27 @@ def connected(stream):
         ),
         (
             lambda s: tumbling(s).evictor(CountEvictor.of(2)).aggregate(Sums()),
-            "TumblingEventTimeWindows: aggregation element by element, as it has an evictor",
+            "TumblingEventTimeWindows: aggregation over columns, where its elements are columns",
+        ),
+        (
+            lambda s: tumbling(s).evictor(CountEvictor.of(2)).allowedLateness(9).aggregate(Sums()),
+            "TumblingEventTimeWindows: aggregation element by element, as it has an evictor, and",
+        ),
+        (
+            lambda s: (
+                tumbling(s)
+                .evictor(DeltaEvictor.of(2, lambda a, b: float(input(a))))
+                .aggregate(Sums())
+            ),
+            "TumblingEventTimeWindows: aggregation element by element, as it has an evictor that",
+        ),
+        (
+            lambda s: (
+                sessions(s, EventTimeSessionWindows.withGap(9))
+                .evictor(CountEvictor.of(2))
+                .aggregate(Sums())
+            ),
+            "EventTimeSessionWindows: aggregation element by element, as it has an evictor, which",
         ),
         (
             lambda s: sessions(s, EventTimeSessionWindows.withGap(9)).aggregate(Sums()),
@@ -325,7 +346,7 @@ def connected(stream):
         ),
         (
             lambda s: connected(s).process(BothSides()),
-            "Co-Keyed-Process: input 1 over columns, if its states turn out to be ValueStates",
+            "Co-Keyed-Process: input 1 over columns, if its states turn out to hold counts",
         ),
     ],
 )

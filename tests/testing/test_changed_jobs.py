@@ -149,6 +149,14 @@ REFUSED = {
         windows(TUMBLING, COUNT),
         windows(TUMBLING, ("trigger", fl.ContinuousEventTimeTrigger.of(3))),
     ),
+    "trigger of evicting windows": (
+        windows(TUMBLING, EVICTOR),
+        windows(
+            TUMBLING,
+            EVICTOR,
+            ("trigger", fl.PurgingTrigger.of(fl.EventTimeTrigger.create())),
+        ),
+    ),
     "evictor removed": (windows(TUMBLING, EVICTOR), windows(TUMBLING)),
     "reduce to aggregate": (windows(SESSIONS), windows(SESSIONS, call=mean)),
     "another accumulator": (
@@ -345,6 +353,6 @@ def test_another_format_is_told():
     snapshot = cloudpickle.dumps({**cloudpickle.loads(begun(build(Counter))), "format": 4})
     with pytest.raises(
         IncompatibleCheckpointError,
-        match=r"snapshot is of format 4, .* reads formats 2 to 3\. A newer",
+        match=r"snapshot is of format 4, .* reads format 3\. A newer",
     ):
         StreamTestHarness.restore(build(Counter), snapshot)

@@ -7,13 +7,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from flinkish.api.arguments import text
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
-
-T_contra = TypeVar("T_contra", contravariant=True)
+from flinkish.api.type_variables import T_contra
 
 
 class BucketAssigner(ABC, Generic[T_contra]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from flinkish.api.arguments import instance, text
 from flinkish.api.connectors.bucket_assigner import BasePathBucketAssigner, BucketAssigner
@@ -11,12 +11,11 @@ from flinkish.api.connectors.bulk_format import BulkFormatBuilder, BulkWriterFac
 from flinkish.api.connectors.row_format import Encoder, RowFormatBuilder
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.errors import IllegalArgumentError, shown
+from flinkish.api.type_variables import T_contra
 from flinkish.api.types.columns import is_schema
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
-
-T_contra = TypeVar("T_contra", contravariant=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from flinkish.api.arguments import instance, positive, positive_length, text
 from flinkish.api.connectors.malformed_record import MalformedRecord
@@ -12,14 +12,13 @@ from flinkish.api.connectors.source import Source
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.output_tag import OutputTag, checked_tag
 from flinkish.api.time.durations import TimeLike
+from flinkish.api.type_variables import T_co
 from flinkish.api.types.columns import is_schema, type_of_columns
 from flinkish.api.types.row import Row
 from flinkish.api.types.type_info import TypeInformation, Types
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
-
-T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from flinkish.api.arguments import instance
 from flinkish.api.connectors.source import Source
@@ -10,8 +10,7 @@ from flinkish.api.errors import InvalidProgramError, NotSupportedError
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.api.functions.source_function import SourceFunction, SourceFunctionLike
-
-T_co = TypeVar("T_co", covariant=True)
+from flinkish.api.type_variables import T_co
 
 
 class FunctionSource(Source[T_co]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic
 from urllib.parse import parse_qsl, urlsplit
 
 from flinkish.api.arguments import instance, secret, text, whole_number
@@ -12,9 +12,7 @@ from flinkish.api.connectors.sink import Sink
 from flinkish.api.connectors.urls import shown_url
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
 from flinkish.api.functions.adapt import checked_callable
-
-T = TypeVar("T")
-T_contra = TypeVar("T_contra", contravariant=True)
+from flinkish.api.type_variables import T, T_contra
 
 
 class PreparedStatement:

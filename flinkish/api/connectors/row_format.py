@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Generic, Self
 
 from flinkish.api.arguments import instance, text
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
 from flinkish.api.time.durations import TimeLike
+from flinkish.api.type_variables import T_contra
 
 if TYPE_CHECKING:
     from flinkish.api.connectors.bucket_assigner import BucketAssigner
     from flinkish.api.connectors.file_sink import FileSink
     from flinkish.api.connectors.file_source import FileSource
-
-
-T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Encoder(ABC, Generic[T_contra]):

@@ -5,20 +5,17 @@ from __future__ import annotations
 import codecs
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from flinkish.api.arguments import text
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, NotSupportedError, shown
+from flinkish.api.type_variables import T_co, T_contra
 from flinkish.api.types.columns import columns_of, is_schema, type_of_columns
 from flinkish.api.types.row import Row
 from flinkish.api.types.type_info import TypeInformation, Types
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
-
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class DeserializationSchema(ABC, Generic[T_co]):

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from flinkish.api.arguments import instance
 from flinkish.api.connectors.sink_writer import SinkWriter, WriterInitContext
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
 from flinkish.api.functions.adapt import checked_callable
+from flinkish.api.type_variables import T_contra
 from flinkish.api.types.columns import is_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
-
-T_contra = TypeVar("T_contra", contravariant=True)
 
 
 @dataclass(frozen=True, eq=False)

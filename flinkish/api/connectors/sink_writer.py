@@ -15,8 +15,8 @@ from typing import Generic, NoReturn, TypeVar
 
 from flinkish.api.errors import NotSupportedError
 from flinkish.api.functions.runtime_context import TaskInfo
+from flinkish.api.type_variables import T_contra
 
-T_contra = TypeVar("T_contra", contravariant=True)
 COMM = TypeVar("COMM")
 COMM_co = TypeVar("COMM_co", covariant=True)
 

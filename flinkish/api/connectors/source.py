@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Union
 
 from flinkish.api.arguments import integer, number, positive, text, whole_number
 from flinkish.api.errors import (
@@ -18,6 +18,7 @@ from flinkish.api.errors import (
 from flinkish.api.functions.adapt import checked_callable, key_call
 from flinkish.api.functions.function_types import returned_type
 from flinkish.api.time.elements import MAX_TIMESTAMP, StreamRecord, Watermark
+from flinkish.api.type_variables import T_co
 from flinkish.api.types.columns import type_of_columns
 from flinkish.api.types.row import Row
 from flinkish.api.types.type_info import TypeInformation, Types, type_of_samples
@@ -25,7 +26,6 @@ from flinkish.api.types.type_info import TypeInformation, Types, type_of_samples
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-T_co = TypeVar("T_co", covariant=True)
 
 SplitLike = Union[str, Callable[[Any], Any]]
 """The field of an element that identifies its split, or a function of the element."""

@@ -18,14 +18,6 @@ if TYPE_CHECKING:
         VertexDetails,
     )
 
-if TYPE_CHECKING:
-    from flinkish.api.execution.details import (
-        BatchDetails,
-        EdgeDetails,
-        JobDetails,
-        VertexDetails,
-    )
-
 PHASES: Sequence[tuple[str, tuple[str, ...]]] = (
     ("Find input", ("latestOffset", "getBatch")),
     ("Plan", ("queryPlanning",)),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from flinkish.api.type_variables import T
 from flinkish.api.types.columns import ONLY_COLUMN
 from flinkish.api.types.fields import field_names
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-T = TypeVar("T")
 
 _CELL = 80
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, overload
 
 from flinkish.api.absent import AbsentMethods
 from flinkish.api.arguments import instance, text, whole_number
@@ -59,13 +59,13 @@ from flinkish.api.plan.transformations import (
 )
 from flinkish.api.streams.data_stream import DataStream, DataStreamSource
 from flinkish.api.tracebacks import short_traceback, shows_all_frames
+from flinkish.api.type_variables import T
 from flinkish.api.types.row import Row
 from flinkish.api.types.type_info import TypeInformation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-T = TypeVar("T")
 
 _LOG = logging.getLogger("flinkish")
 

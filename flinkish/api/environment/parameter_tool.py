@@ -6,12 +6,10 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from flinkish.api.arguments import instance
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError, shown
-
-T = TypeVar("T")
+from flinkish.api.type_variables import T
 
 NO_VALUE = "__NO_VALUE_KEY"
 """The value of an argument that has none, as in Flink."""

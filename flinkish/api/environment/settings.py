@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from flinkish.api.arguments import MAX_KEY_GROUPS, instance, member, milliseconds, positive, text
@@ -289,30 +290,32 @@ class EnvironmentSettings:
         return self._configuration
 
     def _set(self, option: str, value: Any) -> None:
-        if option == "parallelism.default":
-            self.setParallelism(value)
-        elif option == "pipeline.max-parallelism":
-            self.setMaxParallelism(value)
-        elif option == "pipeline.name":
-            text("pipeline.name", value)  # execute reads it
-        elif option == "pipeline.auto-watermark-interval":
-            self._config.setAutoWatermarkInterval(value)
-        elif option == "pipeline.global-job-parameters":
-            self._config.setGlobalJobParameters(value)
+        config, checkpoints = self._config, self._checkpointConfig
+        setters: dict[str, Callable[[Any], object]] = {
+            "parallelism.default": self.setParallelism,
+            "pipeline.max-parallelism": self.setMaxParallelism,
+            "pipeline.name": partial(text, "pipeline.name"),  # execute reads it
+            "pipeline.auto-watermark-interval": config.setAutoWatermarkInterval,
+            "pipeline.global-job-parameters": config.setGlobalJobParameters,
+            "pipeline.column-checks": config.setColumnChecks,
+            "execution.buffer-timeout.interval": self.setBufferTimeout,
+            "execution.runtime-mode": self.setRuntimeMode,
+            "execution.checkpointing.dir": checkpoints.setCheckpointStorage,
+            "state.checkpoints.dir": checkpoints.setCheckpointStorage,
+            "execution.checkpointing.externalized-checkpoint-retention": (
+                checkpoints.setExternalizedCheckpointRetention
+            ),
+            "execution.checkpointing.interval": checkpoints.setCheckpointInterval,
+            "execution.checkpointing.mode": checkpoints.setCheckpointingConsistencyMode,
+        }
+        if option in setters:
+            setters[option](value)
         elif option == "pipeline.object-reuse":
-            config = self._config
             config.enableObjectReuse() if value else config.disableObjectReuse()
         elif option == "pipeline.function-tracing":
-            config = self._config
             config.enableFunctionTracing() if value else config.disableFunctionTracing()
-        elif option == "pipeline.column-checks":
-            self._config.setColumnChecks(value)
         elif option == "pipeline.operator-chaining.enabled":
             self._chaining = bool(value)
-        elif option == "execution.buffer-timeout.interval":
-            self.setBufferTimeout(value)
-        elif option == "execution.runtime-mode":
-            self.setRuntimeMode(value)
         elif option in _SAVEPOINT:
             now = self._savepoint
             self.setSavepoint(value, now.allowNonRestoredState(), now.allowRepeatedOutput())
@@ -322,11 +325,3 @@ class EnvironmentSettings:
         elif option == _REPEATED:
             allowed = instance(option, value, bool, "Pass True or False.")
             self._savepoint = replace(self._savepoint, _allow_repeated_output=allowed)
-        elif option in ("execution.checkpointing.dir", "state.checkpoints.dir"):
-            self._checkpointConfig.setCheckpointStorage(value)
-        elif option == "execution.checkpointing.externalized-checkpoint-retention":
-            self._checkpointConfig.setExternalizedCheckpointRetention(value)
-        elif option == "execution.checkpointing.interval":
-            self._checkpointConfig.setCheckpointInterval(value)
-        elif option == "execution.checkpointing.mode":
-            self._checkpointConfig.setCheckpointingConsistencyMode(value)

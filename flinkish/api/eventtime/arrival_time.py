@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.eventtime.watermarks import TimestampAssignerLike, assigner_call
@@ -20,9 +20,8 @@ from flinkish.api.functions.functions import KeySelectorLike
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.stored_names import stored_as
 from flinkish.api.time.durations import TimeLike, to_milliseconds
+from flinkish.api.type_variables import T
 from flinkish.api.types.fields import Field
-
-T = TypeVar("T")
 
 
 class OrderingPolicy(enum.Enum):

@@ -11,18 +11,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 from flinkish.api.absent import AbsentMethods
 from flinkish.api.errors import FlinkishError, IllegalStateError
 from flinkish.api.functions.accumulators import Accumulator
 from flinkish.api.tracebacks import shorten
+from flinkish.api.type_variables import T, T_co
 
 if TYPE_CHECKING:
     from flinkish.api.execution.details import JobDetails
-
-T_co = TypeVar("T_co", covariant=True)
-T = TypeVar("T")
 
 
 class JobStatus(enum.Enum):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from operator import add
 from typing import Any, Generic, Self, TypeVar
 
 from typing_extensions import override
 
 from flinkish.api.errors import IllegalArgumentError, shown
-
-V = TypeVar("V")
-R = TypeVar("R")
+from flinkish.api.type_variables import R, V
 
 
 class Accumulator(ABC, Generic[V, R]):
@@ -64,16 +63,14 @@ def _of_one_kind(accumulator: A, other: A) -> A:
 
 
 class _Number(Accumulator[N, N], Generic[N]):
-    """Keeps one number, which ``_joined`` combines with each value added."""
+    """Keeps one number, which ``_joined`` combines with each value added: to their sum, maximum or
+    minimum."""
 
     _start: N
+    _joined: Any
 
     def __init__(self, value: N | None = None) -> None:
         self._value: N = self._start if value is None else value
-
-    @abstractmethod
-    def _joined(self, one: N, other: N) -> N:
-        """The sum, maximum or minimum of two values."""
 
     @override
     def add(self, value: N) -> None:
@@ -106,10 +103,7 @@ class LongCounter(_Number[int]):
     """
 
     _start = 0
-
-    @override
-    def _joined(self, one: int, other: int) -> int:
-        return one + other
+    _joined = staticmethod(add)
 
 
 class IntCounter(LongCounter):
@@ -120,20 +114,14 @@ class DoubleCounter(_Number[float]):
     """Adds up numbers (Flink: ``DoubleCounter``)."""
 
     _start = 0.0
-
-    @override
-    def _joined(self, one: float, other: float) -> float:
-        return one + other
+    _joined = staticmethod(add)
 
 
 class LongMaximum(_Number[int]):
     """Keeps the highest whole number, the smallest long if there is none (Flink: ``LongMaximum``)."""
 
     _start = -(2**63)
-
-    @override
-    def _joined(self, one: int, other: int) -> int:
-        return max(one, other)
+    _joined = staticmethod(max)
 
 
 class IntMaximum(LongMaximum):
@@ -146,20 +134,14 @@ class DoubleMaximum(_Number[float]):
     """Keeps the highest number, minus infinity if there is none (Flink: ``DoubleMaximum``)."""
 
     _start = -math.inf
-
-    @override
-    def _joined(self, one: float, other: float) -> float:
-        return max(one, other)
+    _joined = staticmethod(max)
 
 
 class LongMinimum(_Number[int]):
     """Keeps the lowest whole number, the largest long if there is none (Flink: ``LongMinimum``)."""
 
     _start = 2**63 - 1
-
-    @override
-    def _joined(self, one: int, other: int) -> int:
-        return min(one, other)
+    _joined = staticmethod(min)
 
 
 class IntMinimum(LongMinimum):
@@ -172,10 +154,7 @@ class DoubleMinimum(_Number[float]):
     """Keeps the lowest number, infinity if there is none (Flink: ``DoubleMinimum``)."""
 
     _start = math.inf
-
-    @override
-    def _joined(self, one: float, other: float) -> float:
-        return min(one, other)
+    _joined = staticmethod(min)
 
 
 class AverageAccumulator(Accumulator[float, float]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from flinkish.api.errors import InvalidProgramError, UnfitElementError, shown
 from flinkish.api.functions.functions import (
@@ -22,10 +22,8 @@ from flinkish.api.functions.functions import (
     RichFunction,
     methods_are_declared_by,
 )
+from flinkish.api.type_variables import R, T
 from flinkish.api.types.fields import checked_field, field_getter
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 def function_of(function: object) -> Function | None:

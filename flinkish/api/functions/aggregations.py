@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar, Union
+from typing import Any, Literal, Union
 
 from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.functions.functions import ReduceFunction
+from flinkish.api.type_variables import T
 from flinkish.api.types.fields import (
     Field,
     checked_field,
@@ -18,9 +19,6 @@ from flinkish.api.types.fields import (
     with_field,
 )
 from flinkish.api.types.type_info import TypeInformation
-
-T = TypeVar("T")
-
 
 AggregationKind = Literal["min", "max", "minBy", "maxBy"]
 

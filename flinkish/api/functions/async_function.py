@@ -9,13 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, Union
+from typing import Any, Generic, Union
 
 from flinkish.api.arguments import number, positive
 from flinkish.api.functions.functions import Function, RichFunction
-
-T_contra = TypeVar("T_contra", contravariant=True)
-R = TypeVar("R")
+from flinkish.api.type_variables import R, T_contra
 
 
 class ResultFuture(ABC, Generic[R]):

@@ -8,43 +8,32 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Generic, Protocol, TypeAlias, Union, overload
+from typing import Any, Generic, Protocol, TypeAlias, Union
 
 from typing_extensions import TypeAliasType, TypeVar
 
 from flinkish.api.functions.functions import Collector, RichFunction, declares_methods
-from flinkish.api.functions.process import TimeDomain, TimerService
+from flinkish.api.functions.process import KeyedProcessContext, KeyedTimerContext
 from flinkish.api.functions.state import (
-    AggregatingState,
-    AggregatingStateDescriptor,
-    ListState,
-    ListStateDescriptor,
     MapEntry,
-    MapState,
     MapStateDescriptor,
-    ReducingState,
-    ReducingStateDescriptor,
     State,
     StateDescriptor,
-    ValueState,
-    ValueStateDescriptor,
 )
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.type_variables import (
+    UK,
+    UV,
+    IN1_contra,
+    IN2_contra,
+    K_contra,
+    OUT_co,
+    X,
+)
 
-IN1_contra = TypeVar("IN1_contra", contravariant=True)
-IN2_contra = TypeVar("IN2_contra", contravariant=True)
-OUT_co = TypeVar("OUT_co", covariant=True)
-ACC = TypeVar("ACC")
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
 K_co = TypeVar("K_co", covariant=True, default=Any)
-K_contra = TypeVar("K_contra", contravariant=True)
 S_contra = TypeVar("S_contra", bound=State, contravariant=True)
 S = TypeVar("S", bound=State)
-T = TypeVar("T")
-X = TypeVar("X")
-UK = TypeVar("UK")
-UV = TypeVar("UV")
 
 
 class ReadOnlyBroadcastState(State, Generic[UK, UV]):
@@ -152,28 +141,16 @@ class BroadcastContext(BaseBroadcastContext):
         """
 
 
-class KeyedBroadcastReadOnlyContext(BroadcastReadOnlyContext, Generic[K_co]):
+class KeyedBroadcastReadOnlyContext(BroadcastReadOnlyContext, KeyedProcessContext[K_co]):
     """The context of an element that is not broadcast, under its key."""
 
     __slots__ = ()
 
-    @abstractmethod
-    def timerService(self) -> TimerService:
-        """The current times and the timers of the key."""
 
-    @abstractmethod
-    def getCurrentKey(self) -> K_co:
-        """The key of the current element or timer."""
-
-
-class KeyedBroadcastTimerContext(KeyedBroadcastReadOnlyContext[K_co]):
+class KeyedBroadcastTimerContext(KeyedBroadcastReadOnlyContext[K_co], KeyedTimerContext[K_co]):
     """The context of a timer."""
 
     __slots__ = ()
-
-    @abstractmethod
-    def timeDomain(self) -> TimeDomain:
-        """The time domain of the timer."""
 
 
 class KeyedBroadcastContext(BroadcastContext, Generic[K_co]):
@@ -181,41 +158,10 @@ class KeyedBroadcastContext(BroadcastContext, Generic[K_co]):
 
     __slots__ = ()
 
-    @overload
-    def applyToKeyedState(
-        self,
-        stateDescriptor: ValueStateDescriptor[T],
-        function: KeyedStateLike[ValueState[T]],
-    ) -> None: ...
-
-    @overload
-    def applyToKeyedState(
-        self, stateDescriptor: ListStateDescriptor[T], function: KeyedStateLike[ListState[T]]
-    ) -> None: ...
-
-    @overload
-    def applyToKeyedState(
-        self,
-        stateDescriptor: MapStateDescriptor[UK, UV],
-        function: KeyedStateLike[MapState[UK, UV]],
-    ) -> None: ...
-
-    @overload
-    def applyToKeyedState(
-        self,
-        stateDescriptor: ReducingStateDescriptor[T],
-        function: KeyedStateLike[ReducingState[T]],
-    ) -> None: ...
-
-    @overload
-    def applyToKeyedState(
-        self,
-        stateDescriptor: AggregatingStateDescriptor[IN, ACC, OUT],
-        function: KeyedStateLike[AggregatingState[IN, OUT]],
-    ) -> None: ...
-
     @abstractmethod
-    def applyToKeyedState(self, stateDescriptor: StateDescriptor[Any], function: Any) -> None:
+    def applyToKeyedState(
+        self, stateDescriptor: StateDescriptor[Any, S], function: KeyedStateLike[S]
+    ) -> None:
         """Call ``function(key, state)`` for every key with an entry in that state.
 
         Changes that the function makes to the state are kept.

@@ -4,14 +4,13 @@ key."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 from flinkish.api.errors import NotSupportedError
 from flinkish.api.functions.functions import Function, declares_methods
 from flinkish.api.functions.runtime_context import KeyedStateStore
 from flinkish.api.functions.state import ListState, ListStateDescriptor
-
-T = TypeVar("T")
+from flinkish.api.type_variables import T
 
 
 class OperatorStateStore(ABC):

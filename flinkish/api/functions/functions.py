@@ -13,20 +13,12 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union
 
 from flinkish.api.errors import IllegalStateError, InvalidProgramError
+from flinkish.api.type_variables import ACC, IN_contra, K, K_contra, OUT_co, R, R_co, T, T_contra
 
 if TYPE_CHECKING:
     from flinkish.api.functions.runtime_context import OpenContext, RuntimeContext
 
-T = TypeVar("T")
-R = TypeVar("R")
-K = TypeVar("K")
-ACC = TypeVar("ACC")
-T_contra = TypeVar("T_contra", contravariant=True)
-R_co = TypeVar("R_co", covariant=True)
 K_co = TypeVar("K_co", covariant=True)
-K_contra = TypeVar("K_contra", contravariant=True)
-IN_contra = TypeVar("IN_contra", contravariant=True)
-OUT_co = TypeVar("OUT_co", covariant=True)
 C = TypeVar("C", bound=type)
 
 

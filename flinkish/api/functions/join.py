@@ -5,18 +5,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Generic, NamedTuple, TypeAlias, TypeVar, Union, cast
+from typing import Generic, NamedTuple, TypeAlias, Union, cast
 
 from flinkish.api.functions.functions import Collector, Function, RichFunction, declares_methods
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.stored_names import stored_as
-
-IN1_contra = TypeVar("IN1_contra", contravariant=True)
-IN2_contra = TypeVar("IN2_contra", contravariant=True)
-OUT_co = TypeVar("OUT_co", covariant=True)
-X = TypeVar("X")
-T1 = TypeVar("T1")
-T2 = TypeVar("T2")
+from flinkish.api.type_variables import T1, T2, IN1_contra, IN2_contra, OUT_co, X
 
 
 @declares_methods

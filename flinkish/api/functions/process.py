@@ -15,11 +15,8 @@ from typing_extensions import TypeAliasType, TypeVar
 
 from flinkish.api.functions.functions import Collector, RichFunction, declares_methods
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.type_variables import K_contra, R_co, T_contra, X
 
-T_contra = TypeVar("T_contra", contravariant=True)
-R_co = TypeVar("R_co", covariant=True)
-K_contra = TypeVar("K_contra", contravariant=True)
-X = TypeVar("X")
 K_co = TypeVar("K_co", covariant=True, default=Any)
 
 

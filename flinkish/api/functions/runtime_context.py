@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from flinkish.api.absent import AbsentMethods
 from flinkish.api.functions.accumulators import Accumulator
@@ -21,12 +21,7 @@ from flinkish.api.functions.state import (
     ValueStateDescriptor,
 )
 from flinkish.api.metrics import MetricGroup
-
-T = TypeVar("T")
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
-UK = TypeVar("UK")
-UV = TypeVar("UV")
+from flinkish.api.type_variables import IN, OUT, UK, UV, T
 
 
 @dataclass(frozen=True)

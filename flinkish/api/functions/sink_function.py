@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, TypeAlias, TypeVar, Union
+from typing import Any, Generic, TypeAlias, Union
 
 from flinkish.api.functions.adapt import checked_callable, takes
 from flinkish.api.functions.functions import Collector, Function, RichFunction
 from flinkish.api.functions.process import ProcessContext, ProcessFunction
 from flinkish.api.functions.runtime_context import OpenContext
-
-T_contra = TypeVar("T_contra", contravariant=True)
+from flinkish.api.type_variables import T_contra
 
 
 class SinkContext:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, Union
+from typing import Any, Generic, NoReturn, TypeAlias, Union
 
 from flinkish.api.errors import NotSupportedError
 from flinkish.api.functions.functions import Function, RichFunction
 from flinkish.api.time.elements import Watermark
-
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-T_contra = TypeVar("T_contra", contravariant=True)
+from flinkish.api.type_variables import T, T_co, T_contra
 
 
 class SourceFunction(Function, ABC, Generic[T_co]):

@@ -26,6 +26,8 @@ OUT = TypeVar("OUT", default=Any)
 ACC = TypeVar("ACC", default=Any)
 UK = TypeVar("UK", default=Any)
 UV = TypeVar("UV", default=Any)
+S = TypeVar("S", default=Any)
+"""The state that a descriptor describes."""
 
 
 _TypeLike: TypeAlias = TypeInformation[T] | type[T] | None
@@ -177,7 +179,7 @@ class MapState(State, Generic[UK, UV]):
         return self.entries()
 
 
-class StateDescriptor(Generic[T]):
+class StateDescriptor(Generic[T, S]):
     """The name of a state, its type, and its time to live (Flink: ``StateDescriptor``)."""
 
     def __init__(self, name: str, type: _TypeLike[T] = None) -> None:  # noqa: A002
@@ -209,7 +211,7 @@ class StateDescriptor(Generic[T]):
         return f"{type(self).__name__}({self.name!r})"
 
 
-class ValueStateDescriptor(StateDescriptor[T]):
+class ValueStateDescriptor(StateDescriptor[T, ValueState[T]]):
     """Describes a ``ValueState``; ``value()`` returns ``default`` while there is no value (Flink:
     ``ValueStateDescriptor``).
 
@@ -238,14 +240,14 @@ class ValueStateDescriptor(StateDescriptor[T]):
         self.default = default
 
 
-class ListStateDescriptor(StateDescriptor[T]):
+class ListStateDescriptor(StateDescriptor[T, ListState[T]]):
     """Describes a ``ListState`` (Flink: ``ListStateDescriptor``).
 
     >>> seen = ListStateDescriptor("seen", int)
     """
 
 
-class ReducingStateDescriptor(StateDescriptor[T]):
+class ReducingStateDescriptor(StateDescriptor[T, ReducingState[T]]):
     """Describes a ``ReducingState`` with its reduce function (Flink: ``ReducingStateDescriptor``).
 
     >>> longest = ReducingStateDescriptor("longest", max, int)
@@ -262,7 +264,9 @@ class ReducingStateDescriptor(StateDescriptor[T]):
         reduce_call(reduceFunction, f"ReducingStateDescriptor({name!r})")
 
 
-class AggregatingStateDescriptor(StateDescriptor[ACC], Generic[IN, ACC, OUT]):
+class AggregatingStateDescriptor(
+    StateDescriptor[ACC, AggregatingState[IN, OUT]], Generic[IN, ACC, OUT]
+):
     """Describes an ``AggregatingState`` with its aggregate function; ``type`` is the type of the
     accumulator (Flink: ``AggregatingStateDescriptor``)."""
 
@@ -279,7 +283,7 @@ class AggregatingStateDescriptor(StateDescriptor[ACC], Generic[IN, ACC, OUT]):
         )
 
 
-class MapStateDescriptor(StateDescriptor[Any], Generic[UK, UV]):
+class MapStateDescriptor(StateDescriptor[Any, MapState[UK, UV]], Generic[UK, UV]):
     """Describes a ``MapState`` (Flink: ``MapStateDescriptor``).
 
     >>> clicks = MapStateDescriptor("clicks", str, int)

@@ -15,11 +15,8 @@ from flinkish.api.functions.process import (
     ProcessContext,
     TimerContext,
 )
+from flinkish.api.type_variables import IN1_contra, IN2_contra, K_contra, OUT_co
 
-IN1_contra = TypeVar("IN1_contra", contravariant=True)
-IN2_contra = TypeVar("IN2_contra", contravariant=True)
-OUT_co = TypeVar("OUT_co", covariant=True)
-K_contra = TypeVar("K_contra", contravariant=True)
 K_co = TypeVar("K_co", covariant=True, default=Any)
 
 

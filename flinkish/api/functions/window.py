@@ -16,16 +16,14 @@ from typing_extensions import TypeAliasType, TypeVar
 from flinkish.api.functions.functions import Collector, Function, RichFunction, declares_methods
 from flinkish.api.functions.runtime_context import KeyedStateStore
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.type_variables import IN_contra, OUT_co, X
 
 if TYPE_CHECKING:
     from flinkish.api.windowing.windows import Window
 
-IN_contra = TypeVar("IN_contra", contravariant=True)
-OUT_co = TypeVar("OUT_co", covariant=True)
 KEY_contra = TypeVar("KEY_contra", contravariant=True)
 W_contra = TypeVar("W_contra", bound="Window", contravariant=True)
 W_co = TypeVar("W_co", bound="Window", covariant=True, default=Any)
-X = TypeVar("X")
 
 
 class WindowContext(ABC, Generic[W_co]):

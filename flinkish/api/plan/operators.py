@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 from flinkish.api.arguments import instance
 from flinkish.api.errors import FlinkishError, InvalidProgramError, UserFunctionError
@@ -27,8 +27,6 @@ from flinkish.api.functions.functions import Function, RichFunction
 from flinkish.api.functions.process import KeyedProcessFunction, ProcessFunction
 from flinkish.api.plan.state_form import FUNCTION_STATES, StateForm
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True)
 class Splits:
@@ -45,11 +43,12 @@ class OperatorDescription(ABC):
     """Base of all descriptions.
 
     ``kind``: the prefix of the uids of such operators, also stored in checkpoints, so it must not
-    change even if the class is renamed.
+    change even if the class is renamed. It begins with "Keyed" where one class, with a
+    ``kindWithoutKeys``, describes an operator both with and without a key. ``name``: the operator's
+    default name, as Flink gives it.
 
     ``keyed``: the operator works under a current key, with keyed state and timers, so its input is
-    partitioned by key. Where one class describes an operator both with and without a key, the field
-    says which; a class that is always one of the two does not take it.
+    partitioned by key. A class that always or never has a key does not take it.
 
     ``stateful``: the operator keeps state from one batch to the next, so it gets a separate stage.
     ``seesTime``: its function may ask for the watermark and the clock, which are known after a
@@ -64,6 +63,7 @@ class OperatorDescription(ABC):
     inOrder: ClassVar[bool] = False
     keepsType: ClassVar[bool] = False
     hasFunctionStates: ClassVar[bool] = False
+    kindWithoutKeys: ClassVar[str] = ""
 
     keyed: bool = field(default=False, kw_only=True)
 
@@ -73,9 +73,9 @@ class OperatorDescription(ABC):
                 check_methods(function)
 
     @property
-    @abstractmethod
     def kind(self) -> str:
         """The name of such operators in checkpoints."""
+        return f"Keyed{self.kindWithoutKeys}" if self.keyed else self.kindWithoutKeys
 
     @property
     def stateful(self) -> bool:
@@ -137,26 +137,26 @@ class OperatorDescription(ABC):
 
 
 @dataclass(frozen=True)
-class MapDescription(OperatorDescription):
-    """``DataStream.map``; keyed if a rich function, which may have keyed state, runs on a keyed
-    stream."""
-
-    hasFunctionStates: ClassVar[bool] = True
+class FunctionDescription(OperatorDescription):
+    """Base of the operators of one function. ``call`` is the plain function, or the method of
+    ``function``."""
 
     function: Function | None
-    call: Callable[[Any], Any]
-
-    @property
-    def kind(self) -> str:
-        return "KeyedMap" if self.keyed else "Map"
-
-    @property
-    def name(self) -> str:
-        return "Map"
+    call: Callable[..., Any]
 
     @property
     def userFunctions(self) -> tuple[Any, ...]:
         return (self.function or self.call,)
+
+
+@dataclass(frozen=True)
+class MapDescription(FunctionDescription):
+    """``DataStream.map``; keyed if a rich function, which may have keyed state, runs on a keyed
+    stream."""
+
+    name: ClassVar[str] = "Map"
+    kindWithoutKeys: ClassVar[str] = "Map"
+    hasFunctionStates: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -164,37 +164,20 @@ class InOrderDescription(OperatorDescription):
     """Passes elements on unchanged, with those of several branches of a stream in the stream's
     order."""
 
+    name: ClassVar[str] = "In Order"
     kind: ClassVar[str] = "InOrder"
-
     inOrder: ClassVar[bool] = True
     keepsType: ClassVar[bool] = True
 
-    @property
-    def name(self) -> str:
-        return "In Order"
-
 
 @dataclass(frozen=True)
-class FilterDescription(OperatorDescription):
+class FilterDescription(FunctionDescription):
     """``DataStream.filter``; keyed like ``MapDescription``."""
 
+    name: ClassVar[str] = "Filter"
+    kindWithoutKeys: ClassVar[str] = "Filter"
     hasFunctionStates: ClassVar[bool] = True
     keepsType: ClassVar[bool] = True
-
-    function: Function | None
-    call: Callable[[Any], bool]
-
-    @property
-    def kind(self) -> str:
-        return "KeyedFilter" if self.keyed else "Filter"
-
-    @property
-    def name(self) -> str:
-        return "Filter"
-
-    @property
-    def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function or self.call,)
 
 
 @dataclass(frozen=True)
@@ -203,6 +186,8 @@ class FlatMapDescription(OperatorDescription):
     does not; both return an iterable or None, and exactly one of them is set. Keyed like
     ``MapDescription``."""
 
+    name: ClassVar[str] = "Flat Map"
+    kindWithoutKeys: ClassVar[str] = "FlatMap"
     hasFunctionStates: ClassVar[bool] = True
 
     function: Function | None
@@ -210,39 +195,25 @@ class FlatMapDescription(OperatorDescription):
     iterate: Callable[[Any], Iterable[Any]] | None
 
     @property
-    def kind(self) -> str:
-        return "KeyedFlatMap" if self.keyed else "FlatMap"
-
-    @property
-    def name(self) -> str:
-        return "Flat Map"
-
-    @property
     def userFunctions(self) -> tuple[Any, ...]:
         return (self.function or self.call or self.iterate,)
 
 
 @dataclass(frozen=True)
-class AsyncWaitDescription(OperatorDescription):
-    """``AsyncDataStream``; ``call`` is the plain function or the method of ``function``. ``timeout`` is
-    in ms."""
+class AsyncWaitDescription(FunctionDescription):
+    """``AsyncDataStream``; ``timeout`` is in ms."""
 
+    name: ClassVar[str] = "Async Wait Operator"
     kind: ClassVar[str] = "AsyncWait"
 
-    function: Function | None
-    call: Callable[..., Any]
     timeout: int
     capacity: int
     ordered: bool
     retries: AsyncRetryStrategy
 
     @property
-    def name(self) -> str:
-        return "Async Wait Operator"
-
-    @property
     def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function or self.call, self.retries)
+        return (*super().userFunctions, self.retries)
 
 
 class _GeneratorKind(NamedTuple):
@@ -256,8 +227,8 @@ class _GeneratorKind(NamedTuple):
 class TimestampsAndWatermarksDescription(OperatorDescription):
     """``DataStream.assignTimestampsAndWatermarks``."""
 
+    name: ClassVar[str] = "Timestamps/Watermarks"
     kind: ClassVar[str] = "TimestampsAndWatermarks"
-
     keepsType: ClassVar[bool] = True
 
     strategy: WatermarkStrategy[Any]
@@ -265,10 +236,6 @@ class TimestampsAndWatermarksDescription(OperatorDescription):
     def __post_init__(self) -> None:
         fix = "Pass one, such as WatermarkStrategy.forMonotonousTimestamps()."
         instance("assignTimestampsAndWatermarks", self.strategy, WatermarkStrategy, fix)
-
-    @property
-    def name(self) -> str:
-        return "Timestamps/Watermarks"
 
     @property
     def userFunctions(self) -> tuple[Any, ...]:
@@ -316,13 +283,10 @@ class SourceWatermarksDescription(TimestampsAndWatermarksDescription):
     """A strategy for a source with several splits: ``splitOf(element)`` returns the split; if None,
     the source itself marks it."""
 
+    name: ClassVar[str] = "Source Watermarks"
     kind: ClassVar[str] = "SourceWatermarks"
 
     splitOf: Callable[[Any], Any] | None
-
-    @property
-    def name(self) -> str:
-        return "Source Watermarks"
 
     @property
     def userFunctions(self) -> tuple[Any, ...]:
@@ -382,79 +346,52 @@ def _plain(function: Any, wanted: str) -> Callable[[Any, Any, Any], Any]:
 
 
 @dataclass(frozen=True)
-class ProcessDescription(OperatorDescription):
+class ProcessDescription(FunctionDescription):
     """``process`` of a ProcessFunction; ``call(value, ctx, out)`` is the function itself. On a keyed stream
     it has keyed state, but no timers, as in Flink."""
 
+    name: ClassVar[str] = "Process"
     hasFunctionStates: ClassVar[bool] = True
     seesTime: ClassVar[bool] = True
-
-    function: Function | None
-    call: Callable[[Any, Any, Any], Any]
 
     @property
     def kind(self) -> str:
         return "ProcessUnderKey" if self.keyed else "Process"
 
-    @property
-    def name(self) -> str:
-        return "Process"
-
-    @property
-    def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function or self.call,)
-
 
 @dataclass(frozen=True)
-class KeyedProcessDescription(OperatorDescription):
+class KeyedProcessDescription(FunctionDescription):
     """``KeyedStream.process``; without a function, ``call`` is a plain callable, which gets no
     timers."""
 
-    hasFunctionStates: ClassVar[bool] = True
+    name: ClassVar[str] = "KeyedProcess"
     kind: ClassVar[str] = "KeyedProcess"
+    hasFunctionStates: ClassVar[bool] = True
 
     keyed: bool = field(default=True, init=False)
 
     function: KeyedProcessFunction[Any, Any, Any] | None
-    call: Callable[[Any, Any, Any], Any]
 
     @property
     def seesTimers(self) -> bool:
         return self.function is not None
 
-    @property
-    def name(self) -> str:
-        return "KeyedProcess"
-
-    @property
-    def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function or self.call,)
-
 
 @dataclass(frozen=True)
-class KeyedReduceDescription(OperatorDescription):
+class KeyedReduceDescription(FunctionDescription):
     """``KeyedStream.reduce``, and with ``aggregation`` one of sum, min, max, minBy, maxBy."""
 
     kind: ClassVar[str] = "KeyedReduce"
-
-    keyed: bool = field(default=True, init=False)
+    stateContents: ClassVar[str] = "reduced values"
     keepsType: ClassVar[bool] = True
 
-    function: Function | None
-    call: Callable[[Any, Any], Any]
-    aggregation: bool = False
+    keyed: bool = field(default=True, init=False)
 
-    @property
-    def stateContents(self) -> str:
-        return "reduced values"
+    aggregation: bool = False
 
     @property
     def name(self) -> str:
         return "Keyed Aggregation" if self.aggregation else "Keyed Reduce"
-
-    @property
-    def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function or self.call,)
 
 
 _RICH_UNDER_KEY = (MapDescription, FilterDescription, FlatMapDescription, ProcessDescription)
@@ -480,29 +417,15 @@ def _keeps_something(function: object) -> bool:
 class ArrivalTimeDescription(OperatorDescription):
     """``assignTimestampsAndWatermarks`` with an ``ArrivalTimeStrategy``."""
 
+    name: ClassVar[str] = "Arrival Time"
     kind: ClassVar[str] = "ArrivalTime"
-
     keepsType: ClassVar[bool] = True
+    lateDataMethod: ClassVar[str] = "ArrivalTimeStrategy(..., deadLetters=tag)"
+    generatesWatermarks: ClassVar[bool] = True
+    stateful: ClassVar[bool] = True
+    """All elements of a partition are compared with one watermark, so one task must see them."""
 
     strategy: ArrivalTimeStrategy[Any]
-
-    @property
-    def name(self) -> str:
-        return "Arrival Time"
-
-    @property
-    def lateDataMethod(self) -> str:
-        return "ArrivalTimeStrategy(..., deadLetters=tag)"
-
-    @property
-    def stateful(self) -> bool:
-        """All elements of a partition are compared with one watermark, so one task must see
-        them."""
-        return True
-
-    @property
-    def generatesWatermarks(self) -> bool:
-        return True
 
     @property
     def stateContents(self) -> str:

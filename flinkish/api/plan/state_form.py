@@ -67,11 +67,17 @@ class StateForm:
         whether the state may contain timers."""
         return (
             (self.kind, self.layout) == (now.kind, now.layout)
-            and (self.contents == now.contents or not (self.contents and now.contents))
+            and (self.contents in ("", now.contents, _adopted(now)) or not now.contents)
             and goes_on(self.keys, now.keys)
             and (now.timers or not (timers and self.timers))
             and now.broadcast >= self.broadcast
         )
+
+
+def _adopted(now: StateForm) -> str:
+    """Other contents from which an operator of the form ``now`` continues: one of aligned windows
+    moves what it finds in windows of each key."""
+    return now.contents.replace(" in aligned windows", " in windows")
 
 
 def goes_on(earlier: str, now: str) -> bool:

@@ -24,64 +24,49 @@ class TwoInputDescription(OperatorDescription):
     """Base of the operators with two inputs: elements and watermarks of both meet in one task, so
     such an operator gets a separate stage, with or without keys."""
 
-    @property
-    def stateful(self) -> bool:
-        return True
+    stateful: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
-class CoMapDescription(TwoInputDescription):
-    """``ConnectedStreams.map``; keyed if both streams are."""
+class TwoInputFunctionDescription(TwoInputDescription):
+    """Base of the operators of one function with keyed state, if both streams are keyed."""
 
     hasFunctionStates: ClassVar[bool] = True
+
+    function: Any
+
+    @property
+    def userFunctions(self) -> tuple[Any, ...]:
+        return (self.function,)
+
+
+@dataclass(frozen=True)
+class CoMapDescription(TwoInputFunctionDescription):
+    """``ConnectedStreams.map``."""
+
+    name: ClassVar[str] = "Co-Map"
+    kindWithoutKeys: ClassVar[str] = "CoMap"
 
     function: CoMapFunction[Any, Any, Any]
 
-    @property
-    def kind(self) -> str:
-        return "KeyedCoMap" if self.keyed else "CoMap"
-
-    @property
-    def name(self) -> str:
-        return "Co-Map"
-
-    @property
-    def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function,)
-
 
 @dataclass(frozen=True)
-class CoFlatMapDescription(TwoInputDescription):
-    """``ConnectedStreams.flatMap``; keyed if both streams are."""
+class CoFlatMapDescription(TwoInputFunctionDescription):
+    """``ConnectedStreams.flatMap``."""
 
-    hasFunctionStates: ClassVar[bool] = True
+    name: ClassVar[str] = "Co-Flat Map"
+    kindWithoutKeys: ClassVar[str] = "CoFlatMap"
 
     function: CoFlatMapFunction[Any, Any, Any]
 
-    @property
-    def kind(self) -> str:
-        return "KeyedCoFlatMap" if self.keyed else "CoFlatMap"
-
-    @property
-    def name(self) -> str:
-        return "Co-Flat Map"
-
-    @property
-    def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function,)
-
 
 @dataclass(frozen=True)
-class CoProcessDescription(TwoInputDescription):
-    """``ConnectedStreams.process``; if both streams are keyed, with keyed state and timers."""
+class CoProcessDescription(TwoInputFunctionDescription):
+    """``ConnectedStreams.process``; if both streams are keyed, with timers too."""
 
-    hasFunctionStates: ClassVar[bool] = True
+    kindWithoutKeys: ClassVar[str] = "CoProcess"
 
     function: CoProcessFunction[Any, Any, Any] | KeyedCoProcessFunction[Any, Any, Any, Any]
-
-    @property
-    def kind(self) -> str:
-        return "KeyedCoProcess" if self.keyed else "CoProcess"
 
     @property
     def seesTimers(self) -> bool:
@@ -92,23 +77,14 @@ class CoProcessDescription(TwoInputDescription):
         keyed = isinstance(self.function, KeyedCoProcessFunction)
         return "Co-Keyed-Process" if keyed else "Co-Process"
 
-    @property
-    def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function,)
-
 
 @dataclass(frozen=True)
-class BroadcastProcessDescription(TwoInputDescription):
+class BroadcastProcessDescription(TwoInputFunctionDescription):
     """``BroadcastConnectedStream.process``; the second input is broadcast."""
 
-    hasFunctionStates: ClassVar[bool] = True
+    kindWithoutKeys: ClassVar[str] = "BroadcastProcess"
 
-    function: Any
     descriptors: tuple[MapStateDescriptor[Any, Any], ...]
-
-    @property
-    def kind(self) -> str:
-        return "KeyedBroadcastProcess" if self.keyed else "BroadcastProcess"
 
     @property
     def seesTimers(self) -> bool:
@@ -121,16 +97,14 @@ class BroadcastProcessDescription(TwoInputDescription):
     def name(self) -> str:
         return "Co-Process-Broadcast-Keyed" if self.keyed else "Co-Process-Broadcast"
 
-    @property
-    def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function,)
-
 
 @dataclass(frozen=True)
 class IntervalJoinDescription(TwoInputDescription):
     """``KeyedStream.intervalJoin``: pairs with left + lower <= right <= left + upper, in ms."""
 
+    name: ClassVar[str] = "Interval Join"
     kind: ClassVar[str] = "IntervalJoin"
+    lateDataMethod: ClassVar[str] = "sideOutputLeftLateData(tag) or sideOutputRightLateData(tag)"
 
     keyed: bool = field(default=True, init=False)
 
@@ -140,14 +114,6 @@ class IntervalJoinDescription(TwoInputDescription):
     upper: int
     leftLateTag: OutputTag[Any] | None = None
     rightLateTag: OutputTag[Any] | None = None
-
-    @property
-    def name(self) -> str:
-        return "Interval Join"
-
-    @property
-    def lateDataMethod(self) -> str:
-        return "sideOutputLeftLateData(tag) or sideOutputRightLateData(tag)"
 
     @property
     def userFunctions(self) -> tuple[Any, ...]:

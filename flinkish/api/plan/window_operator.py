@@ -56,10 +56,11 @@ class WindowLayout:
 class AlignedLayout(WindowLayout):
     """All keys share their windows, and the watermark alone fires them: a window is one unit of work,
     whatever the number of its keys. Windows of ``size`` ms begin at ``offset`` and every ``slide`` before
-    and after it; tumbling windows are those whose slide is their size.
+    and after it; tumbling windows are those whose slide is their size. The name is another with an
+    evictor, as the state then has all elements.
     """
 
-    name: str = field(default="aligned", init=False)
+    name: str = field(default="aligned", kw_only=True)
 
     size: int
     slide: int
@@ -88,17 +89,19 @@ def window_layout(
     results of the general one."""
     if isinstance(assigner, ContentWindows):
         return CONTENT_LAYOUT
-    if evictor is not None:
-        return EVICTING_LAYOUT
     if type(trigger) is EventTimeTrigger:
+        name = AlignedLayout.name if evictor is None else EVICTING_LAYOUT.name
         if type(assigner) is SlidingEventTimeWindows:
-            return AlignedLayout(assigner.size, assigner.slide, assigner.offset)
+            return AlignedLayout(assigner.size, assigner.slide, assigner.offset, name=name)
         if type(assigner) is TumblingEventTimeWindows:
             if assigner.windowStagger is WindowStagger.ALIGNED:
-                return AlignedLayout(assigner.size, assigner.size, assigner.offset)
-        elif type(assigner) in (EventTimeSessionWindows, DynamicEventTimeSessionWindows):
+                return AlignedLayout(assigner.size, assigner.size, assigner.offset, name=name)
+        elif evictor is None and type(assigner) in _SESSIONS:
             return SESSION_LAYOUT
-    return GENERAL_LAYOUT
+    return GENERAL_LAYOUT if evictor is None else EVICTING_LAYOUT
+
+
+_SESSIONS = EventTimeSessionWindows, DynamicEventTimeSessionWindows
 
 
 @dataclass(frozen=True)
@@ -180,7 +183,7 @@ class WindowOperatorDescription(OperatorDescription):
         """The kind of entry in the state of one window."""
         if self.ofTwoStreams:
             return "elements of two streams"
-        if self.aggregation is None or self.layout in (CONTENT_LAYOUT, EVICTING_LAYOUT):
+        if self.aggregation is None or self.evictor is not None or self.layout == CONTENT_LAYOUT:
             return "elements"
         if isinstance(self.aggregation, AggregateFunction):
             return accumulators(self.aggregation)
@@ -194,6 +197,8 @@ class WindowOperatorDescription(OperatorDescription):
         time = "event time" if self.assigner.isEventTime() else "processing time"
         if isinstance(self.assigner, GlobalWindows):
             return "global windows"
+        if self.evictor is not None and isinstance(self.layout, AlignedLayout):
+            return f"aligned windows of {time}"
         return f"windows of {time} that merge" if self.merges else f"windows of {time}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, overload
 
 from flinkish.api.arguments import instance
 from flinkish.api.environment.environment import StreamExecutionEnvironment
@@ -28,6 +28,7 @@ from flinkish.api.streams.data_stream import DataStream
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.windowed_stream import WindowedStream
 from flinkish.api.time.durations import TimeLike
+from flinkish.api.type_variables import T
 from flinkish.api.types.fields import Field
 from flinkish.api.types.row import Row, row_of
 from flinkish.api.windowing.assigners import WindowAssigner
@@ -36,8 +37,6 @@ from flinkish.api.windowing.triggers import Trigger
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-T = TypeVar("T")
 
 
 class OperatorTransformation:

@@ -14,15 +14,13 @@ from flinkish.api.functions.functions import Collector, RichFunction, declares_m
 from flinkish.api.functions.process import TimerService
 from flinkish.api.functions.runtime_context import KeyedStateStore
 from flinkish.api.functions.state import MapStateDescriptor, StateDescriptor
+from flinkish.api.type_variables import IN_contra, K_contra, OUT_co
 
 K = TypeVar("K", default=Any)
 V = TypeVar("V", default=Any)
 K_co = TypeVar("K_co", covariant=True, default=Any)
 W_co = TypeVar("W_co", covariant=True, default=Any)
-K_contra = TypeVar("K_contra", contravariant=True)
 W_contra = TypeVar("W_contra", contravariant=True)
-IN_contra = TypeVar("IN_contra", contravariant=True)
-OUT_co = TypeVar("OUT_co", covariant=True)
 
 
 class KeyedStateReaderContext(ABC):

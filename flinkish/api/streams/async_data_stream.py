@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from flinkish.api.arguments import instance, positive, positive_length
 from flinkish.api.functions.adapt import checked_callable, function_of
@@ -15,10 +15,8 @@ from flinkish.api.functions.async_function import (
 from flinkish.api.plan.operators import AsyncWaitDescription
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.time.durations import TimeLike, TimeUnit
+from flinkish.api.type_variables import R, T
 from flinkish.api.types.type_info import TypeInformation
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 DEFAULT_CAPACITY = 100
 

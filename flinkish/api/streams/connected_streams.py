@@ -30,6 +30,7 @@ from flinkish.api.plan.two_input import (
 )
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
+from flinkish.api.type_variables import OUT, K
 from flinkish.api.types.fields import Field, TupleOfFields
 from flinkish.api.types.type_info import TypeInformation
 
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 IN1_co = TypeVar("IN1_co", covariant=True)
 IN2_co = TypeVar("IN2_co", covariant=True)
-OUT = TypeVar("OUT")
-K = TypeVar("K")
 
 
 FieldOrFields = Union[Field, Sequence[Field]]
@@ -212,23 +211,12 @@ class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
         _check("flatMap", coFlatMapper, CoFlatMapFunction)
         return self._transform(CoFlatMapDescription(coFlatMapper, keyed=self._keyed()), outputType)
 
-    @overload
     def process(
         self,
-        coProcessFunction: CoProcessFunction[IN1_co, IN2_co, OUT],
+        coProcessFunction: CoProcessFunction[IN1_co, IN2_co, OUT]
+        | KeyedCoProcessFunction[Any, IN1_co, IN2_co, OUT],
         outputType: TypeInformation[OUT] | None = None,
-    ) -> SingleOutputStreamOperator[OUT]: ...
-
-    @overload
-    def process(
-        self,
-        coProcessFunction: KeyedCoProcessFunction[Any, IN1_co, IN2_co, OUT],
-        outputType: TypeInformation[OUT] | None = None,
-    ) -> SingleOutputStreamOperator[OUT]: ...
-
-    def process(
-        self, coProcessFunction: Any, outputType: TypeInformation[Any] | None = None
-    ) -> SingleOutputStreamOperator[Any]:
+    ) -> SingleOutputStreamOperator[OUT]:
         """Call a process function for the elements of both streams, with state and timers if both are
         keyed."""
         _check("process", coProcessFunction, CoProcessFunction, KeyedCoProcessFunction)
@@ -252,23 +240,12 @@ class ConnectedStreams(_TwoStreams[IN1_co, IN2_co, DataStream[IN2_co]]):
 class BroadcastConnectedStream(_TwoStreams[IN1_co, IN2_co, BroadcastStream[IN2_co]]):
     """A stream, keyed or not, connected with a broadcast one (``BroadcastConnectedStream``)."""
 
-    @overload
     def process(
         self,
-        function: KeyedBroadcastProcessFunction[Any, IN1_co, IN2_co, OUT],
+        function: KeyedBroadcastProcessFunction[Any, IN1_co, IN2_co, OUT]
+        | BroadcastProcessFunction[IN1_co, IN2_co, OUT],
         outputType: TypeInformation[OUT] | None = None,
-    ) -> SingleOutputStreamOperator[OUT]: ...
-
-    @overload
-    def process(
-        self,
-        function: BroadcastProcessFunction[IN1_co, IN2_co, OUT],
-        outputType: TypeInformation[OUT] | None = None,
-    ) -> SingleOutputStreamOperator[OUT]: ...
-
-    def process(
-        self, function: Any, outputType: TypeInformation[Any] | None = None
-    ) -> SingleOutputStreamOperator[Any]:
+    ) -> SingleOutputStreamOperator[OUT]:
         """Call a KeyedBroadcastProcessFunction if the stream is keyed, otherwise a
         BroadcastProcessFunction."""
         _check("process", function, KeyedBroadcastProcessFunction, BroadcastProcessFunction)

@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, overload
 
 from flinkish.api.absent import AbsentMethods
 from flinkish.api.arguments import MAX_KEY_GROUPS, instance, number, positive, text, whole_number
@@ -85,11 +85,12 @@ from flinkish.api.plan.transformations import (
     check_bounded,
 )
 from flinkish.api.tracebacks import short_traceback
+from flinkish.api.type_variables import K, R, T, T_co, X
 from flinkish.api.types.fields import Field, TupleOfFields
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.assigners import GlobalWindows, WindowAssigner
 from flinkish.api.windowing.count_windows import count_window
-from flinkish.api.windowing.windows import GlobalWindow, Window
+from flinkish.api.windowing.windows import GlobalWindow, W
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,29 +110,44 @@ if TYPE_CHECKING:
     from flinkish.api.streams.partition_window import PartitionWindowedStream
     from flinkish.api.streams.windowed_stream import AllWindowedStream
 
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-K = TypeVar("K")
-R = TypeVar("R")
-X = TypeVar("X")
-W = TypeVar("W", bound=Window)
 
+class TransformationSettings:
+    """The settings of an operator or a sink; they change this object and return it."""
 
-class DataStreamSink(AbsentMethods, Generic[T]):
-    """The end of a stream in a sink, which can be named (Flink: ``DataStreamSink``)."""
-
-    def __init__(self, transformation: SinkTransformation) -> None:
-        self._transformation = transformation
+    _transformation: Transformation
 
     def name(self, name: str) -> Self:
-        """Name the sink."""
+        """Name the operator or sink; errors, metrics and the plan show it."""
         self._transformation.name = instance("name", name, str, "Pass a string.")
         return self
 
     def uid(self, uid: str) -> Self:
-        """Give the sink an identity that stays the same when the job changes."""
+        """Give the operator or sink an identity that stays the same when the job changes; the
+        checkpoint stores the state of an operator under it."""
         self._transformation.uid = text("uid", uid)
         return self
+
+    def setDescription(self, description: str) -> Self:
+        """Describe the operator or sink in the plan."""
+        self._transformation.description = instance(
+            "setDescription", description, str, "Pass a string."
+        )
+        return self
+
+    def disableChaining(self) -> Self:
+        """Accepted for ported jobs, without effect: unchained operators would only be slower."""
+        return self
+
+    def slotSharingGroup(self, slotSharingGroup: object) -> Self:
+        """Accepted for ported jobs: Spark has no slots. Size its executors instead."""
+        return self
+
+
+class DataStreamSink(TransformationSettings, AbsentMethods, Generic[T]):
+    """The end of a stream in a sink, which can be named (Flink: ``DataStreamSink``)."""
+
+    def __init__(self, transformation: SinkTransformation) -> None:
+        self._transformation = transformation
 
     def setParallelism(self, parallelism: int) -> Self:
         """Set how many tasks write to a ``JdbcSink``, ``forEachPartition`` or a sink of the user's
@@ -142,21 +158,6 @@ class DataStreamSink(AbsentMethods, Generic[T]):
     def setMaxParallelism(self, maxParallelism: int) -> Self:
         """Accepted for ported jobs; a sink has no key groups."""
         positive("setMaxParallelism", maxParallelism, MAX_KEY_GROUPS)
-        return self
-
-    def setDescription(self, description: str) -> Self:
-        """Describe the sink in the plan."""
-        self._transformation.description = instance(
-            "setDescription", description, str, "Pass a string."
-        )
-        return self
-
-    def disableChaining(self) -> Self:
-        """Accepted for ported jobs: sinks are not chained."""
-        return self
-
-    def slotSharingGroup(self, slotSharingGroup: object) -> Self:
-        """Accepted for ported jobs: Spark has no slots."""
         return self
 
 
@@ -463,12 +464,11 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
 
     def sinkTo(self, sink: Sink[T_co]) -> DataStreamSink[T_co]:
         """Send the elements to ``sink``."""
-        if not isinstance(sink, Sink):
-            raise InvalidProgramError(
-                f"sinkTo: {shown(sink)} is not a Sink. Pass one, such as FileSink.forCsv(directory),"
-                " or call addSink(function) for each element, or forEachBatch(function)."
-            )
-        return self._sink("Writer", sink)
+        fix = (
+            "Pass one, such as FileSink.forCsv(directory), or call addSink(function) for each element,"
+            " or forEachBatch(function)."
+        )
+        return self._sink("Writer", instance("sinkTo", sink, Sink, fix))
 
     def addSink(self, sinkFunction: SinkFunctionLike[T_co]) -> DataStreamSink[T_co]:
         """Call a SinkFunction, ``f(value)`` or ``f(value, context)`` with each element, in the
@@ -721,7 +721,7 @@ def _split_of(transformation: Transformation) -> Callable[[Any], Any] | None:
     return None
 
 
-class SingleOutputStreamOperator(DataStream[T_co]):
+class SingleOutputStreamOperator(TransformationSettings, DataStream[T_co]):
     """The output of an operator, which can be named and has side outputs (Flink:
     ``SingleOutputStreamOperator``)."""
 
@@ -729,29 +729,11 @@ class SingleOutputStreamOperator(DataStream[T_co]):
         """The operator's name."""
         return self._transformation.name
 
-    def name(self, name: str) -> Self:
-        """Name the operator; errors, metrics and the plan show it."""
-        self._transformation.name = instance("name", name, str, "Pass a string.")
-        return self
-
-    def uid(self, uid: str) -> Self:
-        """Give the operator an identity that stays the same when the job changes; the checkpoint stores
-        its state under it."""
-        self._transformation.uid = text("uid", uid)
-        return self
-
     def setUidHash(self, uidHash: str) -> Self:
         """Restore the state that a savepoint has under ``uidHash``: the uid that was generated for
         the operator while the job gave it none. ``explain()`` and the errors of a restart show it.
         Give the operator a ``uid`` too, under which its state is stored from now on."""
         self._transformation.uidHash = text("setUidHash", uidHash)
-        return self
-
-    def setDescription(self, description: str) -> Self:
-        """Describe the operator in the plan."""
-        self._transformation.description = instance(
-            "setDescription", description, str, "Pass a string."
-        )
         return self
 
     def setParallelism(self, parallelism: int) -> Self:
@@ -783,16 +765,8 @@ class SingleOutputStreamOperator(DataStream[T_co]):
         whole_number("setBufferTimeout", timeoutMillis, -1)
         return self
 
-    def disableChaining(self) -> Self:
-        """Accepted for ported jobs, without effect: unchained operators would only be slower."""
-        return self
-
     def startNewChain(self) -> Self:
         """Accepted for ported jobs, like ``disableChaining``."""
-        return self
-
-    def slotSharingGroup(self, slotSharingGroup: object) -> Self:
-        """Accepted for ported jobs: Spark has no slots. Size its executors instead."""
         return self
 
     def addMetricVariable(self, key: str, value: str) -> Self:
@@ -805,12 +779,14 @@ class SingleOutputStreamOperator(DataStream[T_co]):
 
     def getSideOutput(self, sideOutputTag: OutputTag[X]) -> DataStream[X]:
         """The operator's side output of that tag."""
-        instance(
-            "getSideOutput", sideOutputTag, OutputTag, "Pass the one that the operator emits to."
-        )
-        return DataStream(
-            self._environment, SideOutputTransformation(sideOutputTag, self._transformation)
-        )
+        fix = "Pass the one that the operator emits to."
+        return self._side_output(sideOutputTag, self._transformation, fix)
+
+    def _side_output(
+        self, tag: OutputTag[X], transformation: Transformation, fix: str
+    ) -> DataStream[X]:
+        instance("getSideOutput", tag, OutputTag, fix)
+        return DataStream(self._environment, SideOutputTransformation(tag, transformation))
 
 
 class DataStreamSource(SingleOutputStreamOperator[T_co]):
@@ -828,5 +804,4 @@ class DataStreamSource(SingleOutputStreamOperator[T_co]):
     def getSideOutput(self, sideOutputTag: OutputTag[X]) -> DataStream[X]:
         """The source's side output of that tag, such as that of its malformed records."""
         fix = "Pass the one that the source was given, as in withMalformedRecords(tag)."
-        instance("getSideOutput", sideOutputTag, OutputTag, fix)
-        return DataStream(self._environment, SideOutputTransformation(sideOutputTag, self._source))
+        return self._side_output(sideOutputTag, self._source, fix)

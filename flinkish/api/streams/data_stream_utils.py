@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from flinkish.api.arguments import instance, text
 from flinkish.api.execution.client import CloseableIterator
 from flinkish.api.functions.functions import KeySelectorLike
 from flinkish.api.plan.transformations import check_bounded
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.api.streams.keyed_stream import KeyedStream
+from flinkish.api.type_variables import K, T
 from flinkish.api.types.type_info import TypeInformation
-
-T = TypeVar("T")
-K = TypeVar("K")
 
 
 class DataStreamUtils:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+from typing import Generic
 
 from flinkish.api.functions.aggregations import (
     ComparableAggregator,
@@ -12,8 +12,7 @@ from flinkish.api.functions.aggregations import (
     SumAggregator,
 )
 from flinkish.api.streams.data_stream import SingleOutputStreamOperator
-
-T_co = TypeVar("T_co", covariant=True)
+from flinkish.api.type_variables import T_co
 
 
 class FieldAggregations(ABC, Generic[T_co]):

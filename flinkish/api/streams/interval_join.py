@@ -18,6 +18,7 @@ from flinkish.api.plan.transformations import TwoInputTransformation
 from flinkish.api.plan.two_input import IntervalJoinDescription
 from flinkish.api.streams.data_stream import SingleOutputStreamOperator
 from flinkish.api.time.durations import TimeLike
+from flinkish.api.type_variables import OUT, K
 from flinkish.api.types.type_info import TypeInformation
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 IN1 = TypeVar("IN1")
 IN2 = TypeVar("IN2")
-K = TypeVar("K")
-OUT = TypeVar("OUT")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from flinkish.api.arguments import instance
 from flinkish.api.errors import IllegalStateError
@@ -40,15 +40,25 @@ from flinkish.api.plan.window_operator import WindowCall
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.window_builder import WindowSettings
+from flinkish.api.type_variables import T1, T2, R
 from flinkish.api.types.type_info import TypeInformation, Types
 from flinkish.api.windowing.assigners import WindowAssigner
-from flinkish.api.windowing.windows import Window
+from flinkish.api.windowing.windows import W
 
-T1 = TypeVar("T1")
-T2 = TypeVar("T2")
 KEY = TypeVar("KEY")
-W = TypeVar("W", bound=Window)
-R = TypeVar("R")
+
+
+class _Inputs(Generic[T1, T2]):
+    """Two streams of one environment."""
+
+    _method: ClassVar[str]
+
+    def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
+        instance(self._method, input1, DataStream, "Call it on the first stream.")
+        verb = self._method.removeprefix("co").lower()
+        instance(self._method, input2, DataStream, f"Pass the stream to {verb} with.")
+        input1._check_environment(self._method, input2.getExecutionEnvironment())
+        self._inputs = (input1, input2)
 
 
 class KeyedSides(Generic[T1, T2, KEY]):
@@ -62,8 +72,7 @@ class KeyedSides(Generic[T1, T2, KEY]):
         keyType: TypeInformation[KEY] | None,
         keySelector2: Callable[[T2], KEY] | None = None,
     ) -> None:
-        self._input1 = input1
-        self._input2 = input2
+        self._inputs = (input1, input2)
         self._key1 = keySelector1
         self._keyType = keyType
         self._key2 = keySelector2
@@ -71,8 +80,8 @@ class KeyedSides(Generic[T1, T2, KEY]):
     def tagged(self, inOrder: bool) -> KeyedStream[TaggedUnion[T1, T2], KEY]:
         """Both streams as one. ``inOrder``: if both derive from one stream, their elements keep its
         order."""
-        first: DataStream[TaggedUnion[T1, T2]] = self._input1.map(Tagger(1))
-        second: DataStream[TaggedUnion[T1, T2]] = self._input2.map(Tagger(2))
+        first: DataStream[TaggedUnion[T1, T2]] = self._inputs[0].map(Tagger(1))
+        second: DataStream[TaggedUnion[T1, T2]] = self._inputs[1].map(Tagger(2))
         key1, key2 = self._key1, self._key2
         if key2 is None:
             raise IllegalStateError(
@@ -102,13 +111,13 @@ class SidesWithWindow(WindowSettings[TaggedUnion[T1, T2], W], Generic[T1, T2, KE
     def _apply(
         self, function: object, call: WindowCall, outputType: TypeInformation[R] | None
     ) -> SingleOutputStreamOperator[R]:
-        description = replace(self._builder.collect(function, call), ofTwoStreams=True)
+        description = replace(self._build(None, function, call), ofTwoStreams=True)
         union = self._keys.tagged(inOrder=not description.firesOnce)
         result = union._transform(description, outputType or Types.PICKLED_BYTE_ARRAY())
         return result.setDescription(description.description)
 
 
-class JoinedStreams(Generic[T1, T2]):
+class JoinedStreams(_Inputs[T1, T2]):
     """A join of two streams waiting for ``where(...)`` (Flink: ``JoinedStreams``).
 
     >>> from flinkish import Time, TumblingEventTimeWindows
@@ -126,11 +135,7 @@ class JoinedStreams(Generic[T1, T2]):
     ('a', 5, 'paid')
     """
 
-    def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
-        instance("join", input1, DataStream, "Call it on the first stream.")
-        instance("join", input2, DataStream, "Pass the stream to join with.")
-        input1._check_environment("join", input2.getExecutionEnvironment())
-        self._inputs = (input1, input2)
+    _method = "join"
 
     def where(
         self,
@@ -153,7 +158,7 @@ class JoinWhere(KeyedSides[T1, T2, KEY]):
         """Set the key of the second stream."""
         check_key_types("join", self._keyType, keyType)
         key2 = key_call(keySelector, "equalTo")
-        return JoinEqualTo(self._input1, self._input2, self._key1, keyType, key2)
+        return JoinEqualTo(*self._inputs, self._key1, keyType, key2)
 
 
 class JoinEqualTo(KeyedSides[T1, T2, KEY]):
@@ -200,14 +205,10 @@ def _join_type(function: Any) -> TypeInformation[Any] | None:
     return returned_type(function) or collected_type(function)
 
 
-class CoGroupedStreams(Generic[T1, T2]):
+class CoGroupedStreams(_Inputs[T1, T2]):
     """A coGroup of two streams waiting for ``where(...)`` (Flink: ``CoGroupedStreams``)."""
 
-    def __init__(self, input1: DataStream[T1], input2: DataStream[T2]) -> None:
-        instance("coGroup", input1, DataStream, "Call it on the first stream.")
-        instance("coGroup", input2, DataStream, "Pass the stream to group with.")
-        input1._check_environment("coGroup", input2.getExecutionEnvironment())
-        self._inputs = (input1, input2)
+    _method = "coGroup"
 
     def where(
         self,
@@ -230,7 +231,7 @@ class CoGroupWhere(KeyedSides[T1, T2, KEY]):
         """Set the key of the second stream."""
         check_key_types("coGroup", self._keyType, keyType)
         key2 = key_call(keySelector, "equalTo")
-        return CoGroupEqualTo(self._input1, self._input2, self._key1, keyType, key2)
+        return CoGroupEqualTo(*self._inputs, self._key1, keyType, key2)
 
 
 class CoGroupEqualTo(KeyedSides[T1, T2, KEY]):

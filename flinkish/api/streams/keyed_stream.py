@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 from flinkish.api.arguments import instance
 from flinkish.api.errors import InvalidProgramError, shown
@@ -23,20 +23,15 @@ from flinkish.api.plan.transformations import PartitionTransformation, Transform
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.field_aggregations import FieldAggregations
 from flinkish.api.streams.interval_join import IntervalJoin
+from flinkish.api.type_variables import T2, K, R, T_co
 from flinkish.api.types.type_info import TypeInformation, Types
 from flinkish.api.windowing.assigners import GlobalWindows, WindowAssigner
 from flinkish.api.windowing.count_windows import count_window
-from flinkish.api.windowing.windows import GlobalWindow, Window
+from flinkish.api.windowing.windows import GlobalWindow, W
 
 if TYPE_CHECKING:
     from flinkish.api.environment.environment import StreamExecutionEnvironment
     from flinkish.api.streams.windowed_stream import WindowedStream
-
-T_co = TypeVar("T_co", covariant=True)
-K = TypeVar("K")
-R = TypeVar("R")
-T2 = TypeVar("T2")
-W = TypeVar("W", bound=Window)
 
 
 class KeyedStream(FieldAggregations[T_co], DataStream[T_co], Generic[T_co, K]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import Any, Generic, TypeVar, Union
+from typing import Any, Generic, Union
 
 from flinkish.api.arguments import instance
 from flinkish.api.functions.adapt import checked_callable, key_call, positional_arity
@@ -21,14 +21,11 @@ from flinkish.api.plan.window_operator import WindowCall
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.windowed_stream import BaseWindowedStream
+from flinkish.api.type_variables import ACC, R, T
 from flinkish.api.types.fields import Field
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.assigners import GlobalWindows
 from flinkish.api.windowing.windows import GlobalWindow
-
-T = TypeVar("T")
-R = TypeVar("R")
-ACC = TypeVar("ACC")
 
 
 class Order(Enum):

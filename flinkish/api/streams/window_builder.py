@@ -3,60 +3,59 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self
 
-from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
+from flinkish.api.arguments import instance
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.functions import AggregateFunction, RichFunction
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.window_operator import WindowCall, WindowOperatorDescription
 from flinkish.api.short_lengths import length_of_user
 from flinkish.api.time.durations import TimeLike
+from flinkish.api.type_variables import T
 from flinkish.api.windowing.assigners import MergingWindowAssigner, WindowAssigner
 from flinkish.api.windowing.content_windows import ContentWindows
 from flinkish.api.windowing.evictors import Evictor
 from flinkish.api.windowing.triggers import EventTimeTrigger, Trigger
-from flinkish.api.windowing.windows import Window
-
-T = TypeVar("T")
-W = TypeVar("W", bound=Window)
+from flinkish.api.windowing.windows import W
 
 
-class WindowOperatorBuilder(Generic[T, W]):
-    """Collects the settings of a window operator; raises InvalidProgramError for those that do not
-    fit together (Flink: ``WindowOperatorBuilder``)."""
+class WindowSettings(Generic[T, W]):
+    """The settings of windows of elements of type ``T``: they change this object and return it. Those
+    that do not fit together raise InvalidProgramError (Flink: ``WindowOperatorBuilder``)."""
 
-    def __init__(self, assigner: WindowAssigner[T, W]) -> None:
-        if not isinstance(assigner, WindowAssigner):
-            raise InvalidProgramError(
-                f"window: {shown(assigner)} is not a WindowAssigner. Pass one, such as"
-                " TumblingEventTimeWindows.of(Time.seconds(5))."
-            )
-        self._assigner = assigner
-        self._trigger: Trigger[Any, Any] = assigner.getDefaultTrigger()
+    def __init__(self, windowAssigner: WindowAssigner[T, W]) -> None:
+        fix = "Pass one, such as TumblingEventTimeWindows.of(Time.seconds(5))."
+        self._assigner = instance("window", windowAssigner, WindowAssigner, fix)
+        self._trigger: Trigger[Any, Any] = windowAssigner.getDefaultTrigger()
         self._evictor: Evictor[Any, Any] | None = None
         self._lateness = 0
         self._late_tag: OutputTag[T] | None = None
 
-    def trigger(self, trigger: Trigger[Any, Any]) -> None:
-        """Set the trigger."""
-        if not isinstance(trigger, Trigger):
-            raise InvalidProgramError(
-                f"trigger: {shown(trigger)} is not a Trigger. Pass one, such as CountTrigger.of(3)."
-            )
+    def trigger(self, trigger: Trigger[T, W]) -> Self:
+        """Set the trigger that decides when windows fire, instead of the assigner's default.
+
+        Raises InvalidProgramError if it cannot work with the assigner's windows.
+        """
+        instance("trigger", trigger, Trigger, "Pass one, such as CountTrigger.of(3).")
         self._check_merging(trigger)
         self._trigger = trigger
+        return self
 
-    def evictor(self, evictor: Evictor[Any, Any]) -> None:
-        """Set the evictor."""
-        if not isinstance(evictor, Evictor):
-            raise InvalidProgramError(
-                f"evictor: {shown(evictor)} is not an Evictor. Pass one, such as CountEvictor.of(3)."
-            )
-        self._evictor = evictor
+    def evictor(self, evictor: Evictor[T, W]) -> Self:
+        """Set an evictor, which removes elements when a window fires. The state then holds all elements
+        of a window instead of one accumulator."""
+        fix = "Pass one, such as CountEvictor.of(3)."
+        self._evictor = instance("evictor", evictor, Evictor, fix)
+        return self
 
-    def allowedLateness(self, lateness: TimeLike) -> None:
-        """Set the allowed lateness."""
+    def allowedLateness(self, lateness: TimeLike) -> Self:
+        """Keep event-time windows for ``lateness`` (ms if an int) after the watermark has passed
+        them: elements that come meanwhile fire them again. By default 0.
+
+        Raises IllegalArgumentError if it is negative.
+        """
         milliseconds = length_of_user("allowedLateness", lateness)
         if milliseconds < 0:
             raise IllegalArgumentError(
@@ -67,20 +66,12 @@ class WindowOperatorBuilder(Generic[T, W]):
             warnings.warn(
                 f"allowedLateness has no effect on {self._assigner!r}: its windows do not end with"
                 " the watermark, so no element is late. Leave it out, or use event-time windows.",
-                stacklevel=3,
+                stacklevel=2,
             )
         self._lateness = milliseconds
+        return self
 
-    def sideOutputLateData(self, outputTag: OutputTag[T]) -> None:
-        """Set the side output for late elements."""
-        if not isinstance(outputTag, OutputTag):
-            raise InvalidProgramError(
-                f"sideOutputLateData: {shown(outputTag)} is not an OutputTag. Pass one, such as"
-                ' OutputTag("late"), and read it with getSideOutput on the result.'
-            )
-        self._late_tag = outputTag
-
-    def reduce(
+    def _reducing(
         self, function: Any, windowFunction: Any, call: WindowCall | None
     ) -> WindowOperatorDescription:
         """An operator that reduces elements as they come."""
@@ -93,15 +84,12 @@ class WindowOperatorBuilder(Generic[T, W]):
         reduce_call(function)
         return self._build(function, windowFunction, call)
 
-    def aggregate(
+    def _aggregating(
         self, function: Any, windowFunction: Any, call: WindowCall | None
     ) -> WindowOperatorDescription:
         """An operator that aggregates elements as they come."""
-        if not isinstance(function, AggregateFunction):
-            raise InvalidProgramError(
-                f"aggregate: {shown(function)} is not an AggregateFunction. Pass one, with"
-                " createAccumulator, add and getResult."
-            )
+        fix = "Pass one, with createAccumulator, add and getResult."
+        instance("aggregate", function, AggregateFunction, fix)
         if isinstance(function, RichFunction):
             raise InvalidProgramError(
                 f"aggregate: {type(function).__name__} is a RichFunction, which has no life cycle"
@@ -117,13 +105,11 @@ class WindowOperatorBuilder(Generic[T, W]):
             )
         return self._build(function, windowFunction, call)
 
-    def collect(self, windowFunction: Any, call: WindowCall) -> WindowOperatorDescription:
-        """An operator that keeps the elements and hands all of them to the window function."""
-        return self._build(None, windowFunction, call)
-
     def _build(
         self, aggregation: Any, windowFunction: Any, call: WindowCall | None
     ) -> WindowOperatorDescription:
+        """An operator; without ``aggregation`` it keeps the elements and hands all of them to the
+        window function."""
         self._check_merging(self._trigger)
         self._check_window_type()
         self._trigger.checkWindows(self._assigner, self._lateness)
@@ -164,33 +150,3 @@ class WindowOperatorBuilder(Generic[T, W]):
                 " Leave out trigger, evictor and allowedLateness; for late elements let the watermark"
                 " keep further behind."
             )
-
-
-class WindowSettings(Generic[T, W]):
-    """The settings of windows of elements of type ``T``: they change this object and return it."""
-
-    def __init__(self, windowAssigner: WindowAssigner[T, W]) -> None:
-        self._builder = WindowOperatorBuilder(windowAssigner)
-
-    def trigger(self, trigger: Trigger[T, W]) -> Self:
-        """Set the trigger that decides when windows fire, instead of the assigner's default.
-
-        Raises InvalidProgramError if it cannot work with the assigner's windows.
-        """
-        self._builder.trigger(trigger)
-        return self
-
-    def evictor(self, evictor: Evictor[T, W]) -> Self:
-        """Set an evictor, which removes elements when a window fires. The state then holds all elements
-        of a window instead of one accumulator."""
-        self._builder.evictor(evictor)
-        return self
-
-    def allowedLateness(self, lateness: TimeLike) -> Self:
-        """Keep event-time windows for ``lateness`` (ms if an int) after the watermark has passed
-        them: elements that come meanwhile fire them again. By default 0.
-
-        Raises IllegalArgumentError if it is negative.
-        """
-        self._builder.allowedLateness(lateness)
-        return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, overload
 
 from flinkish.api.absent import AbsentMethods
 from flinkish.api.arguments import instance
@@ -22,7 +22,7 @@ from flinkish.api.functions.window import (
     WindowFunction,
     WindowLike,
 )
-from flinkish.api.output_tag import OutputTag
+from flinkish.api.output_tag import OutputTag, checked_tag
 from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.api.plan.transformations import PartitionTransformation
 from flinkish.api.plan.window_operator import (
@@ -39,19 +39,13 @@ from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOpera
 from flinkish.api.streams.field_aggregations import FieldAggregations
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.window_builder import WindowSettings
+from flinkish.api.type_variables import ACC, K, R, T, V
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.assigners import WindowAssigner
-from flinkish.api.windowing.windows import Window
+from flinkish.api.windowing.windows import W
 
 if TYPE_CHECKING:
     from flinkish.api.environment.environment import StreamExecutionEnvironment
-
-T = TypeVar("T")
-W = TypeVar("W", bound=Window)
-K = TypeVar("K")
-R = TypeVar("R")
-V = TypeVar("V")
-ACC = TypeVar("ACC")
 
 
 class BaseWindowedStream(WindowSettings[T, W], FieldAggregations[T], AbsentMethods):
@@ -75,7 +69,7 @@ class BaseWindowedStream(WindowSettings[T, W], FieldAggregations[T], AbsentMetho
 
     def sideOutputLateData(self, outputTag: OutputTag[T]) -> Self:
         """Send late elements to that side output, instead of dropping and counting them."""
-        self._builder.sideOutputLateData(outputTag)
+        self._late_tag = checked_tag("sideOutputLateData", outputTag)
         return self
 
     def getExecutionEnvironment(self) -> StreamExecutionEnvironment:
@@ -92,18 +86,18 @@ class BaseWindowedStream(WindowSettings[T, W], FieldAggregations[T], AbsentMetho
         self, function: Any, windowFunction: Any, outputType: TypeInformation[Any] | None
     ) -> SingleOutputStreamOperator[Any]:
         call = None if windowFunction is None else self._window_function_call(windowFunction)
-        return self._result(self._builder.reduce(function, windowFunction, call), outputType)
+        return self._result(self._reducing(function, windowFunction, call), outputType)
 
     def _aggregate(
         self, function: Any, windowFunction: Any, outputType: TypeInformation[Any] | None
     ) -> SingleOutputStreamOperator[Any]:
         call = None if windowFunction is None else self._window_function_call(windowFunction)
-        return self._result(self._builder.aggregate(function, windowFunction, call), outputType)
+        return self._result(self._aggregating(function, windowFunction, call), outputType)
 
     def _collect(
         self, function: Any, call: WindowCall, outputType: TypeInformation[Any] | None
     ) -> SingleOutputStreamOperator[Any]:
-        return self._result(self._builder.collect(function, call), outputType)
+        return self._result(self._build(None, function, call), outputType)
 
     def _aggregated(self, aggregator: FieldAggregator[T]) -> SingleOutputStreamOperator[T]:
         aggregator.checkType(self.getInputType())
@@ -147,15 +141,9 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
     def reduce(
         self,
         function: ReduceLike[T],
-        windowFunction: ProcessWindowFunction[T, R, K, W] | WindowFunction[T, R, K, W],
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def reduce(
-        self,
-        function: ReduceLike[T],
-        windowFunction: Callable[[K, WindowContext[W], Iterable[T]], Iterable[R]],
+        windowFunction: ProcessWindowFunction[T, R, K, W]
+        | WindowFunction[T, R, K, W]
+        | Callable[[K, WindowContext[W], Iterable[T]], Iterable[R]],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
 
@@ -183,16 +171,9 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
     def aggregate(
         self,
         aggregateFunction: AggregateFunction[T, ACC, V],
-        windowFunction: ProcessWindowFunction[V, R, K, W] | WindowFunction[V, R, K, W],
-        accumulatorType: TypeInformation[ACC] | None = None,
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def aggregate(
-        self,
-        aggregateFunction: AggregateFunction[T, ACC, V],
-        windowFunction: Callable[[K, WindowContext[W], Iterable[V]], Iterable[R]],
+        windowFunction: ProcessWindowFunction[V, R, K, W]
+        | WindowFunction[V, R, K, W]
+        | Callable[[K, WindowContext[W], Iterable[V]], Iterable[R]],
         accumulatorType: TypeInformation[ACC] | None = None,
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
@@ -213,14 +194,8 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
     @overload
     def process(
         self,
-        function: ProcessWindowFunction[T, R, K, W],
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def process(
-        self,
-        function: Callable[[K, WindowContext[W], Iterable[T]], Iterable[R]],
+        function: ProcessWindowFunction[T, R, K, W]
+        | Callable[[K, WindowContext[W], Iterable[T]], Iterable[R]],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
 
@@ -243,14 +218,7 @@ class WindowedStream(BaseWindowedStream[T, W], Generic[T, K, W]):
     @overload
     def apply(
         self,
-        function: WindowFunction[T, R, K, W],
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def apply(
-        self,
-        function: Callable[[K, W, Iterable[T]], Iterable[R]],
+        function: WindowFunction[T, R, K, W] | Callable[[K, W, Iterable[T]], Iterable[R]],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
 
@@ -309,15 +277,9 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
     def reduce(
         self,
         function: ReduceLike[T],
-        windowFunction: ProcessAllWindowFunction[T, R, W] | AllWindowFunction[T, R, W],
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def reduce(
-        self,
-        function: ReduceLike[T],
-        windowFunction: Callable[[WindowContext[W], Iterable[T]], Iterable[R]],
+        windowFunction: ProcessAllWindowFunction[T, R, W]
+        | AllWindowFunction[T, R, W]
+        | Callable[[WindowContext[W], Iterable[T]], Iterable[R]],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
 
@@ -345,16 +307,9 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
     def aggregate(
         self,
         aggregateFunction: AggregateFunction[T, ACC, V],
-        windowFunction: ProcessAllWindowFunction[V, R, W] | AllWindowFunction[V, R, W],
-        accumulatorType: TypeInformation[ACC] | None = None,
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def aggregate(
-        self,
-        aggregateFunction: AggregateFunction[T, ACC, V],
-        windowFunction: Callable[[WindowContext[W], Iterable[V]], Iterable[R]],
+        windowFunction: ProcessAllWindowFunction[V, R, W]
+        | AllWindowFunction[V, R, W]
+        | Callable[[WindowContext[W], Iterable[V]], Iterable[R]],
         accumulatorType: TypeInformation[ACC] | None = None,
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
@@ -375,14 +330,8 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
     @overload
     def process(
         self,
-        function: ProcessAllWindowFunction[T, R, W],
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def process(
-        self,
-        function: Callable[[WindowContext[W], Iterable[T]], Iterable[R]],
+        function: ProcessAllWindowFunction[T, R, W]
+        | Callable[[WindowContext[W], Iterable[T]], Iterable[R]],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
 
@@ -405,14 +354,7 @@ class AllWindowedStream(BaseWindowedStream[T, W]):
     @overload
     def apply(
         self,
-        function: AllWindowFunction[T, R, W],
-        outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def apply(
-        self,
-        function: Callable[[W, Iterable[T]], Iterable[R]],
+        function: AllWindowFunction[T, R, W] | Callable[[W, Iterable[T]], Iterable[R]],
         outputType: TypeInformation[R] | None = None,
     ) -> SingleOutputStreamOperator[R]: ...
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Final, Generic, TypeAlias, TypeVar
+from typing import ClassVar, Final, Generic, TypeAlias
 
 from flinkish.api.stored_names import stored_as
-
-T_co = TypeVar("T_co", covariant=True)
-
+from flinkish.api.type_variables import T_co
 
 MIN_TIMESTAMP: Final = -(2**63)
 """Java's ``Long.MIN_VALUE``: the watermark before the first, and the mark of a missing timestamp."""

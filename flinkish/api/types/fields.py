@@ -218,6 +218,18 @@ def _row_with(row: Any, position: int, value: Any) -> Any:
     return changed
 
 
+def named_values(element: object) -> Mapping[str, Any] | None:
+    """The fields of a mapping, NamedTuple, named Row or dataclass by name; None of any other element."""
+    if isinstance(element, Mapping):
+        return element
+    if isinstance(element, tuple):
+        names = getattr(element, "_fields", ())
+        return dict(zip(names, element)) if names else None
+    if dataclasses.is_dataclass(element) and not isinstance(element, type):
+        return {field.name: getattr(element, field.name) for field in dataclasses.fields(element)}
+    return None
+
+
 def field_names(element: Any) -> list[str]:
     """The names of the fields of ``element``; ``*`` is that of a single value."""
     if isinstance(element, Mapping):

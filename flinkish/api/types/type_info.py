@@ -27,9 +27,9 @@ from typing import is_typeddict as is_typed_dict
 
 from flinkish.api.arguments import instance, text
 from flinkish.api.errors import IllegalArgumentError, shown
+from flinkish.api.type_variables import T
 from flinkish.api.types.row import Row
 
-T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
 E = TypeVar("E", bound=Enum)

@@ -25,7 +25,7 @@ import enum
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, Generic, TypeVar, Union
+from typing import Any, Generic, Self, Union
 
 from flinkish.api.arguments import instance, milliseconds, positive_length
 from flinkish.api.errors import IllegalArgumentError, shown
@@ -33,6 +33,7 @@ from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.functions.functions import Function, declares_methods
 from flinkish.api.short_lengths import length_of_user
 from flinkish.api.time.durations import TimeLike, remainder, to_long
+from flinkish.api.type_variables import T, T_contra, X
 from flinkish.api.windowing.triggers import (
     EndOfStreamTrigger,
     EventTimeTrigger,
@@ -40,12 +41,7 @@ from flinkish.api.windowing.triggers import (
     ProcessingTimeTrigger,
     Trigger,
 )
-from flinkish.api.windowing.windows import GlobalWindow, TimeWindow, Window, window_start
-
-T_contra = TypeVar("T_contra", contravariant=True)
-W = TypeVar("W", bound=Window)
-T = TypeVar("T")
-X = TypeVar("X")
+from flinkish.api.windowing.windows import GlobalWindow, TimeWindow, W, Window, window_start
 
 
 class WindowAssignerContext(ABC):
@@ -143,6 +139,32 @@ class WindowStagger(enum.Enum):
         return 0
 
 
+class InEventTime:
+    """Mixin of the assigners of windows that end with the watermark."""
+
+    def getDefaultTrigger(self) -> Trigger[Any, TimeWindow]:
+        return EventTimeTrigger.create()
+
+    def isEventTime(self) -> bool:
+        return True
+
+    def windowType(self) -> type[Window]:
+        return TimeWindow
+
+
+class InProcessingTime:
+    """Mixin of the assigners of windows that end by the clock."""
+
+    def getDefaultTrigger(self) -> Trigger[Any, TimeWindow]:
+        return ProcessingTimeTrigger.create()
+
+    def isEventTime(self) -> bool:
+        return False
+
+    def windowType(self) -> type[Window]:
+        return TimeWindow
+
+
 class TumblingWindows(WindowAssigner[object, TimeWindow]):
     """The base of tumbling windows in event time and in processing time."""
 
@@ -169,6 +191,22 @@ class TumblingWindows(WindowAssigner[object, TimeWindow]):
         self.staggerOffset: int | None = None
         """The shift in ms; set with the first element, None before."""
 
+    @classmethod
+    def of(
+        cls,
+        size: TimeLike,
+        offset: TimeLike = 0,
+        windowStagger: WindowStagger = WindowStagger.ALIGNED,
+    ) -> Self:
+        """Windows of ``size`` that start at ``offset`` and every ``size`` before and after.
+
+        Lengths are in ms if they are ints. ``windowStagger`` shifts the windows of each key group (in
+        Flink: of each task) by a different amount, so that they do not all fire at once.
+
+        Raises IllegalArgumentError unless ``size`` is above 0 and ``abs(offset)`` below it.
+        """
+        return cls(size, offset, windowStagger)
+
     def _window_at(self, timestamp: int, context: WindowAssignerContext) -> Sequence[TimeWindow]:
         stagger = self.staggerOffset
         if stagger is None:
@@ -180,14 +218,11 @@ class TumblingWindows(WindowAssigner[object, TimeWindow]):
         )
         return (TimeWindow(start, to_long(start + self.size)),)
 
-    def windowType(self) -> type[Window]:
-        return TimeWindow
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.size})"
 
 
-class TumblingEventTimeWindows(TumblingWindows):
+class TumblingEventTimeWindows(InEventTime, TumblingWindows):
     """Windows of one size, side by side, by the timestamps of elements (Flink:
     ``TumblingEventTimeWindows``). Results carry the last ms of their window as timestamp.
 
@@ -205,32 +240,13 @@ class TumblingEventTimeWindows(TumblingWindows):
     [StreamRecord(value=6, timestamp=999), StreamRecord(value=4, timestamp=999)]
     """
 
-    @staticmethod
-    def of(
-        size: TimeLike, offset: TimeLike = 0, windowStagger: WindowStagger = WindowStagger.ALIGNED
-    ) -> TumblingEventTimeWindows:
-        """Windows of ``size`` that start at ``offset`` and every ``size`` before and after.
-
-        Lengths are in ms if they are ints. ``windowStagger`` shifts the windows of each key group (in
-        Flink: of each task) by a different amount, so that they do not all fire at once.
-
-        Raises IllegalArgumentError unless ``size`` is above 0 and ``abs(offset)`` below it.
-        """
-        return TumblingEventTimeWindows(size, offset, windowStagger)
-
     def assignWindows(
         self, element: object, timestamp: int, context: WindowAssignerContext
     ) -> Sequence[TimeWindow]:
         return self._window_at(timestamp, context)
 
-    def getDefaultTrigger(self) -> Trigger[Any, TimeWindow]:
-        return EventTimeTrigger.create()
 
-    def isEventTime(self) -> bool:
-        return True
-
-
-class TumblingProcessingTimeWindows(TumblingWindows):
+class TumblingProcessingTimeWindows(InProcessingTime, TumblingWindows):
     """Windows of one size, side by side, by the clock (Flink: ``TumblingProcessingTimeWindows``).
 
     On Spark the clock is the timestamp of the batch, so all elements of a batch are in the same
@@ -247,29 +263,10 @@ class TumblingProcessingTimeWindows(TumblingWindows):
     [StreamRecord(value=('one', 'two'), timestamp=999)]
     """
 
-    @staticmethod
-    def of(
-        size: TimeLike, offset: TimeLike = 0, windowStagger: WindowStagger = WindowStagger.ALIGNED
-    ) -> TumblingProcessingTimeWindows:
-        """Windows of ``size`` that start at ``offset`` and every ``size`` before and after.
-
-        Lengths are in ms if they are ints. ``windowStagger`` shifts the windows of each key group (in
-        Flink: of each task) by a different amount, so that they do not all fire at once.
-
-        Raises IllegalArgumentError unless ``size`` is above 0 and ``abs(offset)`` below it.
-        """
-        return TumblingProcessingTimeWindows(size, offset, windowStagger)
-
     def assignWindows(
         self, element: object, timestamp: int, context: WindowAssignerContext
     ) -> Sequence[TimeWindow]:
         return self._window_at(context.getCurrentProcessingTime(), context)
-
-    def getDefaultTrigger(self) -> Trigger[Any, TimeWindow]:
-        return ProcessingTimeTrigger.create()
-
-    def isEventTime(self) -> bool:
-        return False
 
 
 class SlidingWindows(WindowAssigner[object, TimeWindow]):
@@ -293,6 +290,15 @@ class SlidingWindows(WindowAssigner[object, TimeWindow]):
         self.slide = slide
         self.offset = offset
 
+    @classmethod
+    def of(cls, size: TimeLike, slide: TimeLike, offset: TimeLike = 0) -> Self:
+        """Windows of ``size`` that start at ``offset`` and every ``slide`` before and after.
+
+        Raises IllegalArgumentError unless ``size`` and ``slide`` are above 0 and ``abs(offset)`` is
+        below ``slide``.
+        """
+        return cls(size, slide, offset)
+
     def getSize(self) -> int:
         """The length of a window in ms."""
         return self.size
@@ -309,14 +315,11 @@ class SlidingWindows(WindowAssigner[object, TimeWindow]):
             for start in range(last, timestamp - size, -self.slide)
         ]
 
-    def windowType(self) -> type[Window]:
-        return TimeWindow
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.size}, {self.slide})"
 
 
-class SlidingEventTimeWindows(SlidingWindows):
+class SlidingEventTimeWindows(InEventTime, SlidingWindows):
     """Windows of one size, a new one every slide, by the timestamps of elements (Flink:
     ``SlidingEventTimeWindows``). Results carry the last ms of their window as timestamp.
 
@@ -332,28 +335,13 @@ class SlidingEventTimeWindows(SlidingWindows):
     [StreamRecord(value=('ada', 1), timestamp=999), StreamRecord(value=('ada', 1), timestamp=1499)]
     """
 
-    @staticmethod
-    def of(size: TimeLike, slide: TimeLike, offset: TimeLike = 0) -> SlidingEventTimeWindows:
-        """Windows of ``size`` that start at ``offset`` and every ``slide`` before and after.
-
-        Raises IllegalArgumentError unless ``size`` and ``slide`` are above 0 and ``abs(offset)`` is
-        below ``slide``.
-        """
-        return SlidingEventTimeWindows(size, slide, offset)
-
     def assignWindows(
         self, element: object, timestamp: int, context: WindowAssignerContext
     ) -> Sequence[TimeWindow]:
         return self._windows_at(timestamp)
 
-    def getDefaultTrigger(self) -> Trigger[Any, TimeWindow]:
-        return EventTimeTrigger.create()
 
-    def isEventTime(self) -> bool:
-        return True
-
-
-class SlidingProcessingTimeWindows(SlidingWindows):
+class SlidingProcessingTimeWindows(InProcessingTime, SlidingWindows):
     """Windows of one size, a new one every slide, by the clock (Flink:
     ``SlidingProcessingTimeWindows``). On Spark the clock is the timestamp of the batch.
 
@@ -361,25 +349,10 @@ class SlidingProcessingTimeWindows(SlidingWindows):
     >>> windows = SlidingProcessingTimeWindows.of(Duration.ofMinutes(5), Duration.ofMinutes(1))
     """
 
-    @staticmethod
-    def of(size: TimeLike, slide: TimeLike, offset: TimeLike = 0) -> SlidingProcessingTimeWindows:
-        """Windows of ``size`` that start at ``offset`` and every ``slide`` before and after.
-
-        Raises IllegalArgumentError unless ``size`` and ``slide`` are above 0 and ``abs(offset)`` is
-        below ``slide``.
-        """
-        return SlidingProcessingTimeWindows(size, slide, offset)
-
     def assignWindows(
         self, element: object, timestamp: int, context: WindowAssignerContext
     ) -> Sequence[TimeWindow]:
         return self._windows_at(context.getCurrentProcessingTime())
-
-    def getDefaultTrigger(self) -> Trigger[Any, TimeWindow]:
-        return ProcessingTimeTrigger.create()
-
-    def isEventTime(self) -> bool:
-        return False
 
 
 @declares_methods
@@ -406,9 +379,6 @@ class SessionWindows(MergingWindowAssigner[T_contra, TimeWindow]):
         self, windows: Sequence[TimeWindow], callback: MergeCallback[TimeWindow]
     ) -> None:
         TimeWindow.mergeWindows(windows, callback)
-
-    def windowType(self) -> type[Window]:
-        return TimeWindow
 
 
 class _FixedGap(SessionWindows[object]):
@@ -447,7 +417,7 @@ class _DynamicGap(SessionWindows[T], Generic[T]):
         return (TimeWindow(begin, to_long(begin + gap)),)
 
 
-class EventTimeSessionWindows(_FixedGap):
+class EventTimeSessionWindows(InEventTime, _FixedGap):
     """Sessions by the timestamps of elements (Flink: ``EventTimeSessionWindows``).
 
     A session fires when the watermark passes its end, which is the gap after its last element.
@@ -487,14 +457,8 @@ class EventTimeSessionWindows(_FixedGap):
     ) -> Sequence[TimeWindow]:
         return (TimeWindow(timestamp, to_long(timestamp + self.sessionTimeout)),)
 
-    def getDefaultTrigger(self) -> Trigger[Any, TimeWindow]:
-        return EventTimeTrigger.create()
 
-    def isEventTime(self) -> bool:
-        return True
-
-
-class ProcessingTimeSessionWindows(_FixedGap):
+class ProcessingTimeSessionWindows(InProcessingTime, _FixedGap):
     """Sessions by the clock (Flink: ``ProcessingTimeSessionWindows``); on Spark that is the timestamp
     of the batch."""
 
@@ -520,14 +484,8 @@ class ProcessingTimeSessionWindows(_FixedGap):
         now = context.getCurrentProcessingTime()
         return (TimeWindow(now, to_long(now + self.sessionTimeout)),)
 
-    def getDefaultTrigger(self) -> Trigger[Any, TimeWindow]:
-        return ProcessingTimeTrigger.create()
 
-    def isEventTime(self) -> bool:
-        return False
-
-
-class DynamicEventTimeSessionWindows(_DynamicGap[T], Generic[T]):
+class DynamicEventTimeSessionWindows(InEventTime, _DynamicGap[T], Generic[T]):
     """Sessions by timestamps, whose gap is read from each element (Flink:
     ``DynamicEventTimeSessionWindows``)."""
 
@@ -544,14 +502,8 @@ class DynamicEventTimeSessionWindows(_DynamicGap[T], Generic[T]):
     ) -> Sequence[TimeWindow]:
         return self._window_from(element, timestamp)
 
-    def getDefaultTrigger(self) -> Trigger[Any, TimeWindow]:
-        return EventTimeTrigger.create()
 
-    def isEventTime(self) -> bool:
-        return True
-
-
-class DynamicProcessingTimeSessionWindows(_DynamicGap[T], Generic[T]):
+class DynamicProcessingTimeSessionWindows(InProcessingTime, _DynamicGap[T], Generic[T]):
     """Sessions by the clock, whose gap is read from each element (Flink:
     ``DynamicProcessingTimeSessionWindows``)."""
 
@@ -567,12 +519,6 @@ class DynamicProcessingTimeSessionWindows(_DynamicGap[T], Generic[T]):
         self, element: T, timestamp: int, context: WindowAssignerContext
     ) -> Sequence[TimeWindow]:
         return self._window_from(element, context.getCurrentProcessingTime())
-
-    def getDefaultTrigger(self) -> Trigger[Any, TimeWindow]:
-        return ProcessingTimeTrigger.create()
-
-    def isEventTime(self) -> bool:
-        return False
 
 
 class GlobalWindows(WindowAssigner[object, GlobalWindow]):

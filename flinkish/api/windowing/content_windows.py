@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from flinkish.api.arguments import positive_length
 from flinkish.api.time.durations import TimeLike
-from flinkish.api.windowing.assigners import WindowAssigner, WindowAssignerContext
-from flinkish.api.windowing.triggers import EventTimeTrigger, Trigger
-from flinkish.api.windowing.windows import TimeWindow, Window
+from flinkish.api.windowing.assigners import InEventTime, WindowAssigner, WindowAssignerContext
+from flinkish.api.windowing.windows import TimeWindow
 
 
 class ContentChange(NamedTuple):
@@ -30,7 +29,7 @@ class ContentChange(NamedTuple):
     """Passed to the next call for this key; must be picklable. None keeps nothing."""
 
 
-class ContentWindows(WindowAssigner[object, TimeWindow]):
+class ContentWindows(InEventTime, WindowAssigner[object, TimeWindow]):
     """Event-time windows that cannot be assigned to an element on its arrival, because an earlier
     element may still come and change them. Flink has nothing like it.
 
@@ -58,15 +57,6 @@ class ContentWindows(WindowAssigner[object, TimeWindow]):
     ) -> Sequence[TimeWindow]:
         """No windows: they are known only once the watermark passes."""
         return ()
-
-    def getDefaultTrigger(self) -> Trigger[Any, TimeWindow]:
-        return EventTimeTrigger.create()
-
-    def isEventTime(self) -> bool:
-        return True
-
-    def windowType(self) -> type[Window]:
-        return TimeWindow
 
 
 class ContentChangeWindows(ContentWindows):

@@ -8,22 +8,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple
 
 from flinkish.api.arguments import integer, milliseconds, number
 from flinkish.api.errors import IllegalStateError
 from flinkish.api.metrics import MetricGroup
 from flinkish.api.stored_names import stored_as
-from flinkish.api.time.durations import TimeLike
+from flinkish.api.time.durations import TimeLike, to_long
 from flinkish.api.time.elements import MIN_TIMESTAMP
+from flinkish.api.type_variables import T, X
 from flinkish.api.windowing.triggers import DeltaLike, delta_call
-from flinkish.api.windowing.windows import Window
-
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-T_contra = TypeVar("T_contra", contravariant=True)
-W_contra = TypeVar("W_contra", bound=Window, contravariant=True)
-X = TypeVar("X")
+from flinkish.api.windowing.windows import W_contra, Window
 
 
 @stored_as("TimestampedValue")
@@ -251,7 +246,8 @@ class TimeEvictor(_OneSidedEvictor[Any]):
     def _evict(self, elements: EvictableElements[Any], size: int) -> None:
         if not size or not elements[0].hasTimestamp():
             return
-        cutoff = max(element.getTimestamp() for element in elements) - self._window_size
+        latest = max(element.getTimestamp() for element in elements)
+        cutoff = to_long(latest - self._window_size)
         elements.removeIf(lambda element: element.getTimestamp() <= cutoff)
 
     def __repr__(self) -> str:

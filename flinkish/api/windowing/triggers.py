@@ -25,43 +25,29 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from operator import add
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Union
 
 from flinkish.api.arguments import instance, integer, milliseconds, number, positive_length
 from flinkish.api.errors import MissingTimestampError, NotSupportedError
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.functions.functions import Function, declares_methods
 from flinkish.api.functions.state import (
-    AggregatingState,
-    AggregatingStateDescriptor,
-    ListState,
-    ListStateDescriptor,
-    MapState,
-    MapStateDescriptor,
-    ReducingState,
     ReducingStateDescriptor,
+    State,
     StateDescriptor,
-    ValueState,
     ValueStateDescriptor,
 )
 from flinkish.api.metrics import MetricGroup
 from flinkish.api.time.durations import TimeLike, remainder, to_long
 from flinkish.api.time.elements import MIN_TIMESTAMP
+from flinkish.api.type_variables import T, T_contra, X
 from flinkish.api.types.type_info import TypeInformation
-from flinkish.api.windowing.windows import TimeWindow, Window
+from flinkish.api.windowing.windows import TimeWindow, W, W_contra, Window
 
 if TYPE_CHECKING:
     from flinkish.api.windowing.assigners import WindowAssigner
 
-T = TypeVar("T")
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
-UK = TypeVar("UK")
-UV = TypeVar("UV")
-T_contra = TypeVar("T_contra", contravariant=True)
-W_contra = TypeVar("W_contra", bound=Window, contravariant=True)
-X = TypeVar("X")
-W = TypeVar("W", bound=Window)
+S = TypeVar("S", bound=State)
 V = TypeVar("V", bound=Window)
 
 
@@ -120,29 +106,8 @@ class TriggerContext(ABC):
     def deleteEventTimeTimer(self, time: int) -> None:
         """Delete the timer, if it is registered."""
 
-    @overload
-    def getPartitionedState(self, stateDescriptor: ValueStateDescriptor[T]) -> ValueState[T]: ...
-
-    @overload
-    def getPartitionedState(self, stateDescriptor: ListStateDescriptor[T]) -> ListState[T]: ...
-
-    @overload
-    def getPartitionedState(
-        self, stateDescriptor: ReducingStateDescriptor[T]
-    ) -> ReducingState[T]: ...
-
-    @overload
-    def getPartitionedState(
-        self, stateDescriptor: AggregatingStateDescriptor[IN, Any, OUT]
-    ) -> AggregatingState[IN, OUT]: ...
-
-    @overload
-    def getPartitionedState(
-        self, stateDescriptor: MapStateDescriptor[UK, UV]
-    ) -> MapState[UK, UV]: ...
-
     @abstractmethod
-    def getPartitionedState(self, stateDescriptor: StateDescriptor[Any]) -> Any:
+    def getPartitionedState(self, stateDescriptor: StateDescriptor[Any, S]) -> S:
         """The state that ``stateDescriptor`` names, of the current key and window. It is checkpointed;
         clear it in ``clear``."""
 
@@ -229,7 +194,17 @@ class Trigger(ABC, Generic[T_contra, W_contra]):
         return f"{type(self).__name__}()"
 
 
-class EventTimeTrigger(Trigger[object, TimeWindow]):
+class QuietTrigger(Trigger[T_contra, W_contra]):
+    """Base of the triggers for which most timers mean nothing."""
+
+    def onProcessingTime(self, time: int, window: W_contra, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+    def onEventTime(self, time: int, window: W_contra, ctx: TriggerContext) -> TriggerResult:
+        return TriggerResult.CONTINUE
+
+
+class EventTimeTrigger(QuietTrigger[object, TimeWindow]):
     """Fires when the watermark passes the end of the window, and again for each late element (Flink:
     ``EventTimeTrigger``).
 
@@ -254,9 +229,6 @@ class EventTimeTrigger(Trigger[object, TimeWindow]):
         ctx.registerEventTimeTimer(end)
         return TriggerResult.CONTINUE
 
-    def onProcessingTime(self, time: int, window: TimeWindow, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
     def onEventTime(self, time: int, window: TimeWindow, ctx: TriggerContext) -> TriggerResult:
         return TriggerResult.FIRE if time == window.maxTimestamp() else TriggerResult.CONTINUE
 
@@ -275,7 +247,7 @@ class EventTimeTrigger(Trigger[object, TimeWindow]):
         return TimeWindow
 
 
-class ProcessingTimeTrigger(Trigger[object, TimeWindow]):
+class ProcessingTimeTrigger(QuietTrigger[object, TimeWindow]):
     """Fires when the clock passes the end of the window (Flink: ``ProcessingTimeTrigger``).
 
     On Spark that is the first batch whose timestamp is at or after the window's last ms. This is
@@ -296,9 +268,6 @@ class ProcessingTimeTrigger(Trigger[object, TimeWindow]):
     def onProcessingTime(self, time: int, window: TimeWindow, ctx: TriggerContext) -> TriggerResult:
         return TriggerResult.FIRE
 
-    def onEventTime(self, time: int, window: TimeWindow, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
     def clear(self, window: TimeWindow, ctx: TriggerContext) -> None:
         ctx.deleteProcessingTimeTimer(window.maxTimestamp())
 
@@ -317,7 +286,7 @@ _FIRE_TIME = ReducingStateDescriptor[int]("fire-time", min)
 """The next time to fire at, for which a timer is registered; merged windows keep the earliest."""
 
 
-class _ContinuousTrigger(Trigger[object, Window]):
+class _ContinuousTrigger(QuietTrigger[object, Window]):
     """Fires every interval and at the end of the window, in the time domain of the subclass."""
 
     def __init__(self, interval: int) -> None:
@@ -334,12 +303,6 @@ class _ContinuousTrigger(Trigger[object, Window]):
     def getInterval(self) -> int:
         """The interval in ms."""
         return self._interval
-
-    def onEventTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def onProcessingTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
 
     def clear(self, window: Window, ctx: TriggerContext) -> None:
         # The timer at the end of the window stays, as in Flink: a removed window fires nothing
@@ -451,7 +414,7 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
 _COUNT = ReducingStateDescriptor[int]("count", add)
 
 
-class CountTrigger(Trigger[object, Window]):
+class CountTrigger(QuietTrigger[object, Window]):
     """Fires after every ``maxCount`` elements of a window (Flink: ``CountTrigger``).
 
     It does not fire at the end of the window: a window removed with fewer elements than
@@ -489,12 +452,6 @@ class CountTrigger(Trigger[object, Window]):
             return TriggerResult.FIRE
         return TriggerResult.CONTINUE
 
-    def onProcessingTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def onEventTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
     def clear(self, window: Window, ctx: TriggerContext) -> None:
         ctx.getPartitionedState(_COUNT).clear()
 
@@ -527,7 +484,7 @@ def delta_call(owner: str, function: DeltaLike[T]) -> Callable[[T, T], float]:
     return checked_callable(owner, function, "a DeltaFunction or f(old, new)", 2)
 
 
-class DeltaTrigger(Trigger[T, Window], Generic[T]):
+class DeltaTrigger(QuietTrigger[T, Window], Generic[T]):
     """Fires at an element whose distance from the last one that fired exceeds a threshold
     (Flink: ``DeltaTrigger``).
 
@@ -571,12 +528,6 @@ class DeltaTrigger(Trigger[T, Window], Generic[T]):
         if self._delta(last, element) > self._threshold:
             state.update(element)
             return TriggerResult.FIRE
-        return TriggerResult.CONTINUE
-
-    def onProcessingTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def onEventTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
         return TriggerResult.CONTINUE
 
     def clear(self, window: Window, ctx: TriggerContext) -> None:
@@ -723,18 +674,12 @@ def _purging(result: TriggerResult) -> TriggerResult:
     return TriggerResult.FIRE_AND_PURGE if result.isFire() else result
 
 
-class NeverTrigger(Trigger[object, Window]):
+class NeverTrigger(QuietTrigger[object, Window]):
     """Never fires, the default of ``GlobalWindows`` (Flink: ``GlobalWindows.NeverTrigger``)."""
 
     def onElement(
         self, element: object, timestamp: int, window: Window, ctx: TriggerContext
     ) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def onProcessingTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
-        return TriggerResult.CONTINUE
-
-    def onEventTime(self, time: int, window: Window, ctx: TriggerContext) -> TriggerResult:
         return TriggerResult.CONTINUE
 
     def clear(self, window: Window, ctx: TriggerContext) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from flinkish.api.arguments import integer, positive
 from flinkish.api.errors import InvalidProgramError
@@ -118,6 +118,9 @@ class TimeWindow(_Interval, Window):
         if cover is not None and len(group) > 1:
             callback.merge(_as_java_hash_set(group), cover)
 
+
+W = TypeVar("W", bound=Window)
+W_contra = TypeVar("W_contra", bound=Window, contravariant=True)
 
 _UNKNOWN = object()
 

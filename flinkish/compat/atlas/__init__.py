@@ -11,13 +11,10 @@ from flinkish.compat.atlas.bson.values import ObjectId as ObjectId
 from flinkish.compat.atlas.closing_trigger import (
     AfterAllowedLatenessTrigger as AfterAllowedLatenessTrigger,
 )
-from flinkish.compat.atlas.idle_advance import IdleAdvance as IdleAdvance
 from flinkish.compat.atlas.idle_advance import withIdleAdvance as withIdleAdvance
 from flinkish.compat.atlas.pipeline import Pipeline as Pipeline
 from flinkish.compat.atlas.pipeline import pipeline as pipeline
-from flinkish.compat.atlas.session_windows import (
-    ExclusiveSessionWindows as ExclusiveSessionWindows,
-)
+from flinkish.compat.atlas.session_windows import ExclusiveSessionWindows as ExclusiveSessionWindows
 from flinkish.compat.atlas.window_stages import Boundary as Boundary
 from flinkish.compat.atlas.window_stages import Interval as Interval
 from flinkish.compat.atlas.window_stages import IntervalLike as IntervalLike

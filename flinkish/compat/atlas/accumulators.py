@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -24,9 +24,8 @@ from flinkish.compat.atlas.bson.values import (
     is_null,
     is_number,
     key_of,
-    type_name,
 )
-from flinkish.compat.atlas.expressions.arrays import count_of
+from flinkish.compat.atlas.expressions.arrays import array, count_of
 from flinkish.compat.atlas.expressions.compiler import (
     OPERATORS,
     Evaluator,
@@ -36,6 +35,7 @@ from flinkish.compat.atlas.expressions.compiler import (
     constant,
     named_arguments,
 )
+from flinkish.compat.atlas.expressions.objects import document
 from flinkish.compat.atlas.expressions.sorting import sort_key
 
 
@@ -97,9 +97,7 @@ class Total(Accumulator):
         elif kind is float:
             _add_double(state, value)
         elif isinstance(value, Decimal):
-            before = state[_DECIMAL]
-            state[_DECIMAL] = value if before is None else DECIMAL128.add(before, value)
-            state[_KIND] = _IS_DECIMAL
+            _add_decimal(state, value)
         elif isinstance(value, int) and kind is not bool:
             state[_INTS] += int(value)
             state[_KIND] = max(state[_KIND], _IS_LONG)
@@ -114,10 +112,7 @@ class Total(Accumulator):
             _add_double(state, other[_HIGH])
             _add_double(state, other[_LOW])
         if other[_DECIMAL] is not None:
-            before = state[_DECIMAL]
-            state[_DECIMAL] = (
-                other[_DECIMAL] if before is None else DECIMAL128.add(before, other[_DECIMAL])
-            )
+            _add_decimal(state, other[_DECIMAL])
         state[_KIND] = max(state[_KIND], other[_KIND])
         state[_COUNT] += other[_COUNT]
         return state
@@ -143,6 +138,12 @@ def _add_double(state: list[Any], value: float) -> None:
         state[_LOW] += (high - (total - part)) + (value - part)
     state[_HIGH] = total
     state[_KIND] = max(state[_KIND], _IS_DOUBLE)
+
+
+def _add_decimal(state: list[Any], value: Decimal) -> None:
+    before = state[_DECIMAL]
+    state[_DECIMAL] = value if before is None else DECIMAL128.add(before, value)
+    state[_KIND] = _IS_DECIMAL
 
 
 def _double_of(state: list[Any]) -> float:
@@ -225,84 +226,143 @@ class Extreme(Accumulator):
         return state
 
 
-class First(Accumulator):
-    def create(self) -> list[Any]:
-        return []
-
-    def add(self, state: list[Any], value: Any) -> list[Any]:
-        return state or [None if value is MISSING else value]
-
-    def merge(self, state: list[Any], other: list[Any]) -> list[Any]:
-        return state or other
-
-    def result(self, state: list[Any]) -> Any:
-        return state[0] if state else None
-
-
-class Last(First):
-    def add(self, state: list[Any], value: Any) -> list[Any]:
-        return [None if value is MISSING else value]
-
-    def merge(self, state: list[Any], other: list[Any]) -> list[Any]:
-        return other or state
-
-
 # ---------------------------------------------------------------------- lists
 
 
-class Push(Accumulator):
-    """All values."""
+class Listed(Accumulator):
+    """The values that count, as a list."""
 
     def create(self) -> list[Any]:
         return []
 
-    def add(self, state: list[Any], value: Any) -> list[Any]:
-        if value is not MISSING:
-            state.append(value)
+    def counted(self, value: Any) -> Iterable[Any]:
+        """The entries of the list for a value."""
+        return () if value is MISSING else (value,)
+
+    def cut(self, state: list[Any]) -> list[Any]:
+        """The entries that matter."""
         return state
+
+    def add(self, state: list[Any], value: Any) -> list[Any]:
+        state.extend(self.counted(value))
+        return self.cut(state)
 
     def merge(self, state: list[Any], other: list[Any]) -> list[Any]:
         state.extend(other)
-        return state
+        return self.cut(state)
 
     def result(self, state: list[Any]) -> Any:
         return list(state)
 
 
-class Arrays(Push):
-    """All elements of arrays."""
+class FirstN(Listed):
+    """The first values, or the last (``n`` below 0); a missing one is null."""
 
-    def check(self, value: Any) -> None:
-        if not is_null(value) and not isinstance(value, (list, tuple)):
-            raise DocumentError(
-                f"$concatArrays requires array inputs, but found {type_name(value)}"
-            )
+    def __init__(self, n: int) -> None:
+        self._n = n
 
     def add(self, state: list[Any], value: Any) -> list[Any]:
-        if not is_null(value):
-            state.extend(value)
+        return state if 0 < self._n <= len(state) else super().add(state, value)
+
+    def counted(self, value: Any) -> Iterable[Any]:
+        return (None if value is MISSING else value,)
+
+    def cut(self, state: list[Any]) -> list[Any]:
+        if len(state) > abs(self._n):
+            del state[slice(self._n, None) if self._n > 0 else slice(0, self._n)]
         return state
 
 
-class Distinct(Accumulator):
-    """Different values; with ``arrays``, different elements of arrays."""
+class First(FirstN):
+    """The first value (``n`` is 1), or the last (-1)."""
 
-    def __init__(self, arrays: bool = False) -> None:
-        self._arrays = arrays
+    def result(self, state: list[Any]) -> Any:
+        return state[0] if state else None
+
+
+class ExtremeN(Listed):
+    """The ``n`` lowest or highest values that are not null."""
+
+    def __init__(self, n: int, direction: int) -> None:
+        self._n = n
+        self._direction = direction
+
+    def counted(self, value: Any) -> Iterable[Any]:
+        return () if is_null(value) else (value,)
+
+    def cut(self, state: list[Any]) -> list[Any]:
+        return sorted(state, key=ORDER, reverse=self._direction > 0)[: self._n]
+
+
+class Top(Listed):
+    """The outputs of the first ``n`` documents of an order, or the last (``bottom``)."""
+
+    def __init__(self, key: Callable[[Any], Any], n: int, bottom: bool, single: bool) -> None:
+        self._key = key
+        self._n = n
+        self._bottom = bottom
+        self._single = single
+
+    def cut(self, state: list[Any]) -> list[Any]:
+        ordered = sorted(state, key=lambda pair: self._key(pair[0]))
+        return ordered[-self._n :] if self._bottom else ordered[: self._n]
+
+    def result(self, state: list[Any]) -> Any:
+        outputs = [output for _, output in state]
+        return outputs[0] if self._single else outputs
+
+
+class Elements(Listed):
+    """All elements of arrays, for the accumulator ``name``."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def check(self, value: Any) -> None:
-        if self._arrays and not is_null(value) and not isinstance(value, (list, tuple)):
-            raise DocumentError(f"$setUnion requires array inputs, but found {type_name(value)}")
+        if not is_null(value):
+            array(self._name, value)
+
+    def counted(self, value: Any) -> Iterable[Any]:
+        return () if is_null(value) else value
+
+
+class Percentile(Listed):
+    """The lowest value that at least the share p of the numbers does not exceed, for each p."""
+
+    def __init__(self, shares: list[float] | None) -> None:
+        self._shares = shares
+
+    def counted(self, value: Any) -> Iterable[Any]:
+        return (float(value),) if is_number(value) else ()
+
+    def result(self, state: list[Any]) -> Any:
+        ordered = sorted(state)
+        shares = [0.5] if self._shares is None else self._shares
+        found = [
+            ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
+            for share in shares
+        ]
+        return found[0] if self._shares is None else found
+
+
+# ---------------------------------------------------------------------- dicts
+
+
+class Distinct(Accumulator):
+    """Different entries of ``values``, by their keys."""
+
+    def __init__(self, values: Listed) -> None:
+        self._values = values
+
+    def check(self, value: Any) -> None:
+        self._values.check(value)
 
     def create(self) -> dict[Any, Any]:
         return {}
 
     def add(self, state: dict[Any, Any], value: Any) -> dict[Any, Any]:
-        if self._arrays:
-            for element in () if is_null(value) else value:
-                state.setdefault(key_of(element), element)
-        elif value is not MISSING:
-            state.setdefault(key_of(value), value)
+        for entry in self._values.counted(value):
+            state.setdefault(key_of(entry), entry)
         return state
 
     def merge(self, state: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
@@ -314,79 +374,12 @@ class Distinct(Accumulator):
         return list(state.values())
 
 
-class FirstN(Push):
-    """The first values, or the last (``n`` below 0); a missing one is null."""
-
-    def __init__(self, n: int) -> None:
-        self._n = n
-
-    def add(self, state: list[Any], value: Any) -> list[Any]:
-        state.append(None if value is MISSING else value)
-        return self._cut(state)
-
-    def merge(self, state: list[Any], other: list[Any]) -> list[Any]:
-        state.extend(other)
-        return self._cut(state)
-
-    def _cut(self, state: list[Any]) -> list[Any]:
-        if len(state) > abs(self._n):
-            del state[slice(self._n, None) if self._n > 0 else slice(0, self._n)]
-        return state
-
-
-class ExtremeN(Push):
-    """The ``n`` lowest or highest values that are not null."""
-
-    def __init__(self, n: int, direction: int) -> None:
-        self._n = n
-        self._direction = direction
-
-    def add(self, state: list[Any], value: Any) -> list[Any]:
-        return state if is_null(value) else self._cut([*state, value])
-
-    def merge(self, state: list[Any], other: list[Any]) -> list[Any]:
-        return self._cut([*state, *other])
-
-    def _cut(self, state: list[Any]) -> list[Any]:
-        return sorted(state, key=ORDER, reverse=self._direction > 0)[: self._n]
-
-
-class Top(Accumulator):
-    """The outputs of the first ``n`` documents of an order, or the last (``bottom``)."""
-
-    def __init__(self, key: Callable[[Any], Any], n: int, bottom: bool, single: bool) -> None:
-        self._key = key
-        self._n = n
-        self._bottom = bottom
-        self._single = single
-
-    def create(self) -> list[Any]:
-        return []
-
-    def add(self, state: list[Any], value: Any) -> list[Any]:
-        state.append(value)
-        return self._cut(state)
-
-    def merge(self, state: list[Any], other: list[Any]) -> list[Any]:
-        return self._cut([*state, *other])
-
-    def _cut(self, state: list[Any]) -> list[Any]:
-        ordered = sorted(state, key=lambda pair: self._key(pair[0]))
-        return ordered[-self._n :] if self._bottom else ordered[: self._n]
-
-    def result(self, state: list[Any]) -> Any:
-        outputs = [output for _, output in state]
-        return outputs[0] if self._single else outputs
-
-
 class Merged(Accumulator):
     """The fields of all documents, the last ones winning."""
 
     def check(self, value: Any) -> None:
-        if not is_null(value) and not isinstance(value, Mapping):
-            raise DocumentError(
-                f"$mergeObjects requires object inputs, but found {type_name(value)}"
-            )
+        if not is_null(value):
+            document("$mergeObjects", value)
 
     def create(self) -> dict[str, Any]:
         return {}
@@ -401,27 +394,6 @@ class Merged(Accumulator):
 
     def result(self, state: dict[str, Any]) -> dict[str, Any]:
         return dict(state)
-
-
-class Percentile(Push):
-    """The lowest value that at least the share p of the numbers does not exceed, for each p."""
-
-    def __init__(self, shares: list[float] | None) -> None:
-        self._shares = shares
-
-    def add(self, state: list[Any], value: Any) -> list[Any]:
-        if is_number(value):
-            state.append(float(value))
-        return state
-
-    def result(self, state: list[Any]) -> Any:
-        ordered = sorted(state)
-        shares = [0.5] if self._shares is None else self._shares
-        found = [
-            ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
-            for share in shares
-        ]
-        return found[0] if self._shares is None else found
 
 
 # ---------------------------------------------------------------------- compilation
@@ -471,11 +443,11 @@ def _top(bottom: bool, single: bool) -> Callable[[Any, Place], Accumulation]:
         named = named_arguments(argument, place, required)
         key = sort_key(named["sortBy"], place.at("sortBy"))
         output = compile_expression(named["output"], place.at("output"))
-        fields = list(named["sortBy"])
+        roots = {path.partition(".")[0] for path in named["sortBy"]}
 
         def source(document: Any, variables: Variables) -> Any:
             value = output(document, variables)
-            kept = {name: document[name] for name in _roots(fields) if name in document}
+            kept = {name: document[name] for name in roots if name in document}
             return kept, None if value is MISSING else value
 
         return Accumulation(Top(key, 1 if single else _n(named, place), bottom, single), source)
@@ -483,45 +455,47 @@ def _top(bottom: bool, single: bool) -> Callable[[Any, Place], Accumulation]:
     return compiled
 
 
-def _roots(paths: list[str]) -> set[str]:
-    return {path.partition(".")[0] for path in paths}
-
-
-def _percentile(argument: Any, place: Place) -> Accumulation:
-    named = named_arguments(argument, place, ("input", "p", "method"))
-    shares = compile_expression(named["p"], place.at("p"))({}, {})
-    if not isinstance(shares, list) or not all(is_number(p) and 0 <= p <= 1 for p in shares):
+def _percentile(argument: Any, place: Place, isMedian: bool = False) -> Accumulation:
+    required = ("input", "method") if isMedian else ("input", "p", "method")
+    named = named_arguments(argument, place, required)
+    shares = None if isMedian else compile_expression(named["p"], place.at("p"))({}, {})
+    if not isMedian and not (
+        isinstance(shares, list) and all(is_number(p) and 0 <= p <= 1 for p in shares)
+    ):
         raise place.at("p").error("is a list of numbers from 0 to 1.")
-    _check_method(named, place)
+    if named["method"] not in ("approximate", "discrete"):
+        raise place.at("method").error("is 'approximate'; the result is exact all the same.")
     source = compile_expression(named["input"], place.at("input"))
-    return Accumulation(Percentile([float(share) for share in shares]), source)
+    return Accumulation(Percentile(shares), source)
 
 
 def _median(argument: Any, place: Place) -> Accumulation:
-    named = named_arguments(argument, place, ("input", "method"))
-    _check_method(named, place)
-    return Accumulation(Percentile(None), compile_expression(named["input"], place.at("input")))
+    return _percentile(argument, place, isMedian=True)
 
 
-def _check_method(named: Mapping[str, Any], place: Place) -> None:
-    if named["method"] not in ("approximate", "discrete"):
-        raise place.at("method").error("is 'approximate'; the result is exact all the same.")
+_OF_ARRAYS: dict[str, Accumulator] = {
+    "$sum": Total(),
+    "$avg": Average(),
+    "$min": Extreme(-1),
+    "$max": Extreme(1),
+    "$stdDevPop": Deviation(sample=False),
+    "$stdDevSamp": Deviation(sample=True),
+}
+"""By name, the accumulators that are operators of an array too."""
 
+_OF_VALUES: dict[str, Accumulator] = {
+    **_OF_ARRAYS,
+    "$first": First(1),
+    "$last": First(-1),
+    "$push": Listed(),
+    "$addToSet": Distinct(Listed()),
+    "$mergeObjects": Merged(),
+    "$concatArrays": Elements("$concatArrays"),
+    "$setUnion": Distinct(Elements("$setUnion")),
+}
 
 ACCUMULATORS: dict[str, Callable[[Any, Place], Accumulation]] = {
-    "$sum": _plain(Total()),
-    "$avg": _plain(Average()),
-    "$min": _plain(Extreme(-1)),
-    "$max": _plain(Extreme(1)),
-    "$first": _plain(First()),
-    "$last": _plain(Last()),
-    "$push": _plain(Push()),
-    "$addToSet": _plain(Distinct()),
-    "$stdDevPop": _plain(Deviation(sample=False)),
-    "$stdDevSamp": _plain(Deviation(sample=True)),
-    "$mergeObjects": _plain(Merged()),
-    "$concatArrays": _plain(Arrays()),
-    "$setUnion": _plain(Distinct(arrays=True)),
+    **{name: _plain(accumulator) for name, accumulator in _OF_VALUES.items()},
     "$count": _count,
     "$firstN": _with_n(FirstN),
     "$lastN": _with_n(lambda n: FirstN(-n)),
@@ -573,18 +547,13 @@ def _folded(accumulator: Accumulator, values: Any) -> Any:
     return accumulator.result(state)
 
 
-for _name, _accumulator in {
-    "$sum": Total(),
-    "$avg": Average(),
-    "$min": Extreme(-1),
-    "$max": Extreme(1),
-    "$stdDevPop": Deviation(sample=False),
-    "$stdDevSamp": Deviation(sample=True),
-}.items():
+for _name, _accumulator in _OF_ARRAYS.items():
     OPERATORS[_name] = _over_array(_accumulator)
 
 
-def _percentile_of_array(compiled: Callable[[Any, Place], Accumulation]) -> Any:
+def _over_input(
+    compiled: Callable[[Any, Place], Accumulation],
+) -> Callable[[Any, Place], Evaluator]:
     def compiler(argument: Any, place: Place) -> Evaluator:
         accumulation = compiled(argument, place)
         return lambda document, variables: _folded(
@@ -594,5 +563,5 @@ def _percentile_of_array(compiled: Callable[[Any, Place], Accumulation]) -> Any:
     return compiler
 
 
-OPERATORS["$percentile"] = _percentile_of_array(_percentile)
-OPERATORS["$median"] = _percentile_of_array(_median)
+OPERATORS["$percentile"] = _over_input(_percentile)
+OPERATORS["$median"] = _over_input(_median)

@@ -6,22 +6,19 @@ event time is a whole number of ms. All else goes document by document.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from flinkish.api.connectors.file_source import FileSource
-from flinkish.api.functions.functions import AggregateFunction, Collector
-from flinkish.api.functions.window import ProcessWindowFunction, WindowContext
+from flinkish.api.functions.functions import AggregateFunction
 from flinkish.api.plan.operators import TimestampsAndWatermarksDescription
 from flinkish.api.plan.transformations import OneInputTransformation, SourceTransformation
 from flinkish.api.streams.data_stream import DataStream
-from flinkish.api.windowing.windows import TimeWindow
 from flinkish.compat.atlas.bson.numbers import integer_result
 from flinkish.compat.atlas.bson.values import INT32, Document, is_number
 from flinkish.compat.atlas.queries import is_operators
-from flinkish.compat.atlas.stages import METADATA
-from flinkish.compat.atlas.windows import WindowNote
 
 _WHOLE = ("Byte", "Short", "Integer", "Long")
 _FIRST_DATE, _LAST_DATE = -62_135_596_800_000, 253_402_300_799_999
@@ -64,24 +61,28 @@ class ColumnGroup:
     """The condition of ``$match``, as a Python expression over the row ``r``."""
     identity: str | tuple[tuple[str, str], ...] | None
     """The ``_id``: null, a field, or a document of fields."""
-    fields: tuple[tuple[str, str], ...]
-    """The name and accumulator of each field."""
-    folds: tuple[ColumnFold, ...]
+    fields: tuple[tuple[str, str, tuple[ColumnFold, ...]], ...]
+    """The name and accumulator of each field, and its numbers."""
+
+    @property
+    def folds(self) -> list[ColumnFold]:
+        """The numbers of all fields."""
+        return [fold for _, _, folds in self.fields for fold in folds]
 
     def isTimed(self) -> Callable[[Any], bool]:
         """Whether a row has an event time: a ``long`` that is a date."""
-        at = f"r[{self.eventTime!r}]"
-        return _function(
-            f"{at} is not None and {_FIRST_DATE} <= {at} and {at} <= {_LAST_DATE}"
-            f" and ({at} >= {INT32} or {at} < {-INT32})"
-        )
+        return _function(self._timed)
 
     def isUntimed(self) -> Callable[[Any], bool]:
         """The opposite."""
+        return _function(f"not ({self._timed})")
+
+    @property
+    def _timed(self) -> str:
         at = f"r[{self.eventTime!r}]"
-        return _function(
-            f"{at} is None or {at} < {_FIRST_DATE} or {at} > {_LAST_DATE}"
-            f" or ({at} < {INT32} and {at} >= {-INT32})"
+        return (
+            f"{at} is not None and {_FIRST_DATE} <= {at} and {at} <= {_LAST_DATE}"
+            f" and ({at} >= {INT32} or {at} < {-INT32})"
         )
 
     def timestamp(self) -> Callable[[Any, int], int]:
@@ -111,19 +112,15 @@ class ColumnGroup:
     def document(self, key: Any, folded: Sequence[int]) -> Document:
         """The document of a group."""
         document: Document = {"_id": self.identityOf(key)}
-        position = 0
-        for name, accumulator in self.fields:
-            value = folded[position]
-            if accumulator in ("$sum", "$count"):
+        numbers = iter(folded)
+        for name, accumulator, folds in self.fields:
+            value, *counts = islice(numbers, len(folds))
+            if not counts:
                 document[name] = integer_result(value)
-                position += 1
-                continue
-            count = folded[position + 1]
-            if not count:
+            elif not counts[0]:
                 document[name] = None
             else:
-                document[name] = value / count if accumulator == "$avg" else value
-            position += 2
+                document[name] = value / counts[0] if accumulator == "$avg" else value
         return document
 
 
@@ -162,26 +159,6 @@ def fold_columns(group: ColumnGroup) -> FoldColumns:
     return made
 
 
-@dataclass
-class ColumnsOfWindow(ProcessWindowFunction["tuple[int, ...]", Document, Any, TimeWindow]):
-    """Creates the document of a group."""
-
-    group: ColumnGroup
-    note: WindowNote
-
-    def process(
-        self,
-        key: Any,
-        context: WindowContext[TimeWindow],
-        elements: Iterable[tuple[int, ...]],
-        out: Collector[Document],
-    ) -> None:
-        for folded in elements:
-            document = self.group.document(key, folded)
-            document[METADATA] = self.note.metadata(context.window())
-            out.collect(document)
-
-
 # ---------------------------------------------------------------------- what can be
 
 
@@ -217,20 +194,14 @@ def column_group(
         if found is None:
             return None
         conditions += found
-    fields: list[tuple[str, str]] = []
-    folds: list[ColumnFold] = []
+    fields = []
     for name, field in group.items():
-        if name == "_id":
-            continue
-        ((accumulator, argument),) = field.items()
-        parts = _folds(accumulator, argument, types)
-        if parts is None:
-            return None
-        fields.append((name, accumulator))
-        folds += parts
-    if not folds:
+        if name != "_id":
+            ((accumulator, argument),) = field.items()
+            fields.append((name, accumulator, _folds(accumulator, argument, types)))
+    if not fields or not all(folds for _, _, folds in fields):
         return None
-    return ColumnGroup(event_time, tuple(conditions), identity, tuple(fields), tuple(folds))
+    return ColumnGroup(event_time, tuple(conditions), identity, tuple(fields))
 
 
 _NONE = object()
@@ -254,20 +225,18 @@ def _identity(identity: Any, types: Mapping[str, str]) -> Any:
     return _NONE if any(field is None for _, field in fields) else tuple(fields)
 
 
-def _folds(accumulator: str, argument: Any, types: Mapping[str, str]) -> list[ColumnFold] | None:
+def _folds(accumulator: str, argument: Any, types: Mapping[str, str]) -> tuple[ColumnFold, ...]:
+    """The numbers of an accumulator; none if it must go document by document."""
     if accumulator == "$count":
-        return [ColumnFold("sum", 1)]
+        return (ColumnFold("sum", 1),)
     if accumulator == "$sum" and type(argument) is int and abs(argument) < INT32:
-        return [ColumnFold("sum", argument)]
+        return (ColumnFold("sum", argument),)
     field = _field(argument, types, _WHOLE)
-    if field is None:
-        return None
-    if accumulator == "$sum":
-        return [ColumnFold("sum", field)]
-    kind = {"$avg": "sum", "$min": "min", "$max": "max"}.get(accumulator)
-    if kind is None:
-        return None
-    return [ColumnFold(kind, field), ColumnFold("sum", field, counts=True)]
+    kind = {"$sum": "sum", "$avg": "sum", "$min": "min", "$max": "max"}.get(accumulator)
+    if field is None or kind is None:
+        return ()
+    value = ColumnFold(kind, field)
+    return (value,) if accumulator == "$sum" else (value, ColumnFold("sum", field, counts=True))
 
 
 _COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$eq": "=="}

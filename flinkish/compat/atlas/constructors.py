@@ -13,14 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from flinkish.compat.atlas.bson.regular_expressions import compiled
-from flinkish.compat.atlas.bson.values import (
-    MAX_KEY,
-    MIN_KEY,
-    Int64,
-    ObjectId,
-    Timestamp,
-    date_of,
-)
+from flinkish.compat.atlas.bson.values import MAX_KEY, MIN_KEY, Int64, ObjectId, Timestamp, date_of
 from flinkish.compat.atlas.expressions.date_formats import read
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import time
 from collections.abc import Iterable, Mapping
@@ -11,7 +10,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from flinkish.api.plan.operators import OperatorDescription
-from flinkish.api.types.row import Row
+from flinkish.api.types.fields import named_values
 from flinkish.compat.atlas.bson.values import (
     MISSING,
     Document,
@@ -22,7 +21,7 @@ from flinkish.compat.atlas.bson.values import (
     millis,
     type_name,
 )
-from flinkish.compat.atlas.expressions.compiler import Place, compile_expression
+from flinkish.compat.atlas.expressions.compiler import Compiled, Place, compile_expression
 from flinkish.compat.atlas.expressions.date_formats import moment
 from flinkish.compat.atlas.extended_json import parsed
 from flinkish.compat.atlas.groups import Group
@@ -36,7 +35,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass
-class Source:
+class Source(Compiled):
     """``$source``: elements become documents, with a timestamp."""
 
     timeField: Any
@@ -48,13 +47,6 @@ class Source:
     def __post_init__(self) -> None:
         place = Place(self.path).at("timeField")
         self._time = None if self.timeField is None else compile_expression(self.timeField, place)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_time"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
 
     def stamp(self, document: Document, timestamp: int, variables: dict[str, Any]) -> int:
         """Add the metadata and the event time to the document; returns the time in ms.
@@ -83,12 +75,9 @@ def as_document(element: Any) -> Document:
         raise DocumentError(f"Failed to parse input document: it is of type {type_name(value)}")
     if isinstance(element, Mapping):
         return dict(element)
-    if isinstance(element, Row) and element.getFieldNames():
-        return {name: _plain(inner) for name, inner in element.asDict().items()}
-    if dataclasses.is_dataclass(element) and not isinstance(element, type):
-        return dataclasses.asdict(element)
-    if hasattr(element, "_asdict"):
-        return {name: _plain(inner) for name, inner in element._asdict().items()}
+    fields = named_values(element)
+    if fields is not None:
+        return {name: _plain(inner) for name, inner in fields.items()}
     raise DocumentError(
         f"a {type(element).__name__} is no document: the elements of a source are dicts, Rows with names,"
         " dataclasses, or texts of JSON"
@@ -96,7 +85,7 @@ def as_document(element: Any) -> Document:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Row) or hasattr(value, "_asdict"):
+    if not isinstance(value, Mapping) and named_values(value) is not None:
         return as_document(value)
     return [_plain(element) for element in value] if isinstance(value, (list, tuple)) else value
 
@@ -108,7 +97,7 @@ def _event_time(value: Any) -> datetime:
 
 
 @dataclass
-class Shape:
+class Shape(Compiled):
     """The form of documents before a window: a hashable key, its value and the document; or, with ``group``, their
     contribution to their group, and with ``keepsDocument`` the document, in case it is late."""
 
@@ -119,18 +108,8 @@ class Shape:
 
     def __post_init__(self) -> None:
         place = Place(self.path)
-        if self.group is not None:
-            self._group: Group | None = Group(self.group, place)
-        else:
-            self._group = None
-            self._key = compile_expression(self.key, place)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("_group", "_key")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
+        self._group = None if self.group is None else Group(self.group, place)
+        self._key = compile_expression(self.key, place)
 
     def element(self, document: Document, variables: dict[str, Any]) -> tuple[Any, ...]:
         """Return the element that represents the document in the window. Raises DocumentError if
@@ -155,11 +134,7 @@ class DocumentsDescription(OperatorDescription):
     """The id of the side output for documents that a stage cannot take."""
     notBefore: int | None = None
     """Documents of earlier event times are dead letters: the processor was not started."""
-    title: str = field(default="Documents", compare=False)
-
-    @property
-    def name(self) -> str:
-        return self.title
+    name: str = field(default="Documents", compare=False)
 
 
 @dataclass(frozen=True)

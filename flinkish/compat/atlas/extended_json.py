@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 import re
 import uuid
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -23,10 +23,10 @@ from flinkish.compat.atlas.bson.values import (
     ObjectId,
     Timestamp,
     date_of,
+    date_text,
     millis,
 )
 from flinkish.compat.atlas.expressions.date_formats import read
-from flinkish.compat.atlas.expressions.texts import date_text
 
 
 def _date(value: Any) -> datetime:
@@ -35,14 +35,10 @@ def _date(value: Any) -> datetime:
     return date_of(int(value))
 
 
-def _regex(value: Any) -> re.Pattern[str]:
-    return compiled(value["pattern"], value.get("options", ""))
-
-
 def _binary(value: Any) -> bytes | uuid.UUID:
     if isinstance(value, str):
-        return base64.b64decode(value)
-    data = base64.b64decode(value["base64"])
+        return b64decode(value)
+    data = b64decode(value["base64"])
     return uuid.UUID(bytes=data) if value.get("subType") in ("04", "4") else data
 
 
@@ -53,7 +49,7 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "$numberLong": lambda value: Int64(int(value)),
     "$numberDouble": float,
     "$numberDecimal": Decimal,
-    "$regularExpression": _regex,
+    "$regularExpression": lambda value: compiled(value["pattern"], value.get("options", "")),
     "$binary": _binary,
     "$uuid": uuid.UUID,
     "$timestamp": lambda value: Timestamp(value["t"], value["i"]),
@@ -118,27 +114,27 @@ def encoded(value: Any, canonical: bool = False) -> Any:
         if canonical or not 0 <= time < 253_402_300_800_000:
             return {"$date": {"$numberLong": str(time)}}
         return {"$date": date_text(value)}
-    return _encoded_rest(value)
-
-
-def _encoded_rest(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        return {"$numberDecimal": str(value)}
-    if isinstance(value, ObjectId):
-        return {"$oid": str(value)}
-    if isinstance(value, uuid.UUID):
-        return {"$uuid": str(value)}
-    if isinstance(value, bytes):
-        return {"$binary": {"base64": base64.b64encode(value).decode(), "subType": "00"}}
-    if isinstance(value, re.Pattern):
-        flags = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
-        options = "".join(option for option, flag in flags.items() if value.flags & flag)
-        return {"$regularExpression": {"pattern": value.pattern, "options": options}}
-    if isinstance(value, Timestamp):
-        return {"$timestamp": {"t": value.time, "i": value.increment}}
-    if isinstance(value, Bound):
-        return {"$minKey" if value == MIN_KEY else "$maxKey": 1}
+    for kind, encode in _ENCODERS.items():
+        if isinstance(value, kind):
+            return encode(value)
     raise DocumentError(f"a {type(value).__name__} has no form in Extended JSON: {shown(value)}")
+
+
+def _encoded_regex(value: re.Pattern[str]) -> Any:
+    flags = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
+    options = "".join(option for option, flag in flags.items() if value.flags & flag)
+    return {"$regularExpression": {"pattern": value.pattern, "options": options}}
+
+
+_ENCODERS: dict[type[Any], Callable[[Any], Any]] = {
+    Decimal: lambda value: {"$numberDecimal": str(value)},
+    ObjectId: lambda value: {"$oid": str(value)},
+    uuid.UUID: lambda value: {"$uuid": str(value)},
+    bytes: lambda value: {"$binary": {"base64": b64encode(value).decode(), "subType": "00"}},
+    re.Pattern: _encoded_regex,
+    Timestamp: lambda value: {"$timestamp": {"t": value.time, "i": value.increment}},
+    Bound: lambda value: {"$minKey" if value == MIN_KEY else "$maxKey": 1},
+}
 
 
 def line(document: Any, canonical: bool = False) -> str:

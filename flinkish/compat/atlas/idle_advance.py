@@ -9,11 +9,7 @@ from typing import Any, NoReturn, TypeVar
 from flinkish.api.arguments import instance
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.eventtime.clock import RelativeClock
-from flinkish.api.eventtime.watermarks import (
-    WatermarkGenerator,
-    WatermarkOutput,
-    WatermarkStrategy,
-)
+from flinkish.api.eventtime.watermarks import WatermarkGenerator, WatermarkOutput, WatermarkStrategy
 from flinkish.api.time.durations import TimeLike, to_milliseconds
 from flinkish.api.time.elements import MIN_TIMESTAMP, Watermark, earliest
 
@@ -40,10 +36,19 @@ def withIdleAdvance(
     given = "Pass one, such as WatermarkStrategy.forMonotonousTimestamps()."
     if instance("withIdleAdvance: strategy", strategy, WatermarkStrategy, given).idleTimeout:
         raise _not_both()
-    advance = IdleAdvance.of(idleTimeout, every, offset, allowedLateness)
+    lengths = map(to_milliseconds, (idleTimeout, every, offset, allowedLateness))
+    advance = IdleAdvance(*lengths)
+    if advance.idleTimeout <= 0 or advance.every <= 0 or advance.allowedLateness < 0:
+        raise IllegalArgumentError(
+            f"withIdleAdvance: idleTimeout is {advance.idleTimeout} ms, every {advance.every} ms"
+            f" and allowedLateness {advance.allowedLateness} ms, but the first two must be"
+            " greater than zero and the last not negative."
+        )
     supplier = strategy.generatorSupplier
     return IdleAdvanceStrategy(
-        lambda context: advance.generator(supplier(context), context.getInputActivityClock()),
+        lambda context: WatermarksWithIdleAdvance(
+            advance, supplier(context), context.getInputActivityClock()
+        ),
         strategy.timestampAssigner,
     )
 
@@ -64,41 +69,16 @@ def _not_both() -> IllegalArgumentError:
 
 @dataclass(frozen=True)
 class IdleAdvance:
-    """The settings of ``withIdleAdvance``, in ms.
-
-    Windows end at ``offset`` and every ``every`` from there, and close ``allowedLateness`` later.
-    An input that has been idle for ``idleTimeout`` closes every window that ended so long ago.
-    """
+    """The settings of ``withIdleAdvance``, in ms."""
 
     idleTimeout: int
     every: int
     offset: int
     allowedLateness: int
 
-    @staticmethod
-    def of(
-        idleTimeout: TimeLike, every: TimeLike, offset: TimeLike, allowedLateness: TimeLike
-    ) -> IdleAdvance:
-        """The same of any lengths of time."""
-        lengths = map(to_milliseconds, (idleTimeout, every, offset, allowedLateness))
-        advance = IdleAdvance(*lengths)
-        if advance.idleTimeout <= 0 or advance.every <= 0 or advance.allowedLateness < 0:
-            raise IllegalArgumentError(
-                f"withIdleAdvance: idleTimeout is {advance.idleTimeout} ms, every {advance.every} ms"
-                f" and allowedLateness {advance.allowedLateness} ms, but the first two must be"
-                " greater than zero and the last not negative."
-            )
-        return advance
-
     def endAt(self, time: int) -> int:
         """The last end of a window at or before ``time``."""
         return time - (time - self.offset) % self.every
-
-    def generator(
-        self, generator: WatermarkGenerator[Any], clock: RelativeClock
-    ) -> WatermarkGenerator[Any]:
-        """``generator``, with a watermark that advances when the input is idle."""
-        return WatermarksWithIdleAdvance(self, generator, clock)
 
 
 class WatermarksWithIdleAdvance(WatermarkGenerator[Any]):

@@ -18,66 +18,49 @@ CompilePipeline = Callable[[Any, frozenset[str]], Callable[..., list[Document]]]
 """Compiles the stages of a pipeline that may use variables."""
 
 
-class Lookup:
-    """A compiled ``$lookup``; raises IllegalArgumentError if it is none."""
+def compile_lookup(
+    specification: Any,
+    place: Place,
+    collections: Mapping[str, Sequence[Document]],
+    compiled: CompilePipeline,
+) -> Callable[[Document, Variables], Document]:
+    """The function that gives a document with the rows that match it.
 
-    def __init__(
-        self,
-        specification: Any,
-        place: Place,
-        collections: Mapping[str, Sequence[Document]],
-        compiled: CompilePipeline,
-    ) -> None:
-        named = named_arguments(
-            specification,
-            place,
-            ("as",),
-            (
-                "from",
-                "localField",
-                "foreignField",
-                "let",
-                "pipeline",
-                "ttl",
-                "parallelism",
-                "partitionBy",
-                "cacheConfig",
-            ),
-        )
-        self._as = named["as"].split(".")
-        # It divides the work in Atlas and changes no result
-        compile_expression(named.get("partitionBy"), place.at("partitionBy"))
-        if ("localField" in named) != ("foreignField" in named):
-            raise place.error("localField and foreignField belong together.")
-        if "localField" not in named and "pipeline" not in named:
-            raise place.error("needs localField and foreignField, or a pipeline.")
-        self._local = named["localField"].split(".") if "localField" in named else None
-        specified = list(named.get("pipeline", []))
-        self._rows = _rows(named.get("from"), specified, place, collections)
-        self._let = {
-            name: compile_expression(inner, place.at("let").at(name))
-            for name, inner in named.get("let", {}).items()
-        }
-        variables = place.variables | frozenset(self._let)
-        self._pipeline = compiled(specified, variables) if specified else None
-        self._index: dict[Any, list[int]] = {}
-        if self._local is not None:
-            self._index = _indexed(self._rows, named["foreignField"].split("."))
+    Raises IllegalArgumentError if ``specification`` is no ``$lookup``.
+    """
+    options = (
+        *("from", "localField", "foreignField", "let", "pipeline"),
+        *("ttl", "parallelism", "partitionBy", "cacheConfig"),
+    )
+    named = named_arguments(specification, place, ("as",), options)
+    # It divides the work in Atlas and changes no result
+    compile_expression(named.get("partitionBy"), place.at("partitionBy"))
+    if ("localField" in named) != ("foreignField" in named):
+        raise place.error("localField and foreignField belong together.")
+    if "localField" not in named and "pipeline" not in named:
+        raise place.error("needs localField and foreignField, or a pipeline.")
+    specified = list(named.get("pipeline", []))
+    all_rows = _rows(named.get("from"), specified, place, collections)
+    lets = {
+        name: compile_expression(inner, place.at("let").at(name))
+        for name, inner in named.get("let", {}).items()
+    }
+    pipeline = compiled(specified, place.variables | frozenset(lets)) if specified else None
+    local = named["localField"].split(".") if "localField" in named else None
+    index = {} if local is None else _indexed(all_rows, named["foreignField"].split("."))
 
-    def joined(self, document: Document, variables: Variables) -> Document:
-        """The document with the rows that match it."""
-        rows = self._rows if self._local is None else self._matching(document, self._local)
-        if self._pipeline is not None:
-            values = {name: let(document, variables) for name, let in self._let.items()}
-            rows = self._pipeline(rows, {**variables, **values}, _raise)
-        return _put(document, self._as, list(rows))
+    def joined(document: Document, variables: Variables) -> Document:
+        rows = all_rows
+        if local is not None:
+            keys = (key for leaf in leaves(document, local) for key in _keys(leaf))
+            found = {position for key in keys for position in index.get(key, ())}
+            rows = [all_rows[position] for position in sorted(found)]
+        if pipeline is not None:
+            values = {name: let(document, variables) for name, let in lets.items()}
+            rows = pipeline(rows, {**variables, **values}, _raise)
+        return _put(document, named["as"].split("."), list(rows))
 
-    def _matching(self, document: Document, names: list[str]) -> list[Document]:
-        found: set[int] = set()
-        for leaf in leaves(document, names):
-            for key in _keys(leaf):
-                found.update(self._index.get(key, ()))
-        return [self._rows[position] for position in sorted(found)]
+    return joined
 
 
 def _raise(failure: Any) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,20 +11,11 @@ from flinkish.api.arguments import instance, time_in_millis
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError
 from flinkish.api.eventtime.arrival_time import DeadLetter
-from flinkish.api.eventtime.watermarks import (
-    WatermarkGenerator,
-    WatermarkOutput,
-    WatermarkStrategy,
-)
+from flinkish.api.eventtime.watermarks import WatermarkGenerator, WatermarkOutput, WatermarkStrategy
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.time.elements import Watermark
 from flinkish.compat.atlas.bson.values import Document, millis
-from flinkish.compat.atlas.columns import (
-    ColumnsOfWindow,
-    column_group,
-    column_types,
-    fold_columns,
-)
+from flinkish.compat.atlas.columns import column_group, column_types, fold_columns
 from flinkish.compat.atlas.documents import (
     DocumentsByClockDescription,
     DocumentsDescription,
@@ -35,31 +26,23 @@ from flinkish.compat.atlas.documents import (
 )
 from flinkish.compat.atlas.expressions.compiler import Place, named_arguments
 from flinkish.compat.atlas.extended_json import decoded
-from flinkish.compat.atlas.idle_advance import withIdleAdvance
 from flinkish.compat.atlas.lookups import collection_name
 from flinkish.compat.atlas.sinks import SINKS, Destination, Target
 from flinkish.compat.atlas.stages import METADATA, WINDOW_ONLY, Failure, Stages, stage_name
 from flinkish.compat.atlas.text import Definition, read_definition
-from flinkish.compat.atlas.window_stages import (
-    Boundary,
-    Interval,
-    WindowStage,
-    hoppingWindow,
-    sessionWindow,
-    tumblingWindow,
-)
+from flinkish.compat.atlas.window_stages import Boundary, WindowSettings, window_stage
 from flinkish.compat.atlas.windows import (
     FAILED,
     WINDOWS,
     GroupDocuments,
-    GroupsOfWindow,
-    PartitionDocuments,
-    WindowDocuments,
     WindowNote,
     WindowPlan,
+    groups_of_window,
     interval_of,
     mentions,
     needs_window,
+    run_in_partition,
+    run_in_window,
     window_plan,
 )
 
@@ -137,7 +120,12 @@ def pipeline(
             rows.setdefault(name, target)
     dlq = definition.options.get("dlq")
     keeps = bool(deadLetterQueue or dlq)
-    builder = _Builder(given, rows, keeps, start, watermarkPerDocument)
+    strategy: WatermarkStrategy[Any] = (
+        WatermarkStrategy.forGenerator(lambda context: _DocumentWatermarks())
+        if watermarkPerDocument
+        else WatermarkStrategy.forMonotonousTimestamps()
+    )
+    builder = _Builder(given, rows, keeps, start, strategy)
     for position, stage in enumerate(definition.stages):
         builder.add(
             stage, Place("stages").at(position), last=position == len(definition.stages) - 1
@@ -175,45 +163,26 @@ class _DocumentWatermarks(WatermarkGenerator[Any]):
 
 
 @dataclass
-class _Pending:
-    """Stages that look at one document at a time and are not in an operator yet."""
-
-    path: str
-    first: int
-    stages: list[Any]
-
-
 class _Builder:
     """Adds one stage after the other to a stream."""
 
-    def __init__(
-        self,
-        connections: dict[str, Any],
-        collections: dict[str, Any],
-        keepsDeadLetters: bool,
-        start: int | None,
-        watermarkPerDocument: bool,
-    ) -> None:
-        self._connections = connections
-        self._collections = collections
-        self._keeps = keepsDeadLetters
-        self._start = start
-        self._strategy: WatermarkStrategy[Any] = (
-            WatermarkStrategy.forGenerator(lambda context: _DocumentWatermarks())
-            if watermarkPerDocument
-            else WatermarkStrategy.forMonotonousTimestamps()
-        )
-        self._partition_idleness: Interval | None = None
-        self._source: Source | None = None
-        self._metadata: dict[str, Any] = {}
-        self._stream: Any = None
-        self._timed = False
-        self._pending: list[_Pending] = []
-        self._unread: Source | None = None
-        """``$source``, where rows of a table go into windows as they are."""
-        self._dead: list[DataStream[Document]] = []
-        self._sinks: dict[str, DataStream[Document]] = {}
-        self._used: set[str] = set()
+    _connections: dict[str, Any]
+    _collections: dict[str, Any]
+    _keeps: bool
+    """Whether failed and late documents go to the dead letter queue."""
+    _start: int | None
+    _strategy: WatermarkStrategy[Any]
+    _source: Source | None = None
+    _metadata: dict[str, Any] = field(default_factory=dict)
+    _stream: Any = None
+    _timed: bool = False
+    _pending: list[Stages] = field(default_factory=list)
+    """Stages that look at one document at a time and are not in an operator yet."""
+    _unread: Source | None = None
+    """``$source``, where rows of a table go into windows as they are."""
+    _dead: list[DataStream[Document]] = field(default_factory=list)
+    _sinks: dict[str, DataStream[Document]] = field(default_factory=dict)
+    _used: set[str] = field(default_factory=set)
 
     # ------------------------------------------------------------------ stages
 
@@ -244,25 +213,16 @@ class _Builder:
         if not stages:
             return
         last = self._pending[-1] if self._pending else None
-        if last is not None and last.path == path and last.first + len(last.stages) == first:
-            last.stages += stages
-        else:
-            self._pending.append(_Pending(path, first, list(stages)))
-        _compiled(path, first, stages, self._collections)
+        if last and last.path == path and last.first + len(last.specification) == first:
+            stages, first = [*last.specification, *stages], last.first
+            self._pending.pop()
+        self._pending.append(_compiled(path, first, stages, self._collections))
 
     def _begin(self, argument: Any, place: Place) -> None:
         known = (
             *("connectionName", "timeField", "tsFieldName", "partitionIdleTimeout", "documents"),
-            *(
-                "topic",
-                "db",
-                "coll",
-                "config",
-                "schemaRegistry",
-                "stream",
-                "initialSync",
-                "readPreference",
-            ),
+            *("topic", "db", "coll", "config", "schemaRegistry", "stream", "initialSync"),
+            "readPreference",
         )
         named = named_arguments(argument, place, (), known)
         kind = "atlas" if "db" in named or "coll" in named else "kafka"
@@ -279,10 +239,8 @@ class _Builder:
             self._stream = self._input(named.get("connectionName"), place)
         if "partitionIdleTimeout" in named:
             idle = place.at("partitionIdleTimeout")
-            self._partition_idleness = interval_of(named["partitionIdleTimeout"], idle, 1)
-        if self._partition_idleness is not None:
-            length = self._partition_idleness.toMillis()
-            self._strategy = self._strategy.withIdleness(length)
+            idleness = interval_of(named["partitionIdleTimeout"], idle, 1)
+            self._strategy = self._strategy.withIdleness(idleness.toMillis())
         timestamps = named.get("tsFieldName", "_ts")
         self._source = Source(named.get("timeField"), timestamps, self._metadata, place.path)
 
@@ -300,7 +258,7 @@ class _Builder:
         """Put the pending stages into an operator."""
         if self._source is None and not self._pending and shape is None:
             return
-        specified = [stage for pending in self._pending for stage in pending.stages]
+        specified = [pending.specification for pending in self._pending]
         time_field = None if self._source is None else self._source.timeField
         reads = mentions(
             [specified, time_field, shape and (shape.key, shape.group)], "$$NOW", "$currentDate"
@@ -308,14 +266,11 @@ class _Builder:
         description = DocumentsByClockDescription if reads else DocumentsDescription
         operator = description(
             source=self._source,
-            stages=tuple(
-                _compiled(pending.path, pending.first, pending.stages, self._collections)
-                for pending in self._pending
-            ),
+            stages=tuple(self._pending),
             shape=shape,
             deadLetters=FAILED.getId() if self._keeps else None,
             notBefore=self._start if self._source is not None else None,
-            title=title,
+            name=title,
         )
         self._stream = self._stream._transform(operator)
         if self._keeps:
@@ -326,7 +281,7 @@ class _Builder:
     def _window(self, plan: WindowPlan) -> None:
         note = WindowNote(self._metadata, self._start)
         inner = _compiled(plan.path, 0, plan.stages, self._collections)
-        if plan.groupsFirst and not plan.isSession:
+        if plan.groupsFirst and plan.settings.hop is not None:
             if self._grouped_over_columns(plan, note):
                 return
             self._append(plan.path, 0, plan.stages[: plan.prefix])
@@ -334,13 +289,17 @@ class _Builder:
             return
         if plan.partitionBy is None:
             self._flush("Documents")
-            of_all = WindowDocuments(inner, note)
-            self._windowed(plan, lambda windows: windows.process(of_all))
+            self._windowed(plan, _processed(inner, note))
         else:
             key = plan.place.at("partitionBy").path
             self._flush("Partitions", Shape(plan.partitionBy, None, key))
-            partitions = PartitionDocuments(WindowDocuments(inner, note))
-            self._windowed(plan, lambda windows: windows.process(partitions), key=_first)
+            self._windowed(
+                plan,
+                lambda windows: windows.process(
+                    lambda key, context, found: run_in_partition(inner, note, context, found)
+                ),
+                key=_first,
+            )
 
     def _grouped(self, plan: WindowPlan, note: WindowNote) -> None:
         """Fold each group as its documents come."""
@@ -348,14 +307,16 @@ class _Builder:
         group = plan.stages[position]["$group"]
         path = Place(plan.path).at(position).at("$group").path
         self._flush("Groups", Shape(None, group, path, keepsDocument=self._keeps))
-        folded, told = GroupDocuments(group, path), GroupsOfWindow(note)
+        folded = GroupDocuments(group, path)
+        told = groups_of_window(note, lambda key, document: document)
         self._windowed(plan, lambda windows: windows.aggregate(folded, told), key=_first)
         self._after_group(plan)
 
     def _grouped_over_columns(self, plan: WindowPlan, note: WindowNote) -> bool:
         """Group the rows of a table over its columns, if that can be."""
-        source, before = self._source, [s for pending in self._pending for s in pending.stages]
-        if source is None or self._start is not None or plan.allowedLateness is not None:
+        source = self._source
+        before = [stage for pending in self._pending for stage in pending.specification]
+        if source is None or self._start is not None or plan.settings.allowedLateness:
             return False
         prefix = [*before, *plan.stages[: plan.prefix]]
         specified = plan.stages[plan.prefix]["$group"]
@@ -378,7 +339,7 @@ class _Builder:
             self._stream = self._stream.filter(matches)
         self._strategy = self._strategy.withTimestampAssigner(group.timestamp())
         self._unread = source
-        folded, told = fold_columns(group), ColumnsOfWindow(group, note)
+        folded, told = fold_columns(group), groups_of_window(note, group.document)
         self._windowed(plan, lambda windows: windows.aggregate(folded, told), key=group.key())
         self._after_group(plan)
         return True
@@ -392,74 +353,38 @@ class _Builder:
             return
         # All groups of a window meet again in a window that ends where it ended
         stages = _compiled(plan.path, position + 1, rest, self._collections)
-        of_window = WindowDocuments(stages, None)
-        size, hop = plan.interval.toMillis(), plan.hop.toMillis()
-        offset = (self._offset(plan) + size) % hop
-        ends = replace(
-            plan,
-            interval=Interval(hop, "ms"),
-            hop=Interval(hop, "ms"),
-            offset=Interval(offset, "ms"),
-            idleTimeout=None,
-            name="$tumblingWindow",
-        )
-        self._windowed(ends, lambda windows: windows.process(of_window), late=False)
+        before, hop = self._settings(plan), plan.settings.hop or 0
+        offset = (before.offset + before.size) % hop
+        ends = replace(before, size=hop, offset=offset, idleTimeout=0)
+        self._windowed(plan, _processed(stages, None), after=ends)
 
-    def _offset(self, plan: WindowPlan) -> int:
-        if self._start is None or plan.offset is not None:
-            return 0 if plan.offset is None else plan.offset.toMillis()
-        return self._start % plan.hop.toMillis()
+    def _settings(self, plan: WindowPlan) -> WindowSettings:
+        """The windows of a stage, counted from the start of the processor."""
+        settings = plan.settings
+        if self._start is None or settings.offset or settings.hop is None:
+            return settings
+        return replace(settings, offset=self._start % settings.hop)
 
-    def _windowed(self, plan: WindowPlan, run: Any, key: Any = None, late: bool = True) -> None:
-        """Put the elements into windows, which ``run`` turns into documents."""
+    def _windowed(
+        self, plan: WindowPlan, run: Any, key: Any = None, after: WindowSettings | None = None
+    ) -> None:
+        """Put the elements into windows, which ``run`` turns into documents. ``after``: those of a window behind
+        the stage's own, to which nothing is late."""
+        settings = after or self._settings(plan)
         stream = self._stream
-        is_event_time = plan.boundary is Boundary.EVENT_TIME
+        is_event_time = settings.boundary is Boundary.EVENT_TIME
         if is_event_time and not self._timed:
             stream = stream.assignTimestampsAndWatermarks(self._strategy)
             self._timed = True
-        options: dict[str, Any] = {
-            "boundary": plan.boundary,
-            "allowedLateness": plan.allowedLateness,
-        }
-        options["deadLetterQueue"] = self._keeps and late and is_event_time
-        if key is not None:
-            options["groupBy"] = key
-        if plan.isSession:
-            options |= {"offset": plan.offset, "idleTimeout": plan.idleTimeout}
-            stage: WindowStage[Any, Document] = sessionWindow(
-                stream, gap=plan.interval, pipeline=run, **options
-            )
-        else:
-            offset = self._offset(plan)
-            stream = self._advanced(stream, plan, offset)
-            options["offset"] = Interval(offset, "ms")
-            if plan.name == "$hoppingWindow":
-                stage = hoppingWindow(
-                    stream, interval=plan.interval, hopSize=plan.hop, pipeline=run, **options
-                )
-            else:
-                stage = tumblingWindow(stream, interval=plan.interval, pipeline=run, **options)
+        stream = settings.advanced(stream, replace(self._strategy, idleTimeout=None))
+        late = self._keeps and after is None and is_event_time
+        stage = window_stage(plan.name, stream, settings, run, key, late)
         self._stream = stage.results
         if self._keeps:
             self._dead.append(stage.results.getSideOutput(FAILED))
-            if options["deadLetterQueue"]:
-                late_documents = _LateDocument(plan.place.path, self._unread)
-                self._dead.append(stage.deadLetterQueue.map(late_documents))
-
-    def _advanced(self, stream: Any, plan: WindowPlan, offset: int) -> Any:
-        """The stream with a watermark that advances while its input is idle."""
-        if plan.idleTimeout is None:
-            return stream
-        hop, lateness = plan.hop.toMillis(), plan.allowedLateness
-        return stream.assignTimestampsAndWatermarks(
-            withIdleAdvance(
-                replace(self._strategy, idleTimeout=None),
-                plan.idleTimeout.toMillis(),
-                hop,
-                (offset + plan.interval.toMillis()) % hop,
-                0 if lateness is None else lateness.toMillis(),
-            )
-        )
+        if late:
+            letter_of = _late_letter(plan.place.path, self._unread)
+            self._dead.append(stage.deadLetterQueue.map(letter_of))
 
     # ------------------------------------------------------------------ the end
 
@@ -504,30 +429,35 @@ class _Builder:
 def _compiled(path: str, first: int, stages: Sequence[Any], collections: Any) -> Stages:
     """The stages with the collections that they name."""
     named = {n: rows for n, rows in collections.items() if mentions(stages, n)}
-    return Stages(list(stages), path, named or {}, first)
+    return Stages(list(stages), path, named, first)
 
 
 def _ignore(documents: list[Any], batch: int) -> None:
     """Does nothing: the sink of a stream without documents, whose operator only counts failures."""
 
 
+def _processed(stages: Stages, note: WindowNote | None) -> Callable[[Any], Any]:
+    """Runs the stages over the documents of each window."""
+    return lambda windows: windows.process(
+        lambda context, documents: run_in_window(stages, note, context, documents)
+    )
+
+
 def _first(element: tuple[Any, ...]) -> Any:
     return element[0]
 
 
-@dataclass
-class _LateDocument:
-    """A late document as a document of the dead letter queue. ``source``: it is a row, which ``$source`` did not
-    see."""
+def _late_letter(stage: str, source: Source | None) -> Callable[[DeadLetter[Any]], Document]:
+    """Makes late documents documents of the dead letter queue. ``source``: they are rows, which
+    ``$source`` did not see."""
 
-    stage: str
-    source: Source | None
-
-    def __call__(self, letter: DeadLetter[Any]) -> Document:
+    def letter_of(letter: DeadLetter[Any]) -> Document:
         document = letter.value
-        if self.source is not None:
+        if source is not None:
             document = as_document(document)
-            self.source.stamp(document, 0, {})
+            source.stamp(document, 0, {})
         elif isinstance(document, tuple):
             document = document[-1]
-        return dead_letter(Failure(document, "Input document arrived late.", self.stage))
+        return dead_letter(Failure(document, "Input document arrived late.", stage))
+
+    return letter_of

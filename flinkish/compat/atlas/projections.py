@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from flinkish.compat.atlas.bson.values import MISSING, is_number
 from flinkish.compat.atlas.expressions.compiler import (
-    Evaluator,
     Place,
     Variables,
     compile_expression,
-    constant,
     split_path,
 )
 
@@ -36,16 +34,34 @@ def _is_expression(value: Any) -> bool:
     return isinstance(value, Mapping) and any(name.startswith("$") for name in value)
 
 
+def _leaves(specification: Any, place: Place, prefix: str = "") -> Iterator[tuple[str, Any, Place]]:
+    """The paths of a specification, what is said of each, and where."""
+    for name, inner in specification.items():
+        path, where = prefix + name, place.at(name)
+        if isinstance(inner, Mapping) and inner and not _is_expression(inner):
+            yield from _leaves(inner, where, f"{path}.")
+        else:
+            yield path, inner, where
+
+
+def _check(specification: Any, place: Place) -> None:
+    if not isinstance(specification, Mapping) or not specification:
+        raise place.error("takes a document of one or more fields.")
+
+
 # ---------------------------------------------------------------------- $project
 
 
 def compile_projection(specification: Any, place: Place) -> Projection:
     """Compile a ``$project``. Raises IllegalArgumentError if ``specification`` is not valid."""
-    if not isinstance(specification, Mapping) or not specification:
-        raise place.error("takes a document of one or more fields.")
+    _check(specification, place)
     tree: Tree = {}
     flags: set[bool] = set()
-    _collect(specification, "", tree, flags, place)
+    for path, inner, where in _leaves(specification, place):
+        is_flag = isinstance(inner, bool) or is_number(inner)
+        if path != "_id":
+            flags.add(bool(inner) or not is_flag)
+        _put(tree, path, bool(inner) if is_flag else compile_expression(inner, where), place)
     if len(flags) > 1:
         raise place.error(
             "either keeps fields or leaves fields out; only _id may be left out beside kept ones."
@@ -57,23 +73,6 @@ def compile_projection(specification: Any, place: Place) -> Projection:
     if tree["_id"] is False:
         del tree["_id"]
     return lambda document, variables: _kept(document, tree, document, variables)
-
-
-def _collect(
-    specification: Mapping[str, Any], prefix: str, tree: Tree, flags: set[bool], place: Place
-) -> None:
-    for name, inner in specification.items():
-        path, where = prefix + name, place.at(name)
-        if isinstance(inner, bool) or is_number(inner):
-            if path != "_id":
-                flags.add(bool(inner))
-            _put(tree, path, bool(inner), place)
-        elif isinstance(inner, Mapping) and inner and not _is_expression(inner):
-            _collect(inner, f"{path}.", tree, flags, where)
-        else:
-            if path != "_id":
-                flags.add(True)
-            _put(tree, path, compile_expression(inner, where), place)
 
 
 def _without(value: Any, tree: Tree) -> Any:
@@ -125,44 +124,17 @@ def _computes(tree: Tree) -> bool:
 
 def compile_fields(specification: Any, place: Place) -> Projection:
     """Compile an ``$addFields``. Raises IllegalArgumentError if ``specification`` is not valid."""
-    if not isinstance(specification, Mapping) or not specification:
-        raise place.error("takes a document of one or more fields.")
+    _check(specification, place)
     tree: Tree = {}
-    _collect_fields(specification, "", tree, place)
-    if all(callable(part) for part in tree.values()):
-        fields: list[tuple[str, Evaluator]] = list(tree.items())
-
-        def add(document: dict[str, Any], variables: Variables) -> dict[str, Any]:
-            result = dict(document)
-            for name, field in fields:
-                value = field(document, variables)
-                if value is MISSING:
-                    result.pop(name, None)
-                else:
-                    result[name] = value
-            return result
-
-        return add
+    for path, inner, where in _leaves(specification, place):
+        _put(tree, path, compile_expression(inner, where), place)
     return lambda document, variables: _added(document, tree, document, variables)
-
-
-def _collect_fields(
-    specification: Mapping[str, Any], prefix: str, tree: Tree, place: Place
-) -> None:
-    for name, inner in specification.items():
-        path, where = prefix + name, place.at(name)
-        if isinstance(inner, Mapping) and inner and not _is_expression(inner):
-            _collect_fields(inner, f"{path}.", tree, where)
-        elif isinstance(inner, Mapping) and not inner:
-            _put(tree, path, constant({}), place)
-        else:
-            _put(tree, path, compile_expression(inner, where), place)
 
 
 def _added(value: Any, tree: Tree, document: Any, variables: Variables) -> Any:
     if isinstance(value, (list, tuple)):
         return [_added(element, tree, document, variables) for element in value]
-    result = dict(value) if isinstance(value, Mapping) else {}
+    result = dict(value) if isinstance(value, (dict, Mapping)) else {}
     for name, part in tree.items():
         if isinstance(part, dict):
             found = _added(result.get(name, {}), part, document, variables)

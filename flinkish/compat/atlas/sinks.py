@@ -28,7 +28,12 @@ from flinkish.compat.atlas.bson.values import (
     is_null,
     key_of,
 )
-from flinkish.compat.atlas.expressions.compiler import Place, compile_expression, named_arguments
+from flinkish.compat.atlas.expressions.compiler import (
+    Compiled,
+    Place,
+    compile_expression,
+    named_arguments,
+)
 from flinkish.compat.atlas.extended_json import line
 from flinkish.compat.atlas.queries import leaves
 from flinkish.compat.atlas.stages import Stages, stage_name
@@ -54,6 +59,10 @@ class Destination:
     name: str
     argument: Mapping[str, Any]
     place: Place
+    connection: str
+    """The name of the connection; of a collection alone, its own."""
+    collection: Any
+    """The expression of the collection's name, or None."""
 
     @staticmethod
     def of(name: str, argument: Any, place: Place) -> Destination:
@@ -61,34 +70,21 @@ class Destination:
         if name == "$merge":
             options = ("on", "let", "whenMatched", "whenNotMatched", "parallelism")
             named = named_arguments(argument, place, ("into",), options)
-            destination = Destination(name, named, place)
-            _check_merge(destination)
+            into = {"coll": named["into"]} if isinstance(named["into"], str) else named["into"]
+            if not isinstance(into, Mapping) or "coll" not in into:
+                raise place.at("into").error(
+                    "is {connectionName, db, coll}, or the name of a collection."
+                )
+            connection, collection = into.get("connectionName", into["coll"]), into["coll"]
+            MergeRule(named, place)
         else:
             known = (
                 *("topic", "db", "coll", "timeseries", "path", "bucket", "region", "delimiter"),
                 *("config", "schemaRegistry", "stream", "partitionKey"),
             )
             named = named_arguments(argument, place, ("connectionName",), known)
-            destination = Destination(name, named, place)
-        return destination
-
-    @property
-    def connection(self) -> str:
-        """The name of the connection; of a collection alone, its own."""
-        if self.name == "$emit":
-            return str(self.argument["connectionName"])
-        into = self.argument["into"]
-        return str(
-            into.get("connectionName", into.get("coll")) if isinstance(into, Mapping) else into
-        )
-
-    @property
-    def collection(self) -> Any:
-        """The expression of the collection's name, or None."""
-        if self.name == "$emit":
-            return self.argument.get("coll")
-        into = self.argument["into"]
-        return into.get("coll") if isinstance(into, Mapping) else into
+            connection, collection = named["connectionName"], named.get("coll")
+        return Destination(name, named, place, str(connection), collection)
 
     def attach(self, stream: DataStream[Document], target: Target) -> None:
         """Let the documents of ``stream`` be written to ``target``."""
@@ -97,7 +93,13 @@ class Destination:
         elif isinstance(target, (MutableSequence, MutableMapping)):
             stream.forEachBatch(WriteDocuments(self, target)).name(self.place.path)
         else:
-            stream.forEachBatch(CallEach(target)).name(self.place.path)
+            call = target
+
+            def call_each(documents: list[Document], batch: int) -> None:
+                for document in documents:
+                    call(document)
+
+            stream.forEachBatch(call_each).name(self.place.path)
 
     def _attach_sink(self, stream: DataStream[Document], sink: Sink[Any]) -> None:
         if self.name == "$merge":
@@ -109,43 +111,15 @@ class Destination:
         if isinstance(sink, KafkaSink):
             schema = DocumentRecords(self.argument, self.place, sink.serializer, canonical)
             stream.sinkTo(replace(sink, serializer=schema)).name(self.place.path)
-        elif isinstance(sink, FileSink) and sink.format == "text" and _writes_texts(sink):
-            stream.map(DocumentLine(canonical)).sinkTo(sink).name(self.place.path)
+        elif (
+            isinstance(sink, FileSink)
+            and sink.format == "text"
+            and (sink.encoder is None or isinstance(sink.encoder, SimpleStringEncoder))
+        ):
+            lines = stream.map(lambda document: line(document, canonical))
+            lines.sinkTo(sink).name(self.place.path)
         else:
             stream.sinkTo(sink).name(self.place.path)
-
-
-def _writes_texts(sink: FileSink[Any]) -> bool:
-    return sink.encoder is None or isinstance(sink.encoder, SimpleStringEncoder)
-
-
-def _check_merge(destination: Destination) -> None:
-    into = destination.argument["into"]
-    if not isinstance(into, str) and not (isinstance(into, Mapping) and "coll" in into):
-        place = destination.place.at("into")
-        raise place.error("is {connectionName, db, coll}, or the name of a collection.")
-    MergeRule(destination)
-
-
-@dataclass
-class CallEach:
-    """Calls a function with each document of a batch."""
-
-    function: Callable[[Document], object]
-
-    def __call__(self, documents: list[Document], batch: int) -> None:
-        for document in documents:
-            self.function(document)
-
-
-@dataclass
-class DocumentLine:
-    """A document as a line of JSON."""
-
-    canonical: bool
-
-    def __call__(self, document: Document) -> str:
-        return line(document, self.canonical)
 
 
 _UPDATES = ("$addFields", "$set", "$project", "$unset", "$replaceRoot", "$replaceWith")
@@ -157,8 +131,7 @@ class MergeRule:
     ``notMatched`` give the name of it for a document; it is a pipeline where ``matched`` is
     None."""
 
-    def __init__(self, destination: Destination) -> None:
-        named, place = destination.argument, destination.place
+    def __init__(self, named: Mapping[str, Any], place: Place) -> None:
         on = named.get("on", "_id")
         self.on = [on] if isinstance(on, str) else list(on)
         self.place = place
@@ -261,7 +234,7 @@ class WriteDocuments:
         dynamic = isinstance(name, (str, Mapping)) and isinstance(self.target, MutableMapping)
         of = compile_expression(name, self.destination.place) if dynamic else None
         if self.destination.name == "$merge" and self._rules is None:
-            self._rules = MergeRule(self.destination)
+            self._rules = MergeRule(self.destination.argument, self.destination.place)
         for position, document in enumerate(documents):
             rows = self.target
             if isinstance(rows, MutableMapping):
@@ -304,7 +277,7 @@ class WriteDocuments:
 
 
 @dataclass
-class DocumentRecords(KafkaRecordSerializationSchema[Document]):
+class DocumentRecords(Compiled, KafkaRecordSerializationSchema[Document]):
     """Records of documents: the sink's own schema, with the topic and the key that ``$emit`` says."""
 
     argument: Mapping[str, Any]
@@ -315,12 +288,8 @@ class DocumentRecords(KafkaRecordSerializationSchema[Document]):
     def __post_init__(self) -> None:
         topic, key = self.argument.get("topic"), self.argument.get("config", {}).get("key")
         self._topic = None if topic is None else compile_expression(topic, self.place.at("topic"))
-        self._key = (
-            None if key is None else compile_expression(key, self.place.at("config").at("key"))
-        )
-
-    def __reduce__(self) -> Any:
-        return type(self), (self.argument, self.place, self.schema, self.canonical)
+        where = self.place.at("config").at("key")
+        self._key = None if key is None else compile_expression(key, where)
 
     def serialize(
         self, element: Document, context: KafkaSinkContext, timestamp: int | None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ from flinkish.compat.atlas.bson.values import (
     type_name,
 )
 from flinkish.compat.atlas.expressions.compiler import (
+    Compiled,
     Evaluator,
     Place,
     Variables,
@@ -27,7 +27,7 @@ from flinkish.compat.atlas.expressions.compiler import (
 from flinkish.compat.atlas.expressions.sorting import sort_key
 from flinkish.compat.atlas.groups import Group
 from flinkish.compat.atlas.json_schema import compile_schema
-from flinkish.compat.atlas.lookups import Lookup
+from flinkish.compat.atlas.lookups import compile_lookup
 from flinkish.compat.atlas.projections import (
     Projection,
     compile_fields,
@@ -57,58 +57,28 @@ Collections = Mapping[str, Sequence[Document]]
 """The rows that ``$lookup`` may join, by the name of their collection."""
 
 
-class Stage(ABC):
-    """A stage: what it makes of documents."""
+Stage = Callable[[list[Document], Variables, Failed], list[Document]]
+"""The documents behind a stage."""
 
-    place: str
-
-    @abstractmethod
-    def run(
-        self, documents: Iterable[Document], variables: Variables, failed: Failed
-    ) -> list[Document]:
-        """The documents behind the stage."""
+EachFunction = Callable[[Document, Variables], Iterable[Document]]
+"""What a stage that looks at one document at a time makes of a document."""
 
 
-class EachDocument(Stage):
-    """A stage that looks at one document at a time: ``function`` gives those that it becomes."""
-
-    def __init__(
-        self, place: str, function: Callable[[Document, Variables], Iterable[Document]]
-    ) -> None:
-        self.place = place
-        self.function = function
-
-    def run(
-        self, documents: Iterable[Document], variables: Variables, failed: Failed
-    ) -> list[Document]:
+def _each(place: str, function: EachFunction) -> Stage:
+    def run(documents: list[Document], variables: Variables, failed: Failed) -> list[Document]:
         results: list[Document] = []
         for document in documents:
             try:
-                results.extend(self.function(document, variables))
+                results.extend(function(document, variables))
             except DocumentError as error:
-                failed(Failure(document, str(error), self.place))
+                failed(Failure(document, str(error), place))
         return results
 
-
-class AllDocuments(Stage):
-    """A stage that needs all documents of a window."""
-
-    def __init__(
-        self,
-        place: str,
-        function: Callable[[list[Document], Variables, Failed], list[Document]],
-    ) -> None:
-        self.place = place
-        self.function = function
-
-    def run(
-        self, documents: Iterable[Document], variables: Variables, failed: Failed
-    ) -> list[Document]:
-        return self.function(list(documents), variables, failed)
+    return run
 
 
 @dataclass
-class Stages:
+class Stages(Compiled):
     """The stages of a list, compiled where they run: what travels is the list.
 
     ``first``: the position of the first in the pipeline. Raises IllegalArgumentError if a stage is none.
@@ -127,22 +97,13 @@ class Stages:
             for i, stage in enumerate(self.specification)
         ]
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "compiled"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.__post_init__()
-
     def run(
         self, documents: Iterable[Document], variables: Variables, failed: Failed
     ) -> list[Document]:
         """The documents behind the last stage."""
         found = list(documents)
         for stage in self.compiled:
-            if not found and not isinstance(stage, AllDocuments):
-                break
-            found = stage.run(found, variables, failed)
+            found = stage(found, variables, failed)
         return found
 
 
@@ -161,9 +122,9 @@ def compile_stage(stage: Any, place: Place, collections: Collections) -> Stage:
     name = stage_name(stage, place)
     where = place.at(name)
     if name in _EACH:
-        return EachDocument(where.path, _EACH[name](stage[name], where, collections))
+        return _each(where.path, _EACH[name](stage[name], where, collections))
     if name in _ALL:
-        return AllDocuments(where.path, _ALL[name](stage[name], where))
+        return _ALL[name](stage[name], where)
     if name in _REFUSED:
         raise place.error(f"{name} is not supported. {_REFUSED[name]}")
     raise place.unknown("stage", name, (*_EACH, *_ALL, *_OUTSIDE))
@@ -194,8 +155,6 @@ _REFUSED = {
 
 # ---------------------------------------------------------------------- each document
 
-EachFunction = Callable[[Document, Variables], Iterable[Document]]
-
 
 def carried(document: Document, result: Document) -> Document:
     """``result`` with the metadata of the document that it comes from."""
@@ -220,21 +179,9 @@ def _projected(projection: Projection) -> EachFunction:
     return lambda document, variables: (projection(document, variables),)
 
 
-def _add_fields(argument: Any, place: Place, collections: Collections) -> EachFunction:
-    return _projected(compile_fields(argument, place))
-
-
-def _unset(argument: Any, place: Place, collections: Collections) -> EachFunction:
-    return _projected(compile_unset(argument, place))
-
-
 def _replace_root(argument: Any, place: Place, collections: Collections) -> EachFunction:
     named = named_arguments(argument, place, ("newRoot",))
     return _replaced(compile_expression(named["newRoot"], place.at("newRoot")), "$replaceRoot")
-
-
-def _replace_with(argument: Any, place: Place, collections: Collections) -> EachFunction:
-    return _replaced(compile_expression(argument, place), "$replaceWith")
 
 
 def _replaced(root: Evaluator, name: str) -> EachFunction:
@@ -333,8 +280,7 @@ def _lookup(argument: Any, place: Place, collections: Collections) -> EachFuncti
         stages = Stages(specification, place.at("pipeline").path, collections, 0, variables)
         return stages.run
 
-    lookup = Lookup(argument, place, collections, compiled)
-    return lambda document, variables: (lookup.joined(document, variables),)
+    return _projected(compile_lookup(argument, place, collections, compiled))
 
 
 def _set_metadata(argument: Any, place: Place, collections: Collections) -> EachFunction:
@@ -350,11 +296,13 @@ def _set_metadata(argument: Any, place: Place, collections: Collections) -> Each
 _EACH: dict[str, Callable[[Any, Place, Collections], EachFunction]] = {
     "$match": _match,
     "$project": _project,
-    "$addFields": _add_fields,
-    "$set": _add_fields,
-    "$unset": _unset,
+    "$addFields": lambda fields, place, _: _projected(compile_fields(fields, place)),
+    "$set": lambda fields, place, _: _projected(compile_fields(fields, place)),
+    "$unset": lambda paths, place, _: _projected(compile_unset(paths, place)),
     "$replaceRoot": _replace_root,
-    "$replaceWith": _replace_with,
+    "$replaceWith": lambda root, place, _: _replaced(
+        compile_expression(root, place), "$replaceWith"
+    ),
     "$unwind": _unwind,
     "$validate": _validate,
     "$lookup": _lookup,
@@ -365,10 +313,8 @@ _EACH: dict[str, Callable[[Any, Place, Collections], EachFunction]] = {
 
 # ---------------------------------------------------------------------- all documents
 
-AllFunction = Callable[[list[Document], Variables, Failed], list[Document]]
 
-
-def _group(argument: Any, place: Place) -> AllFunction:
+def _group(argument: Any, place: Place) -> Stage:
     group = Group(argument, place)
 
     def call(documents: list[Document], variables: Variables, failed: Failed) -> list[Document]:
@@ -389,7 +335,7 @@ def _group(argument: Any, place: Place) -> AllFunction:
     return call
 
 
-def _sort(argument: Any, place: Place) -> AllFunction:
+def _sort(argument: Any, place: Place) -> Stage:
     key = sort_key(argument, place)
     return lambda documents, variables, failed: sorted(documents, key=key)
 
@@ -404,17 +350,17 @@ def _bound(argument: Any, place: Place, lowest: int) -> int:
     return bound
 
 
-def _limit(argument: Any, place: Place) -> AllFunction:
+def _limit(argument: Any, place: Place) -> Stage:
     most = _bound(argument, place, 1)
     return lambda documents, variables, failed: documents[:most]
 
 
-def _skip(argument: Any, place: Place) -> AllFunction:
+def _skip(argument: Any, place: Place) -> Stage:
     skipped = _bound(argument, place, 0)
     return lambda documents, variables, failed: documents[skipped:]
 
 
-def _count(argument: Any, place: Place) -> AllFunction:
+def _count(argument: Any, place: Place) -> Stage:
     if not isinstance(argument, str) or not argument or argument.startswith("$") or "." in argument:
         raise place.error("takes the name of the field for the count, without $ and dots.")
     return lambda documents, variables, failed: (
@@ -422,7 +368,7 @@ def _count(argument: Any, place: Place) -> AllFunction:
     )
 
 
-def _sort_by_count(argument: Any, place: Place) -> AllFunction:
+def _sort_by_count(argument: Any, place: Place) -> Stage:
     group = _group({"_id": argument, "count": {"$sum": 1}}, place)
     sort = _sort({"count": -1}, place)
     return lambda documents, variables, failed: sort(
@@ -430,7 +376,7 @@ def _sort_by_count(argument: Any, place: Place) -> AllFunction:
     )
 
 
-_ALL: dict[str, Callable[[Any, Place], AllFunction]] = {
+_ALL: dict[str, Callable[[Any, Place], Stage]] = {
     "$group": _group,
     "$sort": _sort,
     "$limit": _limit,

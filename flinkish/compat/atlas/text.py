@@ -60,21 +60,9 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0
 _SHELL = ("sp", "db", "console", "rs")
 """Objects of mongosh. Of the calls of their methods, those that make a processor count."""
 
-_STATEMENTS = frozenset(
-    [
-        "async",
-        "class",
-        "do",
-        "for",
-        "function",
-        "if",
-        "import",
-        "return",
-        "switch",
-        "throw",
-        "try",
-        "while",
-    ]
+_STATEMENTS = (
+    *("async", "class", "do", "for", "function", "if"),
+    *("import", "return", "switch", "throw", "try", "while"),
 )
 
 
@@ -243,7 +231,7 @@ class _Reader:
         if token.kind == "name":
             return self._named(token)
         if token.text == "[":
-            return self._list()
+            return self._items("]")
         if token.text == "{":
             return self._object()
         if token.text in "+-":
@@ -273,16 +261,17 @@ class _Reader:
         except DocumentError as error:
             raise self._error(str(error), token.position) from None
 
-    def _list(self) -> list[Any]:
-        elements: list[Any] = []
-        while not self._skip("]"):
+    def _items(self, closing: str) -> list[Any]:
+        """The values up to ``closing``."""
+        items: list[Any] = []
+        while not self._skip(closing):
             if self._skip("..."):
-                elements += self._value()
+                items += self._value()
             else:
-                elements.append(self._value())
-            if not self._is("]"):
+                items.append(self._value())
+            if not self._is(closing):
                 self._expect(",")
-        return elements
+        return items
 
     def _object(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
@@ -344,12 +333,7 @@ class _Reader:
 
     def _arguments(self) -> list[Any]:
         self._expect("(")
-        arguments: list[Any] = []
-        while not self._skip(")"):
-            arguments.append(self._value())
-            if not self._is(")"):
-                self._expect(",")
-        return arguments
+        return self._items(")")
 
 
 def _is_stage(value: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from flinkish.api.functions.process import ProcessContext
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.windowed_stream import AllWindowedStream, WindowedStream, with_null_keys
+from flinkish.api.suggestions import suggestion_or_all
 from flinkish.api.windowing.assigners import (
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
@@ -40,7 +40,7 @@ R = TypeVar("R")
 Unit = Literal["ms", "second", "minute", "hour", "day"]
 
 
-_MILLISECONDS = {"ms": 1, "second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+MILLISECONDS = {"ms": 1, "second": 1_000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ class Interval:
 
     def __post_init__(self) -> None:
         integer("Interval: size", self.size)
-        if self.unit not in tuple(_MILLISECONDS):
+        if self.unit not in tuple(MILLISECONDS):
             raise IllegalArgumentError(
-                f"Interval: the unit {shown(self.unit)} is none of {', '.join(_MILLISECONDS)}."
+                f"Interval: the unit {shown(self.unit)} is none of {', '.join(MILLISECONDS)}."
             )
 
     def toMillis(self) -> int:
         """The length in ms."""
-        return self.size * _MILLISECONDS[self.unit]
+        return self.size * MILLISECONDS[self.unit]
 
 
 IntervalLike = Interval | Mapping[Literal["size", "unit"], Any]
@@ -183,7 +183,8 @@ def tumblingWindow(
     >>> harness.getOutput()[0]
     StreamRecord(value=1, timestamp=299999)
     """
-    return _stage("tumblingWindow", stream, interval, interval, pipeline, groupBy, options)
+    size = _length("tumblingWindow", "interval", interval, 1)
+    return _stage("tumblingWindow", stream, size, size, pipeline, groupBy, options)
 
 
 @overload
@@ -224,7 +225,9 @@ def hoppingWindow(
     A hop below the interval makes them overlap. One above it leaves gaps; what happened in a gap
     belongs to no window.
     """
-    return _stage("hoppingWindow", stream, interval, hopSize, pipeline, groupBy, options)
+    size = _length("hoppingWindow", "interval", interval, 1)
+    hop = _length("hoppingWindow", "hopSize", hopSize, 1)
+    return _stage("hoppingWindow", stream, size, hop, pipeline, groupBy, options)
 
 
 def sessionWindow(
@@ -252,79 +255,93 @@ def sessionWindow(
                     else " Leave it out."
                 )
             )
-    settings = _settings(name, stream, pipeline, options)
-    assigner = ExclusiveSessionWindows(
-        _length(name, "gap", gap, 1), settings.boundary is Boundary.EVENT_TIME
-    )
-    return _window_stage(name, stream, assigner, pipeline, groupBy, settings)
+    return _stage(name, stream, _length(name, "gap", gap, 1), None, pipeline, groupBy, options)
 
 
 @dataclass(frozen=True)
-class _Settings:
-    """The options of a window stage that are the same for all windows, in ms."""
+class WindowSettings:
+    """The windows of a stage, in ms. ``hop`` is None for sessions, whose ``size`` is their gap."""
 
+    size: int
+    hop: int | None
+    offset: int
     boundary: Boundary
-    timeout: int
-    lateness: int
-    late: OutputTag[Any] | None
+    idleTimeout: int
+    allowedLateness: int
 
+    @property
+    def assigner(self) -> Any:
+        """The windows of flinkish."""
+        by_event_time = self.boundary is Boundary.EVENT_TIME
+        if self.hop is None:
+            return ExclusiveSessionWindows(self.size, by_event_time)
+        if self.size == self.hop:
+            tumbling = TumblingEventTimeWindows if by_event_time else TumblingProcessingTimeWindows
+            return tumbling.of(self.size, self.offset)
+        sliding = SlidingEventTimeWindows if by_event_time else SlidingProcessingTimeWindows
+        return sliding.of(self.size, self.hop, self.offset)
 
-def _settings(
-    name: str, stream: DataStream[Any], pipeline: Callable[[Any], Any], options: WindowOptions
-) -> _Settings:
-    instance(name, stream, DataStream, "Pass the stream of the stage before it first.")
-    checked_callable(f"{name}: pipeline", pipeline, _PIPELINE, 1)
-    _refuse_unknown(name, options)
-    boundary = member(f"{name}: boundary", options.get("boundary") or Boundary.EVENT_TIME, Boundary)
-    timeout = _option(name, "idleTimeout", options.get("idleTimeout"), 1)
-    lateness = _option(name, "allowedLateness", options.get("allowedLateness"), 0)
-    if boundary is Boundary.PROCESSING_TIME and (timeout or lateness):
-        raise IllegalArgumentError(
-            f"{name}: windows of processing time close by the clock, so neither idleTimeout nor"
-            " allowedLateness means anything. Leave them out, or take Boundary.EVENT_TIME."
+    def advanced(self, stream: DataStream[T], strategy: WatermarkStrategy[T]) -> DataStream[T]:
+        """The stream, with a watermark that advances while its input is idle if there is an idle timeout."""
+        if self.hop is None or not self.idleTimeout:
+            return stream
+        end = (self.offset + self.size) % self.hop
+        return stream.assignTimestampsAndWatermarks(
+            withIdleAdvance(strategy, self.idleTimeout, self.hop, end, self.allowedLateness)
         )
-    late = OutputTag[Any]("dead letters") if options.get("deadLetterQueue") else None
-    return _Settings(boundary, timeout, lateness, late)
 
 
 def _stage(
     name: str,
     stream: DataStream[T],
-    interval: IntervalLike,
-    hop: IntervalLike,
+    size: int,
+    hop: int | None,
     pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
     groupBy: Any,
     options: WindowOptions,
 ) -> WindowStage[T, R]:
-    settings = _settings(name, stream, pipeline, options)
-    size = _length(name, "interval", interval, 1)
-    slide = _length(name, "hopSize", hop, 1)
-    offset = _option(name, "offset", options.get("offset"), None)
-    if abs(offset) >= slide:
+    instance(name, stream, DataStream, "Pass the stream of the stage before it first.")
+    checked_callable(f"{name}: pipeline", pipeline, _PIPELINE, 1)
+    known = list(WindowOptions.__annotations__)
+    for option in options:
+        if option not in known:
+            fix = suggestion_or_all(option, known)
+            raise IllegalArgumentError(f"{name}: there is no option {option}.{fix}")
+    boundary = member(f"{name}: boundary", options.get("boundary") or Boundary.EVENT_TIME, Boundary)
+    settings = WindowSettings(
+        size,
+        hop,
+        _option(name, "offset", options.get("offset"), None),
+        boundary,
+        _option(name, "idleTimeout", options.get("idleTimeout"), 1),
+        _option(name, "allowedLateness", options.get("allowedLateness"), 0),
+    )
+    if boundary is Boundary.PROCESSING_TIME and (settings.idleTimeout or settings.allowedLateness):
+        raise IllegalArgumentError(
+            f"{name}: windows of processing time close by the clock, so neither idleTimeout nor"
+            " allowedLateness means anything. Leave them out, or take Boundary.EVENT_TIME."
+        )
+    if hop is not None and abs(settings.offset) >= hop:
         repeats = "interval" if name == "tumblingWindow" else "hopSize"
         raise IllegalArgumentError(
-            f"{name}: offset is {offset} ms, but must be within the {repeats} of {slide} ms, after which"
-            f" windows repeat. Pass {offset % slide} ms."
+            f"{name}: offset is {settings.offset} ms, but must be within the {repeats} of {hop} ms, after"
+            f" which windows repeat. Pass {settings.offset % hop} ms."
         )
-    if settings.timeout:
-        strategy = WatermarkStrategy[T].forMonotonousTimestamps()
-        stream = stream.assignTimestampsAndWatermarks(
-            withIdleAdvance(
-                strategy, settings.timeout, slide, (offset + size) % slide, settings.lateness
-            )
-        )
-    assigner = _assigner(settings.boundary, size, slide, offset)
-    return _window_stage(name, stream, assigner, pipeline, groupBy, settings)
+    stream = settings.advanced(stream, WatermarkStrategy[T].forMonotonousTimestamps())
+    late = bool(options.get("deadLetterQueue"))
+    return window_stage(name, stream, settings, pipeline, groupBy, late)
 
 
-def _window_stage(
+def window_stage(
     name: str,
     stream: DataStream[T],
-    assigner: Any,
+    settings: WindowSettings,
     pipeline: Callable[[Any], SingleOutputStreamOperator[R]],
     groupBy: Any,
-    settings: _Settings,
+    keepsLate: bool,
 ) -> WindowStage[T, R]:
+    """The stage of windows whose settings are checked."""
+    assigner = settings.assigner
     windowed: Any = (
         stream.windowAll(assigner)
         if groupBy is None
@@ -332,11 +349,12 @@ def _window_stage(
     )
     if settings.boundary is Boundary.PROCESSING_TIME:
         windowed.trigger(ProcessingTimeOrEndTrigger())
-    if settings.lateness:
-        trigger = AfterAllowedLatenessTrigger(settings.lateness)
-        windowed.allowedLateness(settings.lateness).trigger(trigger)
-    if settings.late is not None:
-        windowed.sideOutputLateData(settings.late)
+    if settings.allowedLateness:
+        trigger = AfterAllowedLatenessTrigger(settings.allowedLateness)
+        windowed.allowedLateness(settings.allowedLateness).trigger(trigger)
+    late = OutputTag[Any]("dead letters") if keepsLate else None
+    if late is not None:
+        windowed.sideOutputLateData(late)
     results = pipeline(windowed)
     instance(
         f"{name}: what the pipeline returns",
@@ -344,22 +362,13 @@ def _window_stage(
         SingleOutputStreamOperator,
         f"Pass {_PIPELINE}.",
     )
-    return WindowStage(results, settings.late, name)
+    return WindowStage(results, late, name)
 
 
 _PIPELINE = (
     "f(windows), which returns the results, such as lambda windows: windows.aggregate(function);"
     " Atlas's list of stages is a chain of methods here"
 )
-
-
-def _refuse_unknown(name: str, options: WindowOptions) -> None:
-    known = list(WindowOptions.__annotations__)
-    for option in options:
-        if option not in known:
-            nearest = difflib.get_close_matches(option, known, 1)
-            fix = f"Did you mean {nearest[0]}?" if nearest else f"There are {', '.join(known)}."
-            raise IllegalArgumentError(f"{name}: there is no option {option}. {fix}")
 
 
 def _option(name: str, option: str, interval: IntervalLike | None, lowest: int | None) -> int:
@@ -380,15 +389,6 @@ def _length(name: str, option: str, interval: IntervalLike, lowest: int | None) 
             f'{subject} is Interval({interval.size}, "{interval.unit}"), but must be {bound}.'
         )
     return length
-
-
-def _assigner(boundary: Boundary, size: int, slide: int, start: int) -> Any:
-    by_event_time = boundary is Boundary.EVENT_TIME
-    if size == slide:
-        tumbling = TumblingEventTimeWindows if by_event_time else TumblingProcessingTimeWindows
-        return tumbling.of(size, start)
-    sliding = SlidingEventTimeWindows if by_event_time else SlidingProcessingTimeWindows
-    return sliding.of(size, slide, start)
 
 
 def _dead_letter(event: T, context: ProcessContext, out: Collector[DeadLetter[T]]) -> None:

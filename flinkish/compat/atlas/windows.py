@@ -6,27 +6,23 @@ the window keeps its documents.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from flinkish.api.errors import shown
-from flinkish.api.functions.functions import AggregateFunction, Collector
-from flinkish.api.functions.window import (
-    ProcessAllWindowFunction,
-    ProcessWindowFunction,
-    WindowContext,
-)
+from flinkish.api.functions.functions import AggregateFunction
+from flinkish.api.functions.window import WindowContext
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.compat.atlas.bson.values import Document, date_of, is_number
 from flinkish.compat.atlas.documents import dead_letter
-from flinkish.compat.atlas.expressions.compiler import Place, named_arguments
+from flinkish.compat.atlas.expressions.compiler import Compiled, Place, named_arguments
 from flinkish.compat.atlas.groups import Group
 from flinkish.compat.atlas.stages import METADATA, WINDOW_ONLY, Failure, Stages, is_each
-from flinkish.compat.atlas.window_stages import Boundary, Interval
+from flinkish.compat.atlas.window_stages import MILLISECONDS, Boundary, Interval, WindowSettings
 
 FAILED = OutputTag[Document]("failed documents")
 """Documents that a stage could not take."""
@@ -38,14 +34,7 @@ class WindowPlan:
 
     name: str
     place: Place
-    interval: Interval
-    """The gap of a session."""
-    hop: Interval
-    """The interval, but in hopping windows."""
-    offset: Interval | None
-    idleTimeout: Interval | None
-    allowedLateness: Interval | None
-    boundary: Boundary
+    settings: WindowSettings
     partitionBy: Any
     stages: Sequence[Any]
 
@@ -53,11 +42,6 @@ class WindowPlan:
     def path(self) -> str:
         """The place of the inner pipeline."""
         return self.place.at("pipeline").path
-
-    @property
-    def isSession(self) -> bool:
-        """Whether windows are sessions."""
-        return self.name == "$sessionWindow"
 
     @property
     def prefix(self) -> int:
@@ -76,7 +60,7 @@ class WindowPlan:
             self.prefix < len(self.stages)
             and "$group" in self.stages[self.prefix]
             and self.partitionBy is None
-            and self.boundary is Boundary.EVENT_TIME
+            and self.settings.boundary is Boundary.EVENT_TIME
             and not mentions(
                 self.stages[: self.prefix + 1], METADATA, "$meta", "$$ROOT", "$$CURRENT"
             )
@@ -101,12 +85,13 @@ def window_plan(name: str, argument: Any, place: Place) -> WindowPlan:
     interval = interval_of(named[length], place.at(length), 1)
     hop = interval_of(named[repeats], place.at(repeats), 1)
     offset = _option(named, "offset", place)
-    if repeats == "gap" and _option(named, "idleTimeout", place) is not None:
+    timeout = _option(named, "idleTimeout", place)
+    if repeats == "gap" and timeout.size:
         raise place.at("idleTimeout").error(
             "is not supported in sessions. Write partitionIdleTimeout in $source, so that an idle partition"
             " does not hold the others back."
         )
-    if offset is not None:
+    if offset.size:
         _check_offset(offset, hop, repeats, place.at("offset"))
     if not isinstance(named["pipeline"], (list, tuple)):
         raise place.at("pipeline").error("is a list of stages.")
@@ -123,8 +108,9 @@ def window_plan(name: str, argument: Any, place: Place) -> WindowPlan:
         raise place.at("boundary").error(
             f"is 'eventTime' or 'processingTime', not {shown(boundary)}."
         )
-    for option in ("idleTimeout", "allowedLateness"):
-        if boundary == "processingTime" and _option(named, option, place) is not None:
+    lateness = _option(named, "allowedLateness", place)
+    for option, delay in (("idleTimeout", timeout), ("allowedLateness", lateness)):
+        if boundary == "processingTime" and delay.size:
             raise place.at(option).error(
                 "means nothing with boundary: 'processingTime', as such windows close by the clock. Leave it"
                 " out, or write boundary: 'eventTime'."
@@ -132,12 +118,14 @@ def window_plan(name: str, argument: Any, place: Place) -> WindowPlan:
     return WindowPlan(
         name=name,
         place=place,
-        interval=interval,
-        hop=hop,
-        offset=offset,
-        idleTimeout=_option(named, "idleTimeout", place),
-        allowedLateness=_option(named, "allowedLateness", place),
-        boundary=Boundary(boundary),
+        settings=WindowSettings(
+            size=interval.toMillis(),
+            hop=None if repeats == "gap" else hop.toMillis(),
+            offset=offset.toMillis(),
+            boundary=Boundary(boundary),
+            idleTimeout=timeout.toMillis(),
+            allowedLateness=lateness.toMillis(),
+        ),
         partitionBy=named.get("partitionBy"),
         stages=list(named["pipeline"]),
     )
@@ -168,23 +156,21 @@ def interval_of(
     size = next((named[name] for name in sizes if name in named), None)
     if size is None or not is_number(size) or not float(size).is_integer():
         raise place.error(f"lacks size, a whole number: {shown(value)}.")
-    units = ("ms", "second", "minute", "hour", "day")
-    if named["unit"] not in units:
-        raise place.at("unit").unknown("unit", str(named["unit"]), units)
+    if named["unit"] not in MILLISECONDS:
+        raise place.at("unit").unknown("unit", str(named["unit"]), MILLISECONDS)
     if least is not None and size < least:
         raise place.error(f"is {int(size)} {named['unit']}, but must be {least} or more.")
     return Interval(int(size), named["unit"])
 
 
-def _option(named: Mapping[str, Any], name: str, place: Place) -> Interval | None:
-    """A length; 0 and null are as if left out."""
+def _option(named: Mapping[str, Any], name: str, place: Place) -> Interval:
+    """A length; null is as if left out, which is 0."""
     value = named.get(name)
     if value is None or (is_number(value) and value == 0):
-        return None
+        return Interval(0, "ms")
     if name == "offset":
         return interval_of(value, place.at(name), None, ("size", "offsetFromUtc"))
-    interval = interval_of(value, place.at(name), 0)
-    return interval if interval.size else None
+    return interval_of(value, place.at(name), 0)
 
 
 def mentions(specification: Any, *names: str) -> bool:
@@ -227,7 +213,7 @@ class WindowNote:
 
 
 @dataclass
-class GroupDocuments(AggregateFunction[Any, "list[Any]", Document]):
+class GroupDocuments(Compiled, AggregateFunction[Any, "list[Any]", Document]):
     """Folds what documents contribute to their group."""
 
     specification: Any
@@ -236,9 +222,6 @@ class GroupDocuments(AggregateFunction[Any, "list[Any]", Document]):
 
     def __post_init__(self) -> None:
         self._group = Group(self.specification, Place(self.path))
-
-    def __reduce__(self) -> Any:
-        return type(self), (self.specification, self.path)
 
     def createAccumulator(self) -> list[Any]:
         return []
@@ -257,80 +240,49 @@ class GroupDocuments(AggregateFunction[Any, "list[Any]", Document]):
         return a or b
 
 
-@dataclass
-class GroupsOfWindow(ProcessWindowFunction[Document, Document, Any, TimeWindow]):
-    """Adds the window to the document of a group."""
+def groups_of_window(
+    note: WindowNote, document_of: Callable[[Any, Any], Document]
+) -> Callable[..., Iterator[Document]]:
+    """The window function of groups: ``document_of(key, result)`` with the window added."""
 
-    note: WindowNote
-
-    def process(
-        self,
-        key: Any,
-        context: WindowContext[TimeWindow],
-        elements: Iterable[Document],
-        out: Collector[Document],
-    ) -> None:
+    def documents(
+        key: Any, context: WindowContext[TimeWindow], results: Iterable[Any]
+    ) -> Iterator[Document]:
         window = context.window()
-        if self.note.opened(window):
-            for document in elements:
-                document[METADATA] = self.note.metadata(window)
-                out.collect(document)
+        if note.opened(window):
+            for result in results:
+                yield {**document_of(key, result), METADATA: note.metadata(window)}
+
+    return documents
 
 
-@dataclass
-class WindowDocuments(ProcessAllWindowFunction[Document, Document, TimeWindow]):
-    """Runs the stages over the documents of a window. ``note``: None if they know their window already."""
+def run_in_window(
+    stages: Stages,
+    note: WindowNote | None,
+    context: WindowContext[TimeWindow],
+    documents: Iterable[Document],
+    **partition: Any,
+) -> list[Document]:
+    """Run the stages over the documents of a window. ``note``: None if they know their window already."""
+    if note is not None:
+        if not note.opened(context.window()):
+            return []
+        metadata = note.metadata(context.window(), **partition)
+        documents = [{**document, METADATA: metadata} for document in documents]
 
-    stages: Stages
-    note: WindowNote | None
+    def failed(failure: Failure) -> None:
+        context.output(FAILED, dead_letter(failure))
 
-    def process(
-        self,
-        context: WindowContext[TimeWindow],
-        elements: Iterable[Document],
-        out: Collector[Document],
-    ) -> None:
-        self.run(context, elements, out, {})
-
-    def run(
-        self,
-        context: WindowContext[TimeWindow],
-        documents: Iterable[Document],
-        out: Collector[Document],
-        partition: dict[str, Any],
-    ) -> None:
-        """Run the stages over ``documents``."""
-        if self.note is not None:
-            window = context.window()
-            if not self.note.opened(window):
-                return
-            metadata = self.note.metadata(window, **partition)
-            documents = [{**document, METADATA: metadata} for document in documents]
-
-        def failed(failure: Failure) -> None:
-            context.output(FAILED, dead_letter(failure))
-
-        variables = {"NOW": date_of(context.currentProcessingTime())}
-        for document in self.stages.run(documents, variables, failed):
-            out.collect(document)
+    variables = {"NOW": date_of(context.currentProcessingTime())}
+    return stages.run(documents, variables, failed)
 
 
-@dataclass
-class PartitionDocuments(ProcessWindowFunction[Any, Document, Any, TimeWindow]):
-    """Runs the stages over the documents of a window and partition."""
-
-    documents: WindowDocuments
-
-    def process(
-        self,
-        key: Any,
-        context: WindowContext[TimeWindow],
-        elements: Iterable[Any],
-        out: Collector[Document],
-    ) -> None:
-        found = list(elements)
-        partition = {"partition": found[0][1]} if found else {}
-        self.documents.run(context, (element[-1] for element in found), out, partition)
+def run_in_partition(
+    stages: Stages, note: WindowNote, context: WindowContext[TimeWindow], elements: Iterable[Any]
+) -> list[Document]:
+    """Run the stages over the documents of a window and partition."""
+    _, partitions, documents = zip(*elements)
+    return run_in_window(stages, note, context, documents, partition=partitions[0])
 
 
 def needs_window(stages: Sequence[Any]) -> bool:

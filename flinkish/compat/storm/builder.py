@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from flinkish.api.arguments import instance, positive, text
@@ -14,6 +13,7 @@ from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, NotSu
 from flinkish.api.execution.client import JobExecutionResult
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.streams.data_stream import DataStream
+from flinkish.api.suggestions import suggestion_or_all
 from flinkish.api.types.fields import field_getter
 from flinkish.compat.storm.bolts import Bolt
 from flinkish.compat.storm.config import WindowSettings, check_names
@@ -248,13 +248,13 @@ class StormTopology:
         if componentId not in self._components:
             raise IllegalArgumentError(
                 f"topology: there is no component {shown(componentId)}"
-                f"{_read_by(self._waiting)}. {_near(componentId, self._components)}"
+                f"{_read_by(self._waiting)}.{suggestion_or_all(componentId, sorted(self._components))}"
             )
         stream, ids = self._of_component(componentId)
         if streamId not in ids:
             raise IllegalArgumentError(
                 f"topology: {componentId!r} has no stream {shown(streamId)}{_read_by(self._waiting)}."
-                f" {_near(streamId, ids)} Declare it with declarer.declareStream({streamId!r}, Fields(...))."
+                f"{suggestion_or_all(streamId, sorted(ids))} Declare it with declarer.declareStream({streamId!r}, Fields(...))."
             )
         if streamId == DEFAULT_STREAM:
             return stream
@@ -299,12 +299,6 @@ class StormTopology:
 
 def _read_by(waiting: list[str]) -> str:
     return f", which {waiting[-1]!r} reads" if waiting else ""
-
-
-def _near(name: str, names: Iterable[str]) -> str:
-    known = sorted(names)
-    near = difflib.get_close_matches(name, known, 1)
-    return f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(known)}."
 
 
 class TopologyBuilder:

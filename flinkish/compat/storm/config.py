@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from flinkish.api.arguments import integer, length_from_zero, positive, positive_length, text
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError
+from flinkish.api.suggestions import suggestion_or_all
 from flinkish.compat.storm.topology import BaseWindowedBolt, Duration
 from flinkish.compat.storm.windows import Count, Extent
 
@@ -106,46 +106,35 @@ class WindowSettings:
         is both a count and a duration, NotSupportedError for tick tuples.
         """
         check_names(settings)
-        get = settings.get
-        lag = get(Config.TOPOLOGY_BOLTS_TUPLE_TIMESTAMP_MAX_LAG_MS)
-        interval = get(Config.TOPOLOGY_BOLTS_WATERMARK_EVENT_INTERVAL_MS)
-        names = (
-            Config.TOPOLOGY_BOLTS_TUPLE_TIMESTAMP_FIELD_NAME,
-            Config.TOPOLOGY_BOLTS_LATE_TUPLE_STREAM,
-        )
-        field, late = (
-            None if name not in settings else text(name, settings[name]) for name in names
-        )
+
+        def read(name: str, check: Callable[[str, Any], Any]) -> Any:
+            return None if settings.get(name) is None else check(name, settings[name])
+
+        lag = read(Config.TOPOLOGY_BOLTS_TUPLE_TIMESTAMP_MAX_LAG_MS, length_from_zero)
+        interval = read(Config.TOPOLOGY_BOLTS_WATERMARK_EVENT_INTERVAL_MS, positive_length)
         return WindowSettings(
             length=_extent(settings, *_LENGTHS),
             slide=_extent(settings, *_SLIDES),
-            timestampField=field,
-            lag=None
-            if lag is None
-            else Duration(length_from_zero(Config.TOPOLOGY_BOLTS_TUPLE_TIMESTAMP_MAX_LAG_MS, lag)),
-            interval=None
-            if interval is None
-            else Duration(
-                positive_length(Config.TOPOLOGY_BOLTS_WATERMARK_EVENT_INTERVAL_MS, interval)
-            ),
-            lateStream=late,
+            timestampField=read(Config.TOPOLOGY_BOLTS_TUPLE_TIMESTAMP_FIELD_NAME, text),
+            lag=None if lag is None else Duration(lag),
+            interval=None if interval is None else Duration(interval),
+            lateStream=read(Config.TOPOLOGY_BOLTS_LATE_TUPLE_STREAM, text),
         )
 
     def complete(self, bolt: BaseWindowedBolt[Any, Any]) -> None:
         """Apply to ``bolt`` the settings that it does not set itself."""
-        slide = self.slide if bolt._slide is None else bolt._slide
-        if bolt._length is None and self.length is not None:
-            bolt.withWindow(self.length, slide)
-        elif bolt._length is not None and bolt._slide is None:
-            bolt.withWindow(bolt._length, slide)
-        if bolt._timestamp is None and self.timestampField is not None:
-            bolt.withTimestampField(self.timestampField)
-        if bolt._lag is None and self.lag is not None:
-            bolt.withLag(self.lag)
-        if bolt._interval is None and self.interval is not None:
-            bolt.withWatermarkInterval(self.interval)
-        if bolt._late_tag is None and self.lateStream is not None:
-            bolt.withLateTupleStream(self.lateStream)
+        length = self.length if bolt._length is None else bolt._length
+        if length is not None:
+            bolt.withWindow(length, self.slide if bolt._slide is None else bolt._slide)
+        others: tuple[tuple[Any, Any, Callable[[Any], object]], ...] = (
+            (self.timestampField, bolt._timestamp, bolt.withTimestampField),
+            (self.lag, bolt._lag, bolt.withLag),
+            (self.interval, bolt._interval, bolt.withWatermarkInterval),
+            (self.lateStream, bolt._late_tag, bolt.withLateTupleStream),
+        )
+        for setting, own, apply in others:
+            if own is None and setting is not None:
+                apply(setting)
 
 
 def check_names(settings: Mapping[str, Any]) -> None:
@@ -158,9 +147,8 @@ def check_names(settings: Mapping[str, Any]) -> None:
         )
     for name in settings:
         if str(name).startswith("topology.bolts.") and name not in _OF_BOLTS:
-            near = difflib.get_close_matches(name, _OF_BOLTS, 1)
-            fix = f"Did you mean {near[0]}?" if near else f"There are {', '.join(_OF_BOLTS)}."
-            raise IllegalArgumentError(f"Config: there is no setting {name}. {fix}")
+            fix = suggestion_or_all(name, _OF_BOLTS)
+            raise IllegalArgumentError(f"Config: there is no setting {name}.{fix}")
 
 
 def _extent(settings: Mapping[str, Any], count: str, duration: str) -> Extent | None:

@@ -47,8 +47,8 @@ class PolicyWindowState(NamedTuple):
     evictionPolicy: dict[str, Any]
 
 
-class PolicyWindowManager:
-    """Runs the policies on the events of one key (Storm: ``WindowManager``).
+class PolicyWindowManager(TriggerPolicyContext):
+    """Runs the policies on the events of one key (Storm: ``WindowManager``), and is what they see.
 
     ``activate`` is called with each window that has events.
     """
@@ -58,10 +58,11 @@ class PolicyWindowManager:
         key: Any,
         triggerPolicy: TriggerPolicy[Any],
         evictionPolicy: EvictionPolicy[Any],
+        timers: InternalTimerService,
         activate: Callable[[PolicyWindow[Any]], None],
         state: PolicyWindowState | None,
     ) -> None:
-        self._key = key
+        self._key, self._timers = key, timers
         self._initial = triggerPolicy, evictionPolicy
         self.triggerPolicy: TriggerPolicy[Any] = _copy(
             triggerPolicy, {} if state is None else state.triggerPolicy
@@ -85,17 +86,16 @@ class PolicyWindowManager:
             _changes(self._eviction, eviction),
         )
 
-    def add(self, event: Event[Any], context: TriggerPolicyContext) -> None:
+    def add(self, event: Event[Any]) -> None:
         """Queue an event and notify the policies."""
         self.events.append(event)
         self._seen.append(False)
         self._eviction.track(event)
-        self.triggerPolicy.track(event, context)
+        self.triggerPolicy.track(event, self)
         if not self.events:
             self.triggerPolicy, self._eviction = deepcopy(self._initial)
 
     def onTrigger(self, context: EvictionContext) -> bool:
-        """Fire a window; False if it has no events."""
         self._eviction.setContext(context)
         evict = self._eviction.evict
         # Copies, as the bolt may change them and the queue is kept
@@ -137,8 +137,47 @@ class PolicyWindowManager:
         return bool(elements)
 
     def expiresWithTime(self) -> bool:
-        """The ``expiresWithTime`` of the eviction policy."""
         return self._eviction.expiresWithTime()
+
+    # "No event before t will come" is Watermark(t - 1)
+    def registerWatermarkTimer(self, time: int) -> None:
+        if time > MAX_TIMESTAMP:
+            raise NotSupportedError(
+                f"a window would end at {time} ms, after the largest timestamp, {MAX_TIMESTAMP}, so it would never"
+                " fire. Results of count windows and of global windows have that timestamp: give them another with"
+                " assignTimestampsAndWatermarks."
+            )
+        self._timers.registerEventTimeTimer(None, time - 1)
+
+    def registerProcessingTimeTimer(self, time: int) -> None:
+        self._timers.registerProcessingTimeTimer(None, time + 1)
+
+    def currentProcessingTime(self) -> int:
+        return self._timers.currentProcessingTime()
+
+    def getEventCount(self, until: int) -> int:
+        return sum(event.timestamp <= until for event in self.events)
+
+    def getEarliestEventTs(self, after: int | None, until: int) -> int | None:
+        return min(self._between(after, until), default=None)
+
+    def getLatestEventTs(self) -> int | None:
+        return max((event.timestamp for event in self.events), default=None)
+
+    def getSlidingCountTimestamps(
+        self, after: int | None, until: int, slidingCount: int
+    ) -> Sequence[int]:
+        latest: list[int] = []
+        for timestamp in self._between(after, until):
+            latest.append(timestamp if not latest else max(latest[-1], timestamp))
+        return latest[slidingCount - 1 :: slidingCount]
+
+    def _between(self, after: int | None, until: int) -> list[int]:
+        return [
+            event.timestamp
+            for event in self.events
+            if event.timestamp <= until and (after is None or event.timestamp > after)
+        ]
 
 
 def _copy(policy: Any, changes: dict[str, Any]) -> Any:
@@ -173,7 +212,6 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
         self._late_tag = description.lateDataOutputTag
         self._table = context.backend.table("policy-windows")
         self._collector = WindowCollector(self.output)
-        self._context = ManagerContext(self.timers)
         self._reached: set[Any] = set()
 
     def open(self) -> None:
@@ -206,8 +244,7 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
                 manager = managers.get(key)
                 if manager is None:
                     manager = managers[key] = self._manager(key)
-                self._context.manager = manager
-                manager.add(Event(value, timestamp), self._context)
+                manager.add(Event(value, timestamp))
         for key, manager in managers.items():
             self._keep(key, manager)
         self.output.flush()
@@ -234,15 +271,15 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
         if timer.key in self._reached:
             return  # the policy has received this watermark
         self._reached.add(timer.key)
-        manager = self._context.manager = self._manager(timer.key)
+        manager = self._manager(timer.key)
         watermark = min(self.timers.currentWatermark() + 1, MAX_TIMESTAMP)
-        manager.triggerPolicy.onWatermark(watermark, self._context)
+        manager.triggerPolicy.onWatermark(watermark, manager)
         self._keep(timer.key, manager)
 
     def onProcessingTime(self, timer: Timer) -> None:
         self.timer = timer
-        manager = self._context.manager = self._manager(timer.key)
-        manager.triggerPolicy.onProcessingTime(timer.timestamp - 1, self._context)
+        manager = self._manager(timer.key)
+        manager.triggerPolicy.onProcessingTime(timer.timestamp - 1, manager)
         self._keep(timer.key, manager)
 
     # ------------------------------------------------------------------ windows
@@ -253,6 +290,7 @@ class PolicyWindowOperator(TimerOperator, OneInputOperator):
             key if description.grouped else None,
             self._trigger,
             description.evictionPolicy,
+            self.timers,
             self._activate,
             self._table.get(key, None),
         )
@@ -278,63 +316,6 @@ class WindowCollector(TimestampedCollector, PolicyWindowCollector[Any]):
 
     def output(self, outputTag: OutputTag[Any], value: Any) -> None:
         self._output.collectSide(outputTag.getId(), value, self.timestamp)
-
-
-class ManagerContext(TriggerPolicyContext):
-    """The context of a trigger policy: the timers of the current key, and its ``manager``."""
-
-    __slots__ = ("_timers", "manager")
-
-    manager: PolicyWindowManager
-
-    def __init__(self, timers: InternalTimerService) -> None:
-        self._timers = timers
-
-    def onTrigger(self, context: EvictionContext) -> bool:
-        return self.manager.onTrigger(context)
-
-    # "No event before t will come" is Watermark(t - 1)
-    def registerWatermarkTimer(self, time: int) -> None:
-        if time > MAX_TIMESTAMP:
-            raise NotSupportedError(
-                f"a window would end at {time} ms, after the largest timestamp, {MAX_TIMESTAMP}, so it would never"
-                " fire. Results of count windows and of global windows have that timestamp: give them another with"
-                " assignTimestampsAndWatermarks."
-            )
-        self._timers.registerEventTimeTimer(None, time - 1)
-
-    def registerProcessingTimeTimer(self, time: int) -> None:
-        self._timers.registerProcessingTimeTimer(None, time + 1)
-
-    def currentProcessingTime(self) -> int:
-        return self._timers.currentProcessingTime()
-
-    def getEventCount(self, until: int) -> int:
-        return sum(event.timestamp <= until for event in self.manager.events)
-
-    def getEarliestEventTs(self, after: int | None, until: int) -> int | None:
-        return min(self._between(after, until), default=None)
-
-    def getLatestEventTs(self) -> int | None:
-        return max((event.timestamp for event in self.manager.events), default=None)
-
-    def getSlidingCountTimestamps(
-        self, after: int | None, until: int, slidingCount: int
-    ) -> Sequence[int]:
-        latest: list[int] = []
-        for timestamp in self._between(after, until):
-            latest.append(timestamp if not latest else max(latest[-1], timestamp))
-        return latest[slidingCount - 1 :: slidingCount]
-
-    def expiresWithTime(self) -> bool:
-        return self.manager.expiresWithTime()
-
-    def _between(self, after: int | None, until: int) -> list[int]:
-        return [
-            event.timestamp
-            for event in self.manager.events
-            if event.timestamp <= until and (after is None or event.timestamp > after)
-        ]
 
 
 register_operator(PolicyWindowDescription, PolicyWindowOperator)

@@ -111,15 +111,26 @@ class EvictionPolicy(ABC, Generic[T_contra]):
         return False
 
 
-class CountEvictionPolicy(EvictionPolicy[object]):
+class _ByClock:
+    """Uses the clock."""
+
+    def isEventTime(self) -> bool:
+        return False
+
+
+class _ByTimestamps:
+    """Uses the timestamps of the elements."""
+
+    def isEventTime(self) -> bool:
+        return True
+
+
+class CountEvictionPolicy(_ByClock, EvictionPolicy[object]):
     """The last ``count`` events (Storm: the same name)."""
 
     def __init__(self, count: int) -> None:
         self.threshold = positive(type(self).__name__, count)
         self.currentCount = 0
-
-    def isEventTime(self) -> bool:
-        return False
 
     def track(self, event: Event[object]) -> None:
         self.currentCount += 1
@@ -131,16 +142,13 @@ class CountEvictionPolicy(EvictionPolicy[object]):
         return EvictionPolicy.Action.PROCESS
 
 
-class WatermarkCountEvictionPolicy(CountEvictionPolicy):
+class WatermarkCountEvictionPolicy(_ByTimestamps, CountEvictionPolicy):
     """The last ``count`` events up to the reference time, in event time (Storm: the same name)."""
 
     def __init__(self, count: int) -> None:
         super().__init__(count)
         self.referenceTime: int | None = None
         self.processed = 0
-
-    def isEventTime(self) -> bool:
-        return True
 
     def track(self, event: Event[object]) -> None:
         """Which events count is known only when a window fires."""
@@ -165,7 +173,7 @@ class WatermarkCountEvictionPolicy(CountEvictionPolicy):
         return action
 
 
-class TimeEvictionPolicy(EvictionPolicy[object]):
+class TimeEvictionPolicy(_ByClock, EvictionPolicy[object]):
     """The events of the last ``windowLength`` on the clock (Storm: the same name).
 
     One that is just ``windowLength`` old has expired: a window is ``(end - length, end]``. Without a context the
@@ -175,9 +183,6 @@ class TimeEvictionPolicy(EvictionPolicy[object]):
     def __init__(self, windowLength: TimeLike) -> None:
         self.windowLength = positive_length(f"{type(self).__name__}: windowLength", windowLength)
         self.referenceTime: int | None = None
-
-    def isEventTime(self) -> bool:
-        return False
 
     def setContext(self, context: EvictionContext) -> None:
         self.referenceTime = context.referenceTime
@@ -195,7 +200,7 @@ class TimeEvictionPolicy(EvictionPolicy[object]):
         return True
 
 
-class WatermarkTimeEvictionPolicy(TimeEvictionPolicy):
+class WatermarkTimeEvictionPolicy(_ByTimestamps, TimeEvictionPolicy):
     """The events of the last ``windowLength`` of event time (Storm: the same name).
 
     With a ``lag`` the scan stops at an event more than that after the window's end, on the
@@ -205,9 +210,6 @@ class WatermarkTimeEvictionPolicy(TimeEvictionPolicy):
     def __init__(self, windowLength: TimeLike, lag: TimeLike | None = None) -> None:
         super().__init__(windowLength)
         self.lag = None if lag is None else length_from_zero(f"{type(self).__name__}: lag", lag)
-
-    def isEventTime(self) -> bool:
-        return True
 
     def evict(self, event: Event[object]) -> EvictionPolicy.Action:
         age = _known(self, self.referenceTime) - event.timestamp
@@ -320,15 +322,12 @@ class TriggerPolicy(ABC, Generic[T_contra]):
         """Called each time after a window has fired, empty or not."""
 
 
-class CountTriggerPolicy(TriggerPolicy[object]):
+class CountTriggerPolicy(_ByClock, TriggerPolicy[object]):
     """Fires every ``count`` events (Storm: the same name)."""
 
     def __init__(self, count: int) -> None:
         self.count = positive(type(self).__name__, count)
         self.currentCount = 0
-
-    def isEventTime(self) -> bool:
-        return False
 
     def track(self, event: Event[object], context: TriggerPolicyContext) -> None:
         self.currentCount += 1
@@ -339,7 +338,7 @@ class CountTriggerPolicy(TriggerPolicy[object]):
         self.currentCount = 0
 
 
-class TimeTriggerPolicy(TriggerPolicy[object]):
+class TimeTriggerPolicy(_ByClock, TriggerPolicy[object]):
     """Fires every ``slidingInterval`` on the clock while there are events (Storm: the same name).
 
     Windows end at whole multiples of the interval since the epoch, and fire once the clock is past
@@ -352,9 +351,6 @@ class TimeTriggerPolicy(TriggerPolicy[object]):
             f"{type(self).__name__}: slidingInterval", slidingInterval
         )
         self.ended = False
-
-    def isEventTime(self) -> bool:
-        return False
 
     def track(self, event: Event[object], context: TriggerPolicyContext) -> None:
         context.registerProcessingTimeTimer(aligned(event.timestamp, self.slidingInterval))
@@ -377,15 +373,12 @@ class TimeTriggerPolicy(TriggerPolicy[object]):
             context.registerProcessingTimeTimer(time + self.slidingInterval)
 
 
-class WatermarkCountTriggerPolicy(TriggerPolicy[object]):
+class WatermarkCountTriggerPolicy(_ByTimestamps, TriggerPolicy[object]):
     """Fires every ``count`` events that the watermark has reached (Storm: the same name)."""
 
     def __init__(self, count: int) -> None:
         self.count = positive(type(self).__name__, count)
         self.lastProcessedTs: int | None = None
-
-    def isEventTime(self) -> bool:
-        return True
 
     def track(self, event: Event[object], context: TriggerPolicyContext) -> None:
         context.registerWatermarkTimer(event.timestamp)
@@ -397,7 +390,7 @@ class WatermarkCountTriggerPolicy(TriggerPolicy[object]):
             self.lastProcessedTs = end
 
 
-class WatermarkTimeTriggerPolicy(TriggerPolicy[object]):
+class WatermarkTimeTriggerPolicy(_ByTimestamps, TriggerPolicy[object]):
     """Fires every ``slidingInterval`` of event time (Storm: the same name).
 
     Windows end at whole multiples of the interval. After an empty one comes the first that can have
@@ -409,9 +402,6 @@ class WatermarkTimeTriggerPolicy(TriggerPolicy[object]):
             f"{type(self).__name__}: slidingInterval", slidingInterval
         )
         self.nextWindowEndTs: int | None = None
-
-    def isEventTime(self) -> bool:
-        return True
 
     def track(self, event: Event[object], context: TriggerPolicyContext) -> None:
         end = aligned(event.timestamp, self.slidingInterval)

@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from flinkish.api.absent import AbsentMethodError
 from flinkish.api.arguments import instance, text
-from flinkish.api.errors import (
-    IllegalArgumentError,
-    InvalidProgramError,
-    NotSupportedError,
-    shown,
-)
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, NotSupportedError, shown
 from flinkish.api.functions.runtime_context import RuntimeContext
 from flinkish.api.functions.state import MapState, MapStateDescriptor
 from flinkish.api.metrics import Counter

@@ -25,7 +25,6 @@ from flinkish.api.time import durations as time
 from flinkish.api.time.durations import TimeLike, TimeUnit
 from flinkish.api.types.fields import Field, checked_field, field_getter
 from flinkish.compat.storm.bolts import Bolt, Stateful
-from flinkish.compat.storm.task import OutputCollector, OutputFieldsDeclarer
 from flinkish.compat.storm.watermarks import unionWithLag
 from flinkish.compat.storm.windows import (
     Count,
@@ -41,18 +40,6 @@ T = TypeVar("T")
 R = TypeVar("R")
 K = TypeVar("K")
 X = TypeVar("X")
-
-
-__all__ = [
-    "BaseStatefulWindowedBolt",
-    "BaseWindowedBolt",
-    "Count",
-    "Duration",
-    "OutputCollector",
-    "OutputFieldsDeclarer",
-    "TupleWindow",
-    "setBolt",
-]
 
 
 TupleWindow: TypeAlias = PolicyWindow[T]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from flinkish.api.arguments import instance, text, whole_number
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.stored_names import stored_as
-from flinkish.api.types.row import Row
+from flinkish.api.types.fields import named_values
 
 DEFAULT_STREAM = "default"
 """The stream of what is emitted without a stream id (Storm: ``Utils.DEFAULT_STREAM_ID``)."""
@@ -217,7 +216,7 @@ class TupleSchema:
         return self.of(values)
 
     def _values(self, value: object) -> tuple[Any, ...]:
-        named = named_values(value)
+        named = _named_values(value)
         if named is not None and all(field in named for field in self.fields):
             return tuple(named[field] for field in self.fields)
         return tuple(value) if isinstance(value, (tuple, list)) else (value,)
@@ -226,19 +225,10 @@ class TupleSchema:
 Tuple._schema = TupleSchema((), "", DEFAULT_STREAM)
 
 
-def named_values(value: object) -> Mapping[str, Any] | None:
-    """The values of ``value`` by name, None if they have no names."""
+def _named_values(value: object) -> Mapping[str, Any] | None:
     if isinstance(value, Tuple):
         return dict(zip(value._schema.fields, value)) if value._schema.fields else None
-    if isinstance(value, Row):
-        return value.asDict()
-    if isinstance(value, Mapping):
-        return value
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return dict(zip(value._fields, value))
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    return None
+    return named_values(value)
 
 
 def delivered(value: object, component: str, stream: str, named: bool = False) -> Any:
@@ -249,7 +239,7 @@ def delivered(value: object, component: str, stream: str, named: bool = False) -
     is_tuple = isinstance(value, (tuple, list))
     if not is_tuple and not named:
         return value
-    by_name = named_values(value)
+    by_name = _named_values(value)
     if by_name is not None:
         return TupleSchema(tuple(by_name), component, stream).of(tuple(by_name.values()))
     if isinstance(value, (tuple, list)):

@@ -233,6 +233,10 @@ class PolicyWindowDescription(OperatorDescription):
     """All of an operator of policy windows. ``grouped``: the keys are the user's."""
 
     kind: ClassVar[str] = "PolicyWindow"
+    name: ClassVar[str] = "Policy Windows"
+    lateDataMethod: ClassVar[str] = (
+        "withLateTupleStream(streamId), or sideOutputLateData(tag) on windows,"
+    )
 
     keyed: bool = field(default=True, init=False)
 
@@ -242,14 +246,6 @@ class PolicyWindowDescription(OperatorDescription):
     lateDataOutputTag: OutputTag[Any] | None
     function: Any
     call: PolicyWindowCall
-
-    @property
-    def name(self) -> str:
-        return "Policy Windows"
-
-    @property
-    def lateDataMethod(self) -> str:
-        return "withLateTupleStream(streamId), or sideOutputLateData(tag) on windows,"
 
     @property
     def stateLayout(self) -> str:

@@ -156,6 +156,10 @@ _OF_VALUES: dict[str, Callable[[list[Any]], Any]] = {
     "VAR": _spread(sample=True, root=False),
     "VARP": _spread(sample=False, root=False),
 }
+_OF_ORDERED = ("COLLECT", "COLLECTTOP", "TOPONE", "PERCENTILE_CONT", "PERCENTILE_DISC")
+
+AGGREGATES = frozenset({*_OF_VALUES, *_OF_ORDERED})
+"""The names of the aggregate functions."""
 
 
 def _percentile(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlglot import exp
 
-from flinkish.compat.stream_analytics.aggregates import compile_aggregate, whole_record
-from flinkish.compat.stream_analytics.calls import AGGREGATES, unit_of
+from flinkish.compat.stream_analytics.aggregates import AGGREGATES, compile_aggregate, whole_record
+from flinkish.compat.stream_analytics.calls import unit_of
 from flinkish.compat.stream_analytics.compiler import (
     OVER_PARTS,
     Scope,
@@ -17,14 +16,8 @@ from flinkish.compat.stream_analytics.compiler import (
     refuse_others,
 )
 from flinkish.compat.stream_analytics.dates import MILLISECONDS
-from flinkish.compat.stream_analytics.looking_back import Analytic, is_first
-from flinkish.compat.stream_analytics.text import (
-    LIMIT,
-    WHEN,
-    function_name,
-    is_function,
-    written,
-)
+from flinkish.compat.stream_analytics.looking_back import Analytic, Over
+from flinkish.compat.stream_analytics.text import LIMIT, WHEN, function_name, is_function, written
 from flinkish.compat.stream_analytics.values import Environment, Evaluate, frozen
 
 _ANALYTIC = ("LAG", "LAST", "ISFIRST")
@@ -59,51 +52,26 @@ def compile_analytic(node: exp.Expression, name: str, scope: Scope) -> Analytic:
     def partition(rows: Environment) -> Any:
         return tuple(frozen(key(rows)) for key in keys)
 
-    text = ", ".join(written(column) for column in columns)
+    over = Over(name, partition, ", ".join(map(written, columns)), when)
     if function == "ISFIRST":
-        length = _length(list(call.expressions), call, scope)
-
-        def interval(rows: Environment) -> Any:
-            return -(-rows["@"] // length) * length
-
-        return Analytic(
-            name=name,
-            partition=partition,
-            partitionText=text,
-            value=interval,
-            result=is_first,
-            duration=None,
-            keep=1,
-            before=True,
-            when=when,
-        )
+        return Analytic.isFirst(over, _length(list(call.expressions), call, scope))
     if limit is None:
         raise scope.text.error(node, f"{function} needs OVER (LIMIT DURATION(unit, length)).")
     if function in AGGREGATES:
         aggregate = compile_aggregate(node, scope)
         return Analytic(
-            name=name,
-            partition=partition,
-            partitionText=text,
+            over,
             value=lambda rows: rows,
             result=lambda kept, counts, rows: aggregate.of([found for _, found in kept]),
             duration=limit,
             keep=None,
             before=False,
-            when=when,
         )
-    return _looking_back(function, call, name, partition, text, limit, when, scope)
+    return _looking_back(function, call, over, limit, scope)
 
 
 def _looking_back(
-    function: str,
-    call: exp.Expression,
-    name: str,
-    partition: Evaluate,
-    text: str,
-    limit: int,
-    when: Callable[[Environment], bool] | None,
-    scope: Scope,
+    function: str, call: exp.Expression, over: Over, limit: int, scope: Scope
 ) -> Analytic:
     arguments = list(call.expressions)
     most = 3 if function == "LAG" else 2
@@ -125,20 +93,7 @@ def _looking_back(
     last = arguments[-1] if len(arguments) == most else None
     default: Evaluate = (lambda rows: None) if last is None else compile_expression(last, scope)
 
-    def result(kept: Sequence[tuple[int, Any]], counts: bool, rows: Environment) -> Any:
-        return kept[-offset][1] if len(kept) >= offset else default(rows)
-
-    return Analytic(
-        name=name,
-        partition=partition,
-        partitionText=text,
-        value=value,
-        result=result,
-        duration=limit,
-        keep=offset,
-        before=function == "LAG",
-        when=when,
-    )
+    return Analytic.earlier(over, value, default, limit, offset, before=function == "LAG")
 
 
 def _duration(node: exp.Expression, scope: Scope) -> int:

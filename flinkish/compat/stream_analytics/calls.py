@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from flinkish.api.errors import FlinkishError
 from flinkish.compat.stream_analytics import dates
+from flinkish.compat.stream_analytics.aggregates import AGGREGATES
 from flinkish.compat.stream_analytics.compiler import (
     COMPILERS,
     OVER_PARTS,
@@ -38,19 +39,15 @@ from flinkish.compat.stream_analytics.values import (
     value_of,
 )
 
+_MODEL = ("ANOMALYDETECTION_SPIKEANDDIP", "ANOMALYDETECTION_CHANGEPOINT", "ANOMALYDETECTION")
+_PYTHON = (
+    *("CREATEPOINT", "CREATELINESTRING", "CREATEPOLYGON", "HASHBYTES"),
+    *("ST_DISTANCE", "ST_INTERSECTS", "ST_OVERLAPS", "ST_WITHIN"),
+)
 REFUSED = {
-    "ANOMALYDETECTION_SPIKEANDDIP": "Call a model of your own as a function: udf.name(...).",
-    "ANOMALYDETECTION_CHANGEPOINT": "Call a model of your own as a function: udf.name(...).",
-    "ANOMALYDETECTION": "Call a model of your own as a function: udf.name(...).",
-    "CREATEPOINT": "Write a Python function, and call it as udf.name(...).",
-    "CREATELINESTRING": "Write a Python function, and call it as udf.name(...).",
-    "CREATEPOLYGON": "Write a Python function, and call it as udf.name(...).",
-    "ST_DISTANCE": "Write a Python function, and call it as udf.name(...).",
-    "ST_INTERSECTS": "Write a Python function, and call it as udf.name(...).",
-    "ST_OVERLAPS": "Write a Python function, and call it as udf.name(...).",
-    "ST_WITHIN": "Write a Python function, and call it as udf.name(...).",
+    **dict.fromkeys(_MODEL, "Call a model of your own as a function: udf.name(...)."),
+    **dict.fromkeys(_PYTHON, "Write a Python function, and call it as udf.name(...)."),
     "GETMETADATAPROPERTYVALUE": "Put the metadata into a field of the event, and name that.",
-    "HASHBYTES": "Write a Python function, and call it as udf.name(...).",
     "GETDATE": "Write System.Timestamp(), the time of the event.",
 }
 """Functions of Azure that are not here, with what to use instead."""
@@ -65,27 +62,18 @@ def _call(node: exp.Expression, scope: Scope) -> Evaluate:
     special = SPECIAL.get(upper)
     if special is not None:
         return special(node, scope)
-    arguments = (
-        tuple(compile_expression(_plain(argument), scope) for argument in node.expressions)
-        if (upper in FUNCTIONS or _python_function(name, scope) is not None)
-        else ()
-    )
     python = _python_function(name, scope)
+    function = FUNCTIONS.get(upper)
+    if python is None and function is None:
+        raise _unknown(node, scope, name)
+    fewest, most = (0, None) if function is None or python else (function.fewest, function.most)
+    arguments = tuple(
+        compile_expression(part.this if isinstance(part, exp.Ordered) else part, scope)
+        for part in _arguments(node, scope, fewest, most)
+    )
     if python is not None:
         return _python_call(node, scope, name, python, arguments)
-    if upper not in FUNCTIONS:
-        raise _unknown(node, scope, name)
-    function = FUNCTIONS[upper]
-    count, most = len(arguments), function.most
-    if count < function.fewest or (most is not None and count > most):
-        wanted = (
-            f"{function.fewest} or more"
-            if most is None
-            else str(most)
-            if most == function.fewest
-            else f"{function.fewest} to {most}"
-        )
-        raise scope.text.error(node, f"{name} has {count} argument(s), and takes {wanted}.")
+    assert function is not None
     call = guard(scope.text.place(node), name, function.call)
     if function.takes_null:
         return lambda rows: call(*(argument(rows) for argument in arguments))
@@ -95,10 +83,6 @@ def _call(node: exp.Expression, scope: Scope) -> Evaluate:
         return None if any(value is None for value in values) else call(*values)
 
     return evaluate
-
-
-def _plain(argument: exp.Expression) -> exp.Expression:
-    return argument.this if isinstance(argument, exp.Ordered) else argument
 
 
 def _python_function(name: str, scope: Scope) -> Callable[..., Any] | None:
@@ -127,56 +111,33 @@ def _python_call(
 
 
 def _unknown(node: exp.Expression, scope: Scope, name: str) -> Exception:
+    return scope.text.error(node, _said_of(name, scope))
+
+
+def _said_of(name: str, scope: Scope) -> str:
+    """Why there is no such function here, and what to write instead."""
     upper = name.upper()
     if upper in REFUSED:
-        return scope.text.error(node, f"{name} is not supported. {REFUSED[upper]}")
+        return f"{name} is not supported. {REFUSED[upper]}"
     if upper.startswith("UDF."):
         known = ", ".join(scope.functions) or "none"
-        return scope.text.error(
-            node, f"there is no function {name[4:]!r} in udf, which has {known}."
-        )
+        return f"there is no function {name[4:]!r} in udf, which has {known}."
     if upper.startswith("UDA."):
-        return scope.text.error(
-            node,
-            f"{name}: aggregates of your own are not supported. Write COLLECT(), and a udf over its array.",
-        )
+        return f"{name}: aggregates of your own are not supported. Write COLLECT(), and a udf over its array."
     if upper in _ONLY_OVER:
-        return scope.text.error(node, f"{name} needs OVER (LIMIT DURATION(unit, length)).")
+        return f"{name} needs OVER (LIMIT DURATION(unit, length))."
     if upper in _ROWS:
-        return scope.text.error(node, f"{name} gives rows. Write CROSS APPLY {name}(...) AS name.")
+        return f"{name} gives rows. Write CROSS APPLY {name}(...) AS name."
     if upper in AGGREGATES:
-        return scope.text.error(
-            node,
+        return (
             f"{name} is an aggregate function, which cannot be called here. Write GROUP BY with a window, or OVER"
-            " (LIMIT DURATION(unit, length)).",
+            " (LIMIT DURATION(unit, length))."
         )
-    known_names = [*FUNCTIONS, *AGGREGATES, *SPECIAL, *_ONLY_OVER, *_ROWS]
-    near = get_close_matches(upper, known_names, 3)
-    hint = (
-        f" Near are {', '.join(near)}." if near else " Pass a Python function of that name in udf."
-    )
-    return scope.text.error(node, f"there is no function {name}.{hint}")
+    near = get_close_matches(upper, [*FUNCTIONS, *AGGREGATES, *SPECIAL, *_ONLY_OVER, *_ROWS], 3)
+    hint = f"Near are {', '.join(near)}." if near else "Pass a Python function of that name in udf."
+    return f"there is no function {name}. {hint}"
 
 
-AGGREGATES = frozenset(
-    [
-        "COUNT",
-        "COUNT_BIG",
-        "SUM",
-        "AVG",
-        "MIN",
-        "MAX",
-        "STDEV",
-        "STDEVP",
-        "VAR",
-        "VARP",
-        "COLLECT",
-        "COLLECTTOP",
-        "TOPONE",
-        "PERCENTILE_CONT",
-        "PERCENTILE_DISC",
-    ]
-)
 _ONLY_OVER = frozenset({"LAG", "LAST"})
 _ROWS = frozenset({"GETARRAYELEMENTS", "GETRECORDPROPERTIES"})
 
@@ -193,10 +154,13 @@ def unit_of(node: exp.Expression, scope: Scope) -> str:
     return unit
 
 
-def _arguments(node: exp.Expression, scope: Scope, fewest: int, most: int) -> list[exp.Expression]:
+def _arguments(
+    node: exp.Expression, scope: Scope, fewest: int, most: int | None
+) -> list[exp.Expression]:
     found = list(node.expressions)
-    if not fewest <= len(found) <= most:
-        wanted = str(most) if fewest == most else f"{fewest} to {most}"
+    if len(found) < fewest or (most is not None and len(found) > most):
+        wanted = f"{fewest} or more" if most is None else f"{fewest} to {most}"
+        wanted = str(most) if fewest == most else wanted
         raise scope.text.error(
             node, f"{function_name(node)} has {len(found)} argument(s), and takes {wanted}."
         )
@@ -266,14 +230,6 @@ def _iif(node: exp.Expression, scope: Scope) -> Evaluate:
     return lambda rows: value(rows) if condition(rows) else otherwise(rows)
 
 
-def _system_timestamp(node: exp.Expression, scope: Scope) -> Evaluate:
-    return lambda rows: date_of(rows["@"])
-
-
-def _system_window(node: exp.Expression, scope: Scope) -> Evaluate:
-    return lambda rows: {"Id": rows.get("@window")}
-
-
 def _over(node: exp.Expression, scope: Scope) -> Evaluate:
     if isinstance(node.this, exp.Anonymous):
         raise _unknown(node.this, scope, function_name(node.this) or "")
@@ -300,8 +256,8 @@ SPECIAL: dict[str, Callable[[exp.Expression, Scope], Evaluate]] = {
     "DATENAME": _date_function(
         "DATENAME", 2, lambda unit, date: dates.date_name(unit, datetime_of(date))
     ),
-    SYSTEM_TIMESTAMP: _system_timestamp,
-    SYSTEM_WINDOW: _system_window,
+    SYSTEM_TIMESTAMP: lambda node, scope: lambda rows: date_of(rows["@"]),
+    SYSTEM_WINDOW: lambda node, scope: lambda rows: {"Id": rows.get("@window")},
 }
 
 

@@ -8,16 +8,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from flinkish.compat.stream_analytics.text import (
-    Place,
-    Text,
-    written,
-)
-from flinkish.compat.stream_analytics.values import (
-    Environment,
-    Evaluate,
-    ValueFailure,
-)
+from flinkish.compat.stream_analytics.text import Place, Text, written
+from flinkish.compat.stream_analytics.values import Environment, Evaluate, ValueFailure
 
 
 @dataclass(frozen=True)

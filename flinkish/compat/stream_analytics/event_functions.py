@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ from flinkish.api.types.fields import Field
 from flinkish.api.windowing.assigners import WindowAssigner
 from flinkish.compat.stream_analytics.datediff_join import SIZES, DateDiffJoin, TimeBounds
 from flinkish.compat.stream_analytics.dates import UNITS
-from flinkish.compat.stream_analytics.looking_back import Analytic, AnalyticFunction, is_first
+from flinkish.compat.stream_analytics.looking_back import Analytic, AnalyticFunction, Over
 from flinkish.compat.stream_analytics.queries import Offset, TimeUnit
 from flinkish.compat.stream_analytics.values import Environment, frozen, sort_key
 
@@ -83,18 +83,7 @@ def isFirst(
     interval that ``when`` holds for. Intervals are those of tumbling windows."""
     instance("isFirst", stream, DataStream, "Pass the stream first.")
     instance("isFirst: interval", interval, Duration, 'Pass Duration("minute", 10).')
-    length = interval.toMillis()
-    call = Analytic(
-        name="#found",
-        partition=constant_key,
-        partitionText="",
-        value=lambda rows: -(-rows["@"] // length) * length,
-        result=is_first,
-        duration=None,
-        keep=1,
-        before=True,
-        when=_condition(when),
-    )
+    call = Analytic.isFirst(_over(when), interval.toMillis())
     return _analysed("isFirst", stream, call, partitionBy).map(
         lambda rows: (rows["event"], bool(rows["#found"]))
     )
@@ -112,32 +101,25 @@ def _looking_back(
 ) -> SingleOutputStreamOperator[tuple[T, Any]]:
     instance(method, stream, DataStream, "Pass the stream first.")
     instance(f"{method}: limitDuration", limitDuration, Duration, 'Pass Duration("hour", 1).')
-    read, back = key_call(value, f"{method}: value"), offset or 1
-
-    def result(kept: Sequence[tuple[int, Any]], counts: bool, rows: Environment) -> Any:
-        return kept[-back][1] if len(kept) >= back else default
-
-    call = Analytic(
-        name="#found",
-        partition=constant_key,
-        partitionText="",
+    read = key_call(value, f"{method}: value")
+    call = Analytic.earlier(
+        _over(when),
         value=lambda rows: read(rows["event"]),
-        result=result,
+        default=lambda rows: default,
         duration=limitDuration.toMillis(),
-        keep=back,
+        offset=offset or 1,
         before=offset is not None,
-        when=_condition(when),
     )
     return _analysed(method, stream, call, partitionBy).map(
         lambda rows: (rows["event"], rows["#found"])
     )
 
 
-def _condition(when: Any) -> Callable[[Environment], bool] | None:
-    if when is None:
-        return None
-    holds = filter_call(when)
-    return lambda rows: bool(holds(rows["event"]))
+def _over(when: Any) -> Over:
+    """Of a stream whose key is the partition."""
+    holds = None if when is None else filter_call(when)
+    condition = None if holds is None else lambda rows: bool(holds(rows["event"]))
+    return Over("#found", constant_key, "", condition)
 
 
 def _analysed(

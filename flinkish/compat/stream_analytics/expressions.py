@@ -182,14 +182,8 @@ def _add(left: Any, right: Any) -> Any:
     return _checked(first + second)
 
 
-def _subtract(left: Any, right: Any) -> Any:
-    first, second = _numbers(left, right)
-    return _checked(first - second)
-
-
-def _multiply(left: Any, right: Any) -> Any:
-    first, second = _numbers(left, right)
-    return _checked(first * second)
+def _arithmetic(call: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda left, right: _checked(call(*_numbers(left, right)))
 
 
 def _divide(left: Any, right: Any) -> Any:
@@ -211,57 +205,39 @@ def _remainder(left: Any, right: Any) -> Any:
     return math.fmod(first, second)
 
 
-def _negative(node: exp.Expression, scope: Scope) -> Evaluate:
-    value = compile_expression(node.this, scope)
-    negate = guard(scope.text.place(node), "-", lambda number: -number_of(number))
+def _unary(what: str, call: Callable[[Any], Any]) -> Callable[[exp.Expression, Scope], Evaluate]:
+    def compiler(node: exp.Expression, scope: Scope) -> Evaluate:
+        value = compile_expression(node.this, scope)
+        guarded = guard(scope.text.place(node), what, call)
 
-    def evaluate(rows: Environment) -> Any:
-        found = value(rows)
-        return None if found is None else negate(found)
+        def evaluate(rows: Environment) -> Any:
+            found = value(rows)
+            return None if found is None else guarded(found)
 
-    return evaluate
+        return evaluate
 
-
-def _and(node: exp.Expression, scope: Scope) -> Evaluate:
-    left = compile_expression(node.this, scope)
-    right = compile_expression(node.expression, scope)
-
-    def evaluate(rows: Environment) -> Any:
-        first = left(rows)
-        if first is not None and not first:
-            return False
-        second = right(rows)
-        if second is not None and not second:
-            return False
-        return None if first is None or second is None else True
-
-    return evaluate
+    return compiler
 
 
-def _or(node: exp.Expression, scope: Scope) -> Evaluate:
-    left = compile_expression(node.this, scope)
-    right = compile_expression(node.expression, scope)
+def _logical(decisive: bool) -> Callable[[exp.Expression, Scope], Evaluate]:
+    """AND, which a false operand decides, or OR, which a true one does."""
 
-    def evaluate(rows: Environment) -> Any:
-        first = left(rows)
-        if first:
-            return True
-        second = right(rows)
-        if second:
-            return True
-        return None if first is None or second is None else False
+    def compiler(node: exp.Expression, scope: Scope) -> Evaluate:
+        left = compile_expression(node.this, scope)
+        right = compile_expression(node.expression, scope)
 
-    return evaluate
+        def evaluate(rows: Environment) -> Any:
+            first = left(rows)
+            if first is not None and bool(first) == decisive:
+                return decisive
+            second = right(rows)
+            if second is not None and bool(second) == decisive:
+                return decisive
+            return None if first is None or second is None else not decisive
 
+        return evaluate
 
-def _not(node: exp.Expression, scope: Scope) -> Evaluate:
-    condition = compile_expression(node.this, scope)
-
-    def evaluate(rows: Environment) -> Any:
-        found = condition(rows)
-        return None if found is None else not found
-
-    return evaluate
+    return compiler
 
 
 def _is(node: exp.Expression, scope: Scope) -> Evaluate:
@@ -274,7 +250,7 @@ def _is(node: exp.Expression, scope: Scope) -> Evaluate:
 def _between(node: exp.Expression, scope: Scope) -> Evaluate:
     low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
     high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
-    return _and(exp.And(this=low, expression=high), scope)
+    return _logical(False)(exp.And(this=low, expression=high), scope)
 
 
 def _in(node: exp.Expression, scope: Scope) -> Evaluate:
@@ -346,10 +322,6 @@ def _case(node: exp.Expression, scope: Scope) -> Evaluate:
     return evaluate
 
 
-def _inner(node: exp.Expression, scope: Scope) -> Evaluate:
-    return compile_expression(node.this, scope)
-
-
 COMPILERS.update(
     {
         exp.Literal: _literal,
@@ -357,11 +329,11 @@ COMPILERS.update(
         exp.Boolean: _boolean,
         exp.Column: _column,
         exp.Dot: _column,
-        exp.Paren: _inner,
-        exp.Neg: _negative,
-        exp.Not: _not,
-        exp.And: _and,
-        exp.Or: _or,
+        exp.Paren: lambda node, scope: compile_expression(node.this, scope),
+        exp.Neg: _unary("-", lambda value: -number_of(value)),
+        exp.Not: _unary("NOT", lambda value: not value),
+        exp.And: _logical(False),
+        exp.Or: _logical(True),
         exp.EQ: _binary(_equal),
         exp.NEQ: _binary(lambda left, right: not _equal(left, right)),
         exp.GT: _binary(_compared(lambda left, right: left > right)),
@@ -369,8 +341,8 @@ COMPILERS.update(
         exp.LT: _binary(_compared(lambda left, right: left < right)),
         exp.LTE: _binary(_compared(lambda left, right: left <= right)),
         exp.Add: _binary(_add),
-        exp.Sub: _binary(_subtract),
-        exp.Mul: _binary(_multiply),
+        exp.Sub: _binary(_arithmetic(lambda left, right: left - right)),
+        exp.Mul: _binary(_arithmetic(lambda left, right: left * right)),
         exp.Div: _binary(_divide),
         exp.Mod: _binary(_remainder),
         exp.Is: _is,

@@ -14,6 +14,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal
 from typing import Any
 
 from flinkish.compat.stream_analytics.values import (
+    Record,
     ValueFailure,
     bigint,
     datetime_of,
@@ -37,90 +38,32 @@ class Function:
     takes_null: bool = False
 
 
-FUNCTIONS: dict[str, Function] = {}
-
-
-def _function(
-    name: str, fewest: int, most: int | None = None, *, takes_null: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def register(call: Callable[..., Any]) -> Callable[..., Any]:
-        FUNCTIONS[name] = Function(call, fewest, most, takes_null)
-        return call
-
-    return register
-
-
 # ---------------------------------------------------------------------- mathematics
 
 
-def _integral(name: str, of: Callable[[float], float]) -> None:
-    @_function(name, 1, 1)
+def _integral(of: Callable[[float], float]) -> Callable[[Any], Any]:
     def call(value: Any) -> Any:
         number = number_of(value)
         return number if isinstance(number, int) else float(of(number))
 
-
-_integral("CEILING", math.ceil)
-_integral("FLOOR", math.floor)
+    return call
 
 
-def _real(name: str, of: Callable[..., float], arguments: int = 1) -> None:
-    @_function(name, arguments, arguments)
+def _real(of: Callable[..., float]) -> Callable[..., Any]:
     def call(*values: Any) -> Any:
         try:
             return float(of(*(float(number_of(value)) for value in values)))
-        except (ValueError, OverflowError):
+        except (ValueError, OverflowError, ZeroDivisionError):
             raise ValueFailure(f"there is none of {', '.join(map(text_of, values))}") from None
 
-
-for _name, _of in {
-    "EXP": math.exp,
-    "LOG10": math.log10,
-    "SQRT": math.sqrt,
-    "SIN": math.sin,
-    "COS": math.cos,
-    "TAN": math.tan,
-    "ASIN": math.asin,
-    "ACOS": math.acos,
-    "ATAN": math.atan,
-    "RADIANS": math.radians,
-    "DEGREES": math.degrees,
-}.items():
-    _real(_name, _of)
-_real("ATN2", math.atan2, 2)
+    return call
 
 
-@_function("PI", 0, 0)
-def _pi() -> float:
-    return math.pi
-
-
-@_function("LOG", 1, 2)
-def _log(value: Any, base: Any = math.e) -> float:
-    try:
-        number = float(number_of(value))
-        return math.log(number) if base == math.e else math.log(number, float(number_of(base)))
-    except (ValueError, ZeroDivisionError):
-        raise ValueFailure(f"there is none of {text_of(value)}") from None
-
-
-@_function("ABS", 1, 1)
-def _abs(value: Any) -> Any:
-    return abs(number_of(value))
-
-
-@_function("SIGN", 1, 1)
 def _sign(value: Any) -> Any:
     number = number_of(value)
     return type(number)((number > 0) - (number < 0))
 
 
-@_function("SQUARE", 1, 1)
-def _square(value: Any) -> float:
-    return float(number_of(value)) ** 2
-
-
-@_function("POWER", 2, 2)
 def _power(value: Any, exponent: Any) -> float:
     try:
         return math.pow(number_of(value), number_of(exponent))
@@ -128,7 +71,6 @@ def _power(value: Any, exponent: Any) -> float:
         raise ValueFailure(f"{value} to the power of {exponent} is no number") from None
 
 
-@_function("ROUND", 1, 3)
 def _round(value: Any, places: Any = 0, truncate: Any = 0) -> Any:
     number = number_of(value)
     mode = ROUND_DOWN if truncate else ROUND_HALF_UP
@@ -142,61 +84,22 @@ def _round(value: Any, places: Any = 0, truncate: Any = 0) -> Any:
 # ---------------------------------------------------------------------- texts
 
 
-@_function("CONCAT", 1, takes_null=True)
 def _concat(*values: Any) -> str:
     """NULL is an empty text."""
     return "".join("" if value is None else text_of(value) for value in values)
 
 
-@_function("CONCAT_WS", 2, takes_null=True)
 def _concat_ws(separator: Any, *values: Any) -> str:
     """NULL is left out."""
     between = "" if separator is None else text_of(separator)
     return between.join(text_of(value) for value in values if value is not None)
 
 
-@_function("LEN", 1, 1)
-def _len(value: Any) -> int:
-    return len(text_of(value).rstrip(" "))
-
-
-@_function("LOWER", 1, 1)
-def _lower(value: Any) -> str:
-    return text_of(value).lower()
-
-
-@_function("UPPER", 1, 1)
-def _upper(value: Any) -> str:
-    return text_of(value).upper()
-
-
-@_function("TRIM", 1, 1)
-def _trim(value: Any) -> str:
-    return text_of(value).strip(" ")
-
-
-@_function("LTRIM", 1, 1)
-def _ltrim(value: Any) -> str:
-    return text_of(value).lstrip(" ")
-
-
-@_function("RTRIM", 1, 1)
-def _rtrim(value: Any) -> str:
-    return text_of(value).rstrip(" ")
-
-
-@_function("REVERSE", 1, 1)
-def _reverse(value: Any) -> str:
-    return text_of(value)[::-1]
-
-
-@_function("REPLICATE", 2, 2)
 def _replicate(value: Any, times: Any) -> str | None:
     count = int(number_of(times))
     return None if count < 0 else text_of(value) * count
 
 
-@_function("REPLACE", 3, 3)
 def _replace(value: Any, old: Any, new: Any) -> str:
     searched = text_of(old)
     return text_of(value).replace(searched, text_of(new)) if searched else text_of(value)
@@ -209,32 +112,23 @@ def _length(value: Any) -> int:
     return length
 
 
-@_function("SUBSTRING", 3, 3)
 def _substring(value: Any, start: Any, length: Any) -> str:
     first = int(number_of(start)) - 1
     end = first + _length(length)
     return text_of(value)[max(first, 0) : max(end, 0)]
 
 
-@_function("LEFT", 2, 2)
-def _left(value: Any, length: Any) -> str:
-    return text_of(value)[: _length(length)]
-
-
-@_function("RIGHT", 2, 2)
 def _right(value: Any, length: Any) -> str:
     count = _length(length)
     return text_of(value)[-count:] if count else ""
 
 
-@_function("CHARINDEX", 2, 3)
 def _charindex(wanted: Any, value: Any, start: Any = 1) -> int:
     searched = text_of(wanted)
     begin = max(int(number_of(start)) - 1, 0)
     return text_of(value).find(searched, begin) + 1 if searched else 0
 
 
-@_function("PATINDEX", 2, 2)
 def _patindex(pattern: Any, value: Any) -> int:
     wanted, text = text_of(pattern), text_of(value)
     anchored_end = not wanted.endswith("%")
@@ -246,7 +140,6 @@ def _patindex(pattern: Any, value: Any) -> int:
     return found.start() + 1 if found else 0
 
 
-@_function("REGEXMATCH", 2, 2)
 def _regexmatch(value: Any, pattern: Any) -> int:
     try:
         return len(re.findall(text_of(pattern), text_of(value)))
@@ -254,37 +147,19 @@ def _regexmatch(value: Any, pattern: Any) -> int:
         raise ValueFailure(f"{pattern!r} is no regular expression: {error}") from None
 
 
-@_function("NCHAR", 1, 1)
 def _nchar(value: Any) -> str | None:
     code = int(number_of(value))
     return chr(code) if 0 <= code <= 0x10FFFF else None
 
 
-@_function("UNICODE", 1, 1)
 def _unicode(value: Any) -> int | None:
     text = text_of(value)
     return ord(text[0]) if text else None
 
 
-# ---------------------------------------------------------------------- dates
+# ---------------------------------------------------------------------- dates and other values
 
 
-@_function("YEAR", 1, 1)
-def _year(value: Any) -> int:
-    return datetime_of(value).astimezone(UTC).year
-
-
-@_function("MONTH", 1, 1)
-def _month(value: Any) -> int:
-    return datetime_of(value).astimezone(UTC).month
-
-
-@_function("DAY", 1, 1)
-def _day(value: Any) -> int:
-    return datetime_of(value).astimezone(UTC).day
-
-
-@_function("DATETIMEFROMPARTS", 7, 7)
 def _datetime_from_parts(*parts: Any) -> datetime:
     numbers = [int(number_of(part)) for part in parts]
     year, month, day, hour, minute, second, millisecond = numbers
@@ -295,25 +170,14 @@ def _datetime_from_parts(*parts: Any) -> datetime:
         raise ValueFailure(f"{', '.join(map(str, numbers))} are no datetime") from None
 
 
-# ---------------------------------------------------------------------- values of any kind
-
-
-@_function("COALESCE", 1, takes_null=True)
 def _coalesce(*values: Any) -> Any:
     return next((value for value in values if value is not None), None)
 
 
-@_function("ISNULL", 2, 2, takes_null=True)
-def _isnull(value: Any, other: Any) -> Any:
-    return other if value is None else value
-
-
-@_function("NULLIF", 2, 2, takes_null=True)
 def _nullif(value: Any, other: Any) -> Any:
     return None if value is not None and frozen(value) == frozen(other) else value
 
 
-@_function("ISNUMERIC", 1, 1, takes_null=True)
 def _isnumeric(value: Any) -> int:
     try:
         number_of(value)
@@ -322,27 +186,78 @@ def _isnumeric(value: Any) -> int:
     return 1
 
 
-@_function("GETTYPE", 1, 1, takes_null=True)
-def _gettype(value: Any) -> str:
+def _get_type(value: Any) -> str:
     return type_name(value).removesuffix("(max)").lower()
 
 
-@_function("GETARRAYELEMENT", 2, 2)
-def _get_array_element(array: Any, index: Any) -> Any:
+def _array_element(array: Any, index: Any) -> Any:
     items, position = sequence(array), int(number_of(index))
     return items[position] if 0 <= position < len(items) else None
 
 
-@_function("GETARRAYLENGTH", 1, 1)
-def _get_array_length(array: Any) -> int:
-    return len(sequence(array))
+def _record(value: Any) -> Record:
+    if not isinstance(value, dict):
+        raise ValueFailure(f"a {type_name(value)} is no record")
+    return value
 
 
-@_function("GETRECORDPROPERTYVALUE", 2, 2)
-def _get_record_property_value(record: Any, name: Any) -> Any:
-    if not isinstance(record, dict):
-        raise ValueFailure(f"a {type_name(record)} is no record")
-    return field_of(record, text_of(name))
+# ---------------------------------------------------------------------- all functions
+
+FUNCTIONS: dict[str, Function] = {
+    "ABS": Function(lambda value: abs(number_of(value)), 1, 1),
+    "ACOS": Function(_real(math.acos), 1, 1),
+    "ASIN": Function(_real(math.asin), 1, 1),
+    "ATAN": Function(_real(math.atan), 1, 1),
+    "ATN2": Function(_real(math.atan2), 2, 2),
+    "CEILING": Function(_integral(math.ceil), 1, 1),
+    "COS": Function(_real(math.cos), 1, 1),
+    "DEGREES": Function(_real(math.degrees), 1, 1),
+    "EXP": Function(_real(math.exp), 1, 1),
+    "FLOOR": Function(_integral(math.floor), 1, 1),
+    "LOG": Function(_real(math.log), 1, 2),
+    "LOG10": Function(_real(math.log10), 1, 1),
+    "PI": Function(lambda: math.pi, 0, 0),
+    "POWER": Function(_power, 2, 2),
+    "RADIANS": Function(_real(math.radians), 1, 1),
+    "ROUND": Function(_round, 1, 3),
+    "SIGN": Function(_sign, 1, 1),
+    "SIN": Function(_real(math.sin), 1, 1),
+    "SQRT": Function(_real(math.sqrt), 1, 1),
+    "SQUARE": Function(lambda value: float(number_of(value)) ** 2, 1, 1),
+    "TAN": Function(_real(math.tan), 1, 1),
+    "CHARINDEX": Function(_charindex, 2, 3),
+    "CONCAT": Function(_concat, 1, None, takes_null=True),
+    "CONCAT_WS": Function(_concat_ws, 2, None, takes_null=True),
+    "LEFT": Function(lambda value, length: text_of(value)[: _length(length)], 2, 2),
+    "LEN": Function(lambda value: len(text_of(value).rstrip(" ")), 1, 1),
+    "LOWER": Function(lambda value: text_of(value).lower(), 1, 1),
+    "LTRIM": Function(lambda value: text_of(value).lstrip(" "), 1, 1),
+    "NCHAR": Function(_nchar, 1, 1),
+    "PATINDEX": Function(_patindex, 2, 2),
+    "REGEXMATCH": Function(_regexmatch, 2, 2),
+    "REPLACE": Function(_replace, 3, 3),
+    "REPLICATE": Function(_replicate, 2, 2),
+    "REVERSE": Function(lambda value: text_of(value)[::-1], 1, 1),
+    "RIGHT": Function(_right, 2, 2),
+    "RTRIM": Function(lambda value: text_of(value).rstrip(" "), 1, 1),
+    "SUBSTRING": Function(_substring, 3, 3),
+    "TRIM": Function(lambda value: text_of(value).strip(" "), 1, 1),
+    "UNICODE": Function(_unicode, 1, 1),
+    "UPPER": Function(lambda value: text_of(value).upper(), 1, 1),
+    "DATETIMEFROMPARTS": Function(_datetime_from_parts, 7, 7),
+    "DAY": Function(lambda value: datetime_of(value).astimezone(UTC).day, 1, 1),
+    "MONTH": Function(lambda value: datetime_of(value).astimezone(UTC).month, 1, 1),
+    "YEAR": Function(lambda value: datetime_of(value).astimezone(UTC).year, 1, 1),
+    "COALESCE": Function(_coalesce, 1, None, takes_null=True),
+    "GETARRAYELEMENT": Function(_array_element, 2, 2),
+    "GETARRAYLENGTH": Function(lambda array: len(sequence(array)), 1, 1),
+    "GETRECORDPROPERTYVALUE": Function(lambda r, name: field_of(_record(r), text_of(name)), 2, 2),
+    "GETTYPE": Function(_get_type, 1, 1, takes_null=True),
+    "ISNULL": Function(lambda value, other: other if value is None else value, 2, 2, True),
+    "ISNUMERIC": Function(_isnumeric, 1, 1, takes_null=True),
+    "NULLIF": Function(_nullif, 2, 2, takes_null=True),
+}
+"""By name."""
 
 
 # ---------------------------------------------------------------------- functions that give rows
@@ -350,15 +265,11 @@ def _get_record_property_value(record: Any, name: Any) -> Any:
 
 def array_elements(value: Any) -> list[Any]:
     """``GetArrayElements(value)``."""
-    if value is None:
-        return []
-    return [{"ArrayIndex": index, "ArrayValue": item} for index, item in enumerate(sequence(value))]
+    items = [] if value is None else sequence(value)
+    return [{"ArrayIndex": index, "ArrayValue": item} for index, item in enumerate(items)]
 
 
 def record_properties(value: Any) -> list[Any]:
     """``GetRecordProperties(value)``."""
-    if value is None:
-        return []
-    if not isinstance(value, dict):
-        raise ValueFailure(f"a {type_name(value)} is no record")
-    return [{"PropertyName": name, "PropertyValue": item} for name, item in value.items()]
+    fields = {} if value is None else _record(value)
+    return [{"PropertyName": name, "PropertyValue": item} for name, item in fields.items()]

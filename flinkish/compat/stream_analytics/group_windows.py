@@ -20,11 +20,7 @@ from flinkish.compat.stream_analytics.queries import (
     TimeUnit,
     TumblingWindow,
 )
-from flinkish.compat.stream_analytics.text import (
-    SYSTEM_TIMESTAMP,
-    function_name,
-    is_function,
-)
+from flinkish.compat.stream_analytics.text import SYSTEM_TIMESTAMP, function_name, is_function
 
 _WINDOWS = frozenset(
     {"TUMBLINGWINDOW", "HOPPINGWINDOW", "SLIDINGWINDOW", "SESSIONWINDOW", "SNAPSHOTWINDOW"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -109,11 +110,11 @@ def query(
             "query: sqlglot, which parses the text, is not installed. Run pip install 'flinkish[azure]'."
         ) from None
     text = Text(sql)
-    rows = {name: _references(name, found) for name, found in (references or {}).items()}
+    rows = {name.lower(): _references(name, found) for name, found in (references or {}).items()}
     ordered = _Inputs(
         text=text,
         inputs=inputs,
-        ordering=ordering,
+        ordering=ordering or EventOrdering(),
         arrivalTime=arrivalTime,
         functions=udf or {},
         independentSubstreams=independentSubstreams,
@@ -122,7 +123,9 @@ def query(
     outputs = planner.outputs()
     if start is not None:
         outputs = {name: _from(start, stream) for name, stream in outputs.items()}
-    return Query({name: stream.map(_row) for name, stream in outputs.items()})
+    return Query(
+        {name: stream.map(lambda record: Row(**record)) for name, stream in outputs.items()}
+    )
 
 
 def _from(start: int, stream: DataStream[Record]) -> DataStream[Record]:
@@ -133,10 +136,6 @@ def _from(start: int, stream: DataStream[Record]) -> DataStream[Record]:
     return stream.process(begin)
 
 
-def _row(record: Record) -> Row:
-    return Row(**record)
-
-
 def _references(name: str, rows: Sequence[Any]) -> list[Record]:
     instance(f"query: references[{name!r}]", rows, Sequence, "Pass a list of rows.")
     try:
@@ -145,24 +144,20 @@ def _references(name: str, rows: Sequence[Any]) -> list[Record]:
         raise IllegalArgumentError(f"query: references[{name!r}]: {failure}.") from None
 
 
+@dataclass
 class _Inputs:
     """The inputs in the order of their events."""
 
-    def __init__(
-        self,
-        text: Text,
-        inputs: Mapping[str, DataStream[Any]],
-        ordering: EventOrdering | None,
-        arrivalTime: ArrivalTime | Mapping[str, ArrivalTime] | None,
-        functions: Mapping[str, Callable[..., Any]],
-        independentSubstreams: bool,
-    ) -> None:
-        self._text, self._inputs = text, inputs
-        self._ordering, self._arrival = ordering or EventOrdering(), arrivalTime
-        self._functions = functions
-        self._independent = independentSubstreams
+    text: Text
+    inputs: Mapping[str, DataStream[Any]]
+    ordering: EventOrdering
+    arrivalTime: ArrivalTime | Mapping[str, ArrivalTime] | None
+    functions: Mapping[str, Callable[..., Any]]
+    independentSubstreams: bool
+
+    def __post_init__(self) -> None:
         self._known: dict[tuple[str, str], DataStream[Record]] = {}
-        self._names = {name.lower(): name for name in inputs}
+        self._names = {name.lower(): name for name in self.inputs}
 
     def records(
         self, name: str, timing: Timing | None, table: exp.Expression
@@ -180,9 +175,9 @@ class _Inputs:
         from flinkish.compat.stream_analytics.compiler import Scope, compile_expression
         from flinkish.compat.stream_analytics.values import frozen
 
-        stream = self._inputs[name]
-        arrival = self._arrival
-        columns = self._text.tables.get(name.lower())
+        stream = self.inputs[name]
+        arrival = self.arrivalTime
+        columns = self.text.tables.get(name.lower())
         read = _reader(name, columns)
         given = arrival.get(name) if isinstance(arrival, Mapping) else arrival
         arrives = _arrival_function(name, given)
@@ -194,7 +189,7 @@ class _Inputs:
             arrived: Any = TimeOfSome(enqueued) if arrives is None else arrives
             return byArrivalTime(stream, arrived).map(read)
         scope = Scope(
-            self._text, tuple({alias.lower(): None, name.lower(): None})[:1], self._functions
+            self.text, tuple({alias.lower(): None, name.lower(): None})[:1], self.functions
         )
         (source,) = scope.sources
         time = _event_time(
@@ -217,8 +212,8 @@ class _Inputs:
             time,
             over=substream if over else None,
             arrivalTime=arrives,
-            ordering=self._ordering,
-            independentSubstreams=self._independent,
+            ordering=self.ordering,
+            independentSubstreams=self.independentSubstreams,
         ).map(read)
 
 

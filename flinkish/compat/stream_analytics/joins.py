@@ -91,33 +91,28 @@ def sources_of(node: exp.Expression) -> set[str]:
     return found
 
 
-class ReferenceJoin:
-    """Adds rows of reference data to events."""
+def reference_join(
+    name: str,
+    rows: Sequence[Record],
+    keys: Sequence[tuple[Evaluate, Evaluate]],
+    condition: Callable[[Environment], bool],
+    outer: bool,
+) -> Callable[[Environment], Iterator[Environment]]:
+    """Adds the rows of reference data that go with an event."""
+    by_key: dict[Any, list[Record]] = {}
+    for row in rows:
+        values = [right({name: row, "@": 0}) for _, right in keys]
+        if all(value is not None for value in values):
+            by_key.setdefault(tuple(map(join_key, values)), []).append(row)
 
-    def __init__(
-        self,
-        name: str,
-        rows: Sequence[Record],
-        keys: Sequence[tuple[Evaluate, Evaluate]],
-        condition: Callable[[Environment], bool],
-        outer: bool,
-    ) -> None:
-        self._name, self._condition, self._outer = name, condition, outer
-        self._keys = [left for left, _ in keys]
-        self._rows: dict[Any, list[Record]] = {}
-        for row in rows:
-            values = [right({name: row, "@": 0}) for _, right in keys]
-            if all(value is not None for value in values):
-                self._rows.setdefault(tuple(map(join_key, values)), []).append(row)
-
-    def __call__(self, rows: Environment) -> Iterator[Environment]:
-        """The event with each row that goes with it."""
-        key = tuple(join_key(left(rows)) for left in self._keys)
+    def joined(event: Environment) -> Iterator[Environment]:
         found = False
-        for row in self._rows.get(key, ()):
-            joined = {**rows, self._name: row, f"@{self._name}": rows["@"]}
-            if self._condition(joined):
+        for row in by_key.get(tuple(join_key(left(event)) for left, _ in keys), ()):
+            pair = {**event, name: row, f"@{name}": event["@"]}
+            if condition(pair):
                 found = True
-                yield joined
-        if self._outer and not found:
-            yield {**rows, self._name: None, f"@{self._name}": None}
+                yield pair
+        if outer and not found:
+            yield {**event, name: None, f"@{name}": None}
+
+    return joined

@@ -17,18 +17,29 @@ from flinkish.api.functions.runtime_context import OpenContext
 from flinkish.api.functions.state import MapStateDescriptor
 from flinkish.compat.stream_analytics.values import Environment, Evaluate
 
+Kept = Sequence[tuple[int, Any]]
+"""The times and values of the events that are remembered."""
+
+
+@dataclass(frozen=True)
+class Over:
+    """The OVER of an analytic function."""
+
+    name: str
+    """The name of the function's value in the environment."""
+    partition: Evaluate
+    partitionText: str
+    when: Callable[[Environment], bool] | None
+
 
 @dataclass(frozen=True)
 class Analytic:
     """A call of an analytic function."""
 
-    name: str
-    """The name of its value in the environment."""
-    partition: Evaluate
-    partitionText: str
+    over: Over
     value: Evaluate
     """Computes what is remembered of an event."""
-    result: Callable[[Sequence[tuple[int, Any]], bool, Environment], Any]
+    result: Callable[[Kept, bool, Environment], Any]
     """Computes the value from what is remembered, whether the event counts, and the event."""
     duration: int | None
     """The time (ms) to look back."""
@@ -36,17 +47,34 @@ class Analytic:
     """The number of events to look back, None for all."""
     before: bool
     """Whether it looks at the events before this one only."""
-    when: Callable[[Environment], bool] | None
+
+    @staticmethod
+    def isFirst(over: Over, interval: int) -> Analytic:
+        """1 for the first event to count in its interval of so many ms."""
+        return Analytic(
+            over,
+            value=lambda rows: -(-rows["@"] // interval) * interval,
+            result=lambda kept, counts, rows: int(counts),
+            duration=None,
+            keep=1,
+            before=True,
+        )
+
+    @staticmethod
+    def earlier(
+        over: Over, value: Evaluate, default: Evaluate, duration: int, offset: int, before: bool
+    ) -> Analytic:
+        """The value of the event that is ``offset`` events back, among those ``before`` this one or up to it."""
+
+        def result(kept: Kept, counts: bool, rows: Environment) -> Any:
+            return kept[-offset][1] if len(kept) >= offset else default(rows)
+
+        return Analytic(over, value, result, duration, keep=offset, before=before)
 
     def until(self, entry: tuple[int, Any]) -> int:
         """The time (ms) after which an event is no longer looked back at: for an interval, its end."""
         time, value = entry
         return int(value) if self.duration is None else time + self.duration
-
-
-def is_first(kept: Sequence[tuple[int, Any]], counts: bool, rows: Environment) -> int:
-    """1 for the first of its interval. ``counts``: whether this event is one to count, in an interval that has none yet."""
-    return int(counts)
 
 
 class AnalyticFunction(KeyedProcessFunction[Any, Environment, Environment]):
@@ -77,7 +105,7 @@ class AnalyticFunction(KeyedProcessFunction[Any, Environment, Environment]):
     ) -> None:
         for rows in self._waiting.get(timestamp) or ():
             found = {
-                call.name: self._value(i, call, rows, ctx.timerService())
+                call.over.name: self._value(i, call, rows, ctx.timerService())
                 for i, call in enumerate(self._calls)
             }
             out.collect({**rows, **found})
@@ -96,12 +124,12 @@ class AnalyticFunction(KeyedProcessFunction[Any, Environment, Environment]):
 
     def _value(self, number: int, call: Analytic, rows: Environment, timers: TimerService) -> Any:
         time = rows["@"]
-        key = (number, call.partition(rows))
+        key = (number, call.over.partition(rows))
         before = self._kept.get(key) or []
         kept = before
         if call.duration is not None:
             kept = [entry for entry in before if call.until(entry) > time]
-        counts = call.when is None or call.when(rows)
+        counts = call.over.when is None or call.over.when(rows)
         value = call.value(rows) if counts else None
         if call.duration is None:  # ISFIRST
             counts = counts and not (kept and kept[-1][1] == value)

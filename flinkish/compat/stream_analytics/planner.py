@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
 
 from flinkish.api.streams.data_stream import DataStream
-from flinkish.compat.stream_analytics import expressions  # noqa: F401 - registers its compilers
 from flinkish.compat.stream_analytics.aggregates import (
+    AGGREGATES,
     Aggregate,
     compile_aggregate,
     merged,
 )
-from flinkish.compat.stream_analytics.analytics import (
-    compile_analytic,
-    is_analytic,
-)
-from flinkish.compat.stream_analytics.calls import AGGREGATES
+from flinkish.compat.stream_analytics.analytics import compile_analytic, is_analytic
 from flinkish.compat.stream_analytics.compiler import (
     Scope,
     compile_condition,
@@ -28,12 +24,13 @@ from flinkish.compat.stream_analytics.compiler import (
     refuse_others,
 )
 from flinkish.compat.stream_analytics.datediff_join import DateDiffJoin, TimeBounds
+from flinkish.compat.stream_analytics.expressions import named
 from flinkish.compat.stream_analytics.functions import array_elements, record_properties
 from flinkish.compat.stream_analytics.group_windows import WindowPlan, windows_of
 from flinkish.compat.stream_analytics.joins import (
-    ReferenceJoin,
     conjuncts,
     equal_sides,
+    reference_join,
     sources_of,
     time_bounds,
 )
@@ -81,23 +78,18 @@ class _Rows:
     """By the text of an analytic function, the name under which its value is in the environment."""
 
 
+@dataclass
 class Planner:
     """Plans the statements as streams."""
 
-    def __init__(
-        self,
-        text: Text,
-        inputs: Inputs,
-        references: Mapping[str, Sequence[Record]],
-        functions: Mapping[str, Callable[..., Any]],
-    ) -> None:
-        self._text = text
-        self._inputs = inputs
-        self._references = {name.lower(): rows for name, rows in references.items()}
-        self._functions = functions
-        self._writes: exp.Expression | None = None
-        """The SELECT of the statement that has its INTO."""
-        self._steps: dict[str, DataStream[Record]] = {}
+    _text: Text
+    _inputs: Inputs
+    _references: Mapping[str, Sequence[Record]]
+    """By their names in lower case."""
+    _functions: Mapping[str, Callable[..., Any]]
+    _writes: exp.Expression | None = None
+    """The SELECT of the statement that has its INTO."""
+    _steps: dict[str, DataStream[Record]] = field(default_factory=dict)
 
     def outputs(self) -> dict[str, DataStream[Record]]:
         """The stream of each output by its name."""
@@ -156,13 +148,8 @@ class Planner:
     def _analytic_calls(self, node: exp.Select) -> dict[str, exp.Expression]:
         """The calls of analytic functions by their texts."""
         clauses = (node.args.get(name) for name in ("where", "group", "having"))
-        return {
-            written(part): part
-            for clause in (*node.expressions, *clauses)
-            if clause is not None
-            for part in clause.walk(prune=is_analytic)
-            if is_analytic(part)
-        }
+        parts = _parts((*node.expressions, *clauses), is_analytic)
+        return {written(part): part for part in parts}
 
     def _refuse_clauses(self, node: exp.Select) -> None:
         for clause, fix in (
@@ -212,11 +199,7 @@ class Planner:
             return lambda row: merged(row, scope.sources)
         if names[0].lower() not in scope.sources and len(scope.sources) > 1:
             raise self._text.error(node, f"there is no source {names[0]} in FROM.")
-        identifiers = [exp.to_identifier(name, quoted=True) for name in names]
-        path: exp.Expression = exp.Column(this=identifiers[0])
-        for identifier in identifiers[1:]:
-            path = exp.Dot(this=path, expression=identifier)
-        return compile_expression(path, scope)
+        return named(names, scope)
 
     def _name(self, node: exp.Expression, position: int) -> str:
         names = names_of(node)
@@ -424,7 +407,7 @@ class Planner:
                         compile_expression(right, self._scope((source,))),
                     )
                 )
-        function = ReferenceJoin(
+        function = reference_join(
             source, reference, keys, lambda row: all(condition(row) for condition in rest), outer
         )
         return replace(rows, stream=rows.stream.flatMap(function), sources=scope.sources)
@@ -438,8 +421,8 @@ class Planner:
             return rows
         scope = self._scope(rows.sources)
         analytics = [compile_analytic(call, slots[text], scope) for text, call in calls.items()]
-        one = len({call.partitionText for call in analytics}) == 1
-        partition = analytics[0].partition if one else _constant
+        one = len({call.over.partitionText for call in analytics}) == 1
+        partition = analytics[0].over.partition if one else _constant
         stream = rows.stream.keyBy(partition).process(AnalyticFunction(analytics))
         computed = {**rows.computed, **{text: slots[text] for text in calls}}
         return replace(rows, stream=stream, computed=computed)
@@ -486,23 +469,22 @@ class Planner:
                 computed.setdefault(f"name:{'.'.join(names).lower()}", slot)
         aggregates: list[tuple[str, Aggregate]] = []
         having = node.args.get("having")
-        for clause in (*node.expressions, having):
-            for part in clause.walk(prune=_is_aggregate) if clause is not None else ():
-                if _is_aggregate(part) and written(part) not in computed:
-                    slot = computed[written(part)] = f"#aggregate{len(aggregates)}"
-                    aggregates.append((slot, compile_aggregate(part, scope)))
+        for part in _parts((*node.expressions, having), _is_aggregate):
+            if written(part) not in computed:
+                slot = computed[written(part)] = f"#aggregate{len(aggregates)}"
+                aggregates.append((slot, compile_aggregate(part, scope)))
         inside = replace(scope, computed=computed, grouped=True)
         items = self._items(node, inside)
         condition = None
         if having is not None:
             # HAVING may name the items of the SELECT list
-            named = {
+            of_items = {
                 f"name:{item.name.lower()}": f"#item{i}"
                 for i, item in enumerate(items)
                 if item.name
             }
             condition = compile_condition(
-                having.this, replace(inside, computed={**named, **computed})
+                having.this, replace(inside, computed={**of_items, **computed})
             )
         evaluate = tuple(compile_expression(part, scope) for part in keys)
         return GroupResults(evaluate, aggregates, items, condition)
@@ -537,6 +519,14 @@ class Planner:
             keyed = contributed.keyBy(lambda row: row[0]).window(window.assigner)
             return keyed.process(results_of_key)
         return contributed.windowAll(window.assigner).process(results_of)
+
+
+def _parts(
+    clauses: Iterable[exp.Expression | None], wanted: Callable[[Any], bool]
+) -> Iterator[Any]:
+    """The outermost parts of clauses that are ``wanted``."""
+    for clause in filter(None, clauses):
+        yield from (part for part in clause.walk(prune=wanted) if wanted(part))
 
 
 def _is_aggregate(node: exp.Expression) -> bool:

@@ -26,6 +26,7 @@ from flinkish.api.windowing.assigners import (
 from flinkish.api.windowing.content_windows import ContentChangeWindows
 from flinkish.api.windowing.triggers import EventTimeTrigger, Trigger
 from flinkish.api.windowing.windows import TimeWindow, Window
+from flinkish.compat.stream_analytics.dates import MILLISECONDS, UNITS
 from flinkish.compat.stream_analytics.windows import CappedSessionWindows
 
 T = TypeVar("T")
@@ -36,13 +37,7 @@ TimeUnit = Literal[
 ]
 
 
-_MILLISECONDS = {
-    **dict.fromkeys(("day", "dd", "d"), 86_400_000),
-    **dict.fromkeys(("hour", "hh"), 3_600_000),
-    **dict.fromkeys(("minute", "mi", "n"), 60_000),
-    **dict.fromkeys(("second", "ss", "s"), 1_000),
-    **dict.fromkeys(("millisecond", "ms"), 1),
-}
+_MILLISECONDS = {name: MILLISECONDS[unit] for name, unit in UNITS.items() if unit in MILLISECONDS}
 
 
 # ---------------------------------------------------------------------- event ordering

@@ -192,8 +192,7 @@ class Text:
     def _expressions(self, tokens: list[Token], at: Token) -> list[exp.Expression]:
         if not tokens:
             raise self._at(at.start).error("TIMESTAMP BY needs an expression.")
-        select = Token(TokenType.SELECT, "SELECT", at.line, at.col, at.start, at.end)
-        parsed = self._parsed([select, *tokens])
+        parsed = self._parsed([_named(at, TokenType.SELECT, "SELECT"), *tokens])
         others = any(part for name, part in parsed.args.items() if name != "expressions")
         if others or any(isinstance(part, exp.Alias) for part in parsed.expressions):
             raise self._at(at.start).error("TIMESTAMP BY takes an expression, and OVER columns.")
@@ -252,28 +251,17 @@ def _statements(tokens: list[Token]) -> list[list[Token]]:
     statements: list[list[Token]] = [[]]
     depth, has_select = 0, False
     for token in tokens:
-        words = _words(token)
+        words, current = _words(token), statements[-1]
         depth += (words == "(") - (words == ")")
-        if words == ";" and depth == 0:
-            statements.append([])
-            has_select = False
-            continue
-        current = statements[-1]
-        if words == "CREATE" and depth == 0 and current:
-            statements.append([])
-            has_select = False
-            current = statements[-1]
         begins = words == "SELECT" or (words == "WITH" and has_select)
+        joined = current and current[-1].text.upper() in ("UNION", "ALL", "EXCEPT", "INTERSECT")
+        if depth == 0 and (words in (";", "CREATE") or (begins and has_select and not joined)):
+            statements.append([])
+            has_select = False
         if depth == 0 and begins:
-            if has_select and current[-1].text.upper() not in (
-                "UNION",
-                "ALL",
-                "EXCEPT",
-                "INTERSECT",
-            ):
-                statements.append([])
             has_select = words == "SELECT"
-        statements[-1].append(token)
+        if depth or words != ";":
+            statements[-1].append(token)
         if words == ")" and depth == 0 and statements[-1][0].text.upper() == "CREATE":
             statements.append([])
     return [statement for statement in statements if statement]
@@ -289,6 +277,11 @@ def _var(token: Token, text: str) -> Token:
 
 def _function(token: Token, name: str) -> Token:
     return _var(token, f"fn:{name}@{token.start}")
+
+
+def _parentheses(token: Token, inside: Sequence[Token] = ()) -> list[Token]:
+    opening, closing = _named(token, TokenType.L_PAREN, "("), _named(token, TokenType.R_PAREN, ")")
+    return [opening, *inside, closing]
 
 
 def _named_functions(tokens: Sequence[Token]) -> list[Token]:
@@ -311,12 +304,8 @@ def _named_functions(tokens: Sequence[Token]) -> list[Token]:
             named.append(_named(token, TokenType.STRING, token.text))
         elif text == "SYSTEM" and words(1) == "." and words(2) in ("TIMESTAMP", "WINDOW"):
             name = SYSTEM_TIMESTAMP if words(2) == "TIMESTAMP" else SYSTEM_WINDOW
-            called = words(3) == "("
-            opening, closing = ("(", ")")
-            named.append(_function(token, name))
-            named.append(Token(TokenType.L_PAREN, opening, token.line, token.col, token.start))
-            named.append(Token(TokenType.R_PAREN, closing, token.line, token.col, token.start))
-            position += 5 if called else 3
+            named += _function(token, name), *_parentheses(token)
+            position += 5 if words(3) == "(" else 3
             continue
         elif text in ("UDF", "UDA") and words(1) == "." and words(3) == "(":
             named.append(_function(token, f"{token.text.lower()}.{tokens[position + 2].text}"))
@@ -384,14 +373,11 @@ def _over(tokens: list[Token]) -> list[Token]:
         partitions.append([_function(head, LIMIT), *rest])
     if "WHEN" in heads:
         head = heads["WHEN"]
-        opening = Token(TokenType.L_PAREN, "(", head.line, head.col, head.start, head.end)
-        closing = Token(TokenType.R_PAREN, ")", head.line, head.col, head.start, head.end)
-        partitions.append([_function(head, WHEN), opening, *parts["WHEN"], closing])
+        partitions.append([_function(head, WHEN), *_parentheses(head, parts["WHEN"])])
     result = list(parts[""])
     for number, partition in enumerate(partitions):
-        first = partition[0]
         joint = (TokenType.COMMA, ",") if number else (TokenType.PARTITION_BY, "PARTITION BY")
-        result += [Token(*joint, first.line, first.col, first.start, first.end), *partition]
+        result += [_named(partition[0], *joint), *partition]
     if "ORDER BY" in heads:
         result += [heads["ORDER BY"], *parts["ORDER BY"]]
     return result

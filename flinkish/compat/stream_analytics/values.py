@@ -5,14 +5,14 @@ They are int, float, str, datetime in UTC, int, dict and list in Python, and Non
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from flinkish.api.errors import shown
+from flinkish.api.types.fields import named_values
 from flinkish.api.types.row import Row
 
 Record = dict[str, Any]
@@ -38,7 +38,7 @@ def record_of(element: Any) -> Record:
             element = json.loads(element)
         except ValueError as error:
             raise ValueFailure(f"{shown(element)} is no JSON: {error}") from None
-    is_record = isinstance(element, (dict, Row)) or _is_other_record(element)
+    is_record = isinstance(element, (dict, Row)) or named_values(element) is not None
     value = value_of(element) if is_record else None
     if not isinstance(value, dict):
         raise ValueFailure(
@@ -47,31 +47,17 @@ def record_of(element: Any) -> Record:
     return value
 
 
-def _is_other_record(element: Any) -> bool:
-    """Whether an element that is neither a dict nor a Row is a record."""
-    return (
-        isinstance(element, Mapping)
-        or hasattr(element, "_asdict")
-        or (dataclasses.is_dataclass(element) and not isinstance(element, type))
-    )
-
-
 def value_of(value: Any) -> Any:
     """A value from outside as one of the language."""
     if value is None or isinstance(value, (int, float, str)):
         return value
-    if isinstance(value, Row):
+    if isinstance(value, Row):  # as columns may be of Rows
         return value_of(value.asDict())
     if isinstance(value, dict):
         return {str(name): value_of(item) for name, item in value.items()}
-    if isinstance(value, Mapping):
-        return value_of(dict(value))
-    if hasattr(value, "_asdict"):
-        return {name: value_of(item) for name, item in value._asdict().items()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            field.name: value_of(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
+    fields = named_values(value)
+    if fields is not None:
+        return value_of(dict(fields))
     if isinstance(value, datetime):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value
     if isinstance(value, (list, tuple)):

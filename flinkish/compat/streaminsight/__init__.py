@@ -61,7 +61,6 @@ from flinkish.compat.streaminsight.lifetimes import shiftEventTime as shiftEvent
 from flinkish.compat.streaminsight.lifetimes import toPointEventStream as toPointEventStream
 from flinkish.compat.streaminsight.queries import countByStartTimeWindow as countByStartTimeWindow
 from flinkish.compat.streaminsight.queries import hoppingWindow as hoppingWindow
-from flinkish.compat.streaminsight.queries import join as join
 from flinkish.compat.streaminsight.queries import snapshotWindow as snapshotWindow
 from flinkish.compat.streaminsight.queries import toEdgeStreamable as toEdgeStreamable
 from flinkish.compat.streaminsight.queries import toIntervalStreamable as toIntervalStreamable
@@ -77,5 +76,7 @@ from flinkish.compat.streaminsight.windows import LifetimeWindowedStream as Life
 from flinkish.compat.streaminsight.windows import LifetimeWindows as LifetimeWindows
 from flinkish.compat.streaminsight.windows import SnapshotWindows as SnapshotWindows
 from flinkish.compat.streaminsight.windows import TumblingLifetimeWindows as TumblingLifetimeWindows
+
+join = temporalJoin
 
 __getattr__ = _unknown_names(__name__)

@@ -201,18 +201,12 @@ class AdvanceTimeDescription(OperatorDescription):
     """``advanceTime``; the second input, if there is one, is the stream whose time is imported."""
 
     kind: ClassVar[str] = "AdvanceTime"
+    name: ClassVar[str] = "Advance Time"
+    lateDataMethod: ClassVar[str] = "advanceTime(events, settings, violations=tag)"
 
     generation: AdvanceTimeGenerationSettings | None
     policy: AdvanceTimePolicy
     violations: str | None
-
-    @property
-    def name(self) -> str:
-        return "Advance Time"
-
-    @property
-    def lateDataMethod(self) -> str:
-        return "advanceTime(events, settings, violations=tag)"
 
     @property
     def stateful(self) -> bool:

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
-from flinkish.api.arguments import instance
-from flinkish.api.errors import InvalidProgramError
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.functions.functions import Collector
-from flinkish.api.functions.process import KeyedProcessContext, KeyedTimerContext, TimerService
+from flinkish.api.functions.process import KeyedTimerContext, TimerService
 from flinkish.api.functions.runtime_context import OpenContext
-from flinkish.api.functions.state import MapStateDescriptor, ValueStateDescriptor
-from flinkish.api.functions.two_input import KeyedCoProcessFunction
+from flinkish.api.functions.state import MapStateDescriptor
 from flinkish.api.stored_names import stored_as
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
-from flinkish.api.streams.keyed_stream import KeyedStream
-from flinkish.api.streams.windowed_stream import with_null_keys
 from flinkish.api.time.elements import earliest
 from flinkish.compat.streaminsight.events import (
     TICK,
     EdgeEvent,
-    EdgeType,
     IntervalEvent,
     PointEvent,
     TemporalEvent,
 )
-from flinkish.runtime.metrics import LATE_RECORDS_DROPPED
+from flinkish.compat.streaminsight.paired_streams import PairedStreamsFunction, connected
 
 T1 = TypeVar("T1")
 T2 = TypeVar("T2")
@@ -78,16 +72,8 @@ def _pieces(
     where: Callable[[Any, Any], bool],
     function: type[PiecesFunction[Any, Any]],
 ) -> SingleOutputStreamOperator[TemporalEvent[Any]]:
-    for stream in (left, right):
-        instance(method, stream, DataStream, "Pass the two streams of events first.")
     checked_callable(f"{method}: where", where, "f(left, right)", 2)
-    keyed = [isinstance(stream, KeyedStream) for stream in (left, right)]
-    if any(keyed) and not all(keyed):
-        raise InvalidProgramError(
-            f"{method}: one stream is keyed and the other is not. Call keyBy on both or on none."
-        )
-    left, right = with_null_keys(left), with_null_keys(right)
-    return left.connect(right).process(function(where)).name(function.title)
+    return connected(method, left, right, function(where), function.title)
 
 
 @stored_as("streaminsight.Remaining")
@@ -101,7 +87,7 @@ class Remaining(NamedTuple):
     """The time up to which pieces have been emitted."""
 
 
-class PiecesFunction(KeyedCoProcessFunction[Any, Any, Any, Any], ABC, Generic[T1, T2]):
+class PiecesFunction(PairedStreamsFunction, Generic[T1, T2]):
     """Emits pieces of the left events. The timer of a time decides all that changes at that time."""
 
     title: ClassVar[str]
@@ -126,49 +112,26 @@ class PiecesFunction(KeyedCoProcessFunction[Any, Any, Any, Any], ABC, Generic[T1
         return False
 
     def open(self, openContext: OpenContext) -> None:
+        super().open(openContext)
         context = self.getRuntimeContext()
         self.left = context.getMapState(MapStateDescriptor[int, Remaining]("left"))
         self.right = context.getMapState(MapStateDescriptor[int, TemporalEvent[Any]]("right"))
-        self.number = context.getState(ValueStateDescriptor("number", default=0))
-        self.late = context.getMetricGroup().counter(LATE_RECORDS_DROPPED)
 
-    def processElement1(
-        self, value: TemporalEvent[T1], ctx: KeyedProcessContext[Any], out: Collector[Any]
-    ) -> None:
-        if self._is_in_time(value, ctx.timerService()):
-            if isinstance(value, EdgeEvent) and value.edgeType is EdgeType.End:
-                for number, remaining in list(self.left.entries()):
-                    if _is_end_of(value, remaining.event):
-                        self.left.put(number, remaining._replace(event=value))
-                        return
-            else:
-                self.left.put(self._next_number(), Remaining(value, None, value.startTime))
+    def known(self, side: int) -> Iterable[tuple[int, TemporalEvent[Any]]]:
+        if side == 1:
+            return self.right.entries()
+        return ((number, remaining.event) for number, remaining in self.left.entries())
 
-    def processElement2(
-        self, value: TemporalEvent[T2], ctx: KeyedProcessContext[Any], out: Collector[Any]
-    ) -> None:
-        if self._is_in_time(value, ctx.timerService()):
-            if isinstance(value, EdgeEvent) and value.edgeType is EdgeType.End:
-                for number, event in list(self.right.entries()):
-                    if _is_end_of(value, event):
-                        self.right.put(number, value)
-                        return
-            else:
-                self.right.put(self._next_number(), value)
-
-    def _is_in_time(self, event: TemporalEvent[Any], timers: TimerService) -> bool:
-        if event.syncTime <= timers.currentWatermark():
-            self.late.inc()
-            return False
+    def keep(self, side: int, number: int, event: TemporalEvent[Any], timers: TimerService) -> None:
         timers.registerEventTimeTimer(event.syncTime)
         if event.endTime is not None:
             timers.registerEventTimeTimer(event.endTime)
-        return True
-
-    def _next_number(self) -> int:
-        number = self.number.value() or 0
-        self.number.update(number + 1)
-        return number
+        if side == 1:
+            self.right.put(number, event)
+            return
+        before = self.left.get(number)
+        begun = Remaining(event, None, event.startTime)
+        self.left.put(number, begun if before is None else before._replace(event=event))
 
     def onTimer(self, timestamp: int, ctx: KeyedTimerContext[Any], out: Collector[Any]) -> None:
         final = ctx.timerService().currentWatermark() + TICK
@@ -243,8 +206,3 @@ class ClipFunction(PiecesFunction[T1, T2]):
 
     def isDone(self, remaining: Remaining) -> bool:
         return remaining.since is None and remaining.until > remaining.event.startTime
-
-
-def _is_end_of(end: EdgeEvent[Any], event: TemporalEvent[Any]) -> bool:
-    begun = event.startTime == end.startTime and event.payload == end.payload
-    return begun and event.endTime is None

@@ -35,11 +35,6 @@ class PointEvent(Generic[T]):
     startTime: int
     payload: T
 
-    @staticmethod
-    def createInsert(startTime: int, payload: X) -> PointEvent[X]:
-        """The event, by StreamInsight's name for making one."""
-        return PointEvent(startTime, payload)
-
     @property
     def endTime(self) -> int:
         """A tick after the start."""
@@ -68,11 +63,6 @@ class IntervalEvent(Generic[T]):
                 f"IntervalEvent: it would end at {self.endTime}, but start at {self.startTime}. The"
                 " end must be after the start."
             )
-
-    @staticmethod
-    def createInsert(startTime: int, endTime: int, payload: X) -> IntervalEvent[X]:
-        """The event, by StreamInsight's name for making one."""
-        return IntervalEvent(startTime, endTime, payload)
 
     @property
     def syncTime(self) -> int:

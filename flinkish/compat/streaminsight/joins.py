@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from flinkish.api.arguments import instance
-from flinkish.api.errors import InvalidProgramError
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.functions.functions import Collector
 from flinkish.api.functions.process import (
@@ -16,19 +15,12 @@ from flinkish.api.functions.process import (
     TimerService,
 )
 from flinkish.api.functions.runtime_context import OpenContext
-from flinkish.api.functions.state import MapState, MapStateDescriptor, ValueStateDescriptor
-from flinkish.api.functions.two_input import KeyedCoProcessFunction
+from flinkish.api.functions.state import MapState, MapStateDescriptor
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
-from flinkish.api.streams.keyed_stream import KeyedStream
-from flinkish.api.streams.windowed_stream import constant_key, with_null_keys
+from flinkish.api.streams.windowed_stream import constant_key
 from flinkish.api.time.elements import earliest
-from flinkish.compat.streaminsight.events import (
-    TICK,
-    EdgeEvent,
-    EdgeType,
-    IntervalEvent,
-    TemporalEvent,
-)
+from flinkish.compat.streaminsight.events import TICK, EdgeEvent, IntervalEvent, TemporalEvent
+from flinkish.compat.streaminsight.paired_streams import PairedStreamsFunction, connected
 from flinkish.runtime.metrics import LATE_RECORDS_DROPPED
 
 T1 = TypeVar("T1")
@@ -60,18 +52,10 @@ def temporalJoin(
     >>> harness.getOutput()[0].value
     IntervalEvent(startTime=5, endTime=8, payload='ab')
     """
-    for stream in (left, right):
-        instance("temporalJoin", stream, DataStream, "Pass the two streams of events first.")
     checked_callable("temporalJoin: where", where, "f(left, right)", 2)
     checked_callable("temporalJoin: select", select, "f(left, right)", 2)
-    keyed = [isinstance(stream, KeyedStream) for stream in (left, right)]
-    if any(keyed) and not all(keyed):
-        raise InvalidProgramError(
-            "temporalJoin: one stream is keyed and the other is not. Call keyBy on both or on none."
-        )
-    left, right = with_null_keys(left), with_null_keys(right)
     function = TemporalJoinFunction(where, select)
-    return left.connect(right).process(function).name("Temporal Join")
+    return connected("temporalJoin", left, right, function, "Temporal Join")
 
 
 class _Pair(NamedTuple, Generic[R]):
@@ -83,7 +67,7 @@ class _Pair(NamedTuple, Generic[R]):
     payload: R
 
 
-class TemporalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Any], Generic[T1, T2, R]):
+class TemporalJoinFunction(PairedStreamsFunction, Generic[T1, T2, R]):
     """The function of ``temporalJoin``. Each side's events are kept until the watermark has passed
     their ends."""
 
@@ -91,58 +75,35 @@ class TemporalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Any], Generic[T
         self.where, self.select = where, select
 
     def open(self, openContext: OpenContext) -> None:
+        super().open(openContext)
         context = self.getRuntimeContext()
         self.sides = [
             context.getMapState(MapStateDescriptor[int, TemporalEvent[Any]](name))
             for name in ("left", "right")
         ]
         self.beginnings = context.getMapState(MapStateDescriptor[int, list[_Pair[R]]]("beginnings"))
-        self.begun = context.getMapState(MapStateDescriptor[tuple[int, int], _Pair[R]]("begun"))
+        self.pairs = context.getMapState(MapStateDescriptor[tuple[int, int], _Pair[R]]("begun"))
         self.endings = context.getMapState(
             MapStateDescriptor[int, list[tuple[int, int]]]("endings")
         )
-        self.number = context.getState(ValueStateDescriptor("number", default=0))
-        self.late = context.getMetricGroup().counter(LATE_RECORDS_DROPPED)
 
-    def processElement1(
-        self, value: TemporalEvent[T1], ctx: KeyedProcessContext[Any], out: Collector[Any]
-    ) -> None:
-        self._take(0, value, ctx.timerService())
+    def known(self, side: int) -> Iterable[tuple[int, TemporalEvent[Any]]]:
+        return self.sides[side].entries()
 
-    def processElement2(
-        self, value: TemporalEvent[T2], ctx: KeyedProcessContext[Any], out: Collector[Any]
-    ) -> None:
-        self._take(1, value, ctx.timerService())
-
-    def _take(self, side: int, event: TemporalEvent[Any], timers: TimerService) -> None:
-        if event.syncTime <= timers.currentWatermark():
-            self.late.inc()
-        elif isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
-            self._end(side, event, timers)
-        else:
-            number = self.number.value() or 0
-            self.number.update(number + 1)
-            self._keep(side, number, event, timers)
-            for other, known in self.sides[1 - side].entries():
-                if side == 0:
-                    self._match(number, event, other, known, timers)
-                else:
-                    self._match(other, known, number, event, timers)
-
-    def _end(self, side: int, end: EdgeEvent[Any], timers: TimerService) -> None:
-        for number, event in self.sides[side].entries():
-            begun = event.startTime == end.startTime and event.payload == end.payload
-            if begun and event.endTime is None:
-                self._keep(side, number, end, timers)
-                return
-
-    def _keep(
-        self, side: int, number: int, event: TemporalEvent[Any], timers: TimerService
-    ) -> None:
+    def keep(self, side: int, number: int, event: TemporalEvent[Any], timers: TimerService) -> None:
         self.sides[side].put(number, event)
         if event.endTime is not None:
             _append(self.endings, event.endTime, (side, number))
             timers.registerEventTimeTimer(event.endTime)
+
+    def begun(
+        self, side: int, number: int, event: TemporalEvent[Any], timers: TimerService
+    ) -> None:
+        for other, known in self.sides[1 - side].entries():
+            if side == 0:
+                self._match(number, event, other, known, timers)
+            else:
+                self._match(other, known, number, event, timers)
 
     def _match(
         self,
@@ -184,15 +145,15 @@ class TemporalJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Any], Generic[T
             out.collect(IntervalEvent(pair.start, end, pair.payload))
         else:
             out.collect(EdgeEvent.createStart(pair.start, pair.payload))
-            self.begun.put((pair.left, pair.right), pair)
+            self.pairs.put((pair.left, pair.right), pair)
 
     def _finish(self, time: int, out: Collector[Any]) -> None:
         """End the pairs in which one event has ended at ``time``."""
-        for numbers, pair in list(self.begun.entries()):
+        for numbers, pair in list(self.pairs.entries()):
             end = earliest(self._ends(pair) or ())
             if end == time:
                 out.collect(EdgeEvent.createEnd(pair.start, end, pair.payload))
-                self.begun.remove(numbers)
+                self.pairs.remove(numbers)
 
     def _ends(self, pair: _Pair[R]) -> tuple[int | None, int | None] | None:
         """The ends of the two, None where one is not known; None if one of them is gone."""

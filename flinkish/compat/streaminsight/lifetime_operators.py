@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import compress, repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -235,11 +235,11 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         self._closed.clear()
         self.currentWatermark = watermarks[-1]
         self._fire(self.timers.advanceWatermark, watermarks[-1])
-        closed_by: list[list[ClosedWindow]] = [[] for _ in watermarks]
+        closed_by: list[list[tuple[Timer, TimeWindow, list[Lifetime]]]] = [[] for _ in watermarks]
         for timer, windows in self._closed.values():
             for window, members in windows:
                 place = bisect_left(watermarks, window.maxTimestamp())
-                closed_by[place].append(ClosedWindow(timer, window, members))
+                closed_by[place].append((timer, window, members))
         for watermark, closed in zip(watermarks, closed_by):
             with self.userCodeOf(lambda: self.timer):
                 for each in closed:
@@ -339,14 +339,6 @@ def lifetimes_of(events: Sequence[Any]) -> list[Lifetime] | None:
     if {PointEvent, IntervalEvent}.issuperset(map(type, events)):
         return [Lifetime(event.startTime, event.endTime, event.payload) for event in events]
     return None
-
-
-class ClosedWindow(NamedTuple):
-    """A window that has closed for the key of ``timer``."""
-
-    timer: Timer
-    window: TimeWindow
-    members: list[Lifetime]
 
 
 class ResultCollector(Collector[Any]):

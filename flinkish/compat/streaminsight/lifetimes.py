@@ -120,13 +120,10 @@ class LifetimeChangeDescription(OperatorDescription):
     """``change(event)`` of each event, None if it goes; watermarks later by ``shift`` ms."""
 
     kind: ClassVar[str] = "LifetimeChange"
+    name: ClassVar[str] = "Lifetime Change"
 
     shift: int
     change: Callable[[Any], Any]
-
-    @property
-    def name(self) -> str:
-        return "Lifetime Change"
 
     @property
     def userFunctions(self) -> tuple[Any, ...]:

@@ -12,28 +12,8 @@ from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.time.durations import TimeLike
-from flinkish.compat.streaminsight.advance_time import (
-    AdvanceTimeGenerationSettings,
-    AdvanceTimeImportSettings,
-    AdvanceTimePolicy,
-    AdvanceTimeSettings,
-    advanceTime,
-)
-from flinkish.compat.streaminsight.events import (
-    TICK,
-    EdgeEvent,
-    EdgeType,
-    IntervalEvent,
-    PointEvent,
-    TemporalEvent,
-)
-from flinkish.compat.streaminsight.joins import committed
-from flinkish.compat.streaminsight.joins import temporalJoin as join
-from flinkish.compat.streaminsight.lifetimes import (
-    alterEventDuration,
-    alterEventLifetime,
-    shiftEventTime,
-)
+from flinkish.compat.streaminsight.advance_time import AdvanceTimeSettings, advanceTime
+from flinkish.compat.streaminsight.events import EdgeEvent, IntervalEvent, PointEvent, TemporalEvent
 from flinkish.compat.streaminsight.windows import (
     CountByStartTimeWindows,
     HoppingLifetimeWindows,
@@ -44,34 +24,6 @@ from flinkish.compat.streaminsight.windows import (
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-
-__all__ = [
-    "TICK",
-    "AdvanceTimeGenerationSettings",
-    "AdvanceTimeImportSettings",
-    "AdvanceTimePolicy",
-    "AdvanceTimeSettings",
-    "EdgeEvent",
-    "EdgeType",
-    "IntervalEvent",
-    "PointEvent",
-    "TemporalEvent",
-    "advanceTime",
-    "alterEventDuration",
-    "alterEventLifetime",
-    "committed",
-    "countByStartTimeWindow",
-    "hoppingWindow",
-    "join",
-    "shiftEventTime",
-    "snapshotWindow",
-    "toEdgeStreamable",
-    "toIntervalStreamable",
-    "toPointStreamable",
-    "tumblingWindow",
-    "union",
-]
 
 
 # ---------------------------------------------------------------------- streams of events

@@ -213,6 +213,7 @@ class LifetimeWindowDescription(OperatorDescription):
     """All of an operator of lifetime windows."""
 
     kind: ClassVar[str] = "LifetimeWindow"
+    lateDataMethod: ClassVar[str] = "sideOutputLateData(tag)"
 
     keyed: bool = field(default=True, init=False)
 
@@ -224,10 +225,6 @@ class LifetimeWindowDescription(OperatorDescription):
     @property
     def name(self) -> str:
         return type(self.windows).__name__
-
-    @property
-    def lateDataMethod(self) -> str:
-        return "sideOutputLateData(tag)"
 
     @property
     def stateLayout(self) -> str:

@@ -1,5 +1,4 @@
-"""``SavepointChange``: the changes of a ``SavepointWriter``, checked against the savepoint that it
-changes."""
+"""``SavepointChange``: a ``SavepointWriter``'s changes, checked against its savepoint."""
 
 from __future__ import annotations
 
@@ -44,11 +43,8 @@ class KeptStates:
 
 class SavepointChange:
     """The job that creates the new state, and the new metadata. ``existing`` is the metadata of the
-    savepoint to change.
-
-    Raises IllegalArgumentError if that savepoint lacks an operator to change, or already has one to
-    add.
-    """
+    savepoint to change. Raises IllegalArgumentError if that savepoint lacks an operator to change,
+    or already has one to add."""
 
     def __init__(
         self, changes: SavepointChanges, existing: SavepointMetadata | None, config: ExecutionConfig
@@ -87,19 +83,11 @@ class SavepointChange:
         files: Mapping[str, StateFile],
         entries: Mapping[str, Mapping[str, int]],
     ) -> SavepointMetadata:
-        """The metadata of the new savepoint; ``states`` are the states that the bootstrap functions
-        asked for."""
+        """The metadata of the new savepoint; ``states``: what bootstrap functions asked for."""
         fields = {} if self._existing is None else self._renamed(self._existing.fields)
         if self.graph is not None and settings is not None:
             made = SavepointMetadata.of(
-                jobName=JOB_NAME,
-                batch=-1,
-                graph=self.graph,
-                settings=settings,
-                states=states,
-                sources={},
-                files=files,
-                entries=entries,
+                JOB_NAME, -1, self.graph, settings, states, {}, files, entries
             ).fields
             for part in ("operators", "names", "nodes"):
                 made[part] = {uid: made[part][uid] for uid in self._changes.added}

@@ -1,5 +1,4 @@
-"""``SavepointDirectory``: writes and reads a savepoint's files in this process, on any file system
-that pyarrow supports."""
+"""``SavepointDirectory``: writes and reads a savepoint's files with pyarrow, without Spark."""
 
 from __future__ import annotations
 
@@ -28,12 +27,7 @@ from flinkish.deployment.savepoint.metadata import (
     StateFile,
     damaged,
 )
-from flinkish.runtime.savepoint.saved_state import (
-    SCHEMA,
-    SavedState,
-    arrow_batch,
-    saved_states,
-)
+from flinkish.runtime.savepoint.saved_state import SCHEMA, SavedState, arrow_batch, saved_states
 
 _ROWS_A_GROUP = 64
 
@@ -116,7 +110,6 @@ class SavepointDirectory:
     # ------------------------------------------------------------------ reading
 
     def readMetadata(self) -> SavepointMetadata:
-        """The metadata."""
         found = self.readText(METADATA)
         return SavepointMetadata.ofText(found, f"{self.path}/{METADATA}/{_TEXT}")
 
@@ -132,10 +125,8 @@ class SavepointDirectory:
         return content.decode("utf-8", "replace").rstrip("\0") if files else None
 
     def readState(self, metadata: SavepointMetadata) -> Iterator[SavedState]:
-        """Compare the rows of a savepoint with its metadata, and return them.
-
-        Raises CorruptCheckpointError, which names the file.
-        """
+        """Compare the rows of a savepoint with its metadata, and return them. Raises
+        CorruptCheckpointError, which names the file."""
         self.check(metadata)
         return self.states()
 
@@ -150,8 +141,7 @@ class SavepointDirectory:
                 raise damaged(file.base_name, self.path, error) from None
 
     def check(self, metadata: SavepointMetadata) -> None:
-        """Raises CorruptCheckpointError, which names the file, if a row is missing or has
-        changed."""
+        """Raises CorruptCheckpointError, which names the file, if a row is not as written."""
         found = {file.base_name: self._checked(file) for file in self._stateFiles()}
         metadata.checkFiles(found, self.path)
 

@@ -11,22 +11,15 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from flinkish.api.connectors.source import Source
 from flinkish.api.errors import (
     CorruptCheckpointError,
     IncompatibleCheckpointError,
     NotSupportedError,
 )
-from flinkish.api.plan.state_form import StateForm
-from flinkish.graph.identities import (
-    Identities,
-    NodeIdentity,
-    of_another_form,
-    that_keep_none,
-)
+from flinkish.graph.identities import Identities, NodeIdentity, of_another_form, that_keep_none
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan
 from flinkish.runtime.operators.timers import EVENT_TIMERS, PROCESSING_TIMERS
@@ -52,8 +45,7 @@ class StateFile:
 
 @dataclass(frozen=True)
 class SourcePosition:
-    """The position at which a source continues, as JSON, or None if unknown. ``offset`` is Spark's,
-    for a source that Spark reads."""
+    """The position at which a source continues, as JSON; ``offset``: Spark's, if it reads it."""
 
     type: str
     position: dict[str, Any] | None
@@ -87,7 +79,7 @@ class SavepointMetadata:
         operators = {
             vertex.uid: {
                 "name": vertex.head.name,
-                "layout": _layout(vertex.head.operator),
+                "layout": [vertex.head.operator.kind, vertex.head.operator.stateLayout],
                 "entries": dict(entries.get(vertex.uid, {})),
             }
             for level in range(1, graph.levels)
@@ -116,11 +108,9 @@ class SavepointMetadata:
 
     @classmethod
     def ofText(cls, text: str | None, where: str) -> SavepointMetadata:
-        """Decodes the result of ``asText``, read from the file ``where``.
-
-        Raises CorruptCheckpointError if it is incomplete or was altered,
-        IncompatibleCheckpointError if it has another format.
-        """
+        """Decodes the result of ``asText``, read from the file ``where``. Raises
+        CorruptCheckpointError if it is incomplete or was altered, IncompatibleCheckpointError if it
+        has another format."""
         if text is None:
             raise CorruptCheckpointError(
                 f"there is no savepoint: {where} does not exist. Pass the directory that"
@@ -154,16 +144,10 @@ class SavepointMetadata:
     @property
     def identities(self) -> Identities:
         """The identities of the job's sources and operators."""
-        found = {uid: NodeIdentity.ofDict(node) for uid, node in self.fields["nodes"].items()}
-        for uid, operator in self.fields["operators"].items():
-            kind, layout = operator["layout"]
-            if layout and uid in found and found[uid].form is None:
-                found[uid] = replace(found[uid], form=StateForm(kind, layout))
-        return found
+        return {uid: NodeIdentity.ofDict(node) for uid, node in self.fields["nodes"].items()}
 
     def identitiesBy(self, uids: Mapping[str, str]) -> Identities:
-        """``identities`` by current uids. ``uids`` maps the earlier uids of operators to the
-        current ones, where they differ."""
+        """``identities`` by current uids; ``uids`` maps earlier uids of operators to these."""
         return {uids.get(uid, uid): identity for uid, identity in self.identities.items()}
 
     def hasTimers(self, uids: Mapping[str, str]) -> Callable[[str], bool]:
@@ -178,13 +162,11 @@ class SavepointMetadata:
 
     @property
     def keyGroups(self) -> int:
-        """The number of key groups."""
         return int(self.fields["keyGroups"])
 
     @property
     def nextBatch(self) -> int:
-        """The number of the batch after the last one in the savepoint, for sinks that work by batch
-        number."""
+        """The number of the batch after the savepoint's last, for sinks that number batches."""
         return int(self.fields["batch"]) + 1
 
     @property
@@ -244,10 +226,8 @@ def check_begins(
     where: str,
 ) -> None:
     """Raises IncompatibleCheckpointError if the job of ``graph`` cannot begin from the savepoint.
-
     ``stateful``: a description of each operator's state, by uid. ``uids`` maps the uids of
-    operators in the savepoint to their current ones, where they differ.
-    """
+    operators in the savepoint to their current ones, where they differ."""
     problems = list(_changed(metadata, graph, stateful, uids))
     lost = [] if allowNonRestoredState else list(_lost(metadata, graph, stateful))
     if problems or lost:
@@ -302,7 +282,7 @@ def _changed(
         source = metadata.fields["sources"].get(uid)
         if source is None:
             continue
-        now = source_type(vertex.head.content)  # type: ignore[arg-type]  # it is one
+        now = vertex.source.kind
         if source["type"] != now:
             yield f"the source {name!r} ({uid}) was a {source['type']} and is a {now}"
         elif source["offset"] is not None:
@@ -319,18 +299,7 @@ def _changed(
     yield from of_another_form(earlier, kept, metadata.hasTimers(uids)).values()
 
 
-def _layout(operator: Any) -> list[str]:
-    """The kind of an operator, and the layout of its own state."""
-    return [operator.kind, operator.stateLayout]
-
-
-def source_type(source: Source[Any]) -> str:
-    """The name of a source's class in savepoints, which never changes."""
-    return source.kind
-
-
 def flinkish_version() -> str:
-    """The version of this flinkish."""
     from importlib.metadata import PackageNotFoundError, version  # jobs need it for savepoints only
 
     try:

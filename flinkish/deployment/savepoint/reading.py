@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from flinkish.api.errors import IllegalArgumentError, InvalidProgramError
 from flinkish.api.plan.window_operator import WindowOperatorDescription
-from flinkish.api.savepoint.queries import Column, StateQuery, WindowStateQuery
+from flinkish.api.savepoint.queries import StateQuery, WindowStateQuery
 from flinkish.api.types.columns import columns_of
 from flinkish.api.types.row import row_of
 from flinkish.api.types.table_schema import table_schema
@@ -23,8 +23,7 @@ from flinkish.runtime.savepoint.reading import StateReading, state_reading
 
 
 def reading_of(query: StateQuery, metadata: SavepointMetadata, where: str) -> StateReading:
-    """The ``StateReading`` that answers ``query``. Raises IllegalArgumentError if the savepoint has
-    no such operator."""
+    """The answer to ``query``. Raises IllegalArgumentError if there is no such operator."""
     names = metadata.names
     if query.uid not in names:
         known = ", ".join(sorted(metadata.fields["operators"])) or "none with state"
@@ -40,8 +39,7 @@ def reading_of(query: StateQuery, metadata: SavepointMetadata, where: str) -> St
 
 
 def _check_windows(uid: str, metadata: SavepointMetadata) -> None:
-    """Raises IllegalArgumentError unless the operator is a window operator with readable
-    windows."""
+    """Raises IllegalArgumentError unless it is a window operator with readable windows."""
     operator = metadata.fields["operators"].get(uid)
     kind = "operator without state" if operator is None else operator["layout"][0]
     if kind != WindowOperatorDescription.kind:
@@ -80,13 +78,12 @@ class AnswerColumns:
             return cls(ddl, _columns(name, ddl, single), (0,) if kind is None else (), single)
         held = [_held(kind, name) for _, kind in query.columns]
         types = [Types.STRING() if kind is None else kind for kind in held]
-        ddl = columns_of(Types.ROW_NAMED(_names(query.columns), types), name)
+        ddl = columns_of(Types.ROW_NAMED([column for column, _ in query.columns], types), name)
         texts = tuple(number for number, kind in enumerate(held) if kind is None)
         return cls(ddl, _columns(name, ddl, False), texts, False)
 
     def batch(self, answers: Sequence[Any]) -> pa.RecordBatch:
-        """Answers as an Arrow batch. Raises UnfitElementError if one does not have the declared
-        type."""
+        """Answers as an Arrow batch. Raises UnfitElementError for one of another type."""
         if self._texts and self._single:
             answers = [_text(answer) for answer in answers]
         elif self._texts:
@@ -99,10 +96,6 @@ class AnswerColumns:
 
 def _columns(name: str, ddl: str, single: bool) -> ElementColumns:
     return ElementColumns(name, arrow_schema(table_schema(ddl)), single)
-
-
-def _names(columns: Sequence[Column]) -> list[str]:
-    return [name for name, _ in columns]
 
 
 def _held(kind: TypeInformation[Any] | None, name: str) -> TypeInformation[Any] | None:

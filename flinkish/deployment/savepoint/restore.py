@@ -10,11 +10,7 @@ from flinkish.deployment.savepoint.metadata import SavepointMetadata, check_begi
 from flinkish.deployment.vertex_plans import vertex_plan
 from flinkish.graph.identities import begun_anew
 from flinkish.graph.job_graph import JobGraph
-from flinkish.runtime.savepoint.redistribution import (
-    distributed,
-    has_operator_state,
-    redistributed,
-)
+from flinkish.runtime.savepoint.redistribution import distributed, has_operator_state, redistributed
 from flinkish.runtime.savepoint.saved_state import (
     GATES,
     KEYED,
@@ -35,10 +31,8 @@ Part = tuple[str, int, bytes]
 
 class KeyedStates:
     """Distributes parts of keyed state to the key groups of the vertices; it can be pickled for a
-    worker.
-
-    ``uids`` maps the uids of operators in the savepoint to their current ones, where they differ.
-    """
+    worker. ``uids`` maps the uids of operators in the savepoint to their current ones, where they
+    differ."""
 
     def __init__(
         self, groups: Mapping[str, Sequence[int]], keyGroups: int, uids: Mapping[str, str]
@@ -58,10 +52,8 @@ class KeyedStates:
 
 
 class Restoration:
-    """A savepoint as the beginning of a job. ``others``: its rows that are not keyed state.
-
-    Raises IncompatibleCheckpointError if the job cannot begin from it.
-    """
+    """A savepoint as the beginning of a job. ``others``: its rows that are not keyed state. Raises
+    IncompatibleCheckpointError if the job cannot begin from it."""
 
     def __init__(
         self,
@@ -89,14 +81,7 @@ class Restoration:
         self._gates: dict[str, list[Any]] = defaultdict(list)
         for saved in others:
             self._add(saved)
-        check_begins(
-            metadata=metadata,
-            graph=graph,
-            stateful=self._stateful(),
-            uids=self._uids,
-            allowNonRestoredState=allowNonRestoredState,
-            where=where,
-        )
+        check_begins(metadata, graph, self._stateful(), self._uids, allowNonRestoredState, where)
         earlier = metadata.identitiesBy(self._uids)
         self._other = begun_anew(earlier, graph.identities())
         """The operators whose kind has changed, and of which only the watermark was left."""

@@ -1,5 +1,4 @@
-"""The contents of a savepoint, to show: operators, their states and watermarks, and the positions
-of sources."""
+"""The contents of a savepoint, to show: states, watermarks, and sources' positions."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ class StateSummary:
     entries: int = 0
     bytes: int = 0
     keys: set[Any] | None = field(default_factory=set)
-    """The keys; None if they cannot be read, as the class of a key is missing, or if they are in
-    columns."""
+    """The keys; None if their class is missing, or if they are in columns."""
     first: int = MAX_TIMESTAMP
     last: int = MIN_TIMESTAMP
     """The times of the first and the last timer (ms)."""
@@ -61,7 +59,6 @@ class StateSummary:
             self.bytesByKey[key] += len(pickled(value))
 
     def add(self, saved: SavedState) -> None:
-        """Add a part of the state."""
         self.entries += saved.entries
         self.bytes += len(saved.content)
         try:
@@ -151,7 +148,6 @@ class SavepointSummary:
         return cls(directory.path, metadata, operators, size, largestKeys)
 
     def lines(self) -> Iterator[str]:
-        """The summary as lines of text."""
         fields = self.metadata.fields
         batch = fields["batch"]
         when = "before its first batch" if batch < 0 else f"after batch {batch}"
@@ -188,7 +184,6 @@ class SavepointSummary:
         return [(shown(key), size) for key, size in state.bytesByKey.most_common(self.largestKeys)]
 
     def asDict(self) -> dict[str, Any]:
-        """The summary for JSON."""
         fields = self.metadata.fields
         plain = ("job", "batch", "version", "flinkish", "python", "parallelism", "maxParallelism")
         return {

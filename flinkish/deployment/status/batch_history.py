@@ -1,5 +1,4 @@
-"""``BatchHistory``: the last batches and errors of a job; the checkpoint keeps them from run to
-run."""
+"""``BatchHistory``: the last batches and errors of a job, kept in its checkpoint."""
 
 from __future__ import annotations
 
@@ -22,8 +21,7 @@ _EXCEPTION = "exception"
 
 
 class HistoryLog(Protocol):
-    """Stores a history as lines. It skips lines that it cannot read or write, and raises
-    nothing."""
+    """Stores a history as lines. It skips unreadable lines, and raises nothing."""
 
     def read(self) -> Iterator[str]:
         """The stored lines, the oldest first; a line may come twice."""
@@ -36,11 +34,9 @@ class HistoryLog(Protocol):
 
 
 class BatchHistory:
-    """Batches and errors, each a line of JSON; ``log`` is None if they are not stored.
-
-    The history is only shown, and no job depends on it: lines that are damaged or cannot be written
-    are left out.
-    """
+    """Batches and errors, each a line of JSON; ``log`` is None if they are not stored. The history
+    is only shown, and no job depends on it: lines that are damaged or cannot be written are left
+    out."""
 
     def __init__(self, log: HistoryLog | None) -> None:
         self._log = log

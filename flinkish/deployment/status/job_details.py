@@ -40,11 +40,9 @@ _ON_THE_ELEMENT = re.compile(r" on the element (.*)\Z", re.DOTALL)
 
 
 class JobDetailsView:
-    """The details of one run of a job, built on request.
-
-    ``directory`` is the directory of the checkpoint, None if that is temporary; ``checkpointed``:
-    whether the batches are checkpoints at all.
-    """
+    """The details of one run of a job, built on request. ``directory`` is the directory of the
+    checkpoint, None if that is temporary; ``checkpointed``: whether the batches are checkpoints at
+    all."""
 
     def __init__(
         self,
@@ -132,8 +130,7 @@ class JobDetailsView:
         )
 
     def _behind(self, last: BatchDetails) -> dict[int, float]:
-        """The working time (ms) of the stages after each level, and of the sinks, in a batch, by
-        level."""
+        """The working time (ms) in a batch of the stages after each level, and of sinks."""
         worked = float(last.phases.get("sinks", 0))
         behind: dict[int, float] = {}
         for level in reversed(range(self._graph.levels)):

@@ -11,7 +11,6 @@ from flinkish.api.functions.adapt import named
 from flinkish.api.plan.operators import MapDescription
 from flinkish.deployment.status.operator_names import operator_names
 from flinkish.graph.job_graph import JobGraph
-from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.metrics_totals import MetricsTotals
 
 _LOG = logging.getLogger("flinkish")
@@ -28,7 +27,9 @@ class NullResults:
             uid: node.content.call
             for uid, node in nodes.items()
             if isinstance(node.content, MapDescription)
-            and any(not _discards(nodes[edge.targetUid]) for edge in node.outputs)
+            and not all(
+                isinstance(nodes[e.targetUid].content, DiscardingSink) for e in node.outputs
+            )
             and not _returns_nothing(node.content.call)
         }
 
@@ -44,10 +45,6 @@ class NullResults:
                     results,
                 )
                 del self._calls[uid]
-
-
-def _discards(node: StreamNode) -> bool:
-    return isinstance(node.content, DiscardingSink)
 
 
 def _returns_nothing(call: object) -> bool:

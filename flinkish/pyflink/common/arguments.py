@@ -3,14 +3,13 @@ fix."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from flinkish.api.arguments import instance, whole_number
 from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.type_variables import T
 from flinkish.pyflink.common.time import Duration, Time
 from flinkish.pyflink.common.typeinfo import TypeInformation
-
-T = TypeVar("T")
 
 
 def declared_type(subject: str, given: TypeInformation) -> TypeInformation:

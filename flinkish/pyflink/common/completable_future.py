@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic
 
-T = TypeVar("T")
+from flinkish.api.type_variables import T
 
 __all__ = ["CompletableFuture"]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias
+
+from flinkish.api.type_variables import T
 
 __all__ = ["ConfigOption", "ConfigOptions"]
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)

@@ -14,22 +14,18 @@ class RestartStrategyConfiguration:
     """A restart strategy (PyFlink: ``RestartStrategyConfiguration``)."""
 
     def __init__(self, core: CoreConfiguration) -> None:
-        self._core = core
-
-    @property
-    def core(self) -> CoreConfiguration:
+        self.core = core
         """The strategy as flinkish's own."""
-        return self._core
 
     def get_description(self) -> str:
         """Describe the strategy in a sentence."""
-        return self._core.getDescription()
+        return self.core.getDescription()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, RestartStrategyConfiguration) and self._core == other._core
+        return isinstance(other, RestartStrategyConfiguration) and self.core == other.core
 
     def __hash__(self) -> int:
-        return hash(self._core)
+        return hash(self.core)
 
 
 class RestartStrategies:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import importlib.machinery
 import sys
 from functools import cache
-from typing import TypeVar
 
 import cloudpickle
 
-T = TypeVar("T")
+from flinkish.api.type_variables import T
 
 
 def shippable(function: T) -> T:

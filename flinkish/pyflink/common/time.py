@@ -108,10 +108,3 @@ class Time:
 
     def __str__(self) -> str:
         return f"{self._milliseconds} ms"
-
-
-def milliseconds_of(length: Time | Duration | int) -> int:
-    """A length of time in milliseconds."""
-    if isinstance(length, Time):
-        return length.to_milliseconds()
-    return int(length.milliseconds) if isinstance(length, Duration) else length

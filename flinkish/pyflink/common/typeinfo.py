@@ -89,6 +89,135 @@ class PickledBytesTypeInfo(TypeInformation):
         return "PickledByteArrayTypeInfo"
 
 
+_Types: TypeAlias = Sequence[TypeInformation]
+
+
+class Types:
+    """Creates types (PyFlink: ``Types``)."""
+
+    @staticmethod
+    def STRING() -> TypeInformation:
+        """Texts."""
+        return StringTypeInfo()
+
+    @staticmethod
+    def BYTE() -> TypeInformation:
+        """Whole numbers of 8 bits."""
+        return IntegerTypeInfo("Byte", 8)
+
+    @staticmethod
+    def BOOLEAN() -> TypeInformation:
+        """Booleans."""
+        return BooleanTypeInfo()
+
+    @staticmethod
+    def SHORT() -> TypeInformation:
+        """Whole numbers of 16 bits."""
+        return IntegerTypeInfo("Short", 16)
+
+    @staticmethod
+    def INT() -> TypeInformation:
+        """Whole numbers of 32 bits."""
+        return IntegerTypeInfo("Integer", 32)
+
+    @staticmethod
+    def LONG() -> TypeInformation:
+        """Whole numbers of 64 bits."""
+        return IntegerTypeInfo("Long", 64)
+
+    @staticmethod
+    def FLOAT() -> TypeInformation:
+        """Floating-point numbers of 32 bits."""
+        return FloatTypeInfo()
+
+    @staticmethod
+    def DOUBLE() -> TypeInformation:
+        """Floating-point numbers of 64 bits."""
+        return DoubleTypeInfo()
+
+    @staticmethod
+    def CHAR() -> TypeInformation:
+        """Single characters."""
+        return CharTypeInfo()
+
+    @staticmethod
+    def BIG_INT() -> TypeInformation:
+        """Whole numbers of any size."""
+        return BigIntegerTypeInfo()
+
+    @staticmethod
+    def BIG_DEC() -> TypeInformation:
+        """Decimals."""
+        return BigDecimalTypeInfo()
+
+    @staticmethod
+    def INSTANT() -> TypeInformation:
+        """Instants."""
+        return InstantTypeInfo()
+
+    @staticmethod
+    def SQL_DATE() -> TypeInformation:
+        """Dates: ``datetime.date``."""
+        return DateTypeInfo()
+
+    @staticmethod
+    def SQL_TIME() -> TypeInformation:
+        """Times of day: ``datetime.time``."""
+        return TimeTypeInfo()
+
+    @staticmethod
+    def SQL_TIMESTAMP() -> TypeInformation:
+        """Dates with a time: ``datetime.datetime``."""
+        return TimestampTypeInfo()
+
+    @staticmethod
+    def PICKLED_BYTE_ARRAY() -> TypeInformation:
+        """Any Python value."""
+        return PickledBytesTypeInfo()
+
+    @staticmethod
+    def ROW(field_types: _Types, *others: Never) -> RowTypeInfo:
+        """Rows with the names ``f0``, ``f1`` and so on."""
+        _check_list("ROW", field_types, others)
+        return RowTypeInfo(field_types)
+
+    @staticmethod
+    def ROW_NAMED(field_names: Sequence[str], field_types: _Types) -> RowTypeInfo:
+        """Rows with those names."""
+        return RowTypeInfo(field_types, field_names)
+
+    @staticmethod
+    def TUPLE(field_types: _Types, *others: Never) -> TupleTypeInfo:
+        """Tuples."""
+        _check_list("TUPLE", field_types, others)
+        return TupleTypeInfo(field_types)
+
+    @staticmethod
+    def PRIMITIVE_ARRAY(element_type: TypeInformation) -> TypeInformation:
+        """Lists of numbers or booleans."""
+        return PrimitiveArrayTypeInfo(element_type)
+
+    @staticmethod
+    def BASIC_ARRAY(element_type: TypeInformation) -> TypeInformation:
+        """Lists of plain values."""
+        return BasicArrayTypeInfo(element_type)
+
+    @staticmethod
+    def OBJECT_ARRAY(element_type: TypeInformation) -> TypeInformation:
+        """Lists of values of any type."""
+        return ObjectArrayTypeInfo(element_type)
+
+    @staticmethod
+    def MAP(key_type_info: TypeInformation, value_type_info: TypeInformation) -> TypeInformation:
+        """Dicts."""
+        return MapTypeInfo(key_type_info, value_type_info)
+
+    @staticmethod
+    def LIST(element_type_info: TypeInformation) -> TypeInformation:
+        """Lists."""
+        return ListTypeInfo(element_type_info)
+
+
 class BasicType(Enum):
     """The types of plain values (PyFlink: ``BasicType``)."""
 
@@ -111,6 +240,19 @@ class BasicTypeInfo(TypeInformation, ABC):
 
     name: str
 
+    STRING_TYPE_INFO = staticmethod(Types.STRING)
+    BOOLEAN_TYPE_INFO = staticmethod(Types.BOOLEAN)
+    BYTE_TYPE_INFO = staticmethod(Types.BYTE)
+    SHORT_TYPE_INFO = staticmethod(Types.SHORT)
+    INT_TYPE_INFO = staticmethod(Types.INT)
+    LONG_TYPE_INFO = staticmethod(Types.LONG)
+    FLOAT_TYPE_INFO = staticmethod(Types.FLOAT)
+    DOUBLE_TYPE_INFO = staticmethod(Types.DOUBLE)
+    CHAR_TYPE_INFO = staticmethod(Types.CHAR)
+    BIG_INT_TYPE_INFO = staticmethod(Types.BIG_INT)
+    BIG_DEC_TYPE_INFO = staticmethod(Types.BIG_DEC)
+    INSTANT_TYPE_INFO = staticmethod(Types.INSTANT)
+
     def __repr__(self) -> str:
         return self.name
 
@@ -120,66 +262,6 @@ class BasicTypeInfo(TypeInformation, ABC):
     @property
     def core(self) -> CoreType[Any] | None:
         return _CORE.get(self.name)
-
-    @staticmethod
-    def STRING_TYPE_INFO() -> TypeInformation:
-        """``Types.STRING()``."""
-        return Types.STRING()
-
-    @staticmethod
-    def BOOLEAN_TYPE_INFO() -> TypeInformation:
-        """``Types.BOOLEAN()``."""
-        return Types.BOOLEAN()
-
-    @staticmethod
-    def BYTE_TYPE_INFO() -> TypeInformation:
-        """``Types.BYTE()``."""
-        return Types.BYTE()
-
-    @staticmethod
-    def SHORT_TYPE_INFO() -> TypeInformation:
-        """``Types.SHORT()``."""
-        return Types.SHORT()
-
-    @staticmethod
-    def INT_TYPE_INFO() -> TypeInformation:
-        """``Types.INT()``."""
-        return Types.INT()
-
-    @staticmethod
-    def LONG_TYPE_INFO() -> TypeInformation:
-        """``Types.LONG()``."""
-        return Types.LONG()
-
-    @staticmethod
-    def FLOAT_TYPE_INFO() -> TypeInformation:
-        """``Types.FLOAT()``."""
-        return Types.FLOAT()
-
-    @staticmethod
-    def DOUBLE_TYPE_INFO() -> TypeInformation:
-        """``Types.DOUBLE()``."""
-        return Types.DOUBLE()
-
-    @staticmethod
-    def CHAR_TYPE_INFO() -> TypeInformation:
-        """``Types.CHAR()``."""
-        return Types.CHAR()
-
-    @staticmethod
-    def BIG_INT_TYPE_INFO() -> TypeInformation:
-        """``Types.BIG_INT()``."""
-        return Types.BIG_INT()
-
-    @staticmethod
-    def BIG_DEC_TYPE_INFO() -> TypeInformation:
-        """``Types.BIG_DEC()``."""
-        return Types.BIG_DEC()
-
-    @staticmethod
-    def INSTANT_TYPE_INFO() -> TypeInformation:
-        """``Types.INSTANT()``."""
-        return Types.INSTANT()
 
 
 class StringTypeInfo(BasicTypeInfo):
@@ -338,20 +420,9 @@ class TimestampTypeInfo(TypeInformation):
 class SqlTimeTypeInfo(TypeInformation, ABC):
     """Creates the types of dates and times (PyFlink: ``SqlTimeTypeInfo``)."""
 
-    @staticmethod
-    def DATE() -> TypeInformation:
-        """``Types.SQL_DATE()``."""
-        return DateTypeInfo()
-
-    @staticmethod
-    def TIME() -> TypeInformation:
-        """``Types.SQL_TIME()``."""
-        return TimeTypeInfo()
-
-    @staticmethod
-    def TIMESTAMP() -> TypeInformation:
-        """``Types.SQL_TIMESTAMP()``."""
-        return TimestampTypeInfo()
+    DATE = staticmethod(Types.SQL_DATE)
+    TIME = staticmethod(Types.SQL_TIME)
+    TIMESTAMP = staticmethod(Types.SQL_TIMESTAMP)
 
 
 class ListTypeInfo(TypeInformation):
@@ -435,6 +506,11 @@ class _FieldsTypeInfo(TypeInformation, ABC):
             raise TypeError(f"it has not {len(self._field_types)} fields")
         return [kind.converted(part) for kind, part in zip(self._field_types, values)]
 
+    def _core_types(self) -> list[CoreType[Any]] | None:
+        """The types of the fields as flinkish's own; None if one of them has none."""
+        known = [kind.core for kind in self._field_types if kind.core is not None]
+        return known if len(known) == len(self._field_types) else None
+
     def _texts(self, value: Any) -> list[str]:
         return [kind.text_of(part) for kind, part in zip(self._field_types, value)]
 
@@ -483,9 +559,8 @@ class RowTypeInfo(_FieldsTypeInfo):
 
     @property
     def core(self) -> CoreType[Any] | None:
-        kinds = [kind.core for kind in self._field_types]
-        known = [kind for kind in kinds if kind is not None]
-        return CoreTypes.ROW_NAMED(self._field_names, known) if len(known) == len(kinds) else None
+        types = self._core_types()
+        return None if types is None else CoreTypes.ROW_NAMED(self._field_names, types)
 
     def __repr__(self) -> str:
         fields = (f"{n}: {kind}" for n, kind in zip(self._field_names, self._field_types))
@@ -503,9 +578,8 @@ class TupleTypeInfo(_FieldsTypeInfo):
 
     @property
     def core(self) -> CoreType[Any] | None:
-        kinds = [kind.core for kind in self._field_types]
-        known = [kind for kind in kinds if kind is not None]
-        return CoreTypes.TUPLE(known) if len(known) == len(kinds) else None
+        types = self._core_types()
+        return None if types is None else CoreTypes.TUPLE(types)
 
     def __repr__(self) -> str:
         return f"TupleTypeInfo({', '.join(map(repr, self._field_types))})"
@@ -543,135 +617,6 @@ _CORE: dict[str, CoreType[Any]] = {
     "Double": CoreTypes.DOUBLE(),
     "BigDecimal": CoreTypes.BIG_DEC(),
 }
-
-
-_Types: TypeAlias = Sequence[TypeInformation]
-
-
-class Types:
-    """Creates types (PyFlink: ``Types``)."""
-
-    @staticmethod
-    def STRING() -> TypeInformation:
-        """Texts."""
-        return StringTypeInfo()
-
-    @staticmethod
-    def BYTE() -> TypeInformation:
-        """Whole numbers of 8 bits."""
-        return IntegerTypeInfo("Byte", 8)
-
-    @staticmethod
-    def BOOLEAN() -> TypeInformation:
-        """Booleans."""
-        return BooleanTypeInfo()
-
-    @staticmethod
-    def SHORT() -> TypeInformation:
-        """Whole numbers of 16 bits."""
-        return IntegerTypeInfo("Short", 16)
-
-    @staticmethod
-    def INT() -> TypeInformation:
-        """Whole numbers of 32 bits."""
-        return IntegerTypeInfo("Integer", 32)
-
-    @staticmethod
-    def LONG() -> TypeInformation:
-        """Whole numbers of 64 bits."""
-        return IntegerTypeInfo("Long", 64)
-
-    @staticmethod
-    def FLOAT() -> TypeInformation:
-        """Floating-point numbers of 32 bits."""
-        return FloatTypeInfo()
-
-    @staticmethod
-    def DOUBLE() -> TypeInformation:
-        """Floating-point numbers of 64 bits."""
-        return DoubleTypeInfo()
-
-    @staticmethod
-    def CHAR() -> TypeInformation:
-        """Single characters."""
-        return CharTypeInfo()
-
-    @staticmethod
-    def BIG_INT() -> TypeInformation:
-        """Whole numbers of any size."""
-        return BigIntegerTypeInfo()
-
-    @staticmethod
-    def BIG_DEC() -> TypeInformation:
-        """Decimals."""
-        return BigDecimalTypeInfo()
-
-    @staticmethod
-    def INSTANT() -> TypeInformation:
-        """Instants."""
-        return InstantTypeInfo()
-
-    @staticmethod
-    def SQL_DATE() -> TypeInformation:
-        """Dates: ``datetime.date``."""
-        return DateTypeInfo()
-
-    @staticmethod
-    def SQL_TIME() -> TypeInformation:
-        """Times of day: ``datetime.time``."""
-        return TimeTypeInfo()
-
-    @staticmethod
-    def SQL_TIMESTAMP() -> TypeInformation:
-        """Dates with a time: ``datetime.datetime``."""
-        return TimestampTypeInfo()
-
-    @staticmethod
-    def PICKLED_BYTE_ARRAY() -> TypeInformation:
-        """Any Python value."""
-        return PickledBytesTypeInfo()
-
-    @staticmethod
-    def ROW(field_types: _Types, *others: Never) -> RowTypeInfo:
-        """Rows with the names ``f0``, ``f1`` and so on."""
-        _check_list("ROW", field_types, others)
-        return RowTypeInfo(field_types)
-
-    @staticmethod
-    def ROW_NAMED(field_names: Sequence[str], field_types: _Types) -> RowTypeInfo:
-        """Rows with those names."""
-        return RowTypeInfo(field_types, field_names)
-
-    @staticmethod
-    def TUPLE(field_types: _Types, *others: Never) -> TupleTypeInfo:
-        """Tuples."""
-        _check_list("TUPLE", field_types, others)
-        return TupleTypeInfo(field_types)
-
-    @staticmethod
-    def PRIMITIVE_ARRAY(element_type: TypeInformation) -> TypeInformation:
-        """Lists of numbers or booleans."""
-        return PrimitiveArrayTypeInfo(element_type)
-
-    @staticmethod
-    def BASIC_ARRAY(element_type: TypeInformation) -> TypeInformation:
-        """Lists of plain values."""
-        return BasicArrayTypeInfo(element_type)
-
-    @staticmethod
-    def OBJECT_ARRAY(element_type: TypeInformation) -> TypeInformation:
-        """Lists of values of any type."""
-        return ObjectArrayTypeInfo(element_type)
-
-    @staticmethod
-    def MAP(key_type_info: TypeInformation, value_type_info: TypeInformation) -> TypeInformation:
-        """Dicts."""
-        return MapTypeInfo(key_type_info, value_type_info)
-
-    @staticmethod
-    def LIST(element_type_info: TypeInformation) -> TypeInformation:
-        """Lists."""
-        return ListTypeInfo(element_type_info)
 
 
 __getattr__ = absent_names(__name__)

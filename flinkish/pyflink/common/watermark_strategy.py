@@ -28,12 +28,8 @@ class WatermarkStrategy(AbsentMethods):
     """
 
     def __init__(self, strategy: CoreStrategy[Any]) -> None:
-        self._strategy = strategy
-
-    @property
-    def core(self) -> CoreStrategy[Any]:
+        self.core = strategy
         """The strategy for flinkish's own streams."""
-        return self._strategy
 
     def with_timestamp_assigner(self, timestamp_assigner: TimestampAssigner) -> WatermarkStrategy:
         """This strategy with timestamps from ``timestamp_assigner``."""
@@ -41,12 +37,12 @@ class WatermarkStrategy(AbsentMethods):
             fix = "Derive a class from it with extract_timestamp(value, record_timestamp), and pass an object."
             instance("with_timestamp_assigner", timestamp_assigner, TimestampAssigner, fix)
         extract = shippable(timestamp_assigner).extract_timestamp
-        return WatermarkStrategy(self._strategy.withTimestampAssigner(extract))
+        return WatermarkStrategy(self.core.withTimestampAssigner(extract))
 
     def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy:
         """This strategy, which marks an input idle after that time without elements."""
         return WatermarkStrategy(
-            self._strategy.withIdleness(millis_of_duration("with_idleness", idle_timeout))
+            self.core.withIdleness(millis_of_duration("with_idleness", idle_timeout))
         )
 
     def with_watermark_alignment(
@@ -61,9 +57,7 @@ class WatermarkStrategy(AbsentMethods):
         if update_interval is not None:
             interval = millis_of_duration(call, update_interval)
         drift = millis_of_duration(call, max_allowed_watermark_drift)
-        return WatermarkStrategy(
-            self._strategy.withWatermarkAlignment(watermark_group, drift, interval)
-        )
+        return WatermarkStrategy(self.core.withWatermarkAlignment(watermark_group, drift, interval))
 
     @staticmethod
     def for_monotonous_timestamps() -> WatermarkStrategy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import reduce
 from inspect import isawaitable
-from typing import Any
+from typing import Any, ClassVar
 
 from flinkish.api.errors import NotSupportedError, UnfitElementError, shown
 from flinkish.api.functions.async_function import AsyncRetryPredicate as CoreRetryPredicate
@@ -146,7 +146,11 @@ class FunctionAdapter(RichFunction):
     """The base of the adapters: opens and closes the function.
 
     ``_called`` returns a method of the function, to be called inside its dependencies.
+    ``_methods`` has those called ``_names``.
     """
+
+    _names: ClassVar[tuple[str, ...]] = ()
+    _methods: dict[str, Callable[..., Any]]
 
     def __init__(
         self,
@@ -161,6 +165,7 @@ class FunctionAdapter(RichFunction):
     def open(self, openContext: OpenContext) -> None:
         context = RuntimeContext(self.getRuntimeContext(), self._dependencies.job_parameters)
         self._dependencies.inside(self._function.open)(context)
+        self._methods = {name: self._called(name) for name in self._names}
         self._prepare()
 
     def _prepare(self) -> None:
@@ -231,28 +236,31 @@ class ReduceAdapter(FunctionAdapter, RichReduceFunction[Any]):
         return result if self._convert is None else self._convert(result)
 
 
+def _emitting(name: str, wrapped: Callable[[Any], Any]) -> Any:
+    """A method that calls ``name`` of the function with its argument and the ``wrapped`` context, and
+    emits the results."""
+
+    def call(self: FunctionAdapter, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._methods[name](value, wrapped(ctx)), ctx, out)
+
+    return call
+
+
 class ProcessAdapter(FunctionAdapter, CoreProcessFunction[Any, Any]):
     """A ProcessFunction."""
 
-    def _prepare(self) -> None:
-        self._process = self._called("process_element")
+    _names = ("process_element",)
 
-    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(self._process(value, ElementContext(ctx)), ctx, out)
+    processElement = _emitting("process_element", ElementContext)
 
 
 class KeyedProcessAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, Any]):
     """A KeyedProcessFunction."""
 
-    def _prepare(self) -> None:
-        self._process = self._called("process_element")
-        self._timer = self._called("on_timer")
+    _names = ("process_element", "on_timer")
 
-    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(self._process(value, KeyedElementContext(ctx)), ctx, out)
-
-    def onTimer(self, timestamp: int, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(self._timer(timestamp, KeyedTimerContext(ctx)), ctx, out)
+    processElement = _emitting("process_element", KeyedElementContext)
+    onTimer = _emitting("on_timer", KeyedTimerContext)
 
 
 class CoMapAdapter(FunctionAdapter, RichCoMapFunction[Any, Any, Any]):
@@ -288,65 +296,39 @@ class CoFlatMapAdapter(FunctionAdapter, RichCoFlatMapFunction[Any, Any, Any]):
 class CoProcessAdapter(FunctionAdapter, CoreCoProcessFunction[Any, Any, Any]):
     """A CoProcessFunction."""
 
-    def _prepare(self) -> None:
-        self._process1 = self._called("process_element1")
-        self._process2 = self._called("process_element2")
+    _names = ("process_element1", "process_element2")
 
-    def processElement1(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(self._process1(value, ElementContext(ctx)), ctx, out)
-
-    def processElement2(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(self._process2(value, ElementContext(ctx)), ctx, out)
+    processElement1 = _emitting("process_element1", ElementContext)
+    processElement2 = _emitting("process_element2", ElementContext)
 
 
 class KeyedCoProcessAdapter(FunctionAdapter, CoreKeyedCoProcessFunction[Any, Any, Any, Any]):
     """A KeyedCoProcessFunction."""
 
-    def _prepare(self) -> None:
-        self._process1 = self._called("process_element1")
-        self._process2 = self._called("process_element2")
-        self._timer = self._called("on_timer")
+    _names = ("process_element1", "process_element2", "on_timer")
 
-    def processElement1(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(self._process1(value, KeyedElementContext(ctx)), ctx, out)
-
-    def processElement2(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(self._process2(value, KeyedElementContext(ctx)), ctx, out)
-
-    def onTimer(self, timestamp: int, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(self._timer(timestamp, KeyedTimerContext(ctx)), ctx, out)
+    processElement1 = _emitting("process_element1", KeyedElementContext)
+    processElement2 = _emitting("process_element2", KeyedElementContext)
+    onTimer = _emitting("on_timer", KeyedTimerContext)
 
 
 class BroadcastAdapter(FunctionAdapter, CoreBroadcastProcessFunction[Any, Any, Any]):
     """A BroadcastProcessFunction."""
 
-    def _prepare(self) -> None:
-        self._process = self._called("process_element")
-        self._process_broadcast = self._called("process_broadcast_element")
+    _names = ("process_element", "process_broadcast_element")
 
-    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(self._process(value, ReadOnlyContext(ctx)), ctx, out)
-
-    def processBroadcastElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(self._process_broadcast(value, BroadcastElementContext(ctx)), ctx, out)
+    processElement = _emitting("process_element", ReadOnlyContext)
+    processBroadcastElement = _emitting("process_broadcast_element", BroadcastElementContext)
 
 
 class KeyedBroadcastAdapter(FunctionAdapter, CoreKeyedBroadcastProcessFunction[Any, Any, Any, Any]):
     """A KeyedBroadcastProcessFunction."""
 
-    def _prepare(self) -> None:
-        self._process = self._called("process_element")
-        self._process_broadcast = self._called("process_broadcast_element")
-        self._timer = self._called("on_timer")
+    _names = ("process_element", "process_broadcast_element", "on_timer")
 
-    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(self._process(value, KeyedReadOnlyContext(ctx)), ctx, out)
-
-    def processBroadcastElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(self._process_broadcast(value, BroadcastElementContext(ctx)), ctx, out)
-
-    def onTimer(self, timestamp: int, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(self._timer(timestamp, KeyedBroadcastTimerContext(ctx)), ctx, out)
+    processElement = _emitting("process_element", KeyedReadOnlyContext)
+    processBroadcastElement = _emitting("process_broadcast_element", BroadcastElementContext)
+    onTimer = _emitting("on_timer", KeyedBroadcastTimerContext)
 
 
 class AsyncAdapter(FunctionAdapter, RichAsyncFunction[Any, Any]):

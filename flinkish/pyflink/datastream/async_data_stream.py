@@ -32,8 +32,8 @@ class AsyncDataStream:
         """Results between two watermarks may come in any order; here it is the order of the
         elements."""
         strategy = AsyncRetryStrategy.no_restart()
-        return _waiting(
-            data_stream, async_function, timeout, strategy, capacity, output_type, ordered=False
+        return AsyncDataStream.unordered_wait_with_retry(
+            data_stream, async_function, timeout, strategy, capacity, output_type
         )
 
     @staticmethod
@@ -61,8 +61,8 @@ class AsyncDataStream:
     ) -> DataStream:
         """Results come in the order of the elements."""
         strategy = AsyncRetryStrategy.no_restart()
-        return _waiting(
-            data_stream, async_function, timeout, strategy, capacity, output_type, ordered=True
+        return AsyncDataStream.ordered_wait_with_retry(
+            data_stream, async_function, timeout, strategy, capacity, output_type
         )
 
     @staticmethod

@@ -104,7 +104,23 @@ class NoRetryStrategy(AsyncRetryStrategy[Any]):
         return RetryPredicate(None, None)
 
 
-class FixedDelayRetryStrategy(AsyncRetryStrategy[Any]):
+class _LimitedRetryStrategy(AsyncRetryStrategy[Any]):
+    """Base of the strategies that retry a number of times."""
+
+    def __init__(
+        self, max_attempts: int, result_predicate: _Results, exception_predicate: _Errors
+    ) -> None:
+        self._attempts = max_attempts
+        self._predicate = RetryPredicate(result_predicate, exception_predicate)
+
+    def can_retry(self, current_attempts: int) -> bool:
+        return current_attempts <= self._attempts
+
+    def get_retry_predicate(self) -> AsyncRetryPredicate[Any]:
+        return self._predicate
+
+
+class FixedDelayRetryStrategy(_LimitedRetryStrategy):
     """Retries a number of times, each after the same delay."""
 
     def __init__(
@@ -116,20 +132,14 @@ class FixedDelayRetryStrategy(AsyncRetryStrategy[Any]):
     ) -> None:
         if max_attempts <= 0 or backoff_time_millis <= 0:
             raise ValueError("fixed_delay: max_attempts and backoff_time_millis must be above 0.")
-        self._attempts, self._delay = max_attempts, backoff_time_millis
-        self._predicate = RetryPredicate(result_predicate, exception_predicate)
-
-    def can_retry(self, current_attempts: int) -> bool:
-        return current_attempts <= self._attempts
+        super().__init__(max_attempts, result_predicate, exception_predicate)
+        self._delay = backoff_time_millis
 
     def get_backoff_time_millis(self, current_attempts: int) -> int:
         return self._delay
 
-    def get_retry_predicate(self) -> AsyncRetryPredicate[Any]:
-        return self._predicate
 
-
-class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[Any]):
+class ExponentialBackoffDelayRetryStrategy(_LimitedRetryStrategy):
     """Retries a number of times, each after a longer delay."""
 
     def __init__(
@@ -141,16 +151,9 @@ class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[Any]):
         result_predicate: _Results = None,
         exception_predicate: _Errors = None,
     ) -> None:
-        self._attempts, self._most = max_attempts, max_retry_delay
-        self._first, self._multiplier = initial_delay, multiplier
-        self._predicate = RetryPredicate(result_predicate, exception_predicate)
-
-    def can_retry(self, current_attempts: int) -> bool:
-        return current_attempts <= self._attempts
+        super().__init__(max_attempts, result_predicate, exception_predicate)
+        self._first, self._most, self._multiplier = initial_delay, max_retry_delay, multiplier
 
     def get_backoff_time_millis(self, current_attempts: int) -> int:
         grown = self._first * self._multiplier ** max(current_attempts - 1, 0)
         return int(min(grown, self._most))
-
-    def get_retry_predicate(self) -> AsyncRetryPredicate[Any]:
-        return self._predicate

@@ -187,23 +187,19 @@ class DataStream(AbsentMethods):
         type_info: TypeInformation | None = None,
     ) -> None:
         self._environment = environment
-        self._stream = stream
-        self._type = type_info or Types.PICKLED_BYTE_ARRAY()
-
-    @property
-    def core(self) -> CoreStream[Any]:
+        self.core = stream
         """The stream as flinkish's own."""
-        return self._stream
+        self._type = type_info or Types.PICKLED_BYTE_ARRAY()
 
     # ------------------------------------------------------------------ the operator itself
 
     def _operator(self, method: str) -> SingleOutputStreamOperator[Any]:
-        if not isinstance(self._stream, SingleOutputStreamOperator):
+        if not isinstance(self.core, SingleOutputStreamOperator):
             raise InvalidProgramError(
                 f"{method}: the stream is no operator's. Call it on the result of map, process and the"
                 " like."
             )
-        return self._stream
+        return self.core
 
     def get_name(self) -> str:
         """The operator's name."""
@@ -281,7 +277,7 @@ class DataStream(AbsentMethods):
         """Turn each element into one result."""
         user_function("map", func, MapFunction, function="lambda value: value + 1")
         declared_type_or_none("map: output_type", output_type)
-        return self._result(self._stream.map(self._mapper(func, output_type)), output_type)
+        return self._result(self.core.map(self._mapper(func, output_type)), output_type)
 
     def flat_map(
         self,
@@ -296,7 +292,7 @@ class DataStream(AbsentMethods):
             adapted = FlatMapAdapter(self._dependencies, func, output_type)
         else:
             adapted = FlatCall(self._dependencies, func, conversion(output_type))
-        return self._result(self._stream.flatMap(adapted), output_type)
+        return self._result(self.core.flatMap(adapted), output_type)
 
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
         """Keep the elements for which ``func`` is true."""
@@ -306,7 +302,7 @@ class DataStream(AbsentMethods):
             adapted = FilterAdapter(self._dependencies, func)
         else:
             adapted = Call(self._dependencies, func)
-        return self._result(self._stream.filter(adapted), self._type)
+        return self._result(self.core.filter(adapted), self._type)
 
     def process(
         self, func: ProcessFunction, output_type: TypeInformation | None = None
@@ -316,7 +312,7 @@ class DataStream(AbsentMethods):
         user_function("process", func, ProcessFunction, KeyedProcessFunction)
         declared_type_or_none("process: output_type", output_type)
         adapter = ProcessAdapter(self._dependencies, func, output_type)
-        return self._result(self._stream.process(adapter), output_type)
+        return self._result(self.core.process(adapter), output_type)
 
     def project(self, *field_indexes: int) -> DataStream:
         """Keep the fields at those positions, as tuples."""
@@ -327,7 +323,7 @@ class DataStream(AbsentMethods):
             )
         types = kind.get_field_types()
         output_type = Types.TUPLE([types[index] for index in field_indexes])
-        return self._result(self._stream.project(*field_indexes), output_type)
+        return self._result(self.core.project(*field_indexes), output_type)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Set timestamps and watermarks."""
@@ -338,7 +334,7 @@ class DataStream(AbsentMethods):
             "Pass one such as WatermarkStrategy.for_monotonous_timestamps()"
             ".with_timestamp_assigner(assigner).",
         )
-        stream = self._stream.assignTimestampsAndWatermarks(watermark_strategy.core)
+        stream = self.core.assignTimestampsAndWatermarks(watermark_strategy.core)
         return self._result(stream, self._type)
 
     # ------------------------------------------------------------------ streams
@@ -352,7 +348,7 @@ class DataStream(AbsentMethods):
         user_function("key_by", key_selector, KeySelector, function="lambda value: value[0]")
         declared_type_or_none("key_by: key_type", key_type)
         selector = KeyCall(self._dependencies, key_selector, key_type)
-        keyed = self._stream.keyBy(selector)
+        keyed = self.core.keyBy(selector)
         if key_type in (None, Types.PICKLED_BYTE_ARRAY()):
             keyed = with_null_keys(keyed)  # in PyFlink a pickled None is a key like any other
         return KeyedStream(self._environment, keyed, self._type, selector, key_type)
@@ -362,7 +358,7 @@ class DataStream(AbsentMethods):
         for stream in streams:
             instance("union", stream, DataStream, "Pass streams: first.union(second, third).")
         others = [stream.core for stream in streams]
-        return DataStream(self._environment, self._stream.union(*others), self._type)
+        return DataStream(self._environment, self.core.union(*others), self._type)
 
     def connect(self, ds: Any) -> Any:
         """Connect with another stream, or with a broadcast one."""
@@ -378,19 +374,19 @@ class DataStream(AbsentMethods):
 
     def shuffle(self) -> DataStream:
         """The same stream, as the distribution over tasks does not affect results."""
-        return self._same(self._stream.shuffle())
+        return self._same(self.core.shuffle())
 
     def rescale(self) -> DataStream:
         """The same stream, like ``shuffle``."""
-        return self._same(self._stream.rescale())
+        return self._same(self.core.rescale())
 
     def rebalance(self) -> DataStream:
         """The same stream, like ``shuffle``."""
-        return self._same(self._stream.rebalance())
+        return self._same(self.core.rebalance())
 
     def forward(self) -> DataStream:
         """The same stream, like ``shuffle``."""
-        return self._same(self._stream.forward())
+        return self._same(self.core.forward())
 
     def broadcast(
         self,
@@ -400,13 +396,13 @@ class DataStream(AbsentMethods):
         """Send every element to every task, for the broadcast state pattern; without descriptors the same
         stream, as an operator sees every element once."""
         if broadcast_state_descriptor is None:
-            return self._same(self._stream.broadcast())
+            return self._same(self.core.broadcast())
         descriptors = (broadcast_state_descriptor, *other_broadcast_state_descriptors)
         for descriptor in descriptors:
             fix = "Pass one such as MapStateDescriptor(name, key_type, value_type)."
             instance("broadcast", descriptor, MapStateDescriptor, fix)
         first, *others = (descriptor.core for descriptor in descriptors)
-        return BroadcastStream(self._stream.broadcast(first, *others))
+        return BroadcastStream(self.core.broadcast(first, *others))
 
     def partition_custom(
         self,
@@ -422,7 +418,7 @@ class DataStream(AbsentMethods):
         )
         partition = partitioner.partition if isinstance(partitioner, Partitioner) else partitioner
         selector = KeyCall(self._dependencies, key_selector, None)
-        return self._same(self._stream.partitionCustom(partition, selector))
+        return self._same(self.core.partitionCustom(partition, selector))
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
         """The operator's side output of that tag."""
@@ -434,7 +430,7 @@ class DataStream(AbsentMethods):
 
     def sink_to(self, sink: Sink | CoreSinkKind[Any]) -> DataStreamSink:
         """Send the elements to ``sink``, which may also be one of flinkish's, or your own."""
-        stream = self._stream
+        stream = self.core
         if isinstance(sink, CoreSinkKind):
             return DataStreamSink(stream.sinkTo(sink))
         fix = 'Pass one such as flinkish.FileSink.forCsv("/out"), or call print().'
@@ -446,17 +442,17 @@ class DataStream(AbsentMethods):
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
         """Print the elements in the driver, in Flink's text."""
-        texts = self._stream.map(Call(self._dependencies, self._type.text_of)).name("Text")
+        texts = self.core.map(Call(self._dependencies, self._type.text_of)).name("Text")
         return DataStreamSink(texts.print(sink_identifier or ""))
 
     def for_each_batch(self, function: Callable[[list[Any], int], None]) -> DataStreamSink:
         """Call ``function(elements, batch_id)`` in the driver for each batch with elements."""
-        return DataStreamSink(self._stream.forEachBatch(function))
+        return DataStreamSink(self.core.forEachBatch(function))
 
     def for_each_partition(self, function: Callable[[Iterator[Any]], object]) -> DataStreamSink:
         """Call ``function(elements)`` in the workers for each task and batch with elements, with an iterator
         over them, each at least once."""
-        return DataStreamSink(self._stream.forEachPartition(function))
+        return DataStreamSink(self.core.forEachPartition(function))
 
     @short_traceback
     def execute_and_collect(
@@ -482,7 +478,7 @@ class DataStream(AbsentMethods):
         return Call(self._dependencies, func, conversion(output_type))
 
     def _collected(self) -> CoreStream[Any]:
-        return self._stream
+        return self.core
 
     def _same(self, stream: CoreStream[Any]) -> DataStream:
         return DataStream(self._environment, stream, self._type)
@@ -508,14 +504,10 @@ class KeyedStream(DataStream):
         key_type: TypeInformation | None,
     ) -> None:
         super().__init__(environment, stream, type_info)
-        self._keyed = stream
+        self.keyed_core = stream
+        """The keyed stream as flinkish's own."""
         self._selector = selector
         self._key_type = key_type or Types.PICKLED_BYTE_ARRAY()
-
-    @property
-    def keyed_core(self) -> CoreKeyedStream[Any, Any]:
-        """The keyed stream as flinkish's own."""
-        return self._keyed
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
         """Combine the elements of each key; in BATCH mode only the last result is emitted."""
@@ -525,7 +517,7 @@ class KeyedStream(DataStream):
             adapted = ReduceAdapter(self._dependencies, func, self._type)
         else:
             adapted = Call(self._dependencies, func, conversion(self._type))
-        return self._result(self._keyed.reduce(adapted), self._type)
+        return self._result(self.keyed_core.reduce(adapted), self._type)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
         """The rolling sum of a field, or of the elements."""
@@ -559,9 +551,11 @@ class KeyedStream(DataStream):
         user_function("process", func, KeyedProcessFunction, ProcessFunction)
         declared_type_or_none("process: output_type", output_type)
         if isinstance(func, ProcessFunction):
-            stream = self._keyed.process(ProcessAdapter(self._dependencies, func, output_type))
+            stream = self.keyed_core.process(ProcessAdapter(self._dependencies, func, output_type))
         else:
-            stream = self._keyed.process(KeyedProcessAdapter(self._dependencies, func, output_type))
+            stream = self.keyed_core.process(
+                KeyedProcessAdapter(self._dependencies, func, output_type)
+            )
         return self._result(stream, output_type)
 
     def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
@@ -581,12 +575,12 @@ class KeyedStream(DataStream):
         return self._values().union(*(_unkeyed(stream) for stream in streams))
 
     def _values(self) -> DataStream:
-        return DataStream(self._environment, self._stream, self._type)
+        return DataStream(self._environment, self.core, self._type)
 
     def _collected(self) -> CoreStream[Any]:
         # As in PyFlink, whose keyed streams are streams of keys with values
         select, names = self._selector.of_user, ["f0", "f1"]
-        return self._stream.map(
+        return self.core.map(
             Call(self._dependencies, lambda value: created_row(names, [select(value), value]))
         )
 

@@ -248,20 +248,26 @@ class SinkFunction:
 # ---------------------------------------------------------------------- process functions
 
 
-class ElementContext(AbsentMethods):
-    """The context of an element (PyFlink: ``ProcessFunction.Context``)."""
+class _Context(AbsentMethods):
+    """Base of the contexts of elements and timers."""
 
-    def __init__(self, context: CoreProcessContext) -> None:
+    def __init__(
+        self, context: CoreProcessContext | CoreBroadcastContext | CoreBroadcastReadOnlyContext
+    ) -> None:
         self._context: Any = context
-
-    def timer_service(self) -> TimerService:
-        """The current times and the timers."""
-        return TimerService(self._context.timerService())
 
     def timestamp(self) -> int:
         """The timestamp of the element or timer, None if it has none."""
         timestamp: int = self._context.timestamp()
         return timestamp
+
+
+class ElementContext(_Context):
+    """The context of an element (PyFlink: ``ProcessFunction.Context``)."""
+
+    def timer_service(self) -> TimerService:
+        """The current times and the timers."""
+        return TimerService(self._context.timerService())
 
 
 class KeyedElementContext(ElementContext):
@@ -416,17 +422,9 @@ class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
 # ---------------------------------------------------------------------- broadcast state
 
 
-class BaseBroadcastContext(AbsentMethods):
+class BaseBroadcastContext(_Context):
     """The base of the contexts of functions with broadcast state (PyFlink:
     ``BaseBroadcastProcessFunction.BaseContext``)."""
-
-    def __init__(self, context: CoreBroadcastContext | CoreBroadcastReadOnlyContext) -> None:
-        self._context: Any = context
-
-    def timestamp(self) -> int:
-        """The timestamp of the element or timer, None if it has none."""
-        timestamp: int = self._context.timestamp()
-        return timestamp
 
     def current_processing_time(self) -> int:
         """The processing-time clock."""
@@ -458,25 +456,13 @@ class ReadOnlyContext(BaseBroadcastContext):
         return ReadOnlyBroadcastState(state, state_descriptor)
 
 
-class KeyedReadOnlyContext(ReadOnlyContext):
+class KeyedReadOnlyContext(KeyedElementContext, ReadOnlyContext):
     """The context of an element of a keyed stream (PyFlink:
     ``KeyedBroadcastProcessFunction.ReadOnlyContext``)."""
 
-    def timer_service(self) -> TimerService:
-        """The current times and the timers."""
-        return TimerService(self._context.timerService())
 
-    def get_current_key(self) -> Any:
-        """The key."""
-        return key_of_user(self._context.getCurrentKey())
-
-
-class KeyedBroadcastTimerContext(KeyedReadOnlyContext):
+class KeyedBroadcastTimerContext(KeyedTimerContext, KeyedReadOnlyContext):
     """The context of a timer (PyFlink: ``KeyedBroadcastProcessFunction.OnTimerContext``)."""
-
-    def time_domain(self) -> TimeDomain:
-        """The time domain of the timer."""
-        return TimeDomain[self._context.timeDomain().name]
 
 
 class BaseBroadcastProcessFunction(Function):

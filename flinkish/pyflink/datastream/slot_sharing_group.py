@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import total_ordering
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from flinkish.pyflink.absent import AbsentMethods
 
@@ -54,22 +54,15 @@ class SlotSharingGroupBuilder:
     """Builds a ``SlotSharingGroup``."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
-        self._cpu_cores: float | None = None
-        self._heap: MemorySize | None = None
-        self._off_heap: MemorySize | None = None
-        self._managed: MemorySize | None = None
-        self._external: dict[str, float] = {}
+        self._group = SlotSharingGroup(name)
 
     def set_cpu_cores(self, cpu_cores: float) -> SlotSharingGroupBuilder:
         """Request ``cpu_cores`` cores."""
-        self._cpu_cores = cpu_cores
-        return self
+        return self._with(cpu_cores=cpu_cores)
 
     def set_task_heap_memory(self, task_heap_memory: MemorySize) -> SlotSharingGroupBuilder:
         """Request heap memory."""
-        self._heap = task_heap_memory
-        return self
+        return self._with(task_heap_memory=task_heap_memory)
 
     def set_task_heap_memory_mb(self, task_heap_memory_mb: int) -> SlotSharingGroupBuilder:
         """Request heap memory, in MiB."""
@@ -77,8 +70,7 @@ class SlotSharingGroupBuilder:
 
     def set_task_off_heap_memory(self, task_off_heap_memory: MemorySize) -> SlotSharingGroupBuilder:
         """Request off-heap memory."""
-        self._off_heap = task_off_heap_memory
-        return self
+        return self._with(task_off_heap_memory=task_off_heap_memory)
 
     def set_task_off_heap_memory_mb(self, task_off_heap_memory_mb: int) -> SlotSharingGroupBuilder:
         """Request off-heap memory, in MiB."""
@@ -86,8 +78,7 @@ class SlotSharingGroupBuilder:
 
     def set_managed_memory(self, managed_memory: MemorySize) -> SlotSharingGroupBuilder:
         """Request managed memory."""
-        self._managed = managed_memory
-        return self
+        return self._with(managed_memory=managed_memory)
 
     def set_managed_memory_mb(self, managed_memory_mb: int) -> SlotSharingGroupBuilder:
         """Request managed memory, in MiB."""
@@ -95,15 +86,16 @@ class SlotSharingGroupBuilder:
 
     def set_external_resource(self, name: str, value: float) -> SlotSharingGroupBuilder:
         """Request ``value`` units of another resource, such as GPUs."""
-        self._external[name] = value
-        return self
+        known = self._group.get_external_resources()
+        return self._with(external_resources=tuple({**known, name: value}.items()))
 
     def build(self) -> SlotSharingGroup:
         """The group."""
-        external = tuple(self._external.items())
-        return SlotSharingGroup(
-            self._name, self._cpu_cores, self._heap, self._off_heap, self._managed, external
-        )
+        return self._group
+
+    def _with(self, **resource: Any) -> SlotSharingGroupBuilder:
+        self._group = replace(self._group, **resource)
+        return self
 
 
 @dataclass(frozen=True)

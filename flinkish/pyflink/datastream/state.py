@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 from flinkish.api.arguments import instance, text
 from flinkish.api.functions import state as core
 from flinkish.api.functions import ttl as core_ttl
-from flinkish.api.functions.broadcast import BroadcastState as CoreBroadcastState
 from flinkish.api.functions.broadcast import ReadOnlyBroadcastState as CoreReadOnlyBroadcastState
 from flinkish.api.functions.functions import AggregateFunction as CoreAggregateFunction
+from flinkish.api.type_variables import IN, OUT, K, T, V
 from flinkish.pyflink.absent import AbsentMethods, absent_names, refuse
 from flinkish.pyflink.common.arguments import declared_type, millis_of_time
 from flinkish.pyflink.common.shipping import shippable
@@ -21,11 +21,7 @@ from flinkish.pyflink.common.typeinfo import MapTypeInfo, TypeInformation
 if TYPE_CHECKING:
     from flinkish.pyflink.datastream.functions import AggregateFunction, ReduceFunction
 
-T = TypeVar("T")
-K = TypeVar("K")
-V = TypeVar("V")
-IN = TypeVar("IN")
-OUT = TypeVar("OUT")
+D = TypeVar("D", bound=core.StateDescriptor[Any])
 
 
 class StateTtlConfigBuilder:
@@ -117,12 +113,8 @@ class StateTtlConfig(AbsentMethods):
     TtlTimeCharacteristic: TypeAlias = core_ttl.TtlTimeCharacteristic
 
     def __init__(self, config: core_ttl.StateTtlConfig) -> None:
-        self._config = config
-
-    @property
-    def core(self) -> core_ttl.StateTtlConfig:
+        self.core = config
         """The configuration for flinkish's own descriptors."""
-        return self._config
 
     @staticmethod
     def new_builder(ttl: Time) -> StateTtlConfigBuilder:
@@ -132,23 +124,23 @@ class StateTtlConfig(AbsentMethods):
 
     def is_enabled(self) -> bool:
         """Whether state expires."""
-        return self._config.isEnabled()
+        return self.core.isEnabled()
 
     def get_ttl(self) -> Time:
         """The time to live."""
-        return Time(int(self._config.getTimeToLive().toMillis()))
+        return Time(int(self.core.getTimeToLive().toMillis()))
 
     def get_ttl_time_characteristic(self) -> TtlTimeCharacteristic:
         """Processing time: there is no other clock."""
-        return self._config.getTtlTimeCharacteristic()
+        return self.core.getTtlTimeCharacteristic()
 
     def get_update_type(self) -> UpdateType:
         """The accesses that renew an entry."""
-        return self._config.getUpdateType()
+        return self.core.getUpdateType()
 
     def get_state_visibility(self) -> StateVisibility:
         """Whether reads return expired entries."""
-        return self._config.getStateVisibility()
+        return self.core.getStateVisibility()
 
 
 # ---------------------------------------------------------------------- descriptors
@@ -171,7 +163,7 @@ class StateDescriptor:
         fix = "Pass StateTtlConfig.new_builder(Time.hours(1)).build()."
         self._ttl_config = instance("enable_time_to_live", ttl_config, StateTtlConfig, fix)
 
-    def _expiring(self, descriptor: core.StateDescriptor[Any]) -> Any:
+    def _expiring(self, descriptor: D) -> D:
         if self._ttl_config is not None and self._ttl_config.is_enabled():
             descriptor.enableTimeToLive(self._ttl_config.core)
         return descriptor
@@ -186,10 +178,7 @@ class ValueStateDescriptor(StateDescriptor):
     @property
     def core(self) -> core.ValueStateDescriptor[Any]:
         """The descriptor for flinkish's own context."""
-        descriptor: core.ValueStateDescriptor[Any] = self._expiring(
-            core.ValueStateDescriptor(self.name)
-        )
-        return descriptor
+        return self._expiring(core.ValueStateDescriptor(self.name))
 
 
 class ListStateDescriptor(StateDescriptor):
@@ -201,10 +190,7 @@ class ListStateDescriptor(StateDescriptor):
     @property
     def core(self) -> core.ListStateDescriptor[Any]:
         """The descriptor for flinkish's own context."""
-        descriptor: core.ListStateDescriptor[Any] = self._expiring(
-            core.ListStateDescriptor(self.name)
-        )
-        return descriptor
+        return self._expiring(core.ListStateDescriptor(self.name))
 
 
 class MapStateDescriptor(StateDescriptor):
@@ -220,10 +206,7 @@ class MapStateDescriptor(StateDescriptor):
     @property
     def core(self) -> core.MapStateDescriptor[Any, Any]:
         """The descriptor for flinkish's own context."""
-        descriptor: core.MapStateDescriptor[Any, Any] = self._expiring(
-            core.MapStateDescriptor(self.name)
-        )
-        return descriptor
+        return self._expiring(core.MapStateDescriptor(self.name))
 
 
 class ReducingStateDescriptor(StateDescriptor):
@@ -248,10 +231,9 @@ class ReducingStateDescriptor(StateDescriptor):
     def core(self) -> core.ReducingStateDescriptor[Any]:
         """The descriptor for flinkish's own context."""
         reduce, convert = self._reduce, self.type_info.converted
-        descriptor: core.ReducingStateDescriptor[Any] = self._expiring(
+        return self._expiring(
             core.ReducingStateDescriptor(self.name, lambda a, b: convert(reduce(a, b)))
         )
-        return descriptor
 
 
 class AggregatingStateDescriptor(StateDescriptor):
@@ -271,10 +253,7 @@ class AggregatingStateDescriptor(StateDescriptor):
     def core(self) -> core.AggregatingStateDescriptor[Any, Any, Any]:
         """The descriptor for flinkish's own context."""
         function = AggregateAdapter(self._function, self.type_info)
-        descriptor: core.AggregatingStateDescriptor[Any, Any, Any] = self._expiring(
-            core.AggregatingStateDescriptor(self.name, function)
-        )
-        return descriptor
+        return self._expiring(core.AggregatingStateDescriptor(self.name, function))
 
 
 class AggregateAdapter(CoreAggregateFunction[Any, Any, Any]):
@@ -313,6 +292,16 @@ class State(ABC):
         """Remove the entry of the current key."""
 
 
+class _StateOfKey(State):
+    """Base of the states that wrap one of flinkish's own."""
+
+    _state: Any
+
+    def clear(self) -> None:
+        """Remove the entry of the current key."""
+        self._state.clear()
+
+
 class AppendingState(State, Generic[IN, OUT]):
     """A state that values are added to (PyFlink: ``AppendingState``)."""
 
@@ -329,7 +318,7 @@ class MergingState(AppendingState[IN, OUT]):
     """A state that can be merged when windows merge (PyFlink: ``MergingState``)."""
 
 
-class ValueState(State, Generic[T]):
+class ValueState(_StateOfKey, Generic[T]):
     """One value for each key (PyFlink: ``ValueState``)."""
 
     def __init__(self, state: core.ValueState[Any], type_info: TypeInformation) -> None:
@@ -338,19 +327,14 @@ class ValueState(State, Generic[T]):
 
     def value(self) -> T:
         """The value, None if there is none."""
-        value: Any = self._state.value()
-        return cast(T, value)
+        return cast(T, self._state.value())
 
     def update(self, value: T) -> None:
         """Set the value."""
         self._state.update(self._convert(value))
 
-    def clear(self) -> None:
-        """Remove the value."""
-        self._state.clear()
 
-
-class ListState(MergingState[T, Iterable[T]]):
+class ListState(_StateOfKey, MergingState[T, Iterable[T]]):
     """A list for each key (PyFlink: ``ListState``)."""
 
     def __init__(self, state: core.ListState[Any], type_info: TypeInformation) -> None:
@@ -359,7 +343,7 @@ class ListState(MergingState[T, Iterable[T]]):
 
     def get(self) -> Iterable[T]:
         """The elements in order."""
-        return self._state.get()
+        return cast(Iterable[T], self._state.get())
 
     def __iter__(self) -> Iterator[T]:
         return iter(self.get())
@@ -376,23 +360,55 @@ class ListState(MergingState[T, Iterable[T]]):
         """Replace the list."""
         self._state.update([self._convert(value) for value in values])
 
-    def clear(self) -> None:
-        """Remove the list."""
-        self._state.clear()
 
+class _ReadableMap(State, Generic[K, V]):
+    """Base of the states that are read like a dict; keys and values have the types of their descriptor."""
 
-class MapState(State, Generic[K, V]):
-    """A map for each key, which can be used like a dict (PyFlink: ``MapState``)."""
-
-    def __init__(self, state: core.MapState[Any, Any], descriptor: MapStateDescriptor) -> None:
-        self._state = state
+    def __init__(
+        self,
+        state: core.MapState[Any, Any] | CoreReadOnlyBroadcastState[Any, Any],
+        descriptor: MapStateDescriptor,
+    ) -> None:
+        self._state: Any = state
         self._key = descriptor.key_type_info.converted
         self._value = descriptor.value_type_info.converted
 
     def get(self, key: K) -> V:
         """The value of ``key``, None if there is none."""
-        value: Any = self._state.get(self._key(key))
-        return cast(V, value)
+        return cast(V, self._state.get(self._key(key)))
+
+    def contains(self, key: K) -> bool:
+        """Whether there is a value of ``key``."""
+        return bool(self._state.contains(self._key(key)))
+
+    def items(self) -> Iterable[tuple[K, V]]:
+        """The keys with their values."""
+        return cast(Iterable[tuple[K, V]], self._state.immutableEntries())
+
+    def keys(self) -> Iterable[K]:
+        """The keys."""
+        return [key for key, _ in self.items()]
+
+    def values(self) -> Iterable[V]:
+        """The values."""
+        return [value for _, value in self.items()]
+
+    def is_empty(self) -> bool:
+        """Whether there is no entry."""
+        return not list(self.items())
+
+    def __getitem__(self, key: K) -> V:
+        return self.get(key)
+
+    def __contains__(self, key: K) -> bool:
+        return self.contains(key)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self.keys())
+
+
+class _WritableMap(_StateOfKey, _ReadableMap[K, V]):
+    """Base of the states that can be used like a dict."""
 
     def put(self, key: K, value: V) -> None:
         """Set the value of ``key``."""
@@ -407,47 +423,27 @@ class MapState(State, Generic[K, V]):
         """Remove ``key``."""
         self._state.remove(self._key(key))
 
-    def contains(self, key: K) -> bool:
-        """Whether there is a value of ``key``."""
-        return self._state.contains(self._key(key))
-
-    def items(self) -> Iterable[tuple[K, V]]:
-        """The keys with their values."""
-        return self._state.entries()
-
-    def keys(self) -> Iterable[K]:
-        """The keys."""
-        return self._state.keys()
-
-    def values(self) -> Iterable[V]:
-        """The values."""
-        return self._state.values()
-
-    def is_empty(self) -> bool:
-        """Whether there is no entry."""
-        return self._state.isEmpty()
-
-    def clear(self) -> None:
-        """Remove all entries."""
-        self._state.clear()
-
-    def __getitem__(self, key: K) -> V:
-        return self.get(key)
-
     def __setitem__(self, key: K, value: V) -> None:
         self.put(key, value)
 
     def __delitem__(self, key: K) -> None:
         self.remove(key)
 
-    def __contains__(self, key: K) -> bool:
-        return self.contains(key)
 
-    def __iter__(self) -> Iterator[K]:
-        return iter(self.keys())
+class MapState(_WritableMap[K, V]):
+    """A map for each key, which can be used like a dict (PyFlink: ``MapState``)."""
+
+    def keys(self) -> Iterable[K]:
+        return cast(Iterable[K], self._state.keys())
+
+    def values(self) -> Iterable[V]:
+        return cast(Iterable[V], self._state.values())
+
+    def is_empty(self) -> bool:
+        return bool(self._state.isEmpty())
 
 
-class ReducingState(MergingState[T, T]):
+class ReducingState(_StateOfKey, MergingState[T, T]):
     """The reduction of all values added, for each key (PyFlink: ``ReducingState``)."""
 
     def __init__(self, state: core.ReducingState[Any], type_info: TypeInformation) -> None:
@@ -456,19 +452,14 @@ class ReducingState(MergingState[T, T]):
 
     def get(self) -> T:
         """The reduction, None if nothing was added."""
-        value: Any = self._state.get()
-        return cast(T, value)
+        return cast(T, self._state.get())
 
     def add(self, value: T) -> None:
         """Add ``value``."""
         self._state.add(self._convert(value))
 
-    def clear(self) -> None:
-        """Remove the reduction."""
-        self._state.clear()
 
-
-class AggregatingState(MergingState[IN, OUT]):
+class AggregatingState(_StateOfKey, MergingState[IN, OUT]):
     """The aggregate of all values added, for each key (PyFlink: ``AggregatingState``)."""
 
     def __init__(self, state: core.AggregatingState[Any, Any]) -> None:
@@ -476,96 +467,23 @@ class AggregatingState(MergingState[IN, OUT]):
 
     def get(self) -> OUT:
         """The aggregate, None if nothing was added."""
-        value: Any = self._state.get()
-        return cast(OUT, value)
+        return cast(OUT, self._state.get())
 
     def add(self, value: IN) -> None:
         """Add ``value``."""
         self._state.add(value)
 
-    def clear(self) -> None:
-        """Remove the aggregate."""
-        self._state.clear()
 
-
-class ReadOnlyBroadcastState(State, AbsentMethods, Generic[K, V]):
+class ReadOnlyBroadcastState(_ReadableMap[K, V], AbsentMethods):
     """Broadcast state for the elements of the other stream (PyFlink: the class of this name)."""
-
-    def __init__(
-        self, state: CoreReadOnlyBroadcastState[Any, Any], descriptor: MapStateDescriptor
-    ) -> None:
-        self._read = state
-        self._key = descriptor.key_type_info.converted
-        self._value = descriptor.value_type_info.converted
-
-    def get(self, key: K) -> V:
-        """The value of ``key``, None if there is none."""
-        value: Any = self._read.get(self._key(key))
-        return cast(V, value)
-
-    def contains(self, key: K) -> bool:
-        """Whether there is a value of ``key``."""
-        return self._read.contains(self._key(key))
-
-    def items(self) -> Iterable[tuple[K, V]]:
-        """The keys with their values."""
-        return self._read.immutableEntries()
-
-    def keys(self) -> Iterable[K]:
-        """The keys."""
-        return [key for key, _ in self.items()]
-
-    def values(self) -> Iterable[V]:
-        """The values."""
-        return [value for _, value in self.items()]
-
-    def is_empty(self) -> bool:
-        """Whether there is no entry."""
-        return not list(self.items())
 
     def clear(self) -> None:
         """Not supported here."""
         refuse(type(self), "clear")
 
-    def __contains__(self, key: K) -> bool:
-        return self.contains(key)
 
-    def __getitem__(self, key: K) -> V:
-        return self.get(key)
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self.keys())
-
-
-class BroadcastState(ReadOnlyBroadcastState[K, V]):
+class BroadcastState(_WritableMap[K, V], ReadOnlyBroadcastState[K, V]):
     """Broadcast state for the broadcast elements (PyFlink: ``BroadcastState``)."""
-
-    def __init__(self, state: CoreBroadcastState[Any, Any], descriptor: MapStateDescriptor) -> None:
-        super().__init__(state, descriptor)
-        self._write = state
-
-    def put(self, key: K, value: V) -> None:
-        """Set the value of ``key``."""
-        self._write.put(self._key(key), self._value(value))
-
-    def put_all(self, dict_value: dict[K, V]) -> None:
-        """Set the values of several keys."""
-        for key, value in dict_value.items():
-            self.put(key, value)
-
-    def remove(self, key: K) -> None:
-        """Remove ``key``."""
-        self._write.remove(self._key(key))
-
-    def clear(self) -> None:
-        """Remove all entries."""
-        self._write.clear()
-
-    def __setitem__(self, key: K, value: V) -> None:
-        self.put(key, value)
-
-    def __delitem__(self, key: K) -> None:
-        self.remove(key)
 
 
 __getattr__ = absent_names(__name__)

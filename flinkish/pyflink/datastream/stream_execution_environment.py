@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from flinkish.api.arguments import instance
@@ -50,7 +50,8 @@ class StreamExecutionEnvironment(AbsentMethods):
     """
 
     def __init__(self, environment: CoreEnvironment) -> None:
-        self._core = environment
+        self.core = environment
+        """The environment as flinkish's own."""
         self.dependencies = PythonDependencies()
         self._config = ExecutionConfig(environment.getConfig(), self.dependencies.job_parameters)
         self._checkpoint_config = CheckpointConfig(environment.getCheckpointConfig())
@@ -66,14 +67,9 @@ class StreamExecutionEnvironment(AbsentMethods):
             environment.configure(configuration)
         return environment
 
-    @property
-    def core(self) -> CoreEnvironment:
-        """The environment as flinkish's own."""
-        return self._core
-
     def set_local_execution(self, enabled: bool = True) -> StreamExecutionEnvironment:
         """Run jobs in this process, without Spark (flinkish: ``setLocalExecution``)."""
-        self._core.setLocalExecution(enabled)
+        self.core.setLocalExecution(enabled)
         return self
 
     # ------------------------------------------------------------------ settings
@@ -84,21 +80,21 @@ class StreamExecutionEnvironment(AbsentMethods):
 
     def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
         """Set the number of tasks of keyed operators."""
-        self._core.setParallelism(parallelism)
+        self.core.setParallelism(parallelism)
         return self
 
     def get_parallelism(self) -> int:
         """The parallelism that was set, else that of local environments."""
-        return self._core.getParallelism() or self.get_default_local_parallelism()
+        return self.core.getParallelism() or self.get_default_local_parallelism()
 
     def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
         """Set the number of key groups."""
-        self._core.setMaxParallelism(max_parallelism)
+        self.core.setMaxParallelism(max_parallelism)
         return self
 
     def get_max_parallelism(self) -> int:
         """The number that was set, -1 if none was."""
-        return self._core.getMaxParallelism() or -1
+        return self.core.getMaxParallelism() or -1
 
     def get_default_local_parallelism(self) -> int:
         """The parallelism of local environments."""
@@ -119,26 +115,26 @@ class StreamExecutionEnvironment(AbsentMethods):
         ``setRuntimeMode``)."""
         fix = "Pass one such as RuntimeExecutionMode.BATCH."
         instance("set_runtime_mode", execution_mode, RuntimeExecutionMode, fix)
-        self._core.setRuntimeMode(CoreRuntimeMode[execution_mode.name])
+        self.core.setRuntimeMode(CoreRuntimeMode[execution_mode.name])
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> StreamExecutionEnvironment:
         """Accepted for ported jobs: elements travel a batch at a time."""
-        self._core.setBufferTimeout(timeout_millis)
+        self.core.setBufferTimeout(timeout_millis)
         return self
 
     def get_buffer_timeout(self) -> int:
         """The value that was set, in ms."""
-        return self._core.getBufferTimeout()
+        return self.core.getBufferTimeout()
 
     def disable_operator_chaining(self) -> StreamExecutionEnvironment:
         """Accepted for ported jobs: operators stay chained."""
-        self._core.disableOperatorChaining()
+        self.core.disableOperatorChaining()
         return self
 
     def is_chaining_enabled(self) -> bool:
         """Whether chaining was left on."""
-        return self._core.isChainingEnabled()
+        return self.core.isChainingEnabled()
 
     def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
         """True, as operators of any max parallelism are chained."""
@@ -159,7 +155,7 @@ class StreamExecutionEnvironment(AbsentMethods):
                 f"enable_checkpointing: {interval!r} is no interval in ms. A directory that keeps"
                 " checkpoints is set by set_checkpoint_directory(path)."
             )
-        self._core.enableCheckpointing(
+        self.core.enableCheckpointing(
             interval, CoreMode[(mode or self.get_checkpointing_mode()).name]
         )
         return self
@@ -167,12 +163,12 @@ class StreamExecutionEnvironment(AbsentMethods):
     def set_checkpoint_directory(self, directory: str) -> StreamExecutionEnvironment:
         """Keep checkpoints in that directory, and continue from there (flinkish:
         ``enableCheckpointing``)."""
-        self._core.enableCheckpointing(directory)
+        self.core.enableCheckpointing(directory)
         return self
 
     def get_checkpoint_interval(self) -> int:
         """The interval that was set, in ms, -1 if none was."""
-        return self._core.getCheckpointInterval()
+        return self.core.getCheckpointInterval()
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
         """The mode that was set."""
@@ -192,12 +188,12 @@ class StreamExecutionEnvironment(AbsentMethods):
 
     def enable_changelog_state_backend(self, enabled: bool) -> StreamExecutionEnvironment:
         """Accepted for ported jobs."""
-        self._core.enableChangelogStateBackend(enabled)
+        self.core.enableChangelogStateBackend(enabled)
         return self
 
     def is_changelog_state_backend_enabled(self) -> bool | None:
         """The value that was set, None if none was."""
-        return self._core.isChangelogStateBackendEnabled()
+        return self.core.isChangelogStateBackendEnabled()
 
     def set_default_savepoint_directory(self, directory: str) -> StreamExecutionEnvironment:
         """Keep checkpoints in that directory."""
@@ -205,7 +201,7 @@ class StreamExecutionEnvironment(AbsentMethods):
 
     def get_default_savepoint_directory(self) -> str | None:
         """The directory of the checkpoints."""
-        return self._core.getDefaultSavepointDirectory()
+        return self.core.getDefaultSavepointDirectory()
 
     def set_restart_strategy(
         self, restart_strategy_configuration: RestartStrategyConfiguration
@@ -215,11 +211,11 @@ class StreamExecutionEnvironment(AbsentMethods):
         fix = "Pass one such as RestartStrategies.fixed_delay_restart(3, 10_000)."
         strategy = restart_strategy_configuration
         instance("set_restart_strategy", strategy, RestartStrategyConfiguration, fix)
-        self._core.setRestartStrategy(strategy.core)
+        self.core.setRestartStrategy(strategy.core)
 
     def get_restart_strategy(self) -> RestartStrategyConfiguration:
         """The strategy that was set, directly or by options."""
-        return RestartStrategyConfiguration(self._core.getRestartStrategy())
+        return RestartStrategyConfiguration(self.core.getRestartStrategy())
 
     def set_state_backend(self, state_backend: StateBackend) -> StreamExecutionEnvironment:
         """Accepted: state is always in Spark's state store."""
@@ -235,50 +231,16 @@ class StreamExecutionEnvironment(AbsentMethods):
         fix = "Pass one such as Configuration().set_string(key, value)."
         instance("configure", configuration, Configuration, fix)
         for key, value in configuration.to_dict().items():
-            if not self._applied(key, value):
+            option = _ALIASES.get(key, key)
+            if option in _VALUES:
+                self.core.configure(CoreConfiguration({option: _VALUES[option](value)}))
+            elif option == "execution.checkpointing.timeout":
+                self._checkpoint_config.set_checkpoint_timeout(_millis(value))
+            elif option == "python.files":
+                for path in value.split(","):
+                    self.add_python_file(path)
+            else:
                 _LOG.debug("the option %s has no effect in flinkish", key)
-
-    def _applied(self, key: str, value: str) -> bool:
-        if key == "parallelism.default":
-            self.set_parallelism(int(value))
-        elif key == "pipeline.max-parallelism":
-            self.set_max_parallelism(int(value))
-        elif key == "pipeline.auto-watermark-interval":
-            self._config.set_auto_watermark_interval(_millis(value))
-        elif key == "pipeline.object-reuse":
-            reuse = value == "true"
-            (self._config.enable_object_reuse if reuse else self._config.disable_object_reuse)()
-        elif key in ("pipeline.operator-chaining", "pipeline.operator-chaining.enabled"):
-            if value == "false":
-                self.disable_operator_chaining()
-        elif key in ("execution.buffer-timeout", "execution.buffer-timeout.interval"):
-            self.set_buffer_timeout(_millis(value))
-        elif key == "execution.runtime-mode":
-            self.set_runtime_mode(RuntimeExecutionMode[value.upper()])
-        elif key == "execution.checkpointing.interval":
-            self._checkpoint_config.set_checkpoint_interval(_millis(value))
-        elif key == "execution.checkpointing.timeout":
-            self._checkpoint_config.set_checkpoint_timeout(_millis(value))
-        elif key == "execution.checkpointing.mode":
-            self._checkpoint_config.set_checkpointing_mode(CheckpointingMode[value.upper()])
-        elif key in ("execution.checkpointing.dir", "state.checkpoints.dir"):
-            self.set_checkpoint_directory(value)
-        elif (option := _RESTART_ALIASES.get(key, key)) in RESTART_OPTIONS:
-            self._core.configure(CoreConfiguration({option: _restart_value(option, value)}))
-        elif key in ("execution.state-recovery.path", "execution.savepoint.path"):
-            self._core.configure(CoreConfiguration({key: value}))
-        elif key in (
-            "execution.state-recovery.allow-repeated-output",
-            "execution.state-recovery.ignore-unclaimed-state",
-            "execution.savepoint.ignore-unclaimed-state",
-        ):
-            self._core.configure(CoreConfiguration({key: value == "true"}))
-        elif key == "python.files":
-            for path in value.split(","):
-                self.add_python_file(path)
-        else:
-            return False
-        return True
 
     # ------------------------------------------------------------------ dependencies
 
@@ -316,7 +278,7 @@ class StreamExecutionEnvironment(AbsentMethods):
         if declared_type_or_none("from_collection: type_info", type_info) is not None:
             assert type_info is not None
             values = [type_info.converted(value) for value in values]
-        return self._stream(self._core.fromCollection(values), type_info)
+        return self._stream(self.core.fromCollection(values), type_info)
 
     def from_source(
         self,
@@ -340,7 +302,7 @@ class StreamExecutionEnvironment(AbsentMethods):
         declared_type_or_none("from_source: type_info", type_info)
         if type_info is None and isinstance(source, ResultTypeQueryable):
             type_info = source.get_produced_type()
-        stream = self._core.fromSource(core, watermark_strategy.core, source_name)
+        stream = self.core.fromSource(core, watermark_strategy.core, source_name)
         return self._stream(stream, type_info)
 
     def from_data_frame(
@@ -351,11 +313,11 @@ class StreamExecutionEnvironment(AbsentMethods):
     ) -> DataStream:
         """The rows of a Spark DataFrame, as flinkish's own Rows."""
         strategy = None if watermark_strategy is None else watermark_strategy.core
-        return self._stream(self._core.fromDataFrame(data_frame, timestamp, strategy), None)
+        return self._stream(self.core.fromDataFrame(data_frame, timestamp, strategy), None)
 
     def read_text_file(self, file_path: str) -> DataStream:
         """The lines of a text file or of the files of a directory."""
-        return self._stream(self._core.readTextFile(file_path), None)
+        return self._stream(self.core.readTextFile(file_path), None)
 
     def _stream(
         self, stream: DataStreamSource[Any], type_info: TypeInformation | None
@@ -370,16 +332,16 @@ class StreamExecutionEnvironment(AbsentMethods):
     @short_traceback
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
         """Run the job to its end."""
-        return JobExecutionResult(self._core.execute(job_name))
+        return JobExecutionResult(self.core.execute(job_name))
 
     @short_traceback
     def execute_async(self, job_name: str = "Flink Streaming Job") -> JobClient:
         """Start the job and return a handle on it."""
-        return JobClient(self._core.executeAsync(job_name))
+        return JobClient(self.core.executeAsync(job_name))
 
     def get_execution_plan(self) -> str:
         """The plan of the job as JSON."""
-        return self._core.getExecutionPlan()
+        return self.core.getExecutionPlan()
 
     def close(self) -> None:
         """Does nothing; the SparkSession stays open."""
@@ -402,20 +364,6 @@ _UNITS = {
 }
 
 
-_RESTART_ALIASES = {"restart-strategy": "restart-strategy.type"}
-
-
-def _restart_value(option: str, value: str) -> str | int | float:
-    """The value of an option of restart strategies, converted from text."""
-    if option.endswith(".type"):
-        return value
-    if option.endswith(("-multiplier", "-factor")):
-        return float(value)
-    if option.endswith((".attempts", "-per-interval", "attempts-before-reset-backoff")):
-        return int(value)
-    return _millis(value)
-
-
 def _millis(text: str) -> int:
     """A length of time as Flink's options write it, such as ``1 min``, in ms."""
     found = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", text)
@@ -425,3 +373,41 @@ def _millis(text: str) -> int:
     if found is None or unit not in _UNITS:
         raise ValueError(f"{text!r} is no length of time. Write one such as '200 ms' or '1 min'.")
     return int(found.group(1)) * _UNITS[unit]
+
+
+def _is_true(text: str) -> bool:
+    return text == "true"
+
+
+_ALIASES = {
+    "restart-strategy": "restart-strategy.type",
+    "pipeline.operator-chaining": "pipeline.operator-chaining.enabled",
+    "execution.buffer-timeout": "execution.buffer-timeout.interval",
+}
+
+_VALUES: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(RESTART_OPTIONS, _millis),
+    "restart-strategy.type": str,
+    "restart-strategy.fixed-delay.attempts": int,
+    "restart-strategy.exponential-delay.backoff-multiplier": float,
+    "restart-strategy.exponential-delay.jitter-factor": float,
+    "restart-strategy.exponential-delay.attempts-before-reset-backoff": int,
+    "restart-strategy.failure-rate.max-failures-per-interval": int,
+    "parallelism.default": int,
+    "pipeline.max-parallelism": int,
+    "pipeline.auto-watermark-interval": _millis,
+    "pipeline.object-reuse": _is_true,
+    "pipeline.operator-chaining.enabled": _is_true,
+    "execution.buffer-timeout.interval": _millis,
+    "execution.runtime-mode": lambda text: CoreRuntimeMode[text.upper()],
+    "execution.checkpointing.interval": _millis,
+    "execution.checkpointing.mode": lambda text: CoreMode[text.upper()],
+    "execution.checkpointing.dir": str,
+    "state.checkpoints.dir": str,
+    "execution.savepoint.path": str,
+    "execution.savepoint.ignore-unclaimed-state": _is_true,
+    "execution.state-recovery.path": str,
+    "execution.state-recovery.ignore-unclaimed-state": _is_true,
+    "execution.state-recovery.allow-repeated-output": _is_true,
+}
+"""The values of flinkish's options, made from texts."""

@@ -122,45 +122,41 @@ class TriggerContext:
     """The clock, the timers and the state of a trigger (PyFlink: ``Trigger.TriggerContext``)."""
 
     def __init__(self, context: core_triggers.TriggerContext) -> None:
-        self._context = context
-
-    @property
-    def core(self) -> core_triggers.TriggerContext:
+        self.core = context
         """The context for flinkish's own triggers."""
-        return self._context
 
     def get_current_processing_time(self) -> int:
         """The processing-time clock."""
-        return self._context.getCurrentProcessingTime()
+        return self.core.getCurrentProcessingTime()
 
     def get_current_watermark(self) -> int:
         """The current watermark."""
-        return self._context.getCurrentWatermark()
+        return self.core.getCurrentWatermark()
 
     def get_metric_group(self) -> MetricGroup:
         """The metrics of the window operator."""
-        return MetricGroup(self._context.getMetricGroup())
+        return MetricGroup(self.core.getMetricGroup())
 
     def register_processing_time_timer(self, time: int) -> None:
         """Call ``on_processing_time`` when the clock reaches ``time`` (ms)."""
-        self._context.registerProcessingTimeTimer(time)
+        self.core.registerProcessingTimeTimer(time)
 
     def register_event_time_timer(self, time: int) -> None:
         """Call ``on_event_time`` when the watermark reaches ``time`` (ms)."""
-        self._context.registerEventTimeTimer(time)
+        self.core.registerEventTimeTimer(time)
 
     def delete_processing_time_timer(self, time: int) -> None:
         """Delete the timer."""
-        self._context.deleteProcessingTimeTimer(time)
+        self.core.deleteProcessingTimeTimer(time)
 
     def delete_event_time_timer(self, time: int) -> None:
         """Delete the timer."""
-        self._context.deleteEventTimeTimer(time)
+        self.core.deleteEventTimeTimer(time)
 
     def get_partitioned_state(self, state_descriptor: states.StateDescriptor) -> Any:
         """State of the key and window."""
         given: Any = state_descriptor
-        state: Any = self._context.getPartitionedState(given.core)
+        state: Any = self.core.getPartitionedState(given.core)
         if isinstance(given, states.MapStateDescriptor):
             return states.MapState(state, given)
         if isinstance(given, states.AggregatingStateDescriptor):
@@ -177,7 +173,7 @@ class OnMergeContext(TriggerContext):
 
     def merge_partitioned_state(self, state_descriptor: states.StateDescriptor) -> None:
         """Merge the state of the windows."""
-        context: Any = self._context
+        context: Any = self.core
         given: Any = state_descriptor
         context.mergePartitionedState(given.core)
 
@@ -385,16 +381,12 @@ class WindowAssignerContext(AbsentMethods):
     """The clock for an assigner (PyFlink: ``WindowAssigner.WindowAssignerContext``)."""
 
     def __init__(self, context: core_assigners.WindowAssignerContext) -> None:
-        self._context = context
-
-    @property
-    def core(self) -> core_assigners.WindowAssignerContext:
+        self.core = context
         """The context for flinkish's own assigners."""
-        return self._context
 
     def get_current_processing_time(self) -> int:
         """The processing-time clock."""
-        return self._context.getCurrentProcessingTime()
+        return self.core.getCurrentProcessingTime()
 
 
 class WindowAssigner(ABC, Generic[T, W]):
@@ -430,16 +422,12 @@ class MergeCallback:
     """Receives merges (PyFlink: ``MergingWindowAssigner.MergeCallback``)."""
 
     def __init__(self, callback: core_assigners.MergeCallback[Any]) -> None:
-        self._callback = callback
-
-    @property
-    def core(self) -> core_assigners.MergeCallback[Any]:
+        self.core = callback
         """The callback for flinkish's own windows."""
-        return self._callback
 
     def merge(self, to_be_merged: Iterable[Any], merge_result: Any) -> None:
         """Replace those windows by ``merge_result``."""
-        self._callback.merge(to_be_merged, merge_result)
+        self.core.merge(to_be_merged, merge_result)
 
 
 class MergingWindowAssigner(WindowAssigner[T, W]):

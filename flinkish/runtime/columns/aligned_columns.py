@@ -20,7 +20,9 @@ from flinkish.runtime.columns.element_runs import (
     key_column,
     of_one_kind,
     singly,
+    timestamps_of,
 )
+from flinkish.runtime.columns.eviction import Eviction
 from flinkish.runtime.columns.panes import (
     AlignedWindows,
     PaneFold,
@@ -29,8 +31,7 @@ from flinkish.runtime.columns.panes import (
 )
 from flinkish.runtime.columns.path import ColumnPath
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
-from flinkish.runtime.columns.tracing.column_function import may_be_traced
-from flinkish.runtime.columns.tracing.pair_function import PairMap
+from flinkish.runtime.columns.tracing.column_function import PairMap, may_be_traced
 from flinkish.runtime.columns.window_columns import WindowColumns
 from flinkish.runtime.columns.window_functions import WindowFunctionPath
 from flinkish.runtime.operators.keyed import KeyedOperator
@@ -60,15 +61,20 @@ class AlignedColumns(ColumnPath):
         note: Callable[[TimeWindow], None],
         call: CallFunction,
     ) -> None:
-        aggregation = description.aggregation
         self._operator = operator
         self._description = description
         self._windows = AlignedWindows.of(description)
         self._by_key = by_key
         self._note = note
         self._call = call
-        self._fold = None if aggregation is None else ColumnFold(aggregation)
-        self._columns = WindowColumns(operator.backend.columnTable(TABLE), self._fold)
+        fold = None if description.aggregation is None else ColumnFold(description.aggregation)
+        eviction = None
+        if description.evictor is not None:
+            eviction = Eviction(description.evictor, fold, operator.tracesFunctions)
+        self._fold = fold if eviction is None else None
+        """What elements are folded with as they come."""
+        table = operator.backend.columnTable(TABLE)
+        self._columns = WindowColumns(table, self._fold, eviction)
         self._panes = None if self._fold is None else PaneFold(self._windows, self._fold)
         self._pairs = self._pair_map(description.call)
         self._function = WindowFunctionPath(operator, description)
@@ -108,6 +114,8 @@ class AlignedColumns(ColumnPath):
         values, keys = records.values, records.keys
         if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys):
             return False
+        if self._description.evictor is not None and self._description.ofTwoStreams:
+            return False
         if self._panes is not None:
             if not (self._operator.tracesFunctions and self._panes.fold.follows(values)):
                 return False
@@ -123,8 +131,10 @@ class AlignedColumns(ColumnPath):
                 rows = rows or records.listed()
                 self._by_key.add(window, rows, positions, self._by_key.copies(rows.values))
                 continue
-            members = values if positions is None else values.take(positions)
-            self._columns.add(window, members, keys.over(members))
+            members, times = values, records.timestamps
+            if positions is not None:
+                members, times = values.take(positions), times[positions]
+            self._columns.add(window, members, keys.over(members), times)
             self._note(window)
         return True
 
@@ -176,17 +186,25 @@ class AlignedColumns(ColumnPath):
             return
         runs = self._columns.taken(window)
         if runs and are_tagged(runs[0]):
-            self._add(window, *singly(runs))
+            keys, elements = singly(runs)
+            self._add(window, keys, elements, no_timestamps(len(keys)))
             return
         for run in runs:
             if are_elements(run):
-                self._add(window, python_values(run.column(key_column(run))), elements_of(run))
+                keys = python_values(run.column(key_column(run)))
+                self._add(window, keys, elements_of(run), timestamps_of(run))
             else:
                 self._join(window, run)
 
-    def _add(self, window: TimeWindow, keys: Sequence[Any], elements: Sequence[Any]) -> None:
+    def _add(
+        self,
+        window: TimeWindow,
+        keys: Sequence[Any],
+        elements: Sequence[Any],
+        timestamps: Timestamps,
+    ) -> None:
         hashes = self._by_key.hashes.column(keys)
-        self._by_key.add(window, Records(elements, no_timestamps(len(elements)), keys, hashes))
+        self._by_key.add(window, Records(elements, timestamps, keys, hashes))
 
     def _join(
         self, window: TimeWindow, folded: pa.RecordBatch, counts: Sequence[int] | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice, repeat
 from typing import Any
@@ -11,12 +12,15 @@ from typing import Any
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.functions import AggregateFunction
 from flinkish.api.plan.window_operator import WindowOperatorDescription
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.api.windowing.evictors import TimestampedValue
 from flinkish.api.windowing.windows import TimeWindow
-from flinkish.runtime.columns.panes import Positions
+from flinkish.runtime.columns.panes import AlignedWindows, Positions
 from flinkish.runtime.operators.keyed import KeyedOperator
+from flinkish.runtime.operators.timers import EVENT_TIMERS
 from flinkish.runtime.records.copies import all_immutable, copied, copied_values
 from flinkish.runtime.records.keys import KeyHashes, KeyRuns, taken
-from flinkish.runtime.records.records import Hashes, Records
+from flinkish.runtime.records.records import Hashes, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.accumulation import check_no_accumulator, check_no_reduction
 from flinkish.runtime.state.backend import Block
@@ -26,7 +30,7 @@ from flinkish.runtime.windowing.window_contents import TABLE
 def aligned_contents(description: WindowOperatorDescription) -> AlignedContents:
     """The contents for the aggregation of ``description``."""
     aggregation = description.aggregation
-    if aggregation is None:
+    if aggregation is None or description.evictor is not None:
         return ListedElements(copies=description.allowedLateness > 0)
     if isinstance(aggregation, AggregateFunction):
         return Accumulators(aggregation)
@@ -158,15 +162,18 @@ class WindowsByKey:
     Each window has separate blocks, read when it fires and removed when it expires.
     """
 
-    def __init__(self, operator: KeyedOperator, contents: AlignedContents, shares: bool) -> None:
+    def __init__(self, operator: KeyedOperator, description: WindowOperatorDescription) -> None:
+        contents = aligned_contents(description)
         self.table = operator.backend.windowTable(TABLE)
         self.hashes = KeyHashes()
         self.elements = contents.elements
         self._contents = contents
         self._operator = operator
-        self._shares = shares
-        """Whether an element is aggregated in several windows; the function may change its
-        arguments."""
+        self._evicts = description.evictor is not None
+        """Whether elements are kept with their timestamps."""
+        overlap = description.aggregation is not None and AlignedWindows.of(description).overlap
+        self._shares = overlap or self._evicts
+        """Whether functions may change an element that is in several windows, or that is kept."""
 
     def add(
         self,
@@ -189,7 +196,7 @@ class WindowsByKey:
         if copies:
             values = copied_values(values)
         blocks, index = self.table.blocks(window, keys, hashes)
-        remaining = iter(values)
+        remaining = self._stamped(iter(values), records.timestamps, positions)
         with self._naming(values, remaining):
             self._contents.add(each_block(blocks, index), keys, remaining)
 
@@ -208,6 +215,7 @@ class WindowsByKey:
             members = copied_values(members)
         blocks, index = self.table.blocks(window, keys, hashes)
         remaining = members.passing() if isinstance(members, RowColumns) else iter(members)
+        remaining = self._stamped(remaining, runs.timestamps, positions)
         with self._naming(members, remaining):
             self._contents.addRuns(each_block(blocks, index), keys, counts.tolist(), remaining)
 
@@ -215,12 +223,46 @@ class WindowsByKey:
         """Whether each window needs its own copies of ``values``."""
         return self._shares and not all_immutable(values)
 
-    def addOne(self, window: TimeWindow, key: Any, value: Any, key_hash: Hashes) -> Any:
+    def addOne(
+        self, window: TimeWindow, key: Any, value: Any, timestamps: Timestamps, key_hash: Hashes
+    ) -> Any:
         """Add one element. Returns the contents of the element's key."""
         blocks, index = self.table.blocks(window, (key,), key_hash)
         block = blocks[index[0]]
-        self._contents.add((block,), (key,), (copied(value) if self._shares else value,))
+        values = iter((copied(value) if self._shares else value,))
+        self._contents.add((block,), (key,), self._stamped(values, timestamps))
         return block[key]
+
+    def replace(self, window: TimeWindow, contents: Mapping[Any, Sequence[Any] | None]) -> None:
+        """Replace the elements of some keys of a window."""
+        keys = list(contents)
+        blocks, index = self.table.blocks(window, keys, self.hashes.column(keys))
+        for block, (key, elements) in zip(each_block(blocks, index), contents.items()):
+            block[key] = elements or None
+
+    def adopt(self) -> None:
+        """Move the panes here that ``EvictingWindowOperator`` has kept, as it did in earlier versions,
+        without their timers."""
+        backend = self._operator.backend
+        panes, timers = backend.table(TABLE), backend.timerQueue(EVENT_TIMERS)
+        found: dict[TimeWindow, dict[Any, Any]] = defaultdict(dict)
+        for key, window, kept in list(panes.entries()):
+            panes.remove(key, window)
+            found[window][key] = kept
+        while (timer := timers.pollDue(MAX_TIMESTAMP)) is not None:
+            # A pane without elements waits to be cleaned up
+            found[timer.namespace].setdefault(timer.key, None)
+        for window, contents in found.items():
+            self.replace(window, contents)
+
+    def _stamped(
+        self, values: Iterator[Any], timestamps: Timestamps, positions: Positions | None = None
+    ) -> Iterator[Any]:
+        """The elements as an evictor needs them, if there is one."""
+        if not self._evicts:
+            return values
+        times = timestamps if positions is None else timestamps[positions]
+        return map(TimestampedValue, values, times.tolist())
 
     def _naming(
         self, values: Sequence[Any], remaining: Iterator[Any]

@@ -19,7 +19,7 @@ from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.durations import to_long
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.aligned_columns import AlignedColumns
-from flinkish.runtime.columns.aligned_contents import WindowsByKey, aligned_contents
+from flinkish.runtime.columns.aligned_contents import WindowsByKey
 from flinkish.runtime.columns.panes import AlignedWindows, Positions
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.operators.keyed import KeyedOperator
@@ -28,7 +28,7 @@ from flinkish.runtime.records.keys import KeyRuns, key_runs, records_at
 from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes, Records, Timestamps
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.windowing.window_contexts import ClockContext
-from flinkish.runtime.windowing.window_functions import WindowFunctionRunner
+from flinkish.runtime.windowing.window_functions import window_function
 from flinkish.runtime.windowing.window_lifetime import WindowLifetime
 
 
@@ -54,20 +54,23 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         self._lateness = description.allowedLateness
         self._lifetime = WindowLifetime(description.allowedLateness)
         self._late_tag = description.lateDataOutputTag
+        self._rewrites = description.evictor is not None and description.allowedLateness > 0
+        """Whether a window keeps what an evictor leaves, to fire again."""
 
     def open(self) -> None:
         description = self._description
-        shares = description.aggregation is not None and self._windows.overlap
-        self._by_key = WindowsByKey(self, aligned_contents(description), shares)
+        self._by_key = WindowsByKey(self, description)
         self._columns = AlignedColumns(
             self, description, self._by_key, self._note, self._process_listed
         )
         self._window_states = KeyedStates(self.backend, self.clock, sweeps=True, ofWindows=True)
-        self._function = WindowFunctionRunner(self, description, self._window_states)
+        self._function = window_function(self, description, self._window_states)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
         self._columns.forget()
+        if self._description.evictor is not None:
+            self._by_key.adopt()
         self._open_windows: set[TimeWindow] = {
             *self._by_key.table.windows(),
             *self._columns.windows(),
@@ -210,6 +213,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         lifetime, watermark = self._lifetime, self.currentWatermark
         for i in positions.tolist():
             value, timestamp = values[i], int(records.timestamps[i])
+            of_key = keys[i], value, records.timestamps[i : i + 1], hashes[i : i + 1]
             with self.userCode(value):
                 skipped = True
                 for window in self._assigner.assignWindows(
@@ -219,25 +223,32 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
                         continue
                     skipped = False
                     if window.maxTimestamp() <= watermark:
-                        self._add_and_fire(window, keys[i], value, hashes[i : i + 1])
+                        self._add_and_fire(window, *of_key)
                     elif not added:
-                        self._add_singly(window, keys[i], value, hashes[i : i + 1])
+                        self._add_singly(window, *of_key)
                 if skipped and to_long(timestamp + self._lateness) <= watermark:
                     self._drop(value, timestamp)
         self.output.flush()
 
-    def _add_singly(self, window: TimeWindow, key: Any, value: Any, key_hash: Hashes) -> Any:
+    def _add_singly(
+        self, window: TimeWindow, key: Any, value: Any, timestamps: Timestamps, key_hash: Hashes
+    ) -> Any:
         self._columns.deoptimize(window)
-        contents = self._by_key.addOne(window, key, value, key_hash)
+        contents = self._by_key.addOne(window, key, value, timestamps, key_hash)
         self._note(window)
         return contents
 
-    def _add_and_fire(self, window: TimeWindow, key: Any, value: Any, key_hash: Hashes) -> None:
-        elements = self._by_key.elements(self._add_singly(window, key, value, key_hash))
+    def _add_and_fire(
+        self, window: TimeWindow, key: Any, value: Any, timestamps: Timestamps, key_hash: Hashes
+    ) -> None:
+        contents = self._add_singly(window, key, value, timestamps, key_hash)
+        elements = self._by_key.elements(contents)
         if elements is not None:
             self.backend.currentKey = key
             self._window_states.namespace = window
-            self._function.process(key, window, elements)
+            left = self._function.process(key, window, elements)
+            if self._rewrites:
+                self._by_key.replace(window, {key: left})
 
     def _drop(self, value: Any, timestamp: int) -> None:
         if self._late_tag is not None:
@@ -263,7 +274,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         while self._due and self._due[0][0] <= until:
             due.append(heappop(self._due))
         firing = [window for time, window in due if time == window.maxTimestamp()]
-        together = len(firing) > 1 and not self._function.clears
+        together = len(firing) > 1 and not (self._function.clears or self._rewrites)
         results = self._columns.results(firing) if together else None
         if results is None:
             for each in due:
@@ -312,22 +323,29 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
 
     def _fire_window(self, window: TimeWindow, last: bool) -> None:
         clears = last and self._function.clears
-        if self._columns.fire(window, clears):
+        if self._rewrites:
+            self._columns.deoptimize(window)
+        elif self._columns.fire(window, clears):
             return
         backend, function, contents_of = self.backend, self._function, self._by_key.elements
         self._window_states.namespace = window
         items = self._items(window)
         # Columns are converted to new objects for each window that fires
         own = window in self._columns or (last and not self._windows.overlap)
-        key = None
+        key: Any = None
+        left: dict[Any, Any] = {}
         with self.userCodeOf(lambda: (key, window)):
             for key, contents in items:
                 backend.currentKey = key
                 elements = contents_of(contents)
                 if elements is not None:
-                    function.process(key, window, elements, own)
+                    remaining = function.process(key, window, elements, own)
+                    if self._rewrites:
+                        left[key] = remaining
                 if clears:
                     function.clear(window)
+        if left:
+            self._by_key.replace(window, left)
 
     def _process_listed(self, window: TimeWindow, listed: Iterable[tuple[Any, Any]]) -> None:
         self._window_states.namespace = window

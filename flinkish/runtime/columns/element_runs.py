@@ -1,14 +1,14 @@
 """Runs of unfolded elements of a window, as ``WindowColumns`` keeps them; the schema notes the key
 column.
 
-Tagged elements, those of the two streams of a join, have a last column with their arrival number:
+For an evictor, a last column has the timestamps of the elements. Tagged elements, those of the two streams of a join, have a last column with their arrival number:
 how many elements came to the window before. The two streams have different columns, so their runs
 are merged apart, and only the arrival number gives the order across both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -16,7 +16,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.runtime.records.rows import RowColumns, concatenated, python_values
+from flinkish.runtime.records.records import Timestamps, no_timestamps
+from flinkish.runtime.records.rows import (
+    RowColumns,
+    bounds_of,
+    by_code,
+    concatenated,
+    grouped,
+    python_values,
+)
 from flinkish.runtime.records.shapes import shape_of
 from flinkish.runtime.records.tagged_columns import tag_of
 
@@ -24,6 +32,7 @@ KEY_COLUMN = b"flinkish.key"
 """Metadata of the schema of a run of elements: the index of the key column."""
 
 _ARRIVAL = "flinkish.arrival"
+_TIMESTAMP = "flinkish.timestamp"
 
 
 def are_elements(run: pa.RecordBatch) -> bool:
@@ -37,14 +46,44 @@ def key_column(run: pa.RecordBatch) -> int:
 
 
 def elements_of(run: pa.RecordBatch) -> RowColumns:
-    """The elements of a run, without their arrival numbers."""
-    shape = shape_of(run.schema)
-    return RowColumns(run.select(list(range(shape.width))) if are_tagged(run) else run, shape)
+    """The elements of a run, without their arrival numbers or timestamps."""
+    if _last_name(run) in (_ARRIVAL, _TIMESTAMP):
+        run = run.select(list(range(run.num_columns - 1)))
+    return RowColumns(run, shape_of(run.schema))
 
 
 def are_tagged(run: pa.RecordBatch) -> bool:
     """Whether a run has tagged elements."""
-    return bool(run.schema.names) and run.schema.names[-1] == _ARRIVAL
+    return _last_name(run) == _ARRIVAL
+
+
+def _last_name(run: pa.RecordBatch) -> str | None:
+    return run.schema.names[-1] if run.num_columns else None
+
+
+class ElementsByKey:
+    """The elements of a run by key: number ``k`` of ``keys`` has those at the positions
+    ``order[bounds[k]:bounds[k + 1]]``, in the order of their arrival; at least one."""
+
+    def __init__(self, run: pa.RecordBatch) -> None:
+        self.elements = elements_of(run)
+        self.timestamps = timestamps_of(run)
+        self.codes, self.keys = grouped(run.column(key_column(run)))
+        self.order = by_code(self.codes, len(self.keys))
+        self.bounds = bounds_of(np.bincount(self.codes, minlength=len(self.keys)))
+
+    def parts(self, stay: NDArray[np.bool_] | None = None) -> Iterator[list[Any]]:
+        """The objects of each key, or, of those at ``order``, the ones that ``stay``."""
+        order, bounds = self.order, self.bounds
+        if stay is not None:
+            order = order[stay]
+            bounds = bounds_of(np.add.reduceat(stay, bounds[:-1], dtype=np.intp))
+        self.elements.encodeTexts()
+        return self.elements.take(order).parts(bounds.tolist())
+
+    def each(self, ofKeys: NDArray[Any]) -> NDArray[Any]:
+        """A value for each key as one for each position of ``order``."""
+        return np.repeat(ofKeys, np.diff(self.bounds))
 
 
 def tag_of_run(run: pa.RecordBatch) -> int:
@@ -56,9 +95,25 @@ def tag_of_run(run: pa.RecordBatch) -> int:
 
 def numbered(run: pa.RecordBatch, arrived: int) -> pa.RecordBatch:
     """A run of tagged elements with their arrival numbers, from ``arrived`` on."""
-    numbers = pa.array(np.arange(arrived, arrived + run.num_rows, dtype=np.int64))
-    schema = run.schema.append(pa.field(_ARRIVAL, numbers.type))
-    return pa.RecordBatch.from_arrays([*run.columns, numbers], schema=schema)
+    return _with_last(run, _ARRIVAL, np.arange(arrived, arrived + run.num_rows, dtype=np.int64))
+
+
+def stamped(run: pa.RecordBatch, timestamps: Timestamps) -> pa.RecordBatch:
+    """A run of elements with their timestamps."""
+    return _with_last(run, _TIMESTAMP, timestamps)
+
+
+def _with_last(run: pa.RecordBatch, name: str, numbers: NDArray[np.int64]) -> pa.RecordBatch:
+    schema = run.schema.append(pa.field(name, pa.int64()))
+    return pa.RecordBatch.from_arrays([*run.columns, pa.array(numbers)], schema=schema)
+
+
+def timestamps_of(run: pa.RecordBatch) -> Timestamps:
+    """The timestamps of a run of elements; none if it has none."""
+    if _last_name(run) == _TIMESTAMP:
+        timestamps: Timestamps = run.column(run.num_columns - 1).to_numpy()
+        return timestamps
+    return no_timestamps(run.num_rows)
 
 
 def of_one_kind(runs: Sequence[pa.RecordBatch]) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from flinkish.api.plan.two_input import IntervalJoinDescription
 from flinkish.api.time.elements import earliest
 from flinkish.runtime.columns.join_columns import FARTHEST, JoinColumns, JoinRun, Pairs, pairs_of
-from flinkish.runtime.columns.tracing.pair_function import PairFunction
+from flinkish.runtime.columns.tracing.emitting_function import PairFunction
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.interval_join import IntervalJoinOperator, JoinBuffer
 from flinkish.runtime.operators.keyed import keys_of
@@ -115,14 +115,16 @@ class ColumnIntervalJoin(IntervalJoinOperator):
         each."""
         own, others = pairs.columns()
         times, other_times = pairs.ownTimes, pairs.otherTimes
-        results = (
+        emitted = (
             self._pair_function.results(own, others, times, other_times)
             if isLeft
             else self._pair_function.results(others, own, other_times, times)
         )
-        if results is None:
+        if emitted is None:
             return False
-        self.output.emitRecords(Records(results, np.maximum(times, other_times)))
+        if emitted.results is not None:
+            timestamps = np.maximum(times, other_times)[emitted.positions]
+            self.output.emitRecords(Records(emitted.results, timestamps))
         return True
 
     def _deoptimize(self, records: Records) -> None:

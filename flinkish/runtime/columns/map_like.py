@@ -91,7 +91,8 @@ class EmittingPath(ColumnPath):
         self._columns = columns
 
     def process(self, records: Records) -> bool:
-        results = self._columns.process(records, self._operator.currentWatermark)
+        watermark, clock = self._operator.currentWatermark, self._operator.clock
+        results = self._columns.process(records, watermark, clock.getCurrentProcessingTime())
         if results is None:
             return False
         self._operator.output.emitOutputs(results)

@@ -160,8 +160,10 @@ class PaneFold:
     def before(cls, description: WindowOperatorDescription) -> PaneFold | None:
         """The fold to do before the shuffle to the operator of ``description``. None if the
         operator needs the elements themselves: it re-fires windows or emits late elements, it has
-        no aggregation, or its windows do not consist of panes."""
+        no aggregation or an evictor, or its windows do not consist of panes."""
         if not isinstance(description.layout, AlignedLayout) or description.aggregation is None:
+            return None
+        if description.evictor is not None:
             return None
         if description.allowedLateness or description.lateDataOutputTag is not None:
             return None
@@ -180,7 +182,8 @@ class PaneFold:
         if not (
             marks.onlyWatermarks
             and isinstance(values, RowColumns)
-            and self.fold.partOrder(values) == "any"
+            and (plan := self.fold.plan(values)) is not None
+            and plan.combination.order == "any"
         ):
             return np.flatnonzero(np.diff(marks.positions, append=-1))
         passed = self._windows.passed(marks.watermarks)
@@ -201,9 +204,10 @@ class PaneFold:
             return None
         if not isinstance(keys, (ColumnKeys, ComputedKeys)):
             return None
-        if not windows.panes or not self.fold.exactInAnyGrouping(values):
+        plan = self.fold.plan(values) if windows.panes else None
+        if plan is None or not plan.combination.exactInAnyGrouping:
             return None
-        order = self.fold.partOrder(values) if windows.panes > 1 else "any"
+        order = plan.combination.order if windows.panes > 1 else "any"
         if order is None:
             return None
         count, timestamps = len(records), records.timestamps

@@ -3,21 +3,24 @@ effects with those computed over columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from flinkish.api.functions.state import State
-from flinkish.api.output_tag import OutputTag
-from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
+from flinkish.runtime.columns.tracing.checks import (
+    CalledContext,
+    Collected,
+    chosen,
+    difference_of,
+    elements_at,
+)
 from flinkish.runtime.columns.tracing.effects import KeyedRun
 from flinkish.runtime.columns.tracing.emissions import Emitted
 from flinkish.runtime.columns.tracing.phase_fold import Keys, PhaseFold, Writes
-from flinkish.runtime.records.records import NO_TIMESTAMP
 from flinkish.runtime.state.backend import KeyedStateBackend
-from flinkish.runtime.state.broadcast_state import BroadcastStates
 from flinkish.runtime.state.table_states import TableListState, TableMapState, TableValueState
 
 MOST_ELEMENTS = 16
@@ -46,7 +49,12 @@ class PhaseCheck:
         groups = np.zeros(len(places), dtype=np.intp)
         keys = run.keys.take(pa.array(places))
         self._part = KeyedRun(
-            run.values.take(places), run.timestamps[places], run.watermarks[places], keys, groups
+            run.values.take(places),
+            run.timestamps[places],
+            run.watermarks[places],
+            run.clock,
+            keys,
+            groups,
         )
         self._elements = elements_at(run.values, places)
 
@@ -63,10 +71,11 @@ class PhaseCheck:
         after = list(before)
         for writes in phased.writes:
             number = states.index(writes.state)
-            if None in writes.values and before[number] is not None:
+            if before[number] is not None and _clears(writes, before[number]):
                 return None  # clearing and setting the state again would change the order of keys
             after[number] = _written(writes, before[number])
-        columns = after, _shown(phased.emitted), phased.timers.timestamps.tolist()
+        timers = phased.timers.calls.tolist(), phased.timers.timestamps.tolist()
+        columns = after, _shown(phased.emitted), list(zip(*timers))
         return self._difference_of(columns, backend, key, list(zip(states, before)))
 
     def _difference_of(
@@ -92,13 +101,14 @@ class PhaseCheck:
 
     def _called(self, key: Any, states: Sequence[State]) -> Any:
         function = self._fold.function
-        timers: list[int] = []
+        timers: list[tuple[int, int]] = []
         results: list[tuple[str, int, Any]] = []
         times, watermarks = self._part.timestamps.tolist(), self._part.watermarks.tolist()
         for number, (element, time) in enumerate(zip(self._elements, times)):
             out = Collected()
             context = CalledContext(
-                out, key, time, watermarks[number], timers, self._fold.broadcast
+                *(out, time, watermarks[number], self._part.clock, key, timers),
+                broadcast=self._fold.broadcast,
             )
             returned = function(element, context, out)
             if returned is not None:
@@ -106,27 +116,51 @@ class PhaseCheck:
             for sideOutput, found in ((None, out.results), *out.sides.items()):
                 results += [(sideOutput or "", number, result) for result in found]
         after = [_contents(state, key) for state in states]
-        return after, sorted(results, key=_by_output), list(dict.fromkeys(timers))
+        return after, sorted(results, key=_by_output), _changing(timers)
 
 
 def _contents(state: State, key: Any) -> Any:
     """Return the contents of a state for ``key``, the current key; for a map its entries. None if
     it is empty."""
     if isinstance(state, TableMapState):
-        return [tuple(entry) for entry in state.entries()] or None
+        return _in_order(state.entries())
     if isinstance(state, TableListState):
         return state.get() or None
     assert isinstance(state, TableValueState)
     return state.storedUnder([key])[0]
 
 
+def _clears(writes: Writes, before: Any) -> bool:
+    """Whether ``writes`` remove something of what a state held before."""
+    if None in writes.values or not isinstance(writes.state, TableMapState):
+        return None in writes.values
+    held = dict(before)
+    return any(len(entry) == 1 and entry[0] in held for entry in writes.values)
+
+
 def _written(writes: Writes, before: Any) -> Any:
     """Return the contents of a state that held ``before``, after ``writes``."""
     if isinstance(writes.state, TableValueState):
         return writes.values[-1]
+    added = _since_clear(before or [], writes.values)
     if isinstance(writes.state, TableListState):
-        return _since_clear(before or [], writes.values) or None
-    return list(dict(_since_clear(before or [], writes.values)).items()) or None
+        return added or None
+    held: dict[Any, Any] = {}
+    for key, *value in added:
+        if value:
+            held[key] = value[0]
+        else:
+            held.pop(key, None)
+    return _in_order(held.items())
+
+
+def _in_order(entries: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]] | None:
+    """The entries of a map, which come in any order if it is big; None if there are none."""
+    return sorted(map(tuple, entries), key=_hash_of_key) or None
+
+
+def _hash_of_key(entry: tuple[Any, Any]) -> int:
+    return hash(entry[0])
 
 
 def _since_clear(before: list[Any], values: list[Any]) -> list[Any]:
@@ -167,44 +201,18 @@ def _shown(emitted: Mapping[str | None, Emitted]) -> list[tuple[str, int, Any]]:
     )
 
 
+def _changing(timers: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """``timers``, each with the index of the call in ``TIMER_CALLS``, without those that change
+    nothing."""
+    latest: dict[tuple[int, int], int] = {}
+    changing = []
+    for call, time in timers:
+        timer = call // 2, time
+        if latest.get(timer) != call:
+            latest[timer] = call
+            changing.append((call, time))
+    return changing
+
+
 def _by_output(result: tuple[str, int, Any]) -> str:
     return result[0]
-
-
-class CalledContext:
-    """The context, and the timer service, of a function that is called for a check."""
-
-    def __init__(
-        self,
-        out: Collected,
-        key: Any,
-        timestamp: int,
-        watermark: int,
-        timers: list[int],
-        broadcast: BroadcastStates | None,
-    ) -> None:
-        self._out = out
-        self._key = key
-        self._timestamp = timestamp
-        self._watermark = watermark
-        self._timers = timers
-        if broadcast is not None:
-            self.getBroadcastState = broadcast.view
-
-    def timestamp(self) -> int | None:
-        return None if self._timestamp == NO_TIMESTAMP else self._timestamp
-
-    def getCurrentKey(self) -> Any:
-        return self._key
-
-    def timerService(self) -> CalledContext:
-        return self
-
-    def currentWatermark(self) -> int:
-        return self._watermark
-
-    def registerEventTimeTimer(self, timestamp: int) -> None:
-        self._timers.append(timestamp)
-
-    def output(self, outputTag: OutputTag[Any], value: Any) -> None:
-        self._out.collectSide(outputTag.id, value)

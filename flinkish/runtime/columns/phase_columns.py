@@ -17,6 +17,7 @@ from flinkish.runtime.columns.phase_check import PhaseCheck
 from flinkish.runtime.columns.tracing.effects import KeyedRun, Positions, Timers
 from flinkish.runtime.columns.tracing.folding import first_positions
 from flinkish.runtime.columns.tracing.phase_fold import SOMETHING, Keys, Phased, PhaseFold, Writes
+from flinkish.runtime.columns.tracing.stand_ins import TIMER_CALLS
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.one_input import OnTimerOperator
@@ -25,10 +26,18 @@ from flinkish.runtime.records.keys import ColumnKeys
 from flinkish.runtime.records.records import NO_RECORDS, Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.state.broadcast_state import BroadcastStates
-from flinkish.runtime.state.table_states import TableListState, TableMapState, TableValueState
+from flinkish.runtime.state.table_states import (
+    MISSING,
+    TableListState,
+    TableMapState,
+    TableValueState,
+)
 
 LEAST_ELEMENTS = 1 << 10
 """Smaller runs are processed element by element, which is faster."""
+
+_BY_ENTRY = 4
+"""How many times longer a run has to be if its elements are grouped by the entries of maps."""
 
 
 class TableStates:
@@ -45,8 +54,9 @@ class TableStates:
         return state.default
 
     def stored(self, state: State, keys: Keys) -> list[Any]:
-        """Return the contents of ``state`` for each key: its value, or ``SOMETHING`` if a list or
-        map is not empty."""
+        if isinstance(state, TableMapState) and keys.mapKeys is not None:
+            found = state.storedUnder(keys.values, keys.mapKeys)
+            return [None if v is MISSING else SOMETHING if v is None else v for v in found]
         if isinstance(state, TableMapState):
             return [None if empty else SOMETHING for empty in state.areEmpty(keys.values)]
         assert isinstance(state, (TableValueState, TableListState))
@@ -84,7 +94,7 @@ class PhasePath(ColumnPath):
         if (
             not isinstance(values, RowColumns)
             or not isinstance(keys, ColumnKeys)
-            or len(values) < LEAST_ELEMENTS
+            or len(values) < LEAST_ELEMENTS * (_BY_ENTRY if self.fold.byEntry else 1)
         ):
             runs.note(False)
             return False
@@ -101,14 +111,15 @@ class PhasePath(ColumnPath):
         if timers is None:
             due = self._operator.nextEventTimeTimer()
             return due is not None and due <= int(marks.watermarks[-1])
-        earlier = timers.positions < marks.positions[-1]
-        return bool((timers.timestamps[earlier] <= marks.watermarks[-1]).any())
+        registered = (timers.positions < marks.positions[-1]) & (timers.calls == 0)
+        return bool((timers.timestamps[registered] <= marks.watermarks[-1]).any())
 
     def _processed(self, frame: Frame, values: RowColumns, keys: ColumnKeys) -> bool:
         records, marks = frame.records, frame.marks
         column, groups, distinct = _by_first(values.encoded(keys.column))
         watermarks = frame.watermarks(self._timers.currentWatermark())
-        run = KeyedRun(values, records.timestamps, watermarks, column, groups)
+        clock = self._timers.currentProcessingTime()
+        run = KeyedRun(values, records.timestamps, watermarks, clock, column, groups)
         runs = self.fold.runs
         with runs.working():
             hashes = records.hashes
@@ -252,21 +263,21 @@ class _Effects:
         distinct: Sequence[Any],
     ) -> None:
         self._writes = [_PendingWrites(writes, distinct) for writes in phased.writes]
-        self._registered = zip(*(column.tolist() for column in phased.timers))
-        self._timer = next(self._registered, None)
+        self._timers = zip(*(column.tolist() for column in phased.timers))
+        self._timer = next(self._timers, None)
         self._backend = operator.backend
-        self._timers = timers
+        self._calls = [getattr(timers, call) for call in TIMER_CALLS]
         self._distinct = distinct
 
     def until(self, place: int | None) -> None:
         """Apply the effects of the vectorised elements before ``place``; None: of all."""
         for writes in self._writes:
             writes.until(place)
-        backend, register, timer = self._backend, self._timers.registerEventTimeTimer, self._timer
+        backend, calls, timer = self._backend, self._calls, self._timer
         while timer is not None and (place is None or timer[0] < place):
             backend.currentKey = self._distinct[timer[1]]
-            register(timer[2])
-            timer = next(self._registered, None)
+            calls[timer[3]](timer[2])
+            timer = next(self._timers, None)
         self._timer = timer
 
 

@@ -197,10 +197,7 @@ class ColumnSessionWindows(SessionWindowOperator):
 
     def processWatermark(self, timestamp: int) -> None:
         before, self.currentWatermark = self.currentWatermark, timestamp
-        due = None if self._columns is None else self._columns.due(before, timestamp)
-        if due is not None:
-            self._timer_count -= due.timers
-            self._firing = [_Firing(sessions, self._function_path) for sessions in due.firing]
+        self._note_due(before, timestamp)
         self._fire(self.timers.advanceWatermark, timestamp)
         self._fire_columns(timestamp)
         self._firing = []
@@ -216,13 +213,9 @@ class ColumnSessionWindows(SessionWindowOperator):
         ):
             super().processWatermarks(timestamps)
             return
-        due = self._columns.due(self.currentWatermark, timestamps[-1])
-        if due is not None:
-            self._timer_count -= due.timers
-            self._firing = [_Firing(sessions, self._function_path) for sessions in due.firing]
-        emitted = (
-            self._firing[0].emitted if len(self._firing) == 1 and self.tracesFunctions else None
-        )
+        self._note_due(self.currentWatermark, timestamps[-1])
+        together = len(self._firing) == 1 and self.tracesFunctions
+        emitted = self._firing[0].emitted if together else None
         if emitted is not None:
             self.skipToWatermark(timestamps[-1])
             self.output.emitFrame(self._firing[0].frame(emitted, timestamps))
@@ -235,6 +228,14 @@ class ColumnSessionWindows(SessionWindowOperator):
                 self._fire_columns(timestamp)
                 self.output.emitWatermark(timestamp)
         self._firing = []
+
+    def _note_due(self, before: int, until: int) -> None:
+        """Note the sessions of columns that fire after the watermark ``before``, at or before
+        ``until``."""
+        due = None if self._columns is None else self._columns.due(before, until)
+        if due is not None:
+            self._timer_count -= due.timers
+            self._firing = [_Firing(sessions, self._function_path) for sessions in due.firing]
 
     def _fire_columns(self, until: int) -> None:
         """Fire the sessions of columns that end at or before ``until``."""

@@ -146,12 +146,18 @@ class ColumnSourceWatermarks(ColumnTimestampsAndWatermarks, SourceWatermarksOper
     def emitOfSplits(
         self, records: Records, found: Splits, splits: Sequence[Split], done: Sequence[bool]
     ) -> None:
-        known = None
-        if all(_notes_runs(split) for split in splits):
-            known = self.timedAsColumns(records)
+        generations = [
+            split.generation
+            for split in splits
+            if isinstance(split.generation, ColumnGeneration) and split.generation.notesRuns
+        ]
+        known = self.timedAsColumns(records) if len(generations) == len(splits) else None
         if known is not None:
             numbers = np.asarray(found.numbers)
-            done = [_note(known.kept(numbers == n), split) for n, split in enumerate(splits)]
+            done = []
+            for number, generation in enumerate(generations):
+                own = known.kept(numbers == number)
+                done.append(generation.note(own.values, own.timestamps) is not None)
             if all(done):
                 self.output.emitRecords(known)
                 return
@@ -172,20 +178,6 @@ class ColumnSourceWatermarks(ColumnTimestampsAndWatermarks, SourceWatermarksOper
                 encoded = column.dictionary_encode()
                 return Splits(encoded.dictionary.to_pylist(), encoded.indices.to_numpy())
         return super().splitsOf(records)
-
-
-def _notes_runs(split: Split) -> bool:
-    """Whether the generator of a split may note a run of records at once."""
-    return isinstance(split.generation, ColumnGeneration) and split.generation.notesRuns
-
-
-def _note(own: Records, split: Split) -> bool:
-    """Have the generator of a split note its records at once; whether it did."""
-    generation = split.generation
-    return (
-        isinstance(generation, ColumnGeneration)
-        and generation.note(own.values, own.timestamps) is not None
-    )
 
 
 def _tells_apart(kind: pa.DataType) -> bool:

@@ -23,6 +23,7 @@ import pyarrow as pa
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.element_runs import (
     KEY_COLUMN,
+    ElementsByKey,
     are_elements,
     are_tagged,
     elements_of,
@@ -30,7 +31,9 @@ from flinkish.runtime.columns.element_runs import (
     merged_elements,
     numbered,
     of_one_kind,
+    stamped,
 )
+from flinkish.runtime.columns.eviction import Eviction
 from flinkish.runtime.columns.panes import (
     accumulators_of,
     combined_run,
@@ -40,9 +43,9 @@ from flinkish.runtime.columns.panes import (
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.window_sides import WindowSides
 from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.records import Timestamps
 from flinkish.runtime.records.rows import (
     RowColumns,
-    by_code,
     concatenated,
     decoded,
     grouped,
@@ -63,11 +66,14 @@ later."""
 
 class WindowColumns:
     """The windows of a key group that are columns. ``fold`` is None for windows that list their
-    elements."""
+    elements, such as those with an ``eviction``, which keep the timestamps too."""
 
-    def __init__(self, table: ColumnTable, fold: ColumnFold | None) -> None:
+    def __init__(
+        self, table: ColumnTable, fold: ColumnFold | None, eviction: Eviction | None = None
+    ) -> None:
         self._table = table
         self._fold = fold
+        self._eviction = eviction
         self._new: dict[TimeWindow, list[pa.RecordBatch]] = {}
         """The elements that came since the last call of ``settle``."""
         self._waiting: dict[bytes, set[bytes]] = {}
@@ -95,7 +101,9 @@ class WindowColumns:
 
     # ------------------------------------------------------------------ adding
 
-    def add(self, window: TimeWindow, values: RowColumns, keys: ColumnKeys) -> None:
+    def add(
+        self, window: TimeWindow, values: RowColumns, keys: ColumnKeys, timestamps: Timestamps
+    ) -> None:
         """Add elements; they are stored once they are settled."""
         run = decoded(values.batch)
         noted = with_shape(pa.schema(run.schema, {KEY_COLUMN: str(keys.column)}), values.shape)
@@ -105,6 +113,8 @@ class WindowColumns:
             arrived = self._table.size(window) if arrived is None else arrived
             self._arrived[window] = arrived + len(values)
             run = numbered(run, arrived)
+        elif self._eviction is not None:
+            run = stamped(run, timestamps)
         self._new.setdefault(window, []).append(run)
 
     def takes(self, window: TimeWindow, folded: pa.Schema) -> bool:
@@ -144,12 +154,17 @@ class WindowColumns:
             if not of_one_kind(runs):
                 return False
             values = concatenated(runs)
-            schema = self._schema_for(values)
-            if schema is None or not self.takes(window, schema):
+            plan = self._fold.plan(elements_of(values))
+            if plan is None:
                 return False
-            exact = self._fold.exactInAnyGrouping(elements_of(values))
+            schema = folded_schema(values.column(key_column(values)).type, plan.schema)
+            if not self.takes(window, schema):
+                return False
+            exact = plan.combination.exactInAnyGrouping
             apart = exact or window not in self._table
-            beside = not apart and self._may_wait(values, self._table.size(window))
+            # Elements may wait if the window has far more rows, and the result is the same later
+            few = self._table.size(window) > _LARGER * values.num_rows
+            beside = not apart and few and not plan.traced.readsValues
             older = [] if apart or beside else self._table.runs(window)
             folded = self._merged([*older, values], whole=True)
             if folded is None:
@@ -162,37 +177,23 @@ class WindowColumns:
         self._forget(window)
         return True
 
-    def _schema_for(self, elements: pa.RecordBatch) -> pa.Schema | None:
-        """The schema of ``elements`` once folded, with their key; None if they cannot be folded."""
-        assert self._fold is not None
-        schema = self._fold.schemaFor(elements_of(elements))
-        return (
-            None
-            if schema is None
-            else folded_schema(elements.column(key_column(elements)).type, schema)
-        )
-
-    def _may_wait(self, elements: pa.RecordBatch, rows: int) -> bool:
-        """Whether to fold ``elements`` later: the window has far more ``rows``, and the result is
-        the same."""
-        assert self._fold is not None
-        few = rows > _LARGER * elements.num_rows
-        return few and not self._fold.readsValues(elements_of(elements))
-
     # ------------------------------------------------------------------ contents
 
     def folded(self, window: TimeWindow) -> pa.RecordBatch | None:
-        """The settled contents of ``window`` as one folded run; None if there is no aggregation, or
-        if columns cannot hold the accumulators."""
-        if self._fold is None:
+        """The settled contents of ``window`` as one folded run, without what is evicted; None if
+        there is no aggregation, or if columns cannot hold the accumulators."""
+        if self._fold is None and self._eviction is None:
             return None
         runs = self._table.runs(window)
+        if self._eviction is not None:
+            return self._eviction.folded(runs)
         return runs[0] if len(runs) == 1 and not are_elements(runs[0]) else self._merged(runs, True)
 
     def results(self, folded: pa.RecordBatch) -> RowColumns | None:
         """The function's result for each key, as columns; None if the function has to be called."""
-        assert self._fold is not None
-        return self._fold.results(accumulators_of(folded))
+        fold = self._fold if self._eviction is None else self._eviction.fold
+        assert fold is not None
+        return fold.results(accumulators_of(folded))
 
     def accumulators(self, folded: pa.RecordBatch) -> Iterator[tuple[Any, Any]]:
         """The keys of a folded run with their accumulators."""
@@ -205,22 +206,21 @@ class WindowColumns:
         """The keys of ``window``, which lists its elements, with each key's elements in their
         order; None if the window has to be kept by key."""
         runs = self._table.runs(window)
+        if self._eviction is not None:
+            return self._eviction.listed(runs)
         if are_tagged(runs[0]):
             sides = WindowSides.of(runs)
             return None if sides is None else sides.listed()
-        return self._listed(concatenated(runs)) if of_one_kind(runs) else None
+        if not of_one_kind(runs):
+            return None
+        by_key = ElementsByKey(concatenated(runs))
+        return zip(python_values(by_key.keys), by_key.parts())
 
     def sides(self, window: TimeWindow) -> WindowSides | None:
         """The settled elements of ``window`` if they are tagged; None if not, or if the window has
         to be kept by key."""
         runs = self._table.runs(window)
         return WindowSides.of(runs) if are_tagged(runs[0]) else None
-
-    def _listed(self, run: pa.RecordBatch) -> Iterator[tuple[Any, list[Any]]]:
-        codes, distinct = grouped(run.column(key_column(run)))
-        elements = elements_of(run).take(by_code(codes, len(distinct)))
-        bounds = np.cumsum([0, *np.bincount(codes, minlength=len(distinct)).tolist()]).tolist()
-        yield from zip(python_values(distinct), elements.parts(bounds))
 
     def remove(self, window: TimeWindow) -> None:
         """Remove ``window`` with its contents."""

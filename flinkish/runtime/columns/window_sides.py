@@ -20,6 +20,7 @@ from flinkish.runtime.columns.element_runs import (
 )
 from flinkish.runtime.records.rows import (
     RowColumns,
+    bounds_of,
     by_code,
     concatenated,
     grouped,
@@ -43,7 +44,7 @@ class Side:
     @classmethod
     def of(cls, runs: Sequence[pa.RecordBatch], codes: Positions, keys: int) -> Self:
         """The elements of ``runs``, whose keys have the numbers ``codes``, all below ``keys``."""
-        bounds = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=keys))])
+        bounds = bounds_of(np.bincount(codes, minlength=keys))
         if not runs:
             return cls(None, bounds)
         tagged = elements_of(concatenated(runs))

@@ -29,10 +29,8 @@ _BASIC = {
 
 
 def arrow_schema(schema: ColumnType) -> pa.Schema:
-    """``schema`` as a schema of Arrow.
-
-    Raises NotSupportedError for a type that elements cannot be written in.
-    """
+    """``schema`` as a schema of Arrow. Raises NotSupportedError for a type that elements cannot be
+    written in."""
     return pa.schema(_fields(schema))
 
 

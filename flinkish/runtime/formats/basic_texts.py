@@ -28,8 +28,7 @@ def float_text(value: Any) -> str:
 
 
 def timestamp_text(value: datetime.datetime, zone: datetime.tzinfo = datetime.UTC) -> str:
-    """A time to the millisecond or, if it has more digits, to the microsecond. A time with a zone
-    is given in ``zone``."""
+    """A time to the millisecond, or the microsecond if it has more digits; zoned in ``zone``."""
     value = value if value.tzinfo is None else value.astimezone(zone)
     text = value.isoformat(timespec="microseconds" if value.microsecond % 1000 else "milliseconds")
     return f"{text[:-6]}Z" if text.endswith("+00:00") else text

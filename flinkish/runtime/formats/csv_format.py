@@ -9,7 +9,7 @@ that do not fit.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,13 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import MalformedRecordError, shown
 from flinkish.runtime.formats.base import FileSplit, ReadResult
 from flinkish.runtime.formats.csv_records import CsvQuotes, RecordBlock, record_blocks
 from flinkish.runtime.formats.lines import LineBlock
-from flinkish.runtime.formats.rows_of_lines import Part, RowsOfLines
-from flinkish.runtime.formats.text_format import NOT_UTF8
+from flinkish.runtime.formats.rows_of_lines import RowsOfLines
 from flinkish.runtime.formats.text_values import (
     BytesType,
     FloatType,
@@ -41,8 +39,7 @@ _TEXT = StringType("string", pa.string())
 
 @dataclass(frozen=True)
 class CsvFormat(RowsOfLines):
-    """CSV files in UTF-8, with one row in each record. The text ``null`` stands for no value, as an
-    empty field does."""
+    """CSV files in UTF-8, with one row a record. ``null`` and an empty field are no value."""
 
     names: tuple[str, ...]
     types: tuple[ValueType, ...]
@@ -77,7 +74,7 @@ class CsvFormat(RowsOfLines):
         text, lines = block.text(), block.count
         long = isinstance(block, RecordBlock) and not block.simple
         if long:
-            records = [line.raw for line in block.lines() if line.raw.strip(self._blanks)]
+            records = [line.raw for line in block.lines() if line.raw.strip(self.blanks)]
             text, lines = b"\n".join(records), len(records)
         # Here Arrow would read a line of blanks as a row. Otherwise a blank line makes the first
         # way fail
@@ -92,25 +89,10 @@ class CsvFormat(RowsOfLines):
             text, lines = self._without_blank_lines(text)
         return self._parsed(text, lines, checked=True)
 
-    def slow(self, block: LineBlock) -> Iterator[Part]:
-        rows: list[tuple[Any, ...]] = []
-        malformed: list[MalformedRecord] = []
-        for line in block.lines():
-            if line.raw.strip(self._blanks):
-                try:
-                    rows.append(self._row(line.raw.decode()))
-                except UnicodeDecodeError:
-                    malformed.append(block.malformed(line, NOT_UTF8))
-                except NotOfType as misfit:
-                    malformed.append(block.malformed(line, str(misfit)))
-        yield self._batch(rows)
-        yield from malformed
-
     # ------------------------------------------------------------------ a block
 
     def _is_regular(self, text: bytes) -> bool:
-        """Whether all quotes in ``text`` enclose fields, so that there is only one way to separate
-        them."""
+        """Whether all quotes in ``text`` enclose fields: fields are separated in only one way."""
         quote = self.quote.encode()
         if quote not in text:
             return True
@@ -127,7 +109,7 @@ class CsvFormat(RowsOfLines):
 
     def _parsed(self, text: bytes, lines: int, checked: bool) -> pa.RecordBatch | None:
         if lines == 0:
-            return self._batch([])
+            return self.batch([])
         kinds = {
             name: pa.string() if checked or not kind.direct else kind.arrow
             for name, kind in zip(self.names, self.types)
@@ -165,15 +147,15 @@ class CsvFormat(RowsOfLines):
             if values is None or (not checked and _has_non_finite(values, kind)):
                 return None
             columns.append(values)
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema())
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema())
 
     # ------------------------------------------------------------------ a line
 
-    def _row(self, line: str) -> tuple[Any, ...]:
+    def rowsIn(self, line: str) -> Sequence[tuple[Any, ...]]:
         fields = self._fields(line)
         if len(fields) != len(self.names):
             raise NotOfType(f"expected {len(self.names)} fields, got {len(fields)}")
-        return tuple(map(self._value, self.names, self.types, fields))
+        return (tuple(map(self._value, self.names, self.types, fields)),)
 
     def _value(self, name: str, kind: ValueType, text: str | None) -> Any:
         if text is None or (
@@ -238,13 +220,12 @@ class CsvFormat(RowsOfLines):
         return CsvQuotes(self.separator.encode(), self.quote.encode(), self.escape.encode())
 
     @cached_property
-    def _blanks(self) -> bytes:
-        """The blank characters: a line that contains only these is not a row."""
+    def blanks(self) -> bytes:
         return bytes(range(33)).replace(self.separator.encode(), b"")
 
     @cached_property
     def _blank_lines(self) -> re.Pattern[bytes]:
-        return re.compile(rb"\n[%b]*(?=\n|\Z)" % re.escape(self._blanks))
+        return re.compile(rb"\n[%b]*(?=\n|\Z)" % re.escape(self.blanks))
 
     def _without_blank_lines(self, text: bytes) -> tuple[bytes, int]:
         """``text`` without blank lines, and how many lines it still has."""
@@ -252,23 +233,20 @@ class CsvFormat(RowsOfLines):
         return text, text.count(b"\n") + (text != b"")
 
     def _withoutHeader(self, block: RecordBlock) -> RecordBlock | None:
-        """``block`` without the header, its first line that is not blank; None if it has no such
-        line."""
+        """``block`` without the header, its first line not blank; None if all are blank."""
         for line in block.lines():
-            if line.raw.strip(self._blanks):
+            if line.raw.strip(self.blanks):
                 return block.between(line.offset, block.offset + len(block.data))
         return None
 
     def _inOrderOf(self, path: str, size: int) -> CsvFormat:
-        """The format with the columns in the order of the header of a file.
-
-        Raises MalformedRecordError if the header does not name each column once.
-        """
+        """The format with the columns in the order of the header of a file. Raises
+        MalformedRecordError if the header does not name each column once."""
         if not self.byName:
             return self
         raw: bytes | None = None
         for block in record_blocks(FileSplit(path, 0, size, size), self._quotes):
-            raw = next((line.raw for line in block.lines() if line.raw.strip(self._blanks)), None)
+            raw = next((line.raw for line in block.lines() if line.raw.strip(self.blanks)), None)
             if raw is not None:
                 break
         if raw is None:
@@ -296,14 +274,7 @@ class CsvFormat(RowsOfLines):
         types = [kinds.get(name, _TEXT) for name in names]
         return replace(self, names=tuple(unique), types=tuple(types), header=False)
 
-    # ------------------------------------------------------------------ columns
-
-    def _batch(self, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-        columns = list(zip(*rows)) if rows else [()] * len(self.names)
-        arrays = [pa.array(values, kind.arrow) for values, kind in zip(columns, self.types)]
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema())
-
-    def _schema(self) -> pa.Schema:
+    def schema(self) -> pa.Schema:
         return pa.schema([(name, kind.arrow) for name, kind in zip(self.names, self.types)])
 
 

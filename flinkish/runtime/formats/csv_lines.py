@@ -45,16 +45,14 @@ class CsvLines:
         return self.separator.join(map(self._text, names))
 
     def ofElement(self, value: Any) -> str:
-        """The line of an element whose columns are not known. Raises UnfitElementError if CSV has
-        no form for it."""
+        """The line of an element without known columns. Raises UnfitElementError if it has none."""
         cells = [self._cell(name, field) for name, field in _fields(value)]
         if cells == [""]:
             raise self._alone(value)
         return self.separator.join(cells)
 
     def ofColumns(self, batch: pa.RecordBatch) -> pa.Array:
-        """The lines of the rows of ``batch``. Raises UnfitElementError for a row whose line would
-        be empty."""
+        """The lines of the rows of ``batch``. Raises UnfitElementError for an empty line."""
         cells = [self._cells(column) for column in batch.columns]
         if len(cells) == 1 and cells[0].null_count:
             raise self._alone(None, batch.schema.names[0])
@@ -115,8 +113,7 @@ class CsvLines:
 
     @cached_property
     def _not_plain(self) -> str:
-        """Matches the texts that must be in quotes. A byte order mark is one: at the beginning of a
-        file it would not be read."""
+        """Matches the texts that must be in quotes, such as one with a byte order mark."""
         return rf'["\r\n{re.escape(self.separator)}]|\A[\x00-\x20\x{{feff}}]|[\x00-\x20]\z|\A\z'
 
     @cached_property

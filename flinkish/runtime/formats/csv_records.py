@@ -156,8 +156,7 @@ class RecordBlock(LineBlock):
         return self._part(start, end)
 
     def cut(self, place: int | None) -> tuple[RecordBlock, RecordBlock | None]:
-        """The block up to ``place``, where a record begins, and the rest from there on, None if
-        that is empty."""
+        """The block up to ``place``, where a record begins, and the rest, None if empty."""
         if place is None or place >= len(self.data):
             return self, None
         return self._part(0, place), self._part(place, len(self.data))
@@ -178,11 +177,8 @@ class RecordBlock(LineBlock):
 
 def record_blocks(split: FileSplit, quotes: CsvQuotes) -> Iterator[RecordBlock]:
     """The records of a range, in blocks of some megabytes: those that begin after its start, up to
-    and with the one that begins at its end.
-
-    For a range that is not at the beginning, all of the file before it is read too: there is no
-    other way to know where records begin.
-    """
+    and with the one that begins at its end. For a range that is not at the beginning, all of the
+    file before it is read too: there is no other way to know where records begin."""
     first = split.start if split.start else -1
     last = split.start + split.length
     last = split.size if last >= split.size else last

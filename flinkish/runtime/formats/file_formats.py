@@ -22,7 +22,6 @@ from flinkish.runtime.formats.text_values import value_type
 
 __all__ = ["FileFormat", "FileSplit", "MalformedRecord", "check_dead_letters", "file_format"]
 
-
 _CORRUPT_RECORD = "_corrupt_record"
 """The column for malformed records of Spark's readers, if the schema has it."""
 
@@ -50,8 +49,7 @@ def file_format(
 
 
 def check_dead_letters(source: FileSource[Any], format: FileFormat | None) -> None:  # noqa: A002
-    """Raises NotSupportedError if malformed records of ``source`` should go to a side output, but
-    Spark's reader reads it."""
+    """Raises NotSupportedError if Spark reads ``source`` and a side output should get misfits."""
     if source.malformedRecords is not None and format is None:
         options = ", ".join(f"{name}={value!r}" for name, value in source.options.items())
         raise NotSupportedError(

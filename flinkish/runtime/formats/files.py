@@ -45,10 +45,8 @@ def is_compressed(path: str) -> bool:
 
 
 def decompressed_chunks(path: str) -> Iterator[bytes] | None:
-    """The decompressed contents of a file; None if it is not compressed.
-
-    The iterator raises MalformedRecordError if the file is damaged or cut off.
-    """
+    """The decompressed contents of a file; None if it is not compressed. The iterator raises
+    MalformedRecordError if the file is damaged or cut off."""
     ending = os.path.splitext(path)[1]
     codec = _CODECS.get(ending)
     return None if codec is None else _checked(path, ending, codec)
@@ -83,17 +81,10 @@ def _deflated(file: Any) -> Iterator[bytes]:
         raise EOFError("the stream ends too early")
 
 
-def _zstandard(file: Any) -> Iterator[bytes]:
-    with pa.CompressedInputStream(pa.PythonFile(file), "zstd") as reader:
-        while data := bytes(reader.read(CHUNK)):
-            yield data
-
-
 def _hadoop_blocks(
     codec: str, length_of: Callable[[bytes], int]
 ) -> Callable[[Any], Iterator[bytes]]:
-    """Reads Hadoop's framing: the length of a block, then its compressed parts, each after its
-    length."""
+    """Reads Hadoop's framing: a block's length, then compressed parts after their lengths."""
 
     def read(file: Any) -> Iterator[bytes]:
         while head := bytes(file.read(4)):
@@ -113,8 +104,7 @@ def _hadoop_blocks(
 
 
 def _snappy_length(data: bytes) -> int:
-    """The decompressed length, with which a block begins: seven bits in each byte, the lowest
-    first."""
+    """The decompressed length that begins a block: seven bits a byte, the lowest first."""
     length = shift = 0
     for byte in data[:5]:
         length |= (byte & 0x7F) << shift
@@ -125,8 +115,7 @@ def _snappy_length(data: bytes) -> int:
 
 
 def _lz4_length(data: bytes) -> int:
-    """The decompressed length: the sum of the block's literals and matches, as the block does not
-    contain it."""
+    """The decompressed length: that of the block's literals and matches together."""
     position = length = 0
 
     def extended(count: int) -> int:
@@ -162,7 +151,7 @@ def _length(data: bytes) -> int:
 _CODECS: dict[str, Callable[[Any], Iterator[bytes]]] = {
     ".gz": _of_reader(lambda file: gzip.GzipFile(fileobj=file)),
     ".bz2": _of_reader(bz2.BZ2File),
-    ".zst": _zstandard,
+    ".zst": _of_reader(lambda file: pa.CompressedInputStream(pa.PythonFile(file), "zstd")),
     ".deflate": _deflated,
     ".snappy": _hadoop_blocks("snappy", _snappy_length),
     ".lz4": _hadoop_blocks("lz4_raw", _lz4_length),

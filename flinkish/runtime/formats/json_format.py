@@ -6,30 +6,27 @@ parses each line individually.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import json
 
-from flinkish.api.connectors.malformed_record import MalformedRecord
-from flinkish.runtime.formats.json_values import JsonObject, JsonReader, NotJson
+from flinkish.runtime.formats.json_values import JsonObject, JsonReader
 from flinkish.runtime.formats.lines import LineBlock
-from flinkish.runtime.formats.rows_of_lines import Part, RowsOfLines
-from flinkish.runtime.formats.text_format import NOT_UTF8
-from flinkish.runtime.formats.text_values import NotOfType
+from flinkish.runtime.formats.rows_of_lines import RowsOfLines
 
-_BLANKS = b" \t\r\n"
 _NON_FINITE = (b"NaN", b"Inf", b"INF")
 
 
 @dataclass(frozen=True)
 class JsonFormat(RowsOfLines):
-    """Files in UTF-8 with a JSON object in each line. A line with an array yields each of its
-    objects."""
+    """Files in UTF-8 with a JSON object, or an array of objects, in each line."""
 
     root: JsonObject
+
+    blanks = b" \t\r\n"
 
     @property
     def mayBeFast(self) -> bool:
@@ -47,8 +44,7 @@ class JsonFormat(RowsOfLines):
                 pa.BufferReader(text),
                 json.ReadOptions(use_threads=False, block_size=len(text) + 1),
                 json.ParseOptions(
-                    explicit_schema=pa.schema(self.root.parsed),
-                    unexpected_field_behavior="ignore",
+                    explicit_schema=pa.schema(self.root.parsed), unexpected_field_behavior="ignore"
                 ),
             )
         except pa.ArrowException:
@@ -59,23 +55,10 @@ class JsonFormat(RowsOfLines):
         columns = self.root.columns(batch.columns)
         if columns is None:
             return None
-        return pa.RecordBatch.from_arrays(columns, schema=self._schema())
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema())
 
-    def slow(self, block: LineBlock) -> Iterator[Part]:
-        rows: list[tuple[Any, ...]] = []
-        malformed: list[MalformedRecord] = []
-        for line in block.lines():
-            if line.raw.strip(_BLANKS):
-                try:
-                    rows.extend(JsonReader(line.raw.decode()).rows(self.root))
-                except UnicodeDecodeError:
-                    malformed.append(block.malformed(line, NOT_UTF8))
-                except (NotJson, NotOfType) as misfit:
-                    malformed.append(block.malformed(line, str(misfit)))
-        columns = list(zip(*rows)) if rows else [()] * len(self.root.fields)
-        arrays = [pa.array(v, kind.arrow) for v, kind in zip(columns, self.root.types)]
-        yield pa.RecordBatch.from_arrays(arrays, schema=self._schema())
-        yield from malformed
+    def rowsIn(self, line: str) -> Sequence[tuple[Any, ...]]:
+        return JsonReader(line).rows(self.root)
 
     def _is_regular(self, text: bytes, lines: int) -> bool:
         """Whether each line has one or more whole objects. A ``}``, a line end and a ``{`` do not
@@ -89,5 +72,5 @@ class JsonFormat(RowsOfLines):
             and not (b"I" in text and any(word in text for word in _NON_FINITE))
         )
 
-    def _schema(self) -> pa.Schema:
+    def schema(self) -> pa.Schema:
         return pa.schema([(n, kind.arrow) for n, kind in zip(self.root.fields, self.root.types)])

@@ -1,6 +1,5 @@
 """Writes elements as lines of JSON: one by one if their type does not say the columns, and as
-columns if it does. Each value has the same form in both, so that a reader of the lines need not
-know which."""
+columns if it does. Each value has the same form in both, which readers need not know."""
 
 from __future__ import annotations
 
@@ -92,7 +91,6 @@ class JsonLine:
 
 
 def json_lines(batch: pa.RecordBatch) -> pa.Array:
-    """The rows of ``batch`` as JSON objects."""
     return _objects(batch.schema.names, batch.columns, batch.num_rows)
 
 

@@ -42,18 +42,18 @@ class JsonType(ABC):
         """The type of its column."""
 
     @property
-    @abstractmethod
     def parsed(self) -> Any:
         """The type that Arrow's reader is asked for; ``column`` converts the result."""
+        return self.arrow
 
     @property
-    @abstractmethod
     def direct(self) -> bool:
         """Whether Arrow's reader can read the type."""
+        return False
 
-    @abstractmethod
     def column(self, parsed: pa.Array) -> pa.Array | None:
         """The column from Arrow's result; None if its lines must be read one by one."""
+        return None
 
     @abstractmethod
     def read(self, reader: JsonReader) -> Any:
@@ -218,17 +218,6 @@ class JsonMap(JsonType):
     def arrow(self) -> pa.DataType:
         return pa.map_(self.key.arrow, self.item.arrow)
 
-    @property
-    def parsed(self) -> Any:
-        return self.arrow
-
-    @property
-    def direct(self) -> bool:
-        return False
-
-    def column(self, parsed: pa.Array) -> pa.Array | None:
-        return None
-
     def read(self, reader: JsonReader) -> Any:
         if reader.peek() == "n":
             return reader.null()
@@ -270,8 +259,7 @@ class JsonReader:
         self.position = 0
 
     def rows(self, root: JsonObject) -> list[tuple[Any, ...]]:
-        """The rows of a whole text: an object, or the objects of an array. Raises NotJson or
-        NotOfType."""
+        """The rows of a text: an object, or those of an array. Raises NotJson or NotOfType."""
         whole, begin = self.peek() != "[", self.position
         rows = []
         for _ in [None] if whole else self.elements():

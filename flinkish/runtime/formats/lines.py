@@ -34,8 +34,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class LineBlock:
-    """Whole lines, as they are in the file from ``offset`` on. ``line`` is the number of the
-    first."""
+    """Whole lines of the file from ``offset`` on. ``line``: the number of the first."""
 
     path: str
     data: bytes
@@ -44,7 +43,6 @@ class LineBlock:
 
     @cached_property
     def count(self) -> int:
-        """The number of lines in the block."""
         # bytes.count searches from one to the next, which takes five times as long for short lines
         ends = int(np.count_nonzero(np.frombuffer(self.data, np.uint8) == NEWLINE))
         if b"\r" in self.data:
@@ -71,7 +69,6 @@ class LineBlock:
         return first, LineBlock(self.path, self.data[cut:], self.offset + cut, number)
 
     def lines(self) -> Iterator[Line]:
-        """The lines one by one."""
         offset, number = self.offset, self.line
         for raw in self.data.splitlines(keepends=True):
             yield Line(raw.rstrip(b"\r\n"), offset, number)
@@ -102,8 +99,7 @@ def line_blocks(split: FileSplit) -> Iterator[LineBlock]:
 def blocks_of_lines(
     path: str, parts: Iterator[bytes], offset: int, line: int | None
 ) -> Iterator[LineBlock]:
-    """The lines in ``parts`` of a file from ``offset`` on, in blocks. ``line`` is the number of the
-    first."""
+    """Blocks of the lines in ``parts`` of a file from ``offset``; the first is ``line``."""
     pending: list[bytes] = []
     for part in parts:
         # A line of many parts is joined only once
@@ -127,7 +123,6 @@ def blocks_of_lines(
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether ``data`` is a text in UTF-8."""
     if data.isascii():
         return True
     try:
@@ -138,8 +133,7 @@ def is_utf8(data: bytes) -> bool:
 
 
 def _end_of_lines(data: bytes) -> int:
-    """The position at which the last whole line of ``data`` ends. After a ``\\r`` at the end, a
-    ``\\n`` may follow."""
+    """The end of the last whole line of ``data``. After a final ``\r`` a ``\n`` may follow."""
     newline = data.rfind(b"\n")
     return max(newline, data.rfind(b"\r", newline + 1, max(len(data) - 1, 0))) + 1
 

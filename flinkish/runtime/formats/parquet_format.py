@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,12 +15,7 @@ from pyarrow import parquet
 from flinkish.api.errors import MalformedRecordError
 from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.runtime.formats.files import opened
-from flinkish.runtime.records.partly_read import (
-    Arrays,
-    Columns,
-    PartlyRead,
-    concatenated_arrays,
-)
+from flinkish.runtime.records.partly_read import Arrays, Columns, PartlyRead, concatenated_arrays
 from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns
 
@@ -41,10 +36,11 @@ class ParquetFormat(FileFormat):
     then found malformed.
     """
 
-    splittable: ClassVar[bool] = True
-
     schema: pa.Schema
     used: frozenset[int] | None = None
+
+    def splits(self, path: str) -> bool:
+        return True
 
     def read(self, split: FileSplit) -> Iterator[ReadResult]:
         with self.naming(split), opened(split.path) as source:
@@ -82,7 +78,11 @@ class ParquetFormat(FileFormat):
                 self._check_types(file, found, batch, at_once)
             count, columns = batch.num_rows, self.fitted(batch, found, at_once)
             if count:
-                rows = self._rows_of(columns, count, partial(rest.rows, start, count))
+                rows: Columns = (
+                    PartlyRead(self.schema, count, columns, partial(rest.rows, start, count))
+                    if len(columns) < len(self.schema)
+                    else pa.RecordBatch.from_arrays(list(columns.values()), schema=self.schema)
+                )
                 yield Records(RowColumns(rows), no_timestamps(count))
             start += count
         missing = sum(sizes) - start
@@ -106,12 +106,6 @@ class ParquetFormat(FileFormat):
         for number, (name, field) in enumerate(zip(found, self.schema)):
             column = batch.column(name) if number in atOnce else empty[name].combine_chunks()
             _fitted(column, field.type, _shown_column(field))
-
-    def _rows_of(self, columns: Arrays, count: int, rest: Callable[[], Arrays]) -> Columns:
-        if len(columns) < len(self.schema):
-            return PartlyRead(self.schema, count, columns, rest)
-        whole: Columns = pa.RecordBatch.from_arrays(list(columns.values()), schema=self.schema)
-        return whole
 
     def batches(
         self, file: Any, found: Sequence[str], groups: Sequence[int], numbers: Sequence[int]
@@ -160,7 +154,6 @@ class _RestOfColumns:
         """The number of the first row of ``_columns``, and that of the first row after them."""
 
     def rows(self, start: int, count: int) -> Arrays:
-        """The columns of ``count`` rows of the split, from row ``start`` on."""
         with self._format.naming(self._split):
             if self._source is None or start < self._first:
                 self._open(start)
@@ -296,8 +289,7 @@ def _offsets(values: pa.Array) -> pa.Array:
 
 
 def _widens(kind: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether values of the type ``kind`` are values of ``wanted`` too. Their range is checked by
-    the cast."""
+    """Whether values of ``kind`` are values of ``wanted`` too; the cast checks their range."""
     is_in = pa.types
     if is_in.is_null(kind):
         return True

@@ -7,15 +7,17 @@ tried. In a small block each line is parsed individually, to name those that do 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from typing import ClassVar, Union
+from collections.abc import Iterator, Sequence
+from typing import Any, Union
 
 import pyarrow as pa
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.runtime.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
-from flinkish.runtime.formats.files import is_compressed
+from flinkish.runtime.formats.json_values import NotJson
 from flinkish.runtime.formats.lines import LineBlock, line_blocks
+from flinkish.runtime.formats.text_format import NOT_UTF8
+from flinkish.runtime.formats.text_values import NotOfType
 from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns
 
@@ -28,11 +30,6 @@ Part = Union[pa.RecordBatch, MalformedRecord]
 
 class RowsOfLines(FileFormat, LineFormat):
     """A format with rows in each line. Derived classes parse a block."""
-
-    splittable: ClassVar[bool] = True
-
-    def splits(self, path: str) -> bool:
-        return not is_compressed(path)
 
     def read(self, split: FileSplit) -> Iterator[ReadResult]:
         for block in line_blocks(split):
@@ -51,8 +48,7 @@ class RowsOfLines(FileFormat, LineFormat):
         yield from (part for part in parts if isinstance(part, MalformedRecord))
 
     def parts(self, block: LineBlock) -> Iterator[Part]:
-        """The rows and the malformed lines of a block, by the fastest way that is certain to be
-        right."""
+        """The rows and malformed lines of a block, by the fastest way that is surely right."""
         rows = self.fast(block)
         if rows is not None:
             yield rows
@@ -71,9 +67,38 @@ class RowsOfLines(FileFormat, LineFormat):
 
     @abstractmethod
     def fast(self, block: LineBlock) -> pa.RecordBatch | None:
-        """Return the rows of a block; None if one of its lines may not fit, or must be parsed
-        individually."""
+        """The rows of a block; None if one of its lines must be parsed individually."""
 
     @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+
+    @property
+    @abstractmethod
+    def blanks(self) -> bytes:
+        """The blank characters: a line that contains only these has no rows."""
+
+    @abstractmethod
+    def rowsIn(self, line: str) -> Sequence[tuple[Any, ...]]:
+        """The rows of a line, each with its values. Raises NotJson or NotOfType."""
+
     def slow(self, block: LineBlock) -> Iterator[Part]:
         """The rows and the malformed lines of a block, read line by line."""
+        rows: list[tuple[Any, ...]] = []
+        malformed: list[MalformedRecord] = []
+        for line in block.lines():
+            if line.raw.strip(self.blanks):
+                try:
+                    rows += self.rowsIn(line.raw.decode())
+                except UnicodeDecodeError:
+                    malformed.append(block.malformed(line, NOT_UTF8))
+                except (NotJson, NotOfType) as misfit:
+                    malformed.append(block.malformed(line, str(misfit)))
+        yield self.batch(rows)
+        yield from malformed
+
+    def batch(self, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+        schema = self.schema()
+        columns = list(zip(*rows)) if rows else [()] * len(schema)
+        arrays = [pa.array(values, field.type) for values, field in zip(columns, schema)]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)

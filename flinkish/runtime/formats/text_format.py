@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
-from flinkish.runtime.formats.files import is_compressed
 from flinkish.runtime.formats.lines import LineBlock, is_utf8, line_blocks
 from flinkish.runtime.records.records import untimed
 
@@ -17,11 +15,6 @@ MOST_LINES = 50_000
 @dataclass(frozen=True)
 class TextFormat(FileFormat):
     """Lines of UTF-8 files. A line in another encoding is malformed."""
-
-    splittable: ClassVar[bool] = True
-
-    def splits(self, path: str) -> bool:
-        return not is_compressed(path)
 
     def read(self, split: FileSplit) -> Iterator[ReadResult]:
         for block in line_blocks(split):

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -37,12 +37,8 @@ class ValueType(ABC):
 
     name: str
     arrow: pa.DataType
-
-    @property
-    def direct(self) -> bool:
-        """Whether Arrow's readers of CSV and JSON read the type by these rules, except for rare
-        forms."""
-        return False
+    direct: ClassVar[bool] = False
+    """Whether Arrow reads the type in CSV and JSON by these rules, but for rare forms."""
 
     @abstractmethod
     def value(self, text: str) -> Any:
@@ -60,9 +56,7 @@ class ValueType(ABC):
 class StringType(ValueType):
     """Texts as they are."""
 
-    @property
-    def direct(self) -> bool:
-        return True
+    direct = True
 
     def value(self, text: str) -> Any:
         return text
@@ -75,9 +69,7 @@ class StringType(ValueType):
 class BooleanType(ValueType):
     """``true`` and ``false``, in letters of any case."""
 
-    @property
-    def direct(self) -> bool:
-        return True
+    direct = True
 
     def value(self, text: str) -> Any:
         lower = text.lower()
@@ -95,9 +87,7 @@ class BooleanType(ValueType):
 class IntegerType(ValueType):
     """Digits with or without a sign, no blanks, within the type's range."""
 
-    @property
-    def direct(self) -> bool:
-        return True
+    direct = True
 
     def value(self, text: str) -> Any:
         most = 1 << (self.arrow.bit_width - 1)
@@ -115,9 +105,7 @@ class IntegerType(ValueType):
 class FloatType(ValueType):
     """The texts that Java reads as floating-point numbers, and ``Inf``."""
 
-    @property
-    def direct(self) -> bool:
-        return True
+    direct = True
 
     def value(self, text: str) -> Any:
         text = text.strip(_BLANKS)
@@ -135,8 +123,7 @@ class FloatType(ValueType):
 
 @dataclass(frozen=True)
 class DecimalType(ValueType):
-    """Digits with or without a point and an exponent, rounded half up to the type's scale. Commas
-    are ignored."""
+    """Digits, a point and an exponent, rounded half up to the scale. Commas are ignored."""
 
     def value(self, text: str) -> Any:
         plain = text.replace(",", "")

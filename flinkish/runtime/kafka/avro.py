@@ -1,5 +1,4 @@
-"""``AvroDecoder``: Avro records with schemas from a registry, decoded by confluent-kafka's
-deserializer."""
+"""``AvroDecoder``: Avro records with schemas from a registry, by confluent-kafka."""
 
 from __future__ import annotations
 
@@ -10,12 +9,7 @@ from typing import Any
 from flinkish.api.connectors.kafka.avro import NAME, ConfluentRegistryAvroDeserializationSchema
 from flinkish.api.connectors.kafka.records import MalformedKafkaRecord
 from flinkish.api.connectors.urls import shown_url
-from flinkish.api.errors import (
-    IllegalArgumentError,
-    JobExecutionError,
-    NotSupportedError,
-    said_by,
-)
+from flinkish.api.errors import IllegalArgumentError, JobExecutionError, NotSupportedError, said_by
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.runtime.formats.base import ReadResult
 from flinkish.runtime.kafka.makers import Maker, maker
@@ -23,8 +17,7 @@ from flinkish.runtime.kafka.messages import MessageDecoder, Messages
 from flinkish.runtime.records.records import Records, timestamps_of
 
 _FLINKS = {"basic.auth.credentials.source"}
-"""Settings of Java's client that Confluent's client for Python lacks, as it always behaves as they
-demand."""
+"""Settings that Confluent's client for Python lacks, as it always behaves as they demand."""
 
 
 class AvroDecoder(MessageDecoder):

@@ -47,8 +47,7 @@ class BrokerView:
         self._admin = opened_quietly(USER, self._kafka.admin.AdminClient, given)
 
     def partitions(self, subscription: Subscription) -> list[TopicPartition]:
-        """The existing partitions, in order. Raises JobExecutionError if one that is named does not
-        exist."""
+        """The partitions, in order. Raises JobExecutionError if one that is named is missing."""
         named = {*subscription.topics, *(topic for topic, _ in subscription.partitions)}
         metadata = self._asked(subscription, self._consumer.list_topics, timeout=_REQUEST_SECONDS)
         pattern = subscription.pattern
@@ -95,8 +94,7 @@ class BrokerView:
     def starts(
         self, partitions: Sequence[TopicPartition], initializer: OffsetsInitializer
     ) -> dict[TopicPartition, int]:
-        """The offsets that ``initializer`` chooses; its strategy decides where one of them does not
-        exist."""
+        """The offsets that ``initializer`` chooses; its strategy replaces those out of range."""
         found = self.offsets(partitions, initializer)
         if initializer.place not in (Place.OFFSETS, Place.COMMITTED):
             return found
@@ -148,7 +146,7 @@ class BrokerView:
         answers = self._asked(
             "the group", self._consumer.committed, asked, timeout=_REQUEST_SECONDS
         )
-        return self._offsets_of(answers)
+        return {TopicPartition(o.topic, o.partition): o.offset for o in answers if o.offset >= 0}
 
     def _listed(
         self, partitions: Sequence[TopicPartition], timestamp: int
@@ -165,9 +163,6 @@ class BrokerView:
             if answer.error is not None:
                 raise self._error(answer.error, answer.topic)
         return {TopicPartition(one.topic, one.partition): int(one.offset) for one in answers}
-
-    def _offsets_of(self, answers: Sequence[Any]) -> dict[TopicPartition, int]:
-        return {TopicPartition(o.topic, o.partition): o.offset for o in answers if o.offset >= 0}
 
     def _asked(self, subject: object, call: Callable[..., Any], *asked: Any, timeout: float) -> Any:
         try:
@@ -195,6 +190,5 @@ class BrokerView:
 
 _LATEST, _EARLIEST = -1, -2
 """Timestamps that stand for positions, in Kafka's protocol."""
-
 
 _NOT_THERE = ("_NOENT", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION")

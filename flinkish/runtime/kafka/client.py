@@ -1,5 +1,4 @@
-"""Kafka's client, confluent-kafka over librdkafka, with the properties that users know from
-Java."""
+"""Kafka's client, confluent-kafka over librdkafka, with the properties of Java's."""
 
 from __future__ import annotations
 
@@ -17,8 +16,7 @@ LOG = logging.getLogger("flinkish.kafka")
 
 
 def confluent_kafka(user: str) -> Any:
-    """The module confluent_kafka, with its ``admin``. Raises NotSupportedError, which names ``user``, if it is
-    not installed."""
+    """The module confluent_kafka. Raises NotSupportedError for ``user`` if it is missing."""
     try:
         importlib.import_module("confluent_kafka.admin")
         return importlib.import_module("confluent_kafka")
@@ -37,7 +35,6 @@ READING = {
 }
 """The properties that make consumers behave as in Flink, unless a user sets them."""
 
-
 _OURS = {
     "client.id.prefix",
     "commit.offsets.on.checkpoint",
@@ -48,7 +45,6 @@ _OURS = {
     "topic.recreated",
 }
 """Properties of Flink's connector or of Java's client that flinkish itself reads."""
-
 
 _WITHOUT_EFFECT = {
     "allow.auto.create.topics",
@@ -67,7 +63,6 @@ _WITHOUT_EFFECT = {
 }
 """Properties of Java's client without effect: flinkish itself decides what is read and when."""
 
-
 _RENAMED = {
     "buffer.memory": "queue.buffering.max.kbytes",
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -76,13 +71,11 @@ _RENAMED = {
     "ssl.truststore.location": "ssl.ca.location",
 }
 
-
 REFUSED = ("_AUTHENTICATION", "_SSL")
 """The errors by which a client says that a broker is there, and does not let it in."""
 
 _REFUSAL_SECONDS = 3.0
 """How long a client may take to find out that it is not let in."""
-
 
 _JAAS = re.compile(r"""(username|password)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
 
@@ -126,8 +119,7 @@ def _credentials(user: str, jaas: str) -> dict[str, str]:
 
 
 def opened(user: str, make: Any, properties: dict[str, Any]) -> Any:
-    """A client, such as ``confluent_kafka.Consumer``. Raises IllegalArgumentError if it refuses a
-    property."""
+    """A client, such as a ``Consumer``. Raises IllegalArgumentError if it refuses a property."""
     return _made(user, make, {"log_level": 2, "error_cb": _log_error, **properties}, LOG)
 
 
@@ -156,7 +148,6 @@ def _log_error(error: Any) -> None:
 def number_property(
     user: str, properties: Iterable[tuple[str, str]], name: str, default: int
 ) -> int:
-    """The value of a property that is a whole number."""
     value = dict(properties).get(name, str(default))
     try:
         return int(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,8 +71,7 @@ class StringDecoder(MessageDecoder):
 
 
 def json_decoder(schema: JsonDeserializationSchema[Any], timeZone: str) -> MessageDecoder:
-    """The decoder of JSON objects. Raises NotSupportedError for types that cannot be read from
-    JSON."""
+    """The decoder of JSON objects. Raises NotSupportedError for types that are not in JSON."""
     columns = table_schema(schema.columns)
     root = json_object(columns, timeZone)
     if root is None:
@@ -85,8 +84,7 @@ def json_decoder(schema: JsonDeserializationSchema[Any], timeZone: str) -> Messa
 
 @dataclass(frozen=True)
 class JsonDecoder(MessageDecoder):
-    """Decodes a JSON object in each message, as columns. A row becomes an element by ``made``, or
-    without it by ``type``."""
+    """Decodes JSON objects as columns. A row becomes an element by ``made``, or by ``type``."""
 
     format: JsonFormat
     type: TypeInformation[Any]
@@ -125,8 +123,7 @@ class JsonDecoder(MessageDecoder):
     def _parts(
         self, messages: Messages, malformed: list[MalformedKafkaRecord]
     ) -> Iterator[tuple[pa.RecordBatch, Messages]]:
-        """The rows of messages, each batch with its messages, parsed in the fastest way that is
-        safe."""
+        """The rows of messages, in batches with these, parsed in the fastest safe way."""
         if not len(messages):
             return
         values = messages.values()
@@ -158,11 +155,7 @@ class JsonDecoder(MessageDecoder):
                 malformed.append(messages.malformed(message, NOT_UTF8))
             except (NotJson, NotOfType) as misfit:
                 malformed.append(messages.malformed(message, str(misfit)))
-        columns = list(zip(*rows)) if rows else [()] * len(root.fields)
-        arrays = [pa.array(v, kind.arrow) for v, kind in zip(columns, root.types)]
-        schema = pa.schema([(n, kind.arrow) for n, kind in zip(root.fields, root.types)])
-        batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
-        return batch, Messages(messages.topic, messages.partition, kept)
+        return self.format.batch(rows), replace(messages, messages=kept)
 
 
 def _of_row(kind: TypeInformation[Any], children: Sequence[Maker]) -> Maker:

@@ -134,8 +134,7 @@ class _OpenedWriter:
         self.marks = self._transactions.initialise()
 
     def register(self, run: SinkRun, topic: str | None) -> None:
-        """Record in the marks that ``run`` has begun. Without a mark or a ``topic`` there is
-        nowhere to record it."""
+        """Record in the marks that ``run`` has begun; not without a mark or a ``topic``."""
         for _ in range(_TRIES):
             if has_successor(run, self.marks):
                 raise fenced(self._sink)

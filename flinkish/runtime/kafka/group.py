@@ -1,5 +1,4 @@
-"""``ConsumerGroup``: reports the position of a source to Kafka, for tools that watch a group's
-lag."""
+"""``ConsumerGroup``: reports a source's position to Kafka, for tools that watch lag."""
 
 from __future__ import annotations
 
@@ -7,19 +6,13 @@ from typing import Any
 
 from flinkish.api.connectors.kafka.source import KafkaSource
 from flinkish.runtime.kafka.broker_view import USER
-from flinkish.runtime.kafka.client import (
-    LOG,
-    client_properties,
-    confluent_kafka,
-    opened_quietly,
-)
+from flinkish.runtime.kafka.client import LOG, client_properties, confluent_kafka, opened_quietly
 from flinkish.runtime.kafka.planner import KafkaRange
 from flinkish.runtime.sources.planners import Step
 
 
 class ConsumerGroup:
-    """Commits offsets for the group of a source. The job itself continues from its checkpoint, so
-    an error is only logged."""
+    """Commits offsets for the group of a source, only for others to see: errors are logged."""
 
     def __init__(self, source: KafkaSource[Any]) -> None:
         self._source = source

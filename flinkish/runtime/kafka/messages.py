@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flinkish.api.connectors.kafka.records import ConsumerRecord, MalformedKafkaRecord
@@ -41,16 +41,12 @@ class Messages:
         values = self.values()
         if None not in values:
             return self
-        kept = [m for m, value in zip(self.messages, values) if value is not None]
-        return Messages(self.topic, self.partition, kept)
+        return replace(self, messages=[m for m, v in zip(self.messages, values) if v is not None])
 
     def halves(self) -> tuple[Messages, Messages]:
         """The messages in two parts."""
-        middle = len(self.messages) // 2
-        parts = self.messages[:middle], self.messages[middle:]
-        return Messages(self.topic, self.partition, parts[0]), Messages(
-            self.topic, self.partition, parts[1]
-        )
+        middle, all_ = len(self.messages) // 2, self.messages
+        return replace(self, messages=all_[:middle]), replace(self, messages=all_[middle:])
 
     def record(self, message: Any) -> ConsumerRecord:
         """A message as users see it."""

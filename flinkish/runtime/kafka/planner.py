@@ -17,31 +17,26 @@ from flinkish.runtime.kafka.client import LOG, number_property, refusal, unreach
 from flinkish.runtime.sources.planners import SourcePlanner, Step, Task
 
 RECORDS_A_BATCH = 1_000_000
-"""The most offsets that a batch reads from all partitions, unless the job sets its elements per
-batch."""
+"""The most offsets of a batch, unless the job sets its elements per batch."""
 
 FEWEST_RECORDS = 50_000
 """The fewest offsets for a task, unless a partition has no more."""
 
 DISCOVERY_MILLIS = 300_000
-"""The interval at which new partitions are discovered: Flink's default of
-partition.discovery.interval.ms."""
+"""The default of partition.discovery.interval.ms, in seconds, as in Flink."""
 
 LOOK_SECONDS = 0.02
 LOOKING_PAUSE = 5
-"""The ends of partitions are requested again after this many times the duration of the last
-request, and not before LOOK_SECONDS."""
+"""Ends are requested again after this many times the last request's duration."""
 
 FIRST_ANSWER_SECONDS = 30.0
 """The timeout of a broker's first answer; after that, a job waits until the broker is
 back."""
 
-
 RECREATED = "topic.recreated"
 """The property that says what to do with a topic that was deleted and created again."""
 
 _FAIL, _EARLIEST = "fail", "earliest"
-
 
 T = TypeVar("T")
 
@@ -213,8 +208,7 @@ class KafkaPlanner(SourcePlanner):
         self._discovered = True
 
     def _ranges(self, ends: dict[TopicPartition, int]) -> list[KafkaRange]:
-        """The ranges to read now: a share of each partition if there is more than a batch can
-        take."""
+        """The ranges to read now: of each partition a share, if a batch cannot take all."""
         waiting: dict[TopicPartition, int] = {}
         for key, progress in self._partitions.items():
             # A partition discovered just before the brokers went away has no end yet
@@ -288,8 +282,7 @@ class KafkaPlanner(SourcePlanner):
                 places.pop(key, None)
 
     def _existing(self, ranges: Sequence[KafkaRange]) -> list[KafkaRange]:
-        """``ranges``, which are empty where the topic that they were planned of does not exist any
-        more."""
+        """``ranges``, empty where the topic that they were planned of is gone."""
         noted = {_key(found): found.topicId for found in ranges if found.topicId is not None}
         gone = set(self._asked(lambda: self._recreated(noted)) or ()) if noted else set()
         return [r._replace(start=r.end) if _key(r) in gone else r for r in ranges]
@@ -305,8 +298,7 @@ class KafkaPlanner(SourcePlanner):
         )
 
     def _look(self) -> dict[TopicPartition, int] | None:
-        """The current end of each partition; None if it is too soon to ask, or no broker answers
-        for a while."""
+        """The current end of each partition; None if it is too soon, or no broker answers."""
         began = time.monotonic()
         if self._frozen:
             return self._known

@@ -30,8 +30,7 @@ MESSAGES_A_RUN = 20_000
 _WAIT_SECONDS = 0.05
 
 _PATIENCE_MILLIS = 60_000
-"""The time that a range may return nothing before the job fails: Java's default of
-default.api.timeout.ms."""
+"""The time a range may return nothing: Java's default of default.api.timeout.ms."""
 
 _OWN_PROPERTIES = {
     "enable.auto.commit": "false",
@@ -77,7 +76,6 @@ class KafkaReader:
             yield SplitMark(name, finished=True)
 
     def close(self) -> None:
-        """Close the consumer."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             consumer.close()

@@ -1,5 +1,4 @@
-"""Serializes the keys and values of a whole run of elements at once, if the schema is one of
-flinkish's own."""
+"""Serializes a whole run of elements at once, if the schema is one of flinkish's."""
 
 from __future__ import annotations
 
@@ -63,8 +62,7 @@ class RunSerialization:
 
     @staticmethod
     def of(schema: KafkaRecordSerializationSchema[Any], timeZone: str) -> RunSerialization | None:
-        """The serialization for ``schema``; None if a part of the schema must be called for each
-        element."""
+        """The serialization for ``schema``; None if it must be called for each element."""
         if type(schema) is not BuiltSerialization or schema.topic is None:
             return None
         if schema.partitioner is not None or schema.headerProvider is not None:
@@ -114,8 +112,7 @@ class RunSerialization:
 
 
 def _json_of_columns(elements: RowColumns) -> Sequence[bytes] | None:
-    """The elements as JSON objects; None unless they have fields, and their columns give the same
-    text as single elements."""
+    """The elements as JSON; None unless their columns give the text that they give singly."""
     shape = elements.shape
     if not shape.flat or not _is_object(shape.kind, shape.names):
         return None
@@ -128,8 +125,7 @@ def _json_of_columns(elements: RowColumns) -> Sequence[bytes] | None:
 
 
 def _json_of_dicts(elements: Sequence[dict[Any, Any]]) -> Sequence[bytes] | None:
-    """The dicts as JSON objects; None unless all have the same names in the same order, and each
-    name one type of value."""
+    """The dicts as JSON; None unless all have the same names, of one type each, in order."""
     names = tuple(elements[0])
     if not names or any(type(name) is not str for name in names):
         return None

@@ -43,8 +43,7 @@ class SinkRun:
     continue from a checkpoint, ``number`` is higher than that of all earlier runs with the prefix,
     and ``identity`` distinguishes runs that began at the same time. ``writers``: how many the sink
     has. ``written``: the last batch that was written by a version of flinkish whose driver wrote
-    whole batches.
-    """
+    whole batches."""
 
     job: str
     number: int
@@ -59,8 +58,7 @@ class SinkRun:
 
 
 class Mark(NamedTuple):
-    """A writer's last commit to a topic: the batches of ``run`` below ``offset`` have been
-    written."""
+    """A writer's last commit to a topic: ``run`` has written the batches below ``offset``."""
 
     topic: str
     offset: int
@@ -160,7 +158,6 @@ class Transactions:
         return self._group.marks()
 
     def begin(self) -> None:
-        """Begin a transaction."""
         self.ended("begin", lambda *_: self._producer.begin_transaction())
 
     def commit(self, topics: Sequence[str], offset: int, run: SinkRun) -> None:
@@ -178,7 +175,6 @@ class Transactions:
         self.ended("commit", self._producer.commit_transaction)
 
     def abort(self) -> None:
-        """Abort the transaction."""
         if any(stuck is self._producer for stuck in _STUCK):
             return
         try:

@@ -18,12 +18,7 @@ from flinkish.api.connectors.kafka.serialization import (
 )
 from flinkish.api.connectors.kafka.sink import KafkaSink
 from flinkish.api.connectors.schemas import JsonSerializationSchema, SerializationSchema
-from flinkish.api.errors import (
-    IllegalArgumentError,
-    JobExecutionError,
-    ProducerFencedError,
-    shown,
-)
+from flinkish.api.errors import IllegalArgumentError, JobExecutionError, ProducerFencedError, shown
 from flinkish.runtime.formats.json_lines import JsonLine
 from flinkish.runtime.kafka.client import (
     REFUSED,
@@ -114,8 +109,7 @@ class KafkaWriter(BatchWriter):
         self._context = _Context(self._producer)
 
     def beginTask(self, index: int, count: int) -> None:
-        """Write for the task ``index`` of ``count`` from now on; until this is called it is task 0
-        of 1."""
+        """Write for the task ``index`` of ``count`` from now on; at first it is task 0 of 1."""
         self._context.index, self._context.count = index, count
 
     def write(self, runs: Iterable[Records], batchId: int) -> SendCounts:
@@ -170,7 +164,11 @@ class KafkaWriter(BatchWriter):
                 record = serialize(element, context, timestamp if timestamp >= 0 else None)
                 if record is not None:
                     if not isinstance(record, ProducerRecord):
-                        raise _no_record(record)
+                        raise IllegalArgumentError(
+                            f"{USER}: the serializer gave {shown(record)} of type"
+                            f" {type(record).__name__}. Return a ProducerRecord, or None to write"
+                            " nothing."
+                        )
                     topics[record.topic] = 0
                     self._produce(record)
                     sent += 1
@@ -255,13 +253,6 @@ class KafkaWriter(BatchWriter):
             f"{self._name}: a record could not be written {self._reason}.",
             {f"{topic}-{partition}": count for (topic, partition), count in failed.items()},
         )
-
-
-def _no_record(record: object) -> IllegalArgumentError:
-    return IllegalArgumentError(
-        f"{USER}: the serializer gave {shown(record)} of type {type(record).__name__}. Return a"
-        " ProducerRecord, or None to write nothing."
-    )
 
 
 class _Context(KafkaSinkContext):

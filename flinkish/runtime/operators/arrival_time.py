@@ -1,5 +1,4 @@
-"""Runs an ``ArrivalTimeStrategy``: checks timestamps against arrival times, and generates the
-watermark."""
+"""Runs an ``ArrivalTimeStrategy``: checks timestamps, and generates the watermark."""
 
 from __future__ import annotations
 
@@ -21,18 +20,13 @@ from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.watermark_assigner import WatermarkAssignerOperator
 from flinkish.runtime.records.held_elements import HeldElements
-from flinkish.runtime.records.records import (
-    Records,
-    timestamps_of,
-    visible_timestamp,
-)
+from flinkish.runtime.records.records import Records, timestamps_of, visible_timestamp
 from flinkish.runtime.reports import InputReport, split_name
 from flinkish.runtime.time.watermark_generation import JoinedSplits
 
 
 class SubstreamWatermarks:
-    """One watermark for each key, in ms; each only rises. A heap with lazy deletion finds the
-    lowest."""
+    """One watermark for each key, in ms; each only rises. A heap finds the lowest."""
 
     def __init__(self, watermarks: dict[Any, int]) -> None:
         self._watermarks = watermarks
@@ -86,8 +80,7 @@ class Verdict(NamedTuple):
 class ArrivalOrder:
     """Compares one element after another with the watermark, which only rises. All times are in ms.
     ``number``: the index of the input partition. ``snapshot``: the state to restore; None: a new
-    one.
-    """
+    one."""
 
     def __init__(
         self, strategy: ArrivalTimeStrategy[Any], number: int = 0, snapshot: Any = None
@@ -140,8 +133,7 @@ class ArrivalOrder:
         return Verdict(timestamp, None, late, out_of_order)
 
     def estimate(self, now: int) -> None:
-        """Advance the watermark to the estimated arrival time if no element has come until
-        ``now``."""
+        """Advance the watermark to the estimated arrival time if nothing came until ``now``."""
         if self._arrival is not None and self._late is not None and now > self._seen:
             self._raise(self._arrival + now - self._seen - self._late)
 
@@ -185,10 +177,7 @@ class ArrivalPartitions(Generic[Order]):
     """
 
     def __init__(
-        self,
-        strategy: ArrivalTimeStrategy[Any],
-        snapshot: Any,
-        order: type[Order],
+        self, strategy: ArrivalTimeStrategy[Any], snapshot: Any, order: type[Order]
     ) -> None:
         self._strategy = strategy
         self._order = order
@@ -238,8 +227,7 @@ class ArrivalPartitions(Generic[Order]):
 
 class ArrivalTimeOperator(WatermarkAssignerOperator):
     """Judges every element, and counts ``earlyElements``, ``lateElements``, ``outOfOrderElements``
-    and ``droppedElements``. The gauge ``watermarkDelay`` is the clock minus the watermark, in ms.
-    """
+    and ``droppedElements``. ``watermarkDelay`` is the clock minus the watermark, in ms."""
 
     def __init__(self, context: OperatorContext, description: ArrivalTimeDescription) -> None:
         super().__init__(context)
@@ -266,14 +254,11 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
             self._partitions = self.partitions(None)
             self._looked = self.clock.getCurrentProcessingTime()
         else:
-            # Checkpoints from before there were partitions have one order
-            one = {None: snapshot["order"]} if "order" in snapshot else None
-            self._partitions = self.partitions(one or snapshot["partitions"])
+            self._partitions = self.partitions(snapshot["partitions"])
             self._looked = snapshot["looked"]
         self._held = HeldElements(snapshot and snapshot.get("held"))
 
     def partitions(self, snapshot: Any) -> ArrivalPartitions[Any]:
-        """The partitions of a snapshot."""
         return ArrivalPartitions(self._strategy, snapshot, ArrivalOrder)
 
     def snapshot(self) -> dict[str, Any]:
@@ -304,7 +289,6 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
             self._emit_watermark()
 
     def judge(self, records: Records) -> None:
-        """Judge the elements of a run."""
         value: Any = None
         judged: list[Any] = []
         times: list[int] = []
@@ -429,8 +413,6 @@ class ArrivalTimeOperator(WatermarkAssignerOperator):
 
 def orders_by_partition(snapshot: Mapping[str, Any]) -> dict[Any, Any]:
     """The part of an operator's snapshot that belongs to each partition of the input."""
-    if "order" in snapshot:
-        return {None: (snapshot["order"], None)}
     held = HeldElements(snapshot.get("held")).byPartition()
     partitions = enumerate(snapshot["partitions"].items())
     return {partition: (order, held.get(number)) for number, (partition, order) in partitions}

@@ -110,8 +110,7 @@ class AsyncWaitOperator(OneInputOperator):
         self._process()
 
     def _process(self) -> None:
-        """Await the results of all waiting elements, and emit them with the watermarks between
-        them."""
+        """Await the results of all waiting elements, and emit them with their watermarks."""
         waiting, self._waiting, self._count = self._waiting, [], 0
         values = [v for part in waiting if isinstance(part, Records) for v in part.values]
         if values:
@@ -269,6 +268,5 @@ class _EventLoop:
         return self._thread.submit(context.run, self._runner.run, coroutine).result()
 
     def close(self) -> None:
-        """End the loop and its thread."""
         self._thread.submit(self._runner.close).result()
         self._thread.shutdown()

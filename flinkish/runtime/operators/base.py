@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from abc import ABC
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -16,24 +16,8 @@ from flinkish.api.errors import IllegalStateError
 from flinkish.api.functions.accumulators import Accumulator
 from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.api.functions.functions import RichFunction
-from flinkish.api.functions.runtime_context import (
-    KeyedStateStore,
-    OpenContext,
-    RuntimeContext,
-    TaskInfo,
-)
-from flinkish.api.functions.state import (
-    AggregatingState,
-    AggregatingStateDescriptor,
-    ListState,
-    ListStateDescriptor,
-    MapState,
-    MapStateDescriptor,
-    ReducingState,
-    ReducingStateDescriptor,
-    ValueState,
-    ValueStateDescriptor,
-)
+from flinkish.api.functions.runtime_context import OpenContext, RuntimeContext, TaskInfo
+from flinkish.api.functions.state import StateDescriptor
 from flinkish.api.metrics import MetricGroup
 from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.runtime.attribute_changes import AttributeChange, FunctionAttributes
@@ -46,6 +30,7 @@ from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.user_code import emitted, mapped, user_code_of, user_method_of
 from flinkish.runtime.reports import InputReport
 from flinkish.runtime.state.backend import KeyedStateBackend
+from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.time.watermark_generation import JoinedSplits
 
@@ -56,7 +41,7 @@ if TYPE_CHECKING:
 class StreamingRuntimeContext(RuntimeContext):
     """State, metrics and task information of one operator (Flink: the class of this name)."""
 
-    def __init__(self, operator: StreamOperator, states: KeyedStateStore | None = None) -> None:
+    def __init__(self, operator: StreamOperator, states: KeyedStates | None = None) -> None:
         self._operator = operator
         self._states = states
 
@@ -75,27 +60,16 @@ class StreamingRuntimeContext(RuntimeContext):
     def getGlobalJobParameters(self) -> dict[str, str]:
         return dict(self._operator.jobParameters)
 
-    def getState(self, stateProperties: ValueStateDescriptor[Any]) -> ValueState[Any]:
-        return self._keyed().getState(stateProperties)
-
-    def getListState(self, stateProperties: ListStateDescriptor[Any]) -> ListState[Any]:
-        return self._keyed().getListState(stateProperties)
-
-    def getMapState(self, stateProperties: MapStateDescriptor[Any, Any]) -> MapState[Any, Any]:
-        return self._keyed().getMapState(stateProperties)
-
-    def getReducingState(self, stateProperties: ReducingStateDescriptor[Any]) -> ReducingState[Any]:
-        return self._keyed().getReducingState(stateProperties)
-
-    def getAggregatingState(
-        self, stateProperties: AggregatingStateDescriptor[Any, Any, Any]
-    ) -> AggregatingState[Any, Any]:
-        return self._keyed().getAggregatingState(stateProperties)
-
-    def _keyed(self) -> KeyedStateStore:
+    def _state(self, stateProperties: StateDescriptor[Any]) -> Any:
         if self._states is None:
             self._refuse()
-        return self._states
+        return self._states.of(stateProperties)
+
+    getState = _state
+    getListState = _state
+    getMapState = _state
+    getReducingState = _state
+    getAggregatingState = _state
 
     def _refuse(self) -> NoReturn:
         raise IllegalStateError(
@@ -125,17 +99,13 @@ class OperatorContext:
     keepsAttributes: bool = False
     """Whether the snapshot has the attributes that user functions change."""
     batch: bool = False
-    """Whether elements come sorted by time with one watermark after all of them, and only final
-    results are emitted."""
+    """Whether elements come sorted by time, and only final results are emitted."""
 
 
 class StreamOperator(ABC):
-    """The base of running operators (Flink: ``AbstractStreamOperator``).
-
-    Life cycle: ``open`` once; then, for each key group and batch, ``restore``, the inputs, and
-    ``snapshot``; ``close`` once. Keyed state and timers are in the backend, ``snapshot`` holds the
-    rest.
-    """
+    """The base of running operators (Flink: ``AbstractStreamOperator``). Life cycle: ``open`` once;
+    then, for each key group and batch, ``restore``, the inputs, and ``snapshot``; ``close`` once.
+    Keyed state and timers are in the backend, ``snapshot`` holds the rest."""
 
     def __init__(self, context: OperatorContext) -> None:
         self.uid = context.uid
@@ -160,12 +130,15 @@ class StreamOperator(ABC):
 
     # ------------------------------------------------------------------ life cycle
 
+    _function: Any = None
+    """The user function that ``open`` opens."""
+
     def open(self) -> None:
         """Called once, before anything else."""
+        self.openFunction(self._function)
 
     def noteAttributes(self, description: object) -> None:
-        """Called once, after all operators of the task are open: note the current attributes of the
-        functions in ``description``."""
+        """Called once all operators of the task are open: note the attributes of the functions."""
         self._attributes = FunctionAttributes(self.name, description, keeps=self._keeps_attributes)
 
     def attributeChanges(self) -> list[AttributeChange]:
@@ -187,8 +160,7 @@ class StreamOperator(ABC):
         self._restored_attributes = None if snapshot is None else snapshot.get("attributes")
 
     def initializeFunctions(self, keyGroup: int) -> None:
-        """Give the functions the attributes and the operator state that were restored for
-        ``keyGroup``."""
+        """Give the functions the attributes and operator state restored for ``keyGroup``."""
         self._key_group = keyGroup
         self._attributes.restore(self._restored_attributes)
         states = self._function_states or ()
@@ -220,12 +192,10 @@ class StreamOperator(ABC):
         self.currentWatermark = timestamp
 
     def advanceProcessingTime(self, now: int) -> None:
-        """Called when the clock is at ``now`` (ms): fire the processing-time timers that are
-        due."""
+        """Called when the clock is at ``now`` (ms): fire the processing-time timers due."""
 
     def endInput(self) -> None:
-        """Called in BATCH after the last watermark: fire the processing-time timers that are
-        left."""
+        """Called in BATCH after the last watermark: fire the remaining processing-time timers."""
 
     def onPeriodicEmit(self) -> None:
         """Called at the end of each slice: of a partition before the first shuffle, of a key group
@@ -234,8 +204,7 @@ class StreamOperator(ABC):
     # ------------------------------------------------------------------ pending timers
 
     def nextEventTimeTimer(self) -> int | None:
-        """A lower bound of the event-time timers; a lower watermark is passed on without firing
-        any."""
+        """A lower bound of the event-time timers; no lower watermark fires any."""
         return None
 
     def nextProcessingTimeTimer(self) -> int | None:
@@ -243,11 +212,9 @@ class StreamOperator(ABC):
         return None
 
     def numEventTimeTimers(self) -> int:
-        """The number of pending event-time timers."""
         return 0
 
     def numProcessingTimeTimers(self) -> int:
-        """The number of pending processing-time timers."""
         return 0
 
     @property
@@ -266,8 +233,7 @@ class StreamOperator(ABC):
     # ------------------------------------------------------------------ for subclasses
 
     def openFunction(self, function: object) -> None:
-        """Open a user function if it has a life cycle; one with operator state is opened later, by
-        ``initializeFunctions``."""
+        """Open a user function that has a life cycle, unless ``initializeFunctions`` will."""
         if isinstance(function, CheckpointedFunction):
             single = self.taskInfo.parallelism == 1
             self._checkpointed.append(
@@ -280,20 +246,15 @@ class StreamOperator(ABC):
                 function.open(OpenContext())
 
     def runtimeContext(self) -> RuntimeContext:
-        """The runtime context for a rich function."""
         return StreamingRuntimeContext(self)
 
-    @contextmanager
-    def userCode(self, element: object) -> Iterator[None]:
+    def userCode(self, element: object) -> AbstractContextManager[None]:
         """Names the operator and the element in an error of a user function."""
-        with self.userCodeOf(lambda: element):
-            yield
+        return user_code_of(self.name, lambda: element)
 
-    @contextmanager
-    def userCodeOf(self, element: Callable[[], object]) -> Iterator[None]:
+    def userCodeOf(self, element: Callable[[], object]) -> AbstractContextManager[None]:
         """``userCode`` for a whole run: ``element()`` is called only after an error."""
-        with user_code_of(self.name, element):
-            yield
+        return user_code_of(self.name, element)
 
     # The loops over elements; KeyedOperator repeats them with keys. A shared loop would be shorter,
     # but another call for each element costs too much.
@@ -303,8 +264,7 @@ class StreamOperator(ABC):
         return mapped(self.name, function, records.values)
 
     def emitted(self, function: Callable[[Any], Any], records: Records) -> list[Any]:
-        """``mapped`` for results that are emitted: each is copied before the next call can change
-        it."""
+        """``mapped`` for results that are emitted: each is copied before the next call."""
         return emitted(self.name, function, records.values)
 
     def emitMapped(self, function: Callable[[Any], Any], records: Records) -> None:
@@ -322,13 +282,9 @@ class StreamOperator(ABC):
             self.output.emitRecords(records.mapped(self.emitted(function, records)))
 
     def collectElements(
-        self,
-        function: Callable[[Any, Any], Any],
-        collector: TimestampedCollector,
-        records: Records,
+        self, function: Callable[[Any, Any], Any], collector: TimestampedCollector, records: Records
     ) -> None:
-        """Call ``function(value, collector)`` for every record and emit what it returns; an error
-        names the value."""
+        """Call ``function(value, collector)`` for every record and emit what it returns."""
         value = None
         with self.userCodeOf(lambda: value):
             for value, timestamp in zip(records.values, records.timestamps.tolist()):

@@ -1,5 +1,4 @@
-"""The operators of the broadcast state pattern: every task receives all elements of the second
-input."""
+"""The operators of the broadcast state pattern: all tasks receive all of the second input."""
 
 from __future__ import annotations
 
@@ -29,7 +28,20 @@ from flinkish.runtime.state.broadcast_state import BroadcastStates, HeapBroadcas
 from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
 
 
-class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
+class BroadcastOperator(TwoInputOperator):
+    """Base class of the two operators, which set ``_broadcast``, their broadcast state."""
+
+    _broadcast: BroadcastStates
+
+    def restore(self, snapshot: dict[str, Any] | None) -> None:
+        super().restore(snapshot)
+        self._broadcast.restore(None if snapshot is None else snapshot.get("broadcast"))
+
+    def snapshot(self) -> dict[str, Any]:
+        return {**super().snapshot(), "broadcast": self._broadcast.snapshot()}
+
+
+class CoBroadcastWithNonKeyedOperator(BroadcastOperator):
     """``process`` on a stream connected with a broadcast stream (Flink: the class of this name)."""
 
     def __init__(self, context: OperatorContext, description: BroadcastProcessDescription) -> None:
@@ -39,16 +51,6 @@ class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
         self._context = ReadOnlyContextImpl(self, self._broadcast)
         self._broadcast_context = ReadWriteContextImpl(self, self._broadcast)
         self._collector = TimestampedCollector(self.output)
-
-    def open(self) -> None:
-        self.openFunction(self._function)
-
-    def restore(self, snapshot: dict[str, Any] | None) -> None:
-        super().restore(snapshot)
-        self._broadcast.restore(None if snapshot is None else snapshot.get("broadcast"))
-
-    def snapshot(self) -> dict[str, Any]:
-        return {**super().snapshot(), "broadcast": self._broadcast.snapshot()}
 
     def processRecords1(self, records: Records) -> None:
         self._process(self._function.processElement, self._context, records)
@@ -63,7 +65,7 @@ class CoBroadcastWithNonKeyedOperator(TwoInputOperator):
         self.processElements(function, context, self._collector, records)
 
 
-class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
+class CoBroadcastWithKeyedOperator(OnTimerOperator, BroadcastOperator):
     """``process`` on a keyed stream connected with a broadcast stream (Flink: the class of this
     name).
 
@@ -81,16 +83,6 @@ class CoBroadcastWithKeyedOperator(OnTimerOperator, TwoInputOperator):
         self.context = KeyedReadOnlyContextImpl(self, self.timerService, self._broadcast)
         self._broadcast_context = KeyedReadWriteContextImpl(self, self._broadcast, self.states)
         self._broadcast_collector = BroadcastCollector(self.output, self._broadcast_context)
-
-    def open(self) -> None:
-        self.openFunction(self._function)
-
-    def restore(self, snapshot: dict[str, Any] | None) -> None:
-        super().restore(snapshot)
-        self._broadcast.restore(None if snapshot is None else snapshot.get("broadcast"))
-
-    def snapshot(self) -> dict[str, Any]:
-        return {**super().snapshot(), "broadcast": self._broadcast.snapshot()}
 
     def processRecords1(self, records: Records) -> None:
         self.processRun(self._function.processElement, records)
@@ -119,7 +111,6 @@ class BroadcastElementContext(ElementContext):
         self.broadcast = broadcast
 
     def currentProcessingTime(self) -> int:
-        """The processing-time clock."""
         return self.operator.clock.getCurrentProcessingTime()
 
     def currentWatermark(self) -> int:
@@ -169,10 +160,8 @@ class KeyedReadOnlyContextImpl(OperatorProcessContext, KeyedBroadcastTimerContex
 
 
 class KeyedReadWriteContextImpl(ReadWriteContextImpl, KeyedBroadcastContext[Any]):
-    """The context of broadcast elements, which may visit the state of all keys.
-
-    ``emits``: whether this key group emits the function's results now.
-    """
+    """The context of broadcast elements, which may visit the state of all keys. ``emits``: whether
+    this key group emits the function's results now."""
 
     __slots__ = ("_states", "emits")
 

@@ -17,11 +17,7 @@ from itertools import chain
 from typing import Any
 
 from flinkish.api.arguments import instance
-from flinkish.api.errors import (
-    IllegalArgumentError,
-    IncompatibleCheckpointError,
-    NotSupportedError,
-)
+from flinkish.api.errors import IllegalArgumentError, IncompatibleCheckpointError, NotSupportedError
 from flinkish.api.functions.checkpointed import (
     CheckpointedFunction,
     FunctionInitializationContext,
@@ -168,8 +164,7 @@ class CheckpointedFunctionRunner:
         self._current: _Instance | None = None
 
     def initialize(self, keyGroup: int, snapshot: dict[str, Any] | None) -> None:
-        """Restore the function for ``keyGroup`` from ``snapshot``, the state at the start of its
-        batch."""
+        """Restore the function for ``keyGroup`` from the state at the start of its batch."""
         kept = self._instances.pop(keyGroup, None)
         if kept is not None and snapshot is not None and kept.token == snapshot["token"]:
             self._install(kept)
@@ -239,8 +234,7 @@ class _Closing:
 
 
 def dealt(states: Sequence[Mapping[str, Any]], parts: int) -> list[dict[str, Any]]:
-    """Redistribute the snapshots of a function in several key groups to ``parts`` others: each list
-    is split evenly."""
+    """Redistribute a function's snapshots to ``parts`` key groups: each list is split evenly."""
     number = max(state["number"] for state in states)
     lists: list[dict[str, Any]] = [{} for _ in range(parts)]
     names = dict.fromkeys(name for state in states for name in state["lists"])

@@ -50,8 +50,7 @@ class SimpleTimerService(TimerService):
 
 
 class ClockService(TimerService):
-    """A timer service that has the current times but no timers; ``fix`` tells the user how to get
-    them."""
+    """A timer service that has the current times but no timers; ``fix`` says how to get them."""
 
     __slots__ = ("_fix", "_operator")
 
@@ -65,27 +64,16 @@ class ClockService(TimerService):
     def currentWatermark(self) -> int:
         return self._operator.currentWatermark
 
-    def registerProcessingTimeTimer(self, time: int) -> None:
-        self._refuse()
-
-    def registerEventTimeTimer(self, time: int) -> None:
-        self._refuse()
-
-    def deleteProcessingTimeTimer(self, time: int) -> None:
-        self._refuse()
-
-    def deleteEventTimeTimer(self, time: int) -> None:
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
+    def _refuse(self, time: int) -> NoReturn:
         raise IllegalStateError(f"{self._operator.name}: there are no timers here. {self._fix}")
+
+    registerProcessingTimeTimer = registerEventTimeTimer = _refuse
+    deleteProcessingTimeTimer = deleteEventTimeTimer = _refuse
 
 
 class ElementContext:
-    """The base of contexts; one object serves all elements and timers.
-
-    The operator sets ``elementTimestamp`` (NO_TIMESTAMP: none) before it calls a function.
-    """
+    """The base of contexts; one object serves all elements and timers. The operator sets
+    ``elementTimestamp`` (NO_TIMESTAMP: none) before it calls a function."""
 
     __slots__ = ("elementTimestamp", "operator")
 
@@ -94,12 +82,10 @@ class ElementContext:
         self.elementTimestamp = NO_TIMESTAMP
 
     def timestamp(self) -> int | None:
-        """The timestamp of the current element or timer."""
         timestamp = self.elementTimestamp
         return None if timestamp == NO_TIMESTAMP else timestamp
 
     def output(self, outputTag: OutputTag[Any], value: Any) -> None:
-        """Emit to a side output."""
         if not isinstance(outputTag, OutputTag):
             raise IllegalArgumentError(
                 f"{self.operator.name}: ctx.output needs an OutputTag, not {outputTag!r}. Write"

@@ -40,29 +40,14 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
         lower, upper = description.lower, description.upper
         width = max(upper - lower + 1, 1)
         backend = context.backend
-        self.left = JoinBuffer(
-            backend=backend,
-            name="left",
-            lower=lower,
-            upper=upper,
-            width=width,
-            lateTag=description.leftLateTag,
-        )
-        self.right = JoinBuffer(
-            backend=backend,
-            name="right",
-            lower=to_long(-upper),
-            upper=to_long(-lower),
-            width=width,
-            lateTag=description.rightLateTag,
-        )
+        late = description.leftLateTag, description.rightLateTag
+        self.left = JoinBuffer(backend, "left", lower, upper, width, late[0])
+        lower_of_right, upper_of_right = to_long(-upper), to_long(-lower)
+        self.right = JoinBuffer(backend, "right", lower_of_right, upper_of_right, width, late[1])
         self._bounds = lower, upper
         self._buffers = {buffer.name: buffer for buffer in (self.left, self.right)}
         self.context = PairContext(self)
         self.collector = TimestampedCollector(self.output)
-
-    def open(self) -> None:
-        self.openFunction(self._function)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
@@ -70,8 +55,7 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
             self.rearrange()
 
     def rearrange(self) -> None:
-        """Re-index elements that were stored under other bounds, and remove those that have
-        expired."""
+        """Re-index elements stored under other bounds, and remove those that have expired."""
         for buffer in self._buffers.values():
             buffer.rearrange(self.timers)
 
@@ -86,9 +70,6 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
 
     def onEventTime(self, timer: Timer) -> None:
         self._buffers[timer.namespace].removeAt(timer.timestamp)
-
-    def onProcessingTime(self, timer: Timer) -> None:
-        """Never called: this operator registers no processing-time timers."""
 
     def process(self, records: Records, own: JoinBuffer, other: JoinBuffer) -> None:
         """Join a run of records of the side ``own``."""
@@ -189,8 +170,7 @@ class JoinBuffer:
         self._table.put(key, None, bucket, elements)
 
     def between(self, first: int, last: int) -> list[tuple[int, list[Any]]]:
-        """(timestamp, elements) of the current key from ``first`` to ``last``, both included, in
-        order."""
+        """(timestamp, elements) of the current key from ``first`` up to and with ``last``."""
         key, width, get = self._backend.currentKey, self._width, self._table.get
         found: list[tuple[int, list[Any]]] = []
         for bucket in range(first // width, last // width + 1):
@@ -201,13 +181,11 @@ class JoinBuffer:
         return found
 
     def cleanupTime(self, timestamp: int) -> int:
-        """The watermark (ms) from which on an element at ``timestamp`` can have no further
-        partner."""
+        """The watermark (ms) from which on an element at ``timestamp`` has no more partners."""
         return to_long(timestamp + self.upper) if self.upper > 0 else timestamp
 
     def rearrange(self, timers: InternalTimerService) -> None:
-        """Re-index elements that were stored under other bounds, and remove those that have
-        expired."""
+        """Re-index elements stored under other bounds, and remove those that have expired."""
         for key, _ in list(self._table.maps()):
             self._backend.currentKey = key
             kept = [

@@ -22,14 +22,11 @@ from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
 
 class KeyedOperator(StreamOperator):
     """An operator on a keyed stream: its functions are called with the key of each record as
-    current key, and may have keyed state.
-
-    It must be the first base: ``KeyedOperator, StreamMap`` is the keyed form of ``StreamMap``.
-    """
+    current key, and may have keyed state. It must be the first base: ``KeyedOperator, StreamMap``
+    is the keyed form of ``StreamMap``."""
 
     @cached_property
     def states(self) -> KeyedStates:
-        """The states of the operator."""
         return KeyedStates(self.backend, self.clock, sweeps=True)
 
     def openFunction(self, function: object) -> None:
@@ -81,10 +78,7 @@ class KeyedOperator(StreamOperator):
         return results
 
     def collectElements(
-        self,
-        function: Callable[[Any, Any], Any],
-        collector: TimestampedCollector,
-        records: Records,
+        self, function: Callable[[Any, Any], Any], collector: TimestampedCollector, records: Records
     ) -> None:
         backend = self.backend
         value = None
@@ -117,10 +111,8 @@ class KeyedOperator(StreamOperator):
 
 
 class TimerOperator(KeyedOperator, Triggerable):
-    """A keyed operator with timers.
-
-    Subclasses set ``timer`` first thing in their callbacks, so that an error can name it.
-    """
+    """A keyed operator with timers. Subclasses set ``timer`` first thing in their callbacks, so
+    that an error can name it."""
 
     def __init__(self, context: OperatorContext) -> None:
         super().__init__(context)
@@ -171,14 +163,12 @@ class TimerOperator(KeyedOperator, Triggerable):
 
 
 def keys_of(records: Records) -> Any:
-    """The keys of records that reach a keyed operator."""
     assert records.keys is not None, "records without keys reached a keyed operator"
     return records.keys
 
 
 def keyed_elements(records: Records) -> Iterator[tuple[Any, Any, int]]:
-    """(key, value, timestamp) of every record. Immutable rows of columns are created one at a
-    time."""
+    """(key, value, timestamp) of every record. Immutable rows are created one at a time."""
     values: Iterable[Any] = records.values
     if isinstance(values, RowColumns) and records.immutable and records.plain:
         values = values.passing()

@@ -31,22 +31,12 @@ from flinkish.runtime.state.accumulation import check_no_reduction
 from flinkish.runtime.state.backend import Timer
 
 
-class StatelessOperator(OneInputOperator):
-    """Base class of operators with one user function, which it opens."""
-
-    def __init__(self, context: OperatorContext, function: object) -> None:
-        super().__init__(context)
-        self._function = function
-
-    def open(self) -> None:
-        self.openFunction(self._function)
-
-
-class StreamMap(StatelessOperator):
+class StreamMap(OneInputOperator):
     """``map`` (Flink: ``StreamMap``)."""
 
     def __init__(self, context: OperatorContext, description: MapDescription) -> None:
-        super().__init__(context, description.function)
+        super().__init__(context)
+        self._function = description.function
         self._call = description.call
 
     def processRecords(self, records: Records) -> None:
@@ -54,11 +44,12 @@ class StreamMap(StatelessOperator):
         self.emitMapped(self._call, records)
 
 
-class StreamFilter(StatelessOperator):
+class StreamFilter(OneInputOperator):
     """``filter`` (Flink: ``StreamFilter``)."""
 
     def __init__(self, context: OperatorContext, description: FilterDescription) -> None:
-        super().__init__(context, description.function)
+        super().__init__(context)
+        self._function = description.function
         self._call = description.call
         self._collector = TimestampedCollector(self.output)
 
@@ -89,11 +80,12 @@ class StreamFilter(StatelessOperator):
             out.collect(value)
 
 
-class StreamFlatMap(StatelessOperator):
+class StreamFlatMap(OneInputOperator):
     """``flatMap`` (Flink: ``StreamFlatMap``)."""
 
     def __init__(self, context: OperatorContext, description: FlatMapDescription) -> None:
-        super().__init__(context, description.function)
+        super().__init__(context)
+        self._function = description.function
         self._call = description.call
         self._iterate = description.iterate
         self._collector = TimestampedCollector(self.output)
@@ -141,9 +133,6 @@ class ProcessOperator(OneInputOperator):
         self._call = description.call
         self._context = OperatorProcessContext(self, ClockService(self, self.FIX))
         self._collector = TimestampedCollector(self.output)
-
-    def open(self) -> None:
-        self.openFunction(self._function)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
@@ -205,13 +194,7 @@ class KeyedProcessOperator(OnTimerOperator, OneInputOperator):
         super().__init__(context)
         self._function = description.function
         self._call = description.call
-        if description.function is not None:
-            self.onTimer = description.function.onTimer
-        else:
-            self.onTimer = _ignore
-
-    def open(self) -> None:
-        self.openFunction(self._function)
+        self.onTimer = _ignore if self._function is None else self._function.onTimer
 
     def processRecords(self, records: Records) -> None:
         self.processRun(self._call, records)
@@ -249,9 +232,6 @@ class StreamGroupedReduceOperator(KeyedOperator, OneInputOperator):
         self._call = description.call
         self._table = context.backend.table(REDUCED)
         self._batch = context.batch
-
-    def open(self) -> None:
-        self.openFunction(self._function)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)

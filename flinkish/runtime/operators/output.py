@@ -1,5 +1,4 @@
-"""``Output`` collects the results of an operator; ``Input`` reads elements, watermarks and
-statuses."""
+"""``Output`` collects an operator's results; ``Input`` reads elements, watermarks and statuses."""
 
 from __future__ import annotations
 
@@ -98,8 +97,7 @@ class Output:
         self.reusesObjects = False
         """Whether chained operators share objects (``ExecutionConfig.enableObjectReuse``)."""
         self.cutsFrames = False
-        """Whether readers get frames in parts, one reader after the other: what they emit meets
-        again in this task."""
+        """Whether readers get frames in parts, as what they emit meets again in this task."""
 
     def connect(self, target: Input, sideOutput: str | None = None) -> None:
         """Let ``target`` read this output, or its side output with the id ``sideOutput``."""
@@ -109,7 +107,6 @@ class Output:
             self._side_inputs.setdefault(sideOutput, []).append(target)
 
     def collect(self, value: Any, timestamp: int) -> None:
-        """Emit one record."""
         kind = type(value)
         if kind is tuple:
             # Inlined, as most elements are tuples and a call of immutable() would double the time
@@ -129,8 +126,7 @@ class Output:
         self._timestamps.append(timestamp)
 
     def collectSide(self, sideOutput: str, value: Any, timestamp: int) -> None:
-        """Emit one record to a side output. If nothing reads that, the record is dropped, as in
-        Flink."""
+        """Emit one record to a side output; as in Flink it is dropped if nothing reads that."""
         if sideOutput in self._side_inputs:
             if type(value) not in ATOMS and not immutable(value):
                 if self.reusesObjects:
@@ -172,19 +168,14 @@ class Output:
             for target in chain.from_iterable(self._side_inputs.values()):
                 target.processFrame(none)
 
-    def emitSideRecords(self, sideOutput: str, records: Records) -> None:
-        """Emit a run of records to a side output, if anything reads that."""
-        if len(records) and sideOutput in self._side_inputs:
-            self.flush()
-            hand_on(records, self._side_inputs[sideOutput], self.reusesObjects)
-
     def emitOutputs(self, found: Mapping[str | None, Records]) -> None:
         """Emit runs of records to side outputs by their ids, and to the main output."""
         for sideOutput, records in found.items():
             if sideOutput is None:
                 self.emitRecords(records)
-            else:
-                self.emitSideRecords(sideOutput, records)
+            elif len(records) and sideOutput in self._side_inputs:
+                self.flush()
+                hand_on(records, self._side_inputs[sideOutput], self.reusesObjects)
 
     def emitWatermark(self, timestamp: int) -> None:
         """Emit a watermark, to the side outputs too."""
@@ -193,7 +184,6 @@ class Output:
             target.processWatermark(timestamp)
 
     def emitWatermarks(self, timestamps: Sequence[int]) -> None:
-        """Emit a run of watermarks."""
         self.flush()
         for target in self._all_inputs():
             target.processWatermarks(timestamps)
@@ -225,8 +215,7 @@ class Output:
                 hand_on(records, self._side_inputs[tag], self.reusesObjects)
 
     def taken(self) -> tuple[list[Any], list[int]]:
-        """Take the values collected since the last flush, with their timestamps, so that they are
-        not emitted."""
+        """Take the values collected since the last flush, and their timestamps, unemitted."""
         taken = self._values, self._timestamps
         if taken[0]:
             self._values, self._timestamps = [], []
@@ -285,6 +274,5 @@ class TimestampedCollector(Collector[Any]):
         self.collectAll(results_of(returned, tuples=tuples, wrote=True))
 
     def collectAll(self, results: Iterable[Any]) -> None:
-        """Emit each of ``results``."""
         for result in results:
             self.collect(result)

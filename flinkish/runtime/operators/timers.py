@@ -23,10 +23,8 @@ EVENT_TIMERS, PROCESSING_TIMERS = "timers/event", "timers/processing"
 
 
 def timer_timestamp(time: int) -> int:
-    """``time`` as the timestamp (ms) of a timer that a user function registers or deletes.
-
-    Raises TypeError unless it is an integer, and ValueError unless it fits into 64 bits.
-    """
+    """``time`` as the timestamp (ms) of a timer that a user function registers or deletes. Raises
+    TypeError unless it is an integer, and ValueError unless it fits into 64 bits."""
     if type(time) is int and MIN_TIMESTAMP <= time <= MAX_TIMESTAMP:
         return time
     try:
@@ -45,23 +43,19 @@ def timer_timestamp(time: int) -> int:
 
 
 class Triggerable(ABC):
-    """Receives the callbacks of timers (Flink: ``Triggerable``).
-
-    The current key of the backend is that of the timer during a callback.
-    """
+    """Receives the callbacks of timers (Flink: ``Triggerable``). The current key of the backend is
+    that of the timer during a callback."""
 
     @abstractmethod
     def onEventTime(self, timer: Timer) -> None:
         """Called when the watermark has reached the timer."""
 
-    @abstractmethod
     def onProcessingTime(self, timer: Timer) -> None:
-        """Called when the clock has reached the timer."""
+        """Called when the clock has reached the timer; never if there are no such timers."""
 
 
 MOST_NOTED = 1 << 12
-"""The number of keys whose latest timers are noted. With more keys, most of them register few
-timers."""
+"""The most keys whose latest timers are noted; with more, most of them register few timers."""
 
 
 class InternalTimerService:
@@ -98,8 +92,7 @@ class InternalTimerService:
         self._watermark = MIN_TIMESTAMP
         self._batch = batch
         self.inputEnded = False
-        """Whether the input has ended in BATCH: timers that are registered from then on do not
-        fire, as in Flink."""
+        """Whether the input has ended in BATCH: as in Flink, later timers do not fire."""
 
     def currentProcessingTime(self) -> int:
         """The processing-time clock, in ms."""
@@ -162,9 +155,7 @@ class InternalTimerService:
         return self._processing.nextTimestamp()
 
     def numEventTimeTimers(self) -> int:
-        """The number of pending event-time timers."""
         return len(self._event)
 
     def numProcessingTimeTimers(self) -> int:
-        """The number of pending processing-time timers."""
         return len(self._processing)

@@ -9,20 +9,13 @@ from operator import index
 from typing import Any, NamedTuple
 
 from flinkish.api.errors import IllegalArgumentError, shown
-from flinkish.api.eventtime.watermarks import (
-    TimestampAssigner,
-    WatermarkOutput,
-    WatermarkStrategy,
-)
+from flinkish.api.eventtime.watermarks import TimestampAssigner, WatermarkOutput, WatermarkStrategy
 from flinkish.api.plan.operators import (
     SourceWatermarksDescription,
     TimestampsAndWatermarksDescription,
 )
 from flinkish.api.time.durations import fits_long
-from flinkish.api.time.elements import (
-    MIN_TIMESTAMP,
-    earliest,
-)
+from flinkish.api.time.elements import MIN_TIMESTAMP, earliest
 from flinkish.api.types.fields import field_read
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.watermark_assigner import HeldMarks, WatermarkAssignerOperator
@@ -84,8 +77,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
 
     @cached_property
     def _made(self) -> str:
-        """The settings of a new generator: the state of another strategy's generator is not
-        restored."""
+        """The settings of a new generator; the state of one with others is not restored."""
         with user_method_of(self.name, "createWatermarkGenerator()"):
             # With a clock that stands still, as some generators start from the time
             made = WatermarkGeneration(self.strategy, ProcessingTimeService(), None)
@@ -122,8 +114,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
         self.emitSingly(records, lambda _, value, time: on_event(value, time, emitter))
 
     def timed(self, records: Records) -> Records:
-        """A run of records with timestamps from the assigner, which is called for all elements
-        before a generator sees the first."""
+        """A run of records with timestamps from the assigner, before a generator sees the first."""
         if self._extract is None:
             self.lookAt(records.timestamps)
             return records.timed(records.timestamps)
@@ -142,8 +133,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
     def _extracted(
         self, extract: Callable[[Any, int], Any], records: Records
     ) -> tuple[Sequence[Any], list[Any]]:
-        """The values after the calls of the assigner, which may change them, and their
-        timestamps."""
+        """The values after the calls of the assigner, which may change them, with timestamps."""
         extracted: list[Any] = []
         append = extracted.append
         holds = not (
@@ -181,10 +171,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
             output.emitFrame(Frame(Records(values, timestamps_of(timestamps)), held.marks.build()))
 
     def _collect_singly(
-        self,
-        records: Records,
-        noted: Callable[[int, Any, int], None],
-        held: HeldMarks | None,
+        self, records: Records, noted: Callable[[int, Any, int], None], held: HeldMarks | None
     ) -> None:
         extract, collect = self._extract, self.output.collect
         value: Any = None
@@ -239,8 +226,7 @@ class TimestampsAndWatermarksOperator(WatermarkAssignerOperator):
             return earliest([self._look(generation) for generation in self._running()])
 
     def _look(self, generation: WatermarkGeneration) -> int | None:
-        """The time of the next call of a generator, for itself or to detect that its input is
-        idle."""
+        """The time of the next call of a generator, for itself or for idleness."""
         wanted = generation.nextPeriodicEmit()
         if wanted is not None and wanted <= self._nextEmit - self.autoWatermarkInterval:
             wanted = self._nextEmit  # it has been called since then
@@ -272,8 +258,7 @@ class Split(NamedTuple):
 
 
 class Splits(NamedTuple):
-    """The splits in a run of records, in the order of their first records, and for each record the
-    index of its split."""
+    """The splits in a run of records, in their order, and for each record its split's index."""
 
     distinct: Sequence[Any]
     numbers: Numbers
@@ -299,14 +284,15 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
         generations, joined, *finished = ({}, None) if snapshot is None else snapshot
         self._finished: set[str] = set(*finished)
         self._multiplexer = WatermarkOutputMultiplexer(self.emitter)
-        self._multiplexer.restore(joined)
+        if joined is not None:
+            self._multiplexer.status.restore(joined)
         self._splits: dict[Any, Split] = {}
         for number, (split, generation) in enumerate(generations.items()):
             self._splits[split] = self._split(number, generation)
 
     def _snapshot_generators(self) -> Any:
         generations = {name: split.generation.snapshot() for name, split in self._splits.items()}
-        joined = self._multiplexer.snapshot()
+        joined = self._multiplexer.status.snapshot()
         return (generations, joined, self._finished) if self._finished else (generations, joined)
 
     def expectRecords(self, records: Records) -> None:
@@ -355,8 +341,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
     def emitOfSplits(
         self, records: Records, found: Splits, splits: Sequence[Split], done: Sequence[bool]
     ) -> None:
-        """Emit records one by one; ``done`` says for each split whether its generator has seen them
-        already."""
+        """Emit records one by one; ``done``: for each split, whether its generator saw them."""
         numbers = list(found.numbers)
 
         def noted(position: int, value: Any, timestamp: int) -> None:
@@ -418,7 +403,6 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
         )
 
     def splitsOf(self, records: Records) -> Splits:
-        """The splits of a run of records."""
         assert self._splitOf is not None
         names = self.mapped(self._splitOf, records)
         known: dict[Any, int] = {}
@@ -433,8 +417,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
 
 
 def generators_by_split(generators: Any) -> dict[Any, Any] | None:
-    """The part of a snapshot of generators that belongs to each split; None if it is not one of
-    splits."""
+    """The part of a snapshot of generators for each split; None if it is not one of splits."""
     if not isinstance(generators[0], dict):
         return None
     generations, (watermarks, idle, *_), *finished = generators

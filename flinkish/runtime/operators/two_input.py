@@ -1,5 +1,4 @@
-"""Operators with two inputs: their base class, and coMap, coFlatMap and coProcess with and without
-a key."""
+"""Operators with two inputs: the base class, and coMap, coFlatMap and coProcess, keyed or not."""
 
 from __future__ import annotations
 
@@ -18,10 +17,8 @@ from flinkish.runtime.time.watermark_generation import IndexedCombinedWatermarkS
 
 
 class TwoInputOperator(StreamOperator):
-    """An operator with two inputs (Flink: ``TwoInputStreamOperator``).
-
-    Its watermark is the lower of the two; an idle input does not hold it back.
-    """
+    """An operator with two inputs (Flink: ``TwoInputStreamOperator``). Its watermark is the lower
+    of the two; an idle input does not hold it back."""
 
     def __init__(self, context: OperatorContext) -> None:
         super().__init__(context)
@@ -56,12 +53,10 @@ class TwoInputOperator(StreamOperator):
         self.output.emitWatermark(timestamp)
 
     def processInputWatermark(self, index: int, timestamp: int) -> None:
-        """Process a watermark of an input."""
         if self._combined.updateWatermark(index, timestamp):
             self.advanceWatermark(self._combined.combinedWatermark)
 
     def processInputWatermarkStatus(self, index: int, status: WatermarkStatus) -> None:
-        """Process a status of an input."""
         was_idle = self._combined.idle
         if self._combined.updateStatus(index, status.isIdle()):
             self.advanceWatermark(self._combined.combinedWatermark)
@@ -98,9 +93,6 @@ class CoStreamMap(TwoInputOperator):
         super().__init__(context)
         self._function = description.function
 
-    def open(self) -> None:
-        self.openFunction(self._function)
-
     def processRecords1(self, records: Records) -> None:
         self._process(self._function.map1, records)
 
@@ -123,9 +115,6 @@ class CoStreamFlatMap(TwoInputOperator):
         super().__init__(context)
         self._function = description.function
         self._collector = TimestampedCollector(self.output)
-
-    def open(self) -> None:
-        self.openFunction(self._function)
 
     def processRecords1(self, records: Records) -> None:
         self._process(self._function.flatMap1, records)
@@ -152,9 +141,6 @@ class CoProcessOperator(TwoInputOperator):
         self._context = OperatorProcessContext(self, ClockService(self, fix))
         self._collector = TimestampedCollector(self.output)
 
-    def open(self) -> None:
-        self.openFunction(self._function)
-
     def processRecords1(self, records: Records) -> None:
         self._process(self._function.processElement1, records)
 
@@ -173,9 +159,6 @@ class KeyedCoProcessOperator(OnTimerOperator, TwoInputOperator):
         super().__init__(context)
         self._function = description.function
         self.onTimer = description.function.onTimer
-
-    def open(self) -> None:
-        self.openFunction(self._function)
 
     def processRecords1(self, records: Records) -> None:
         self.processRun(self._function.processElement1, records)

@@ -24,17 +24,14 @@ class HeldMarks:
         self.marks = MarksBuilder()
 
     def emitWatermark(self, timestamp: int) -> None:
-        """Hold a watermark."""
         self.marks.addWatermark(self.position, timestamp)
 
     def emitWatermarkStatus(self, status: WatermarkStatus) -> None:
-        """Hold a status."""
         self.marks.addStatus(self.position, status)
 
 
 class WatermarkEmitter(WatermarkOutput):
-    """Lets only rising watermarks through, and statuses that change (Flink: the class of this
-    name)."""
+    """Lets only rising watermarks through, and statuses that change (Flink: same name)."""
 
     def __init__(self, output: Output) -> None:
         self._output: Output | HeldMarks = output
@@ -62,8 +59,7 @@ class WatermarkEmitter(WatermarkOutput):
             self._output.emitWatermark(watermark.timestamp)
 
     def passing(self, marks: Marks) -> Marks:
-        """Return the watermarks to emit: those of ``marks``, from a generator that is not idle,
-        that rise."""
+        """The rising watermarks of ``marks``, from a generator that is not idle."""
         rising = marks.above(self.watermark)
         if len(rising):
             self.watermark = int(rising.watermarks[-1])
@@ -84,11 +80,9 @@ class WatermarkEmitter(WatermarkOutput):
         return JoinedSplits(*current, self.snapshot())
 
     def snapshot(self) -> tuple[int, bool]:
-        """The arguments of ``restore``."""
         return self.watermark, self.idle
 
     def restore(self, watermark: int, idle: bool) -> None:
-        """Continue from a snapshot."""
         self.watermark, self.idle = watermark, idle
 
 
@@ -123,8 +117,7 @@ class WatermarkAssignerOperator(OneInputOperator):
         self.processWatermark(timestamps[-1])
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
-        """The status of the input is dropped too: this operator derives its own from the
-        elements."""
+        """The input's status is dropped too: this operator derives its own from elements."""
 
     def emitEnd(self) -> None:
         """Emit the last watermark, if the input has ended."""

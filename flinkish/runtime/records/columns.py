@@ -26,10 +26,8 @@ from flinkish.runtime.records.user_code import user_code_of
 
 
 class Misfit(Exception):
-    """The value at ``position`` of a column is not of the column's type.
-
-    Internal: ``ElementColumns`` turns it into an UnfitElementError, which names the sink.
-    """
+    """The value at ``position`` of a column is not of the column's type. Internal:
+    ``ElementColumns`` turns it into an UnfitElementError, which names the sink."""
 
     def __init__(self, position: int, value: object, wanted: str, field: str = "") -> None:
         super().__init__(position, value, wanted, field)
@@ -106,8 +104,7 @@ class StructColumnWriter(ColumnWriter):
 
 
 class FieldsWriter:
-    """Creates one column for each field of the elements; ``whole``: one column of the elements
-    themselves."""
+    """Creates a column for each field; ``whole``: one column of the elements themselves."""
 
     def __init__(self, schema: pa.Schema, whole: bool = False) -> None:
         self._whole = whole
@@ -138,8 +135,7 @@ class FieldsWriter:
         return zip(*[self._of(value, position) for position, value in enumerate(values)])
 
     def _of_kind(self, kind: type[Any], values: Sequence[Any]) -> Iterable[Sequence[Any]] | None:
-        """The values of each field of elements that are all of ``kind``; None if each has to be
-        inspected."""
+        """The values of each field of elements all of ``kind``; None if each must be inspected."""
         names = self._names_of(kind)
         if issubclass(kind, tuple):
             if names is not None and tuple(names) != tuple(self._names):
@@ -291,7 +287,6 @@ def _instances(*kinds: type[Any]) -> _Accepts:
 
 _ANYTHING: tuple[tuple[type[Any], ...], _Accepts] = ((), lambda value: True)
 
-
 _ACCEPTED: tuple[tuple[Callable[[pa.DataType], bool], tuple[type[Any], ...], _Accepts], ...] = (
     (pa.types.is_integer, (int,), _is_whole),
     (pa.types.is_floating, (float, int), _is_number),
@@ -307,18 +302,15 @@ _ACCEPTED: tuple[tuple[Callable[[pa.DataType], bool], tuple[type[Any], ...], _Ac
 
 @dataclass(frozen=True)
 class ElementColumns:
-    """Converts the elements of a sink to columns; ``sink`` is its name, for errors.
-
-    ``whole``: the elements have no fields and are one column themselves.
-    """
+    """Converts the elements of a sink to columns; ``sink`` is its name, for errors. ``whole``: the
+    elements have no fields and are one column themselves."""
 
     sink: str
     schema: pa.Schema
     whole: bool = False
 
     def of(self, values: Sequence[Any]) -> RowColumns:
-        """``values`` as columns. Raises UnfitElementError, which names the element and the field,
-        if one does not fit."""
+        """``values`` as columns. Raises UnfitElementError for the first that does not fit."""
         if isinstance(values, RowColumns):
             # Rows of a table, and results of traced functions, are columns already
             columns = self._columns_of(values)
@@ -331,8 +323,7 @@ class ElementColumns:
                 raise self._error(values[misfit.position], misfit) from None
 
     def _columns_of(self, values: RowColumns) -> list[pa.Array] | None:
-        """The columns of ``values`` in the order of the schema; None if each element has to be
-        inspected."""
+        """The columns of ``values``, in the schema's order; None if each must be inspected."""
         shape, wanted = values.shape, self.schema.names
         if shape.kind is None or self.whole:
             return values.batch.columns if shape.kind is None and self.whole else None

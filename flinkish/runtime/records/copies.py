@@ -46,7 +46,6 @@ from flinkish.runtime.records.rows import RowColumns
 
 _Parts: TypeAlias = Callable[[Any], Iterable[Any]]
 
-
 ATOMS: set[type[Any]] = {
     types.NoneType,
     types.EllipsisType,
@@ -82,7 +81,6 @@ ATOMS: set[type[Any]] = {
 }
 """Types with immutable values. Enums and NumPy's scalars are added when they are first seen."""
 
-
 _PARTS: dict[type[Any], _Parts | None] = {
     tuple: iter,
     frozenset: iter,
@@ -91,13 +89,11 @@ _PARTS: dict[type[Any], _Parts | None] = {
     set: None,
     bytearray: None,
 }
-"""For an immutable container type, a function for the parts of a value; None: the type is
-mutable."""
+"""For an immutable container type, a function for the parts of a value; None: mutable."""
 
 
 # Not issuperset(), which would first convert its argument to a set
 _is_atom = ATOMS.__contains__
-
 
 _NOT_PICKLED: set[type[Any]] = set()
 """Types that cannot be pickled, such as those of ``__main__`` in a worker."""
@@ -151,8 +147,7 @@ def copied(value: Any) -> Any:
 
 
 def handed_out(values: Sequence[Any]) -> Sequence[Any]:
-    """Stored ``values`` for a function, which may change its arguments: mutable values are
-    copied."""
+    """Stored ``values`` for a function, which may change them: mutable values are copied."""
     return values if all_immutable(values) else copied_values(values)
 
 
@@ -244,10 +239,8 @@ def _nothing(value: Any) -> Iterable[Any]:
 
 _SLOT = types.MemberDescriptorType
 
-
 _OF_PYTHON = 1 << 9
 """The flag of a class defined in Python, whose instances have nothing but attributes."""
-
 
 _PLAIN: set[Any] = {
     types.NoneType,
@@ -265,29 +258,11 @@ _PLAIN: set[Any] = {
 }
 """Immutable types whose methods run no user code."""
 
-
 _MAKERS: set[Any] = {
-    *(
-        abs,
-        all,
-        any,
-        bool,
-        bytes,
-        chr,
-        dict,
-        divmod,
-        enumerate,
-        float,
-        frozenset,
-        int,
-        len,
-        list,
-        max,
-    ),
-    *(min, ord, range, repr, reversed, round, set, sorted, str, sum, tuple, zip, json.loads),
+    *(abs, all, any, bool, bytes, chr, dict, divmod, enumerate, float, frozenset, int, len, list),
+    *(max, min, ord, range, repr, reversed, round, set, sorted, str, sum, tuple, zip, json.loads),
 }
 """Functions that keep no reference to their arguments and return a new object."""
-
 
 _OPERATIONS = {
     *(Does.LOAD_VARIABLE, Does.STORE_VARIABLE, Does.LOAD_CONSTANT, Does.LOAD_ENCLOSING),
@@ -327,10 +302,8 @@ def keeps_nothing(function: Callable[..., Any]) -> bool:
 
 
 def is_plain(values: Sequence[Any]) -> bool:
-    """Whether ``values`` are rows of a table, or numbers, texts and the like.
-
-    Tuples do not count: checking the parts of each would take longer than checking the results.
-    """
+    """Whether ``values`` are rows of a table, or numbers, texts and the like. Tuples do not count:
+    checking the parts of each would take longer than checking the results."""
     if isinstance(values, RowColumns):
         return not values.shape.ofClasses
     return set(map(type, values)) <= _PLAIN
@@ -338,10 +311,8 @@ def is_plain(values: Sequence[Any]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _globals_read(code: types.CodeType, free: frozenset[str]) -> frozenset[str] | None:
-    """The globals that ``code`` reads; None if it may do more than compute a value.
-
-    ``free``: the variables of enclosing functions, which ``code`` must not set.
-    """
+    """The globals that ``code`` reads; None if it may do more than compute a value. ``free``: the
+    variables of enclosing functions, which ``code`` must not set."""
     names: set[str] = set()
     for each in with_inner(code):
         for step in steps(each):
@@ -379,6 +350,5 @@ def _is_maker(function: Any) -> bool:
 
 
 _NOT_SET: Any = object()
-
 
 _EMPTY = types.CellType()

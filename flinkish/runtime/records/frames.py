@@ -32,9 +32,6 @@ from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
 
 VERSION = 2
-_READS = (1, VERSION)
-"""Version 1 had no packed timestamps, and no texts as codes. It is still read, as frames of
-collections and of users' sources stay in checkpoints."""
 
 _WATERMARK, _IDLE, _ACTIVE, _SPLIT = 0, 1, 2, 3
 
@@ -98,8 +95,7 @@ class Marks:
 
     @classmethod
     def joined(cls, parts: Sequence[Marks], position: int) -> Marks:
-        """The marks of ``parts``, which must not be split marks, in their order after ``position``
-        records."""
+        """The marks of ``parts``, no split marks, in their order after ``position`` records."""
         assert not any(part.splits for part in parts)
         kinds = np.concatenate([part.kinds for part in parts])
         watermarks = np.concatenate([part.watermarks for part in parts])
@@ -132,28 +128,24 @@ class MarksBuilder:
         self._watermarks.extend(timestamps)
 
     def addMarks(self, position: int, marks: Marks) -> None:
-        """Add marks, which must not be split marks, whose own positions begin after ``position``
-        records."""
+        """Add marks, without split marks, whose positions begin after ``position`` records."""
         assert not marks.splits
         self._positions.extend((marks.positions + position).tolist())
         self._kinds.extend(marks.kinds.tolist())
         self._watermarks.extend(marks.watermarks.tolist())
 
     def addStatus(self, position: int, status: WatermarkStatus) -> None:
-        """Add a status after ``position`` records."""
         self._positions.append(position)
         self._kinds.append(_IDLE if status.isIdle() else _ACTIVE)
         self._watermarks.append(0)
 
     def addSplit(self, position: int, mark: SplitMark) -> None:
-        """Add a split mark after ``position`` records."""
         self._positions.append(position)
         self._kinds.append(_SPLIT)
         self._watermarks.append(len(self._splits))
         self._splits.append(mark)
 
     def build(self) -> Marks:
-        """The collected marks."""
         return Marks(
             np.array(self._positions, dtype=np.int64),
             np.array(self._kinds, dtype=np.int8),
@@ -272,8 +264,8 @@ def encode_frame(frame: Frame, operator: str, stored: bool = False) -> bytes:
 
 
 def decode_frame(data: bytes, stored: bool = False) -> Frame:
-    """The frame that ``encode_frame`` encoded; if ``stored``, perhaps in an earlier version."""
-    if data[0] not in _READS:
+    """The frame that ``encode_frame`` encoded."""
+    if data[0] != VERSION:
         raise FlinkishError(
             f"a frame has version {data[0]}, but this flinkish reads version {VERSION}."
             " Install the same version of flinkish on all workers and on the driver."
@@ -342,7 +334,6 @@ def _marks(
 
 NO_MARKS = MarksBuilder().build()
 
-
 NO_TIMESTAMPS: Timestamps = np.array([], dtype=np.int64)
 
 
@@ -380,8 +371,7 @@ def _timestamps(column: int | bytes | tuple[int, str, bytes], values: Sequence[A
 
 
 def _columns(values: Sequence[Any]) -> Any:
-    """Rows of one type as columns, which are pickled without a call for each row; anything else
-    unchanged."""
+    """Rows of one type as columns, which are pickled as a whole; anything else unchanged."""
     if isinstance(values, RowColumns):
         data = values.toBytes()
         return data if values.ofRows else (values.shape, data)

@@ -1,5 +1,4 @@
-"""``HeldElements``: elements that wait for the watermark, and are then emitted in timestamp
-order."""
+"""``HeldElements``: elements that wait for the watermark, then emitted by timestamp."""
 
 from __future__ import annotations
 
@@ -27,8 +26,7 @@ class _Run(NamedTuple):
 
 class HeldElements:
     """Runs of elements that the watermark has not reached. Columns stay columns, as long as all
-    held elements have one schema. Continues from ``snapshot``; None: empty.
-    """
+    held elements have one schema. Continues from ``snapshot``; None: empty."""
 
     def __init__(self, snapshot: Any = None) -> None:
         self._runs: list[_Run] = []

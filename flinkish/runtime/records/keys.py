@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any, Protocol, overload
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -88,8 +88,7 @@ KEY_RULES = KeyRules()
 
 
 class KeyHashes(dict[Any, int]):
-    """A cache of stable hashes, as a stream has far fewer keys than elements. ``earlier`` is
-    ``KeyRules.earlierHashes``."""
+    """A cache of stable hashes; a stream has few keys. ``earlier``: ``KeyRules.earlierHashes``."""
 
     MOST = 1 << 20
     MOST_BETWEEN_BATCHES = 1 << 14
@@ -182,13 +181,7 @@ class ColumnKeys(Sequence[Any]):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._rows.values(self.column))
 
-    @overload
-    def __getitem__(self, index: int) -> Any: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Any]: ...
-
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             start, end, _ = index.indices(len(self))
             return ColumnKeys(self._rows.between(start, end), self.column)
@@ -196,8 +189,7 @@ class ColumnKeys(Sequence[Any]):
 
 
 class ComputedKeys(Sequence[Any]):
-    """Keys that a traced selector computed as a column. Distinct keys become Python objects once,
-    when needed."""
+    """Keys that a traced selector computed as a column. Python objects are made when needed."""
 
     __slots__ = ("_listed", "encoded")
 
@@ -217,13 +209,7 @@ class ComputedKeys(Sequence[Any]):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.listed())
 
-    @overload
-    def __getitem__(self, index: int) -> Any: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Any]: ...
-
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         return self.listed()[index]
 
 
@@ -324,8 +310,7 @@ class KeyColumn:
 
 
 def _are_keys(computed: RowColumns) -> bool:
-    """Whether keys are equal exactly if all their columns are, so that equal keys can share one
-    object."""
+    """Whether keys are equal exactly if their columns are, so that equal keys can be shared."""
     return not computed.nested and all(map(has_dictionary, computed.batch.schema.types))
 
 
@@ -356,8 +341,7 @@ def records_at(records: Records, positions: NDArray[np.intp]) -> Records:
 
 
 def has_dictionary(kind: pa.DataType) -> bool:
-    """Whether keys may be a column of type ``kind``: in Arrow and in Python the same keys are
-    equal."""
+    """Whether keys may be a column of type ``kind``: Arrow's equality is that of Python."""
     is_of = pa.types
     return bool(
         is_of.is_integer(kind)
@@ -370,17 +354,14 @@ def has_dictionary(kind: pa.DataType) -> bool:
 
 _SAMPLE = 1024
 
-
 _ELEMENTS_A_KEY = 4
 """With fewer elements for each key, sorting by key costs more than it saves."""
 
 
 @dataclass(frozen=True)
 class KeyRuns:
-    """Records ordered by key, and by arrival within a key.
-
-    ``codes`` holds, for each record, the index of its key in ``distinct``.
-    """
+    """Records ordered by key, and by arrival within a key. ``codes`` holds, for each record, the
+    index of its key in ``distinct``."""
 
     values: RowColumns
     timestamps: Timestamps
@@ -401,8 +382,7 @@ class KeyRuns:
 
 
 def key_runs(records: Records) -> KeyRuns | None:
-    """``records`` ordered by key; None if that does not pay, as the keys are not a column of the
-    records or have few records each."""
+    """``records`` ordered by key; None if keys are not a column, or have few records each."""
     values, keys, hashes = records.values, records.keys, records.hashes
     if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
         return None

@@ -66,8 +66,7 @@ class _Call:
 
 
 def _calls_before(frame: FrameType, offset: int) -> Iterator[_Call]:
-    """The calls that gave None to the step at ``offset``: in its expression, or where a variable in
-    it that is None was set."""
+    """The calls that gave None to the step at ``offset``, or to a variable in it."""
     code = [step for step in steps(frame.f_code) if step.does is not Does.PUSH_NULL]
     # While a function is called, the offset is behind the step
     at = max((n for n, step in enumerate(code) if step.offset <= offset), default=0)

@@ -21,12 +21,10 @@ from flinkish.runtime.records.partly_read import Arrays, Columns, PartlyRead
 _PACKED = b"flinkish.packed"
 _CODES = b"flinkish.codes"
 
-
 _WIDE: Mapping[pa.DataType, np.dtype[Any]] = {
     pa.int64(): np.dtype(np.int64),
     pa.int32(): np.dtype(np.int32),
 }
-
 
 _NARROW = (np.dtype(np.uint8), np.dtype(np.uint16), np.dtype(np.uint32))
 
@@ -107,8 +105,7 @@ def with_texts(schema: pa.Schema, count: int, columns: Arrays, codes: Codes) -> 
 
 
 def narrowed(values: NDArray[Any]) -> tuple[int, NDArray[Any]] | None:
-    """The minimum of ``values``, which must not be empty, and the differences from it; None if
-    these take no fewer bytes."""
+    """The least of ``values`` and the differences from it; None if that saves no bytes."""
     least = int(values.min())
     span = int(values.max()) - least
     for kind in _NARROW:

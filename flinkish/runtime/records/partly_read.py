@@ -56,12 +56,10 @@ class PartlyRead:
         return self._others()[i] if known is None else known
 
     def whole(self) -> pa.RecordBatch:
-        """All columns."""
         arrays = [self.column(number) for number in range(self.num_columns)]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def take(self, indices: pa.Array) -> PartlyRead:
-        """The rows at ``indices``."""
         return self._part(len(indices), lambda column: column.take(indices))
 
     def filter(self, mask: pa.Array) -> PartlyRead:
@@ -69,14 +67,12 @@ class PartlyRead:
         return self._part(mask.true_count, lambda column: column.filter(mask))
 
     def slice(self, offset: int, length: int) -> PartlyRead:
-        """``length`` rows from ``offset`` on."""
         length = max(0, min(length, self.num_rows - offset))
         return self._part(length, lambda column: column.slice(offset, length))
 
     @staticmethod
     def joined(parts: Sequence[PartlyRead]) -> PartlyRead | None:
-        """The rows of all ``parts``, one after the other; None if the parts have not read the same
-        columns."""
+        """The rows of all ``parts`` in order; None if these have not read the same columns."""
         first = parts[0]
         if any(p.schema != first.schema or p._read.keys() != first._read.keys() for p in parts):
             return None
@@ -106,7 +102,6 @@ class PartlyRead:
 
 
 def concatenated_arrays(parts: Sequence[Arrays]) -> Arrays:
-    """The columns of several parts, concatenated."""
     return {number: pa.concat_arrays([part[number] for part in parts]) for number in parts[0]}
 
 

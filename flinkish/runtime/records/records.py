@@ -21,15 +21,11 @@ from flinkish.runtime.records.rows import RowColumns
 NO_TIMESTAMP = MIN_TIMESTAMP
 """The timestamp of a record that has none, as in Flink."""
 
-
 Timestamps = NDArray[np.int64]
-
 
 Hashes = NDArray[np.uint32]
 
-
 Counts = NDArray[np.int64]
-
 
 Numbers = Sequence[int] | NDArray[np.integer[Any]]
 """A number for each record of a run."""
@@ -71,8 +67,7 @@ class Records:
         self._immutable: bool | None = None
         self._plain: bool | None = None
         self._columns: tuple[Records, int] | None = None
-        """The column-wise run that contains these elements, and the position of the first one in
-        it."""
+        """The column-wise run that contains these elements, and the position of the first."""
 
     @property
     def immutable(self) -> bool:
@@ -97,8 +92,7 @@ class Records:
         return not len(values) or (values[0] is None and all(value is None for value in values))
 
     def mapped(self, results: Sequence[Any], plain: bool = False) -> Records:
-        """The records with ``results`` as values; ``plain``: these were computed from plain values
-        only."""
+        """The records with ``results`` as values; ``plain``: computed from plain values only."""
         records = Records(results, self.timestamps)
         records._plain = plain or None
         return records
@@ -172,7 +166,6 @@ class Records:
 
 
 def timestamps_of(timestamps: Sequence[int]) -> Timestamps:
-    """Timestamps as a column."""
     return np.array(timestamps, dtype=np.int64)
 
 

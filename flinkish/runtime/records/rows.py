@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain, compress, pairwise, repeat
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,10 +31,8 @@ _OBJECTS_AT_ONCE = 1 << 8
 
 
 class RowColumns(Sequence[Any]):
-    """The rows of an Arrow batch as a sequence of elements of ``shape``, by default Rows.
-
-    If the rows are read in part, ``columns`` gives single columns, and ``batch`` reads the rest.
-    """
+    """The rows of an Arrow batch as a sequence of elements of ``shape``, by default Rows. If the
+    rows are read in part, ``columns`` gives single columns, and ``batch`` reads the rest."""
 
     __slots__ = ("_codes", "_encoded", "_lists", "_rows", "_shape", "columns")
 
@@ -69,18 +67,15 @@ class RowColumns(Sequence[Any]):
 
     @property
     def batch(self) -> pa.RecordBatch:
-        """All columns."""
         columns = self.columns
         return columns.whole() if isinstance(columns, PartlyRead) else columns
 
     @property
     def schema(self) -> pa.Schema:
-        """The names and types of all columns."""
         return self.columns.schema
 
     @property
     def shape(self) -> Shape:
-        """The shape of the elements."""
         if self._shape is None:
             self._shape = row_shape(self.schema.names)
         return self._shape
@@ -92,8 +87,7 @@ class RowColumns(Sequence[Any]):
 
     @property
     def nested(self) -> bool:
-        """Whether elements are mutable: they have lists, maps or structs in them, or are mutable
-        objects."""
+        """Whether elements are mutable: objects that are, or have lists, maps or structs."""
         mutable = self._shape is not None and self._shape.mutable
         return mutable or any(map(pa.types.is_nested, self.schema.types))
 
@@ -129,8 +123,7 @@ class RowColumns(Sequence[Any]):
         return self.columns.column(column)
 
     def encoded(self, column: int) -> pa.DictionaryArray:
-        """A column as a dictionary array: its distinct values, and an index into them for each
-        row."""
+        """A column as a dictionary array: its distinct values, and each row's index in them."""
         values = self._codes.get(column, self._encoded.get(column))
         if values is None:
             values = self.columns.column(column)
@@ -148,8 +141,7 @@ class RowColumns(Sequence[Any]):
         return RowColumns(with_texts(schema, len(self), columns, codes), self._shape, codes)
 
     def encodeTexts(self) -> None:
-        """Encode the columns whose texts repeat, so that they take less space in frames and are
-        read faster."""
+        """Encode the columns whose texts repeat, for smaller frames that are read faster."""
         for number, kind in enumerate(self.schema.types):
             if pa.types.is_string(kind) and number not in self._codes:
                 sample = self.arrow(number).slice(0, _SAMPLE)
@@ -159,7 +151,6 @@ class RowColumns(Sequence[Any]):
                         self._codes[number] = codes
 
     def values(self, column: int) -> list[Any]:
-        """The values of a column."""
         values = self._lists.get(column)
         if values is None:
             values = self._lists[column] = self._python_values(column)
@@ -237,13 +228,7 @@ class RowColumns(Sequence[Any]):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.rows())
 
-    @overload
-    def __getitem__(self, index: int) -> Any: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Any]: ...
-
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             start, end, step = index.indices(len(self))
             if step == 1:
@@ -271,16 +256,19 @@ def grouped(keys: pa.Array) -> tuple[NDArray[np.intp], pa.Array]:
 
 
 def by_code(codes: NDArray[np.intp], count: int) -> NDArray[np.intp]:
-    """The positions of ``codes``, all below ``count``, in the order of the codes; equal codes keep
-    their order."""
+    """The positions of ``codes``, below ``count``, stably sorted by the codes."""
     # NumPy sorts 16-bit numbers in a tenth of the time
     small = codes.astype(np.uint16) if count <= 1 << 16 else codes
     return np.argsort(small, kind="stable")
 
 
+def bounds_of(counts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Where each of consecutive parts with these ``counts`` begins, and where the last ends."""
+    return np.concatenate([[0], np.cumsum(counts)])
+
+
 def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """``batch`` without dictionaries, which differ from run to run, and without metadata of single
-    fields."""
+    """``batch`` without dictionaries, which differ by run, and metadata of single fields."""
     columns = [
         column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
         for column in batch.columns
@@ -298,8 +286,7 @@ def concatenated(runs: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def integer_column(values: Sequence[Any], field: Field | None) -> NDArray[np.int64] | None:
-    """The column ``field`` of ``values`` if that is a column of integers without nulls, else
-    None."""
+    """The column ``field`` of ``values`` if it is one of integers without nulls, else None."""
     if not isinstance(values, RowColumns) or field is None:
         return None
     number = values.column(field)
@@ -313,7 +300,6 @@ def integer_column(values: Sequence[Any], field: Field | None) -> NDArray[np.int
 
 
 def python_values(column: pa.Array) -> list[Any]:
-    """The values of an Arrow column as Python values."""
     kind = column.type
     plain = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
     if column.null_count == 0 and (plain or pa.types.is_string(kind)):

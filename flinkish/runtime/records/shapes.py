@@ -20,11 +20,9 @@ from flinkish.api.types.row import Row, row_type
 @stored_as("Shape")
 @dataclass(frozen=True)
 class Shape:
-    """An element of class ``kind`` with ``parts``, whose columns follow one another.
-
-    ``kind`` is Row, tuple, dict, list, or the class of a NamedTuple or dataclass. None stands for
-    the value of one column.
-    """
+    """An element of class ``kind`` with ``parts``, whose columns follow one another. ``kind`` is
+    Row, tuple, dict, list, or the class of a NamedTuple or dataclass. None stands for the value of
+    one column."""
 
     kind: type[Any] | None = None
     names: tuple[str, ...] = ()
@@ -36,7 +34,6 @@ class Shape:
 
     @cached_property
     def width(self) -> int:
-        """The number of columns."""
         return 1 if self.kind is None else sum(part.width for part in self.parts)
 
     @cached_property
@@ -57,7 +54,6 @@ class Shape:
 
     @cached_property
     def columnNames(self) -> tuple[str, ...]:
-        """A name for each column."""
         if self.kind is None:
             return ("value",)
         names: list[str] = []
@@ -104,8 +100,7 @@ def is_mutable(kind: type[Any] | None) -> bool:
 @stored_as("ConstantShape")
 @dataclass(frozen=True)
 class ConstantShape(Shape):
-    """A part that is the same ``value`` in all elements and has no column. ``kind`` is its
-    class."""
+    """A part that is the same ``value``, of class ``kind``, in all elements: it has no column."""
 
     value: Any = None
 
@@ -133,17 +128,14 @@ VALUE = Shape()
 
 
 def row_shape(names: Sequence[str]) -> Shape:
-    """The shape of Rows with the fields ``names``."""
     return Shape(Row, tuple(names), (VALUE,) * len(names))
 
 
 def tuple_shape(parts: Sequence[Shape]) -> Shape:
-    """The shape of tuples with ``parts``."""
     return positional_shape(tuple, parts)
 
 
 def positional_shape(kind: type[Any], parts: Sequence[Shape]) -> Shape:
-    """The shape of tuples or lists with ``parts``."""
     return Shape(kind, tuple(f"f{number}" for number in range(len(parts))), tuple(parts))
 
 

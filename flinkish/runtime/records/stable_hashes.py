@@ -40,9 +40,7 @@ hashes (``was_hashed_otherwise``)."""
 
 def stable_hash(key: Any) -> int:
     """A 32-bit hash of ``key``, the same in every process and for every key that is equal to it.
-
-    Raises UnstableKeyError for keys without one, such as objects that hash by identity.
-    """
+    Raises UnstableKeyError for keys without one, such as objects that hash by identity."""
     kind: Any = type(key)
     if kind is str:
         return _of_text(key)
@@ -59,14 +57,12 @@ def stable_hash(key: Any) -> int:
 
 
 def hash_of_integer(number: int) -> int:
-    """``stable_hash`` of an int."""
     # Multiplying spreads neighbours; folding takes the high half into account
     folded = (number ^ (number >> 32)) & _MASK if -(2**63) <= number < 2**63 else hash(number)
     return (folded * _MIX ^ (folded >> 15)) & _MASK
 
 
 def hashes_of_integers(numbers: NDArray[np.int64]) -> Hashes:
-    """``stable_hash`` of each of ``numbers``."""
     folded = ((numbers ^ (numbers >> 32)) & _MASK).astype(np.uint64)
     return (folded * np.uint64(_MIX) ^ folded >> np.uint64(15)).astype(np.uint32)
 

@@ -47,10 +47,8 @@ def user_method_of(operator: str, method: str) -> Iterator[None]:
 
 
 def raise_named(operator: str, error: BaseException, element: Callable[[], object]) -> None:
-    """Raise UserFunctionError with ``operator`` and ``element()``, caused by ``error``.
-
-    Errors of flinkish and interrupts are raised unchanged; an UnfitElementError gets the operator.
-    """
+    """Raise UserFunctionError with ``operator`` and ``element()``, caused by ``error``. Errors of
+    flinkish and interrupts are raised unchanged; an UnfitElementError gets the operator."""
     if isinstance(error, UnfitElementError):
         raise error.at(operator) from None
     if isinstance(error, FlinkishError) or is_interrupt(error):
@@ -98,8 +96,7 @@ _FAULTS = (AssertionError, AttributeError, LookupError, NameError)
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Whether a frame is of flinkish, but not of ``api`` or ``pyflink``, which look up fields that
-    users name."""
+    """Whether a frame is flinkish's; but ``api`` and ``pyflink`` look up users' fields."""
     room = str(frame.f_globals.get("__name__", "")).split(".")[:2]
     return room[0] == "flinkish" and room[-1] not in ("api", "pyflink")
 
@@ -108,8 +105,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def naming_internal_errors(method: _Method) -> _Method:
-    """Lets ``method``, of an object with a ``name``, raise InternalError for errors in flinkish's
-    own code."""
+    """Lets ``method`` raise InternalError for errors in flinkish's own code."""
 
     @wraps(method)
     def named(self: Any, *arguments: Any) -> Any:
@@ -144,8 +140,7 @@ def mapped(operator: str, function: Callable[[Any], Any], values: Sequence[Any])
 
 
 def emitted(operator: str, function: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
-    """The results of ``function`` for all values; mutable results are copied before the next call.
-    An error names the value."""
+    """The results of ``function`` for all values, copied if mutable. An error names the value."""
     results: list[Any] = []
     append, atoms = results.append, ATOMS
     with user_code_of(operator, lambda: values[len(results)]):

@@ -1,5 +1,4 @@
-"""Converts the functions of a bootstrap to functions of a job, which creates the state of a
-savepoint."""
+"""Converts functions of a bootstrap to those of a job, which creates a savepoint."""
 
 from __future__ import annotations
 

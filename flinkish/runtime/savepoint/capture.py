@@ -22,13 +22,11 @@ from flinkish.runtime.savepoint.saved_state import (
     encoded,
     in_parts,
 )
-from flinkish.runtime.state.backend import TimerQueue
 from flinkish.runtime.state.page_store import TABLES, DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 
 ATTRIBUTES = "attributes"
 """The key of the functions' attributes in an operator's snapshot."""
-
 
 BROADCAST = "broadcast"
 """The key of broadcast state in an operator's snapshot."""
@@ -37,10 +35,8 @@ BROADCAST = "broadcast"
 def captured(
     uid: str, keyGroup: int, saved: Mapping[str, Any], pages: Mapping[bytes, bytes], first: bool
 ) -> Iterator[SavedState]:
-    """The state of a vertex in a key group. ``saved`` is its entry in the directory.
-
-    Broadcast state is the same in all key groups, so it is taken only from the ``first``.
-    """
+    """The state of a vertex in a key group. ``saved`` is its entry in the directory. Broadcast
+    state is the same in all key groups, so it is taken only from the ``first``."""
     store = DictPageStore()
     # Reading timers removes them from their queue
     store.pages = dict(pages)
@@ -63,9 +59,7 @@ def captured(
 
 def _whole(operator: str, table: str, state: str, keyGroup: int, snapshot: Any) -> SavedState:
     content = encoded(operator, table, state, (snapshot,))
-    return SavedState(
-        operator=operator, table=table, state=state, keyGroup=keyGroup, entries=1, content=content
-    )
+    return SavedState(operator, table, state, keyGroup, 1, content)
 
 
 def _table(
@@ -75,29 +69,14 @@ def _table(
         columns = backend.columnTable(state)
         for window in columns.windows():
             for run in columns.runs(window):
-                parts = [window], [RowColumns(run).toBytes()]
-                content = encoded(uid, COLUMNS, state, parts)
-                yield SavedState(
-                    operator=uid,
-                    table=COLUMNS,
-                    state=state,
-                    keyGroup=keyGroup,
-                    entries=run.num_rows,
-                    content=content,
-                )
+                content = encoded(uid, kind, state, ([window], [RowColumns(run).toBytes()]))
+                yield SavedState(uid, kind, state, keyGroup, run.num_rows, content)
     elif kind == ROWS:
         rows = backend.keyedColumnTable(state)
         rows.openDue(MAX_TIMESTAMP)
         for batch in rows.rows():
-            content = encoded(uid, ROWS, state, ([RowColumns(batch).toBytes()],))
-            yield SavedState(
-                operator=uid,
-                table=ROWS,
-                state=state,
-                keyGroup=keyGroup,
-                entries=batch.num_rows,
-                content=content,
-            )
+            content = encoded(uid, kind, state, ([RowColumns(batch).toBytes()],))
+            yield SavedState(uid, kind, state, keyGroup, batch.num_rows, content)
     else:
         yield from in_parts(uid, kind, state, keyGroup, _entries(backend, kind, state))
 
@@ -115,9 +94,6 @@ def _entries(backend: PagedKeyedStateBackend, kind: str, state: str) -> Iterator
             for key, value in windows.items(window):
                 yield key, window, value
     elif kind == TIMERS:
-        yield from _timers(backend.timerQueue(state))
-
-
-def _timers(queue: TimerQueue) -> Iterator[tuple[Any, ...]]:
-    while (timer := queue.pollDue(MAX_TIMESTAMP)) is not None:
-        yield timer.key, timer.namespace, timer.timestamp
+        timers = backend.timerQueue(state)
+        while (timer := timers.pollDue(MAX_TIMESTAMP)) is not None:
+            yield timer.key, timer.namespace, timer.timestamp

@@ -59,11 +59,9 @@ _DOMAINS = {
 
 
 class StateReading(ABC):
-    """Reads the state of one operator.
-
-    ``noted`` are the operator's states, as the savepoint's metadata lists them. Whether state with
-    a time to live has expired is decided at the time ``now`` (ms).
-    """
+    """Reads the state of one operator. ``noted`` are the operator's states, as the savepoint's
+    metadata lists them. Whether state with a time to live has expired is decided at the time
+    ``now`` (ms)."""
 
     grouped = False
     """Whether ``rows`` must be called with all rows of one key group, and no others."""
@@ -86,21 +84,14 @@ class StateReading(ABC):
 
     @abstractmethod
     def rows(self, states: Iterable[SavedState]) -> Iterator[Any]:
-        """The answer from the rows ``states``: tuples of the query's columns, or the values that
-        its function emits."""
+        """The answer from ``states``: tuples of the query's columns, or emitted values."""
 
     def _operator(self) -> StateReadingOperator:
         backend = HeapKeyedStateBackend()
         backend.earlierStates = self._noted
         clock = ProcessingTimeService(self._now)
-        context = OperatorContext(
-            uid=self.query.uid,
-            name=self._name,
-            backend=backend,
-            clock=clock,
-            output=Output(),
-            taskInfo=TaskInfo(self._name),
-        )
+        uid, name = self.query.uid, self._name
+        context = OperatorContext(uid, name, backend, clock, Output(), TaskInfo(name))
         return StateReadingOperator(context)
 
 
@@ -113,8 +104,7 @@ def state_reading(
 
 
 class StateReadingOperator(KeyedOperator):
-    """An operator in place of the one whose state is read. Its functions see that state, and no
-    elements."""
+    """An operator in place of the one that is read: functions see its state, no elements."""
 
 
 class _KeyedStateReading(StateReading):
@@ -281,12 +271,13 @@ class _Timers:
         return set(self._timers.get((queue, key, namespace), ()))
 
 
-class _KeyContext(KeyedStateReaderContext):
-    __slots__ = ("_operator", "_timers")
+class _TimersOfKey:
+    """The timers of the current key, in the namespace ``window``."""
 
     def __init__(self, operator: StateReadingOperator, timers: _Timers) -> None:
         self._operator = operator
         self._timers = timers
+        self.window: Any = None
 
     def registeredEventTimeTimers(self) -> set[int]:
         return self._of(EVENT_TIMERS)
@@ -295,16 +286,16 @@ class _KeyContext(KeyedStateReaderContext):
         return self._of(PROCESSING_TIMERS)
 
     def _of(self, queue: str) -> set[int]:
-        return self._timers.of(queue, self._operator.backend.currentKey, None)
+        return self._timers.of(queue, self._operator.backend.currentKey, self.window)
 
 
-class _WindowContext(WindowReaderContext[Any]):
-    __slots__ = ("_operator", "_timers", "states", "window")
+class _KeyContext(_TimersOfKey, KeyedStateReaderContext):
+    pass
 
+
+class _WindowContext(_TimersOfKey, WindowReaderContext[Any]):
     def __init__(self, operator: StateReadingOperator, timers: _Timers) -> None:
-        self._operator = operator
-        self._timers = timers
-        self.window: Any = None
+        super().__init__(operator, timers)
         self.states = KeyedStates(operator.backend, operator.clock, ofWindows=True)
 
     def getWindow(self) -> Any:
@@ -318,15 +309,6 @@ class _WindowContext(WindowReaderContext[Any]):
 
     def globalState(self) -> KeyedStateStore:
         return self._operator.states
-
-    def registeredEventTimeTimers(self) -> set[int]:
-        return self._of(EVENT_TIMERS)
-
-    def registeredProcessingTimeTimers(self) -> set[int]:
-        return self._of(PROCESSING_TIMERS)
-
-    def _of(self, queue: str) -> set[int]:
-        return self._timers.of(queue, self._operator.backend.currentKey, self.window)
 
 
 class _ListCollector(Collector[Any]):
@@ -342,8 +324,7 @@ class _ListCollector(Collector[Any]):
 def _collected(
     operator: StateReadingOperator, key: Any, call: Callable[[Collector[Any]], Any]
 ) -> Sequence[Any]:
-    """The values that a reader function emits for ``key``. An error names the operator and the
-    key."""
+    """The values a reader function emits for ``key``. An error names the operator and key."""
     out = _ListCollector()
     with operator.userCode(key):
         out.values.extend(results_of(call(out), "the reader function"))

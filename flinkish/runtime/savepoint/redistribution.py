@@ -1,5 +1,4 @@
-"""Redistributes the state of a savepoint over the key groups of a new run, whose number may
-differ."""
+"""Redistributes the state of a savepoint over another number of key groups."""
 
 from __future__ import annotations
 
@@ -32,29 +31,22 @@ def distributed(
     saved: SavedState, groups: Sequence[int], keyGroups: int
 ) -> Iterator[tuple[int, bytes]]:
     """Splits a part of keyed state by key group: yields each key group that has keys in it, and its
-    content.
-
-    ``groups`` are the key groups of the operator's vertex: one, or all ``keyGroups`` of the job.
-    """
+    content. ``groups`` are the key groups of the operator's vertex: one, or all ``keyGroups`` of
+    the job."""
     if len(groups) == 1:
         yield groups[0], saved.content
         return
     operator, table, state = saved.operator, saved.table, saved.state
-    if table == ROWS:
-        ((data,),) = decoded(operator, table, state, saved.content)
+    if table in (ROWS, COLUMNS):
+        *window, (data,) = decoded(operator, table, state, saved.content)
         batch = RowColumns.ofBytes(data).batch
-        hashes = batch.column(HASH).to_numpy().astype(np.uint32)
+        if table == ROWS:
+            hashes = batch.column(HASH).to_numpy().astype(np.uint32)
+        else:
+            keys = batch.column(key_column(batch) if are_elements(batch) else 0)
+            hashes = KeyHashes().column(python_values(keys))
         for group, part in _split(batch, _groups(hashes, keyGroups)):
-            yield group, encoded(operator, table, state, ([RowColumns(part).toBytes()],))
-        return
-    if table == COLUMNS:
-        (window,), (data,) = decoded(operator, table, state, saved.content)
-        batch = RowColumns.ofBytes(data).batch
-        keys = batch.column(key_column(batch) if are_elements(batch) else 0)
-        hashes = KeyHashes().column(python_values(keys))
-        for group, part in _split(batch, _groups(hashes, keyGroups)):
-            parts = [window], [RowColumns(part).toBytes()]
-            yield group, encoded(operator, table, state, parts)
+            yield group, encoded(operator, table, state, (*window, [RowColumns(part).toBytes()]))
         return
     # Only the keys are unpickled, unless the part has to be cut
     keys = decoded_section(saved, "keys")
@@ -90,11 +82,8 @@ def _split(batch: pa.RecordBatch, groups: _KeyGroups) -> Iterator[tuple[int, pa.
 
 
 def restore_keyed(backend: KeyedStateBackend, operator: str, content: bytes) -> None:
-    """Put a part of keyed state into ``backend``.
-
-    Raises IncompatibleCheckpointError if an equal key has state already: version 1 of the hashes
-    kept some equal keys apart.
-    """
+    """Put a part of keyed state into ``backend``. Raises IncompatibleCheckpointError if an equal
+    key has state already: version 1 of the hashes kept some equal keys apart."""
     table, state, *_ = Envelope.of(content)
     parts = decoded(operator, table, state, content)
     if table == "columns":
@@ -225,8 +214,7 @@ def redistributed(
 
 
 def _splits(snapshots: Iterable[Mapping[str, Any]], groups: int) -> list[dict[Any, Any]]:
-    """The states of an operator's splits, for each of its groups; an empty list if it does not
-    distinguish splits."""
+    """The states of an operator's splits, for each of its groups; empty without splits."""
     of_groups: list[dict[Any, Any]] = [{} for _ in range(groups)]
     for snapshot in snapshots:
         states = split_states(snapshot)
@@ -248,19 +236,16 @@ def _functions(
 
 
 def split_states(snapshot: Mapping[str, Any]) -> dict[Any, Any] | None:
-    """The state of each split of the input in an operator's snapshot; None if the operator does not
-    distinguish splits."""
-    if "order" in snapshot or "partitions" in snapshot:
+    """The state of each split in an operator's snapshot; None if it has no splits."""
+    if "partitions" in snapshot:
         return orders_by_partition(snapshot)
     generators = snapshot.get("generators")
     return None if generators is None else generators_by_split(generators)
 
 
 def with_split_states(snapshot: Mapping[str, Any], states: Mapping[Any, Any]) -> dict[str, Any]:
-    """``snapshot`` with the ``states`` of other splits, for an operator that has emitted no
-    watermark yet."""
+    """``snapshot`` with the ``states`` of other splits, before its first watermark."""
     changed = {**snapshot, "emitter": (MIN_TIMESTAMP, False)}
     if "generators" in snapshot:
         return {**changed, "generators": generators_of_splits(states)}
-    changed.pop("order", None)
     return {**changed, **orders_of_partitions(states)}

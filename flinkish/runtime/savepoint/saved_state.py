@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -23,8 +24,7 @@ COLUMNS, ROWS = "columns", "rows"
 """Tables of Arrow rows, in which the keys are a column."""
 
 OPERATOR, VALVE, GATES = "operator", "valve", "gates"
-"""State of operators and inputs beside keyed state: watermarks, broadcast state, lists of
-functions."""
+"""State beside keyed state: watermarks, broadcast state, lists of functions."""
 
 TASK = "task"
 """These three for all operators of one task. A savepoint does not contain it: it is put together
@@ -88,7 +88,6 @@ SCHEMA = pa.schema(
 
 
 def arrow_batch(states: Sequence[SavedState]) -> pa.RecordBatch:
-    """Rows of a savepoint as an Arrow batch."""
     columns = [*zip(*states), tuple(state.checksum for state in states)]
     arrays = [pa.array(column, type=field.type) for column, field in zip(columns, SCHEMA)]
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
@@ -101,7 +100,6 @@ def saved_states(batch: pa.RecordBatch) -> Iterator[SavedState]:
 
 
 def encoded(operator: str, table: str, state: str, parts: Sequence[Any]) -> bytes:
-    """The content of a ``SavedState``."""
     return PageCodec(operator, table, state).encode(SECTIONS[table], parts)
 
 
@@ -113,15 +111,9 @@ def decoded(operator: str, table: str, state: str, content: bytes) -> list[Any]:
 def in_parts(
     operator: str, table: str, state: str, keyGroup: int, entries: Iterable[tuple[Any, ...]]
 ) -> Iterator[SavedState]:
-    """``entries``, each with one value for each section, in parts of at most ``MOST_ENTRIES``
-    entries and about a megabyte."""
-    part: list[tuple[Any, ...]] = []
-    for entry in entries:
-        part.append(entry)
-        if len(part) >= MOST_ENTRIES:
-            yield from _halved(operator, table, state, keyGroup, part)
-            part = []
-    if part:
+    """``entries``, of one value a section, in parts of ``MOST_ENTRIES`` or about a megabyte."""
+    left = iter(entries)
+    while part := list(islice(left, MOST_ENTRIES)):
         yield from _halved(operator, table, state, keyGroup, part)
 
 
@@ -134,11 +126,4 @@ def _halved(
         yield from _halved(operator, table, state, keyGroup, part[:half])
         yield from _halved(operator, table, state, keyGroup, part[half:])
     else:
-        yield SavedState(
-            operator=operator,
-            table=table,
-            state=state,
-            keyGroup=keyGroup,
-            entries=len(part),
-            content=content,
-        )
+        yield SavedState(operator, table, state, keyGroup, len(part), content)

@@ -1,5 +1,4 @@
-"""Reads the open windows of a key group, in any of the forms in which window operators keep
-them."""
+"""Reads a key group's open windows, in any form in which operators keep them."""
 
 from __future__ import annotations
 
@@ -52,7 +51,8 @@ def saved_windows(
     windows = backend.windowTable(TABLE)
     for window in windows.windows():
         for key, kept in windows.items(window):
-            yield key, window, contents.values(kept)
+            if kept is not None:
+                yield key, window, contents.values(kept)
     columns = backend.columnTable(TABLE)
     for window in columns.windows():
         for key, kept in contents.ofRuns(columns, window):

@@ -1,9 +1,7 @@
-"""``BatchWriter``: writes the batches of a sink. With exactly-once delivery it recognises a batch
-that is run again."""
+"""``BatchWriter``: writes batches to a sink, and with exactly-once each only once."""
 
 from __future__ import annotations
 
-import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -20,8 +18,7 @@ class SendCounts(NamedTuple):
     sent: int
     """The number of records that the sink sent for them."""
     backPressuredMillis: int | None = None
-    """The time (ms) that the sink waited until brokers had taken records and it could send more;
-    None if it does not know."""
+    """The time (ms) that the sink waited for brokers; None if it does not know."""
 
 
 class SendError(JobExecutionError):
@@ -33,11 +30,6 @@ class SendError(JobExecutionError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SendError, (str(self), dict(self.counts))
-
-
-def total_counts(reports: Sequence[bytes]) -> SendCounts | None:
-    """The sum of the tasks' counts, each a pickled ``SendCounts``; None if no task wrote."""
-    return total([pickle.loads(report) for report in reports])
 
 
 def total(counts: Sequence[SendCounts]) -> SendCounts | None:
@@ -53,8 +45,7 @@ def total(counts: Sequence[SendCounts]) -> SendCounts | None:
 
 
 class BatchWriter(ABC):
-    """The open connection of a sink. It is created for the sink's first batch in a run of the
-    job."""
+    """A sink's open connection, created for the first batch in a run of the job."""
 
     @abstractmethod
     def write(self, runs: Iterable[Records], batchId: int) -> SendCounts:

@@ -1,5 +1,4 @@
-"""``Buckets``: finds the bucket of each element for a ``FileSink``, where elements leave the last
-operator."""
+"""``Buckets``: finds the bucket of each element that leaves for a ``FileSink``."""
 
 from __future__ import annotations
 
@@ -30,8 +29,7 @@ class Buckets:
     assigner: BucketAssigner[Any]
 
     def added(self, records: Records, columns: RowColumns | None) -> Sequence[Any]:
-        """``columns`` with a further column for the buckets; if the sink writes no columns, pairs
-        of a bucket and an element."""
+        """``columns`` and one for buckets; without columns, pairs of a bucket and an element."""
         buckets = self._of(records)
         if columns is None:
             return list(zip(buckets, records.values))

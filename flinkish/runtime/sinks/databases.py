@@ -1,5 +1,4 @@
-"""The databases that a ``JdbcSink`` writes to: how each begins a transaction, inserts rows, and
-notes which batches are written."""
+"""The databases of a ``JdbcSink``: how they begin, insert rows, and note written batches."""
 
 from __future__ import annotations
 
@@ -40,13 +39,11 @@ AND c.relkind IN ('r', 'p') AND NOT c.relhasrules AND NOT c.relrowsecurity
 AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal)
 ORDER BY a.attnum
 """
-"""The columns of a table that ``COPY`` fills like ``INSERT``: the table has no rules, policies or
-triggers."""
+"""The columns of a table without rules, policies or triggers: ``COPY`` is like ``INSERT``."""
 
 
 class SinkId(NamedTuple):
-    """A sink in a database. ``job`` is the same in all runs that continue from a checkpoint, and
-    ``sink`` is the sink's uid."""
+    """A sink in a database. ``job`` outlives runs from checkpoints; ``sink`` is the uid."""
 
     job: str
     sink: str
@@ -119,8 +116,7 @@ class Sqlite(Database):
 
 
 class Postgresql(Database):
-    """PostgreSQL, with psycopg. Rows are inserted with ``COPY`` if that stores the same rows as the
-    statement."""
+    """PostgreSQL, by psycopg: rows come by ``COPY`` if that stores what the statement does."""
 
     FEWEST_COPIED: ClassVar[int] = 100
     """For fewer rows, looking up the columns of the table takes longer than ``COPY`` saves."""
@@ -134,10 +130,7 @@ class Postgresql(Database):
                 " pip install 'flinkish[postgresql]'."
             ) from None
         self.errors = psycopg.Error
-        self._transient = (
-            psycopg.errors.DeadlockDetected,
-            psycopg.errors.SerializationFailure,
-        )
+        self._transient = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
         self.connection = psycopg.connect(**postgresql_parameters(options), autocommit=True)
         # A worker that hangs in a transaction must not prevent the next run from writing
         self.connection.execute("SET idle_in_transaction_session_timeout = '60s'")
@@ -211,8 +204,7 @@ type of the column. ``INSERT`` casts other values: for an integer column it roun
 
 
 class CopyTarget(NamedTuple):
-    """A ``COPY`` in place of an ``INSERT``, and the kinds of values that it accepts in each
-    column."""
+    """A ``COPY`` in place of an ``INSERT``, and the kinds of values that each column accepts."""
 
     command: str
     kinds: Sequence[frozenset[object]]

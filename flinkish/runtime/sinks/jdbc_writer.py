@@ -1,5 +1,4 @@
-"""``JdbcWriter``: writes the batches of a ``JdbcSink``, or one task's parts of them, to a
-database."""
+"""``JdbcWriter``: writes batches of a ``JdbcSink``, or a task's parts, to a database."""
 
 from __future__ import annotations
 
@@ -15,20 +14,13 @@ from flinkish.api.time.durations import fits_long
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.user_code import user_code_of
 from flinkish.runtime.sinks.batch_writer import BatchWriter, SendCounts
-from flinkish.runtime.sinks.databases import (
-    Database,
-    Postgresql,
-    SinkId,
-    Sqlite,
-    parameters_of,
-)
+from flinkish.runtime.sinks.databases import Database, Postgresql, SinkId, Sqlite, parameters_of
 
 ONLY_WRITER = ""
 """The name of the writer of a batch that is written as a whole."""
 
 _PAUSE = 0.1
-"""The pause before a transaction is tried again, in seconds. Each further try waits that much
-longer."""
+"""The pause before a transaction's second try, in seconds; for each more it grows."""
 
 _UNFIT = (OverflowError, ValueError, TypeError)
 """Exceptions that a driver raises for a value that it cannot send."""
@@ -37,11 +29,9 @@ Rows = list[list[Any]]
 
 
 class JdbcWriter(BatchWriter):
-    """Writes the batches of a sink, each in one transaction.
-
-    ``name`` is the name of the sink in errors. ``uid`` is the same in all runs of the job, and
-    ``job`` in all runs that continue from a checkpoint.
-    """
+    """Writes the batches of a sink, each in one transaction. ``name`` is the name of the sink in
+    errors. ``uid`` is the same in all runs of the job, and ``job`` in all runs that continue from a
+    checkpoint."""
 
     def __init__(self, sink: JdbcSink[Any], name: str, job: str, uid: str) -> None:
         self._sink = sink
@@ -92,8 +82,7 @@ class JdbcWriter(BatchWriter):
         return self._sink.executionOptions.maxRetries
 
     def _written(self, rows: Mapping[str, Rows], batchId: int) -> int:
-        """Write the parts that are not written yet in one transaction; returns the number of
-        elements written."""
+        """Write the parts not written yet in one transaction; returns the number of elements."""
         database = self._begun()
         try:
             writers = list(rows)

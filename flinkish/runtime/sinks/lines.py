@@ -1,5 +1,4 @@
-"""``LineWriter``: converts the elements of a ``FileSink`` to lines, in the same way in both
-engines."""
+"""``LineWriter``: converts elements of a ``FileSink`` to lines, in both engines."""
 
 from __future__ import annotations
 
@@ -26,11 +25,9 @@ _NO_LINE = re.compile("\ufeff|.*?[\r\n]", re.DOTALL)
 
 @dataclass(frozen=True)
 class LineWriter:
-    """Writes elements as lines of ``format``: text, CSV or JSON.
-
-    If the columns of the elements are known, ``columns`` are their names and elements come as
-    columns. Times in other elements are written in ``timeZone``.
-    """
+    """Writes elements as lines of ``format``: text, CSV or JSON. If the columns of the elements are
+    known, ``columns`` are their names and elements come as columns. Times in other elements are
+    written in ``timeZone``."""
 
     sink: str
     """The name of the sink, for errors."""
@@ -48,8 +45,7 @@ class LineWriter:
         return self._csv.header(self.columns) if self.header and self.columns else None
 
     def content(self, values: Sequence[Any]) -> bytes:
-        """Elements as a part of a file. Raises UnfitElementError for an element that the format has
-        no form for."""
+        """Elements as a part of a file. Raises UnfitElementError for one without a form."""
         if self.encoder is not None and type(self.encoder) is not SimpleStringEncoder:
             return self._encoded(self.encoder, values)
         lines = self.lines(values)
@@ -58,8 +54,7 @@ class LineWriter:
         return text + b"\n"
 
     def lines(self, values: Sequence[Any]) -> pa.Array:
-        """A line for each element. It may have line breaks within quotes. Raises
-        UnfitElementError."""
+        """A line, perhaps with quoted line breaks, for each element. Raises UnfitElementError."""
         if self.columns is not None:
             assert isinstance(values, RowColumns)
             with user_method_of(self.sink, "writer"):
@@ -109,8 +104,7 @@ class LineWriter:
         return stream.getvalue()
 
     def _lines_of_encoder(self, values: Sequence[Any]) -> str:
-        """The text that an encoder writes, without the last line break: Spark writes lines here,
-        and adds that."""
+        """The text of an encoder without the last line break, which Spark adds."""
         assert self.encoder is not None
         data = self._encoded(self.encoder, values)
         try:

@@ -61,8 +61,7 @@ class Written(NamedTuple):
     prepared: Collection[Any]
     """The committables, which are still to be committed."""
     changes: Sequence[AttributeChange]
-    """The attributes that the writer changed outside itself: in its copy of the sink, or in objects
-    that the sink refers to."""
+    """The attributes that the writer changed in the sink, or in what that refers to."""
 
 
 def write(name: str, sink: Sink[Any], runs: Iterable[Records], context: BatchContext) -> Written:
@@ -80,8 +79,7 @@ def write(name: str, sink: Sink[Any], runs: Iterable[Records], context: BatchCon
 
 
 def _call(name: str, sink: ForEachPartitionSink[Any], runs: Iterable[Records]) -> None:
-    """Call the function of ``forEachPartition``. An error names the element that the function took
-    last."""
+    """Call the function of ``forEachPartition``. An error names the last element taken."""
     last: list[Any] = [None]
 
     def elements() -> Iterator[Any]:
@@ -116,8 +114,7 @@ def _prepared(name: str, sink: Sink[Any], writer: Any, runs: Iterable[Records]) 
 
 
 def commit(name: str, sink: Sink[Any], committables: Iterable[Any], context: BatchContext) -> None:
-    """Commit the committables of a batch's writers. Raises JobExecutionError if one of them
-    fails."""
+    """Commit the committables of a batch. Raises JobExecutionError if one fails."""
     requests = [CommitRequest(committable) for committable in committables]
     if not isinstance(sink, SupportsCommitter) or not requests:
         return

@@ -24,8 +24,7 @@ possible at the source's end and while it is idle."""
 
 @dataclass(frozen=True)
 class SourceAlignment:
-    """The group of sources that a source is aligned with. ``members`` are their uids, with that of
-    the source."""
+    """The group a source is aligned with. ``members`` are its uids, the source's included."""
 
     uid: str
     members: tuple[str, ...]
@@ -44,8 +43,7 @@ class SourceAlignment:
 
 
 class AlignedPlanner(SourcePlanner):
-    """Plans the steps of ``planner`` whenever the source may read on. ``watermarks`` returns the
-    driver's notes."""
+    """Plans ``planner``'s steps when the source may read on, by the driver's ``watermarks``."""
 
     def __init__(
         self,

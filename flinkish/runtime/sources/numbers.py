@@ -14,8 +14,7 @@ NUMBERS_A_RUN = 1 << 15
 def number_records(
     generator: Callable[[int], Any] | None, first: int, last: int
 ) -> Iterator[Records]:
-    """The numbers from ``first`` to ``last``, or the elements that ``generator`` creates from
-    them."""
+    """The numbers from ``first`` to ``last``, or the elements of ``generator`` for them."""
     for start in range(first, last + 1, NUMBERS_A_RUN):
         numbers: Sequence[Any] = range(start, min(start + NUMBERS_A_RUN, last + 1))
         if generator is not None:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 Piece = Sequence[Any]
 """A file, a range of numbers or a frame, as texts and numbers for JSON."""
 
-
 Task = list[Piece]
 """The pieces that one Spark task reads, in order. They are one slice of the source's channel."""
 
@@ -45,8 +44,7 @@ class Step:
 
 
 class SourcePlanner(ABC):
-    """Plans the steps of one source. It may be pickled for another process before it plans the
-    first."""
+    """Plans the steps of a source. It may be pickled before it plans the first."""
 
     @abstractmethod
     def plan(self) -> Step | None:
@@ -70,21 +68,18 @@ class SourcePlanner(ABC):
         """Begin at a position from a savepoint. Called before anything is planned or restored."""
 
     def backlog(self) -> SourceBacklog:
-        """The amount of the source in the steps so far, and the amount left when the last step
-        was planned."""
+        """The amount in the steps so far, and the amount left at the last step."""
         return UNKNOWN_BACKLOG
 
     @abstractmethod
     def tasks(self, step: Step) -> list[Task]:
-        """The pieces of a step, cut and divided among tasks in order. The result is always the same
-        for a step."""
+        """The pieces of a step, divided among tasks in order; always the same for a step."""
 
     def clear(self) -> None:
         """Called from time to time: remove files for steps that no batch will read again."""
 
     def freeze(self) -> None:
-        """From now on, plan only input that exists now. Does nothing for bounded input, as all of
-        it exists."""
+        """From now on, plan only input that exists now: all of that of bounded sources."""
 
     def descriptors(self, step: Step, firstPart: int) -> list[list[str]]:
         """The descriptors of a step, a list for each task. Each descriptor has the number of the
@@ -104,9 +99,7 @@ class SourcePlanner(ABC):
 
 SMALLEST_SPLIT = 1 << 20
 
-
 LARGEST_SPLIT = 128 << 20
-
 
 OPENING = 256 << 10
 """Opening a file costs as much as reading this many bytes."""
@@ -138,14 +131,14 @@ GROWTH_PAUSE = 1.0
 
 
 class FilePlanner(SourcePlanner):
-    """Plans the files at ``path``, each once, the oldest first.
+    """Plans the files of ``source`` at the local ``path``, each once, the oldest first.
 
     ``path`` is a file, a directory with everything below it, or a pattern. Names that begin with
     ``_`` or ``.`` are skipped. A step has at most ``filesPerBatch`` files (None: all), and at most
-    ``bytesPerBatch`` bytes unless it is a single file. Files that are more than ``maxAge`` ms older
-    than the newest are skipped (None: no file is).
+    ``bytesPerBatch`` bytes unless it is a single file. Files that are more than ``maxFileAge`` ms
+    older than the newest are skipped (None: no file is).
 
-    If the path is not ``monitored``, the source ends when all files have been read; if the job is
+    If the source is not ``monitored``, it ends when all files have been read; if the job is
     restarted after that, it reads the files that are new. If it is ``monitored``, a file is planned
     as soon as it is not empty. If it grows afterwards, there is a warning, as the rest is not read.
 
@@ -154,20 +147,13 @@ class FilePlanner(SourcePlanner):
     """
 
     def __init__(
-        self,
-        path: str,
-        filesPerBatch: int | None,
-        bytesPerBatch: int,
-        maxAge: int | None,
-        monitored: bool,
-        splits: Callable[[str], bool],
-        parallelism: int,
+        self, source: FileSource[Any], path: str, splits: Callable[[str], bool], parallelism: int
     ) -> None:
         self._path = path
-        self._filesPerBatch = filesPerBatch
-        self._bytesPerBatch = bytesPerBatch
-        self._maxAge = maxAge
-        self._monitored = monitored
+        self._filesPerBatch = source.filesPerBatch
+        self._bytesPerBatch = source.bytesPerBatch
+        self._maxAge = source.maxFileAge
+        self._monitored = source.monitored
         self._splits = splits
         self._parallelism = parallelism
         self._seen: set[str] = set()
@@ -182,21 +168,6 @@ class FilePlanner(SourcePlanner):
         self._fresh: list[tuple[float, FileToRead]] = []
         """Files that may still be being written, each with the time at which its checks end."""
         self._next_growth_look = 0.0
-
-    @classmethod
-    def of(
-        cls, source: FileSource[Any], path: str, splits: Callable[[str], bool], parallelism: int
-    ) -> FilePlanner:
-        """The planner of ``source``, whose files are at the local ``path``."""
-        return cls(
-            path,
-            source.filesPerBatch,
-            source.bytesPerBatch,
-            source.maxFileAge,
-            source.monitored,
-            splits,
-            parallelism,
-        )
 
     def plan(self) -> Step | None:
         if self._ended:
@@ -485,11 +456,8 @@ class NumberPlanner(SourcePlanner):
 
 class RatedNumberPlanner(NumberPlanner):
     """Plans the numbers from ``first`` to ``last``, ``perSecond`` of them in each second of the
-    clock.
-
-    The time for which the job is stopped does not count: after a restart, the numbers continue at
-    the same rate.
-    """
+    clock. The time for which the job is stopped does not count: after a restart, the numbers
+    continue at the same rate."""
 
     def __init__(
         self,
@@ -538,20 +506,15 @@ class FramePlanner(SourcePlanner):
     def _read(self) -> list[dict[str, Any]]:
         if self._steps is None:
             with open(self._index, encoding="utf-8") as lines:
-                # In older checkpoints a line has only the frames
-                read = [json.loads(line) for line in lines]
-            self._steps = [line if isinstance(line, dict) else {"frames": line} for line in read]
+                self._steps = [json.loads(line) for line in lines]
         return self._steps
 
     def position(self) -> dict[str, Any]:
         return {"next": self._read()[self._next - 1]["elements"] if self._next else self._first}
 
     def backlog(self) -> SourceBacklog:
-        ends = [step.get("elements") for step in self._read()]
-        if not ends or ends[-1] is None:
-            return UNKNOWN_BACKLOG
-        done = self.position()["next"]
-        return SourceBacklog(ReadProgress(done, ends[-1], "records", self._first), ends[-1] - done)
+        end, done = self._read()[-1]["elements"], self.position()["next"]
+        return SourceBacklog(ReadProgress(done, end, "records", self._first), end - done)
 
     def begin(self, position: Mapping[str, Any]) -> None:
         # The index has only the elements after that position

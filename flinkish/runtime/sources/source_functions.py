@@ -1,5 +1,4 @@
-"""Runs a SourceFunction. The elements that it emits to its context are read ahead, like those of
-other sources."""
+"""Runs a SourceFunction, whose elements are read ahead like those of other sources."""
 
 from __future__ import annotations
 
@@ -18,13 +17,11 @@ from flinkish.api.time.elements import StreamRecord, Watermark
 
 
 class Cancelled(BaseException):
-    """Ends ``run`` from within a call of its context. The user's ``except Exception`` does not
-    catch it."""
+    """Ends ``run`` within a call of its context; no ``except Exception`` catches it."""
 
 
 def run_source_function(source: FunctionSource[Any], emit: Callable[[Any], None]) -> None:
-    """Run the function of ``source`` to its end. ``emit`` is called with each element, StreamRecord
-    or Watermark."""
+    """Run the function of ``source``; ``emit`` gets elements, StreamRecords and Watermarks."""
     function = source.function
     rich = function if isinstance(function, RichFunction) else None
     try:
@@ -68,45 +65,33 @@ class _Context(SourceFunction.SourceContext[Any]):
         return self._lock
 
 
+def _refused(method: str) -> Callable[..., NoReturn]:
+    def refuse(self: SourceRuntimeContext, *_: object, **__: object) -> NoReturn:
+        raise NotSupportedError(
+            f"{self.name}: {method} belongs to operators, and a SourceFunction runs before the first. Call it in a function"
+            " behind the source, and pass parameters to the function's constructor."
+        )
+
+    return refuse
+
+
 class SourceRuntimeContext(RuntimeContext):
-    """The context of a function that runs outside a task. It has the name of the source, and
-    refuses the rest."""
+    """The context of a function outside a task: it has the source's name, and no more."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self.name = name
 
     def getTaskInfo(self) -> TaskInfo:
-        return TaskInfo(self._name)
+        return TaskInfo(self.name)
 
     def isObjectReuseEnabled(self) -> bool:
         return False
 
-    def getState(self, stateProperties: object) -> NoReturn:
-        self._refuse("getState")
-
-    def getListState(self, stateProperties: object) -> NoReturn:
-        self._refuse("getListState")
-
-    def getMapState(self, stateProperties: object) -> NoReturn:
-        self._refuse("getMapState")
-
-    def getReducingState(self, stateProperties: object) -> NoReturn:
-        self._refuse("getReducingState")
-
-    def getAggregatingState(self, stateProperties: object) -> NoReturn:
-        self._refuse("getAggregatingState")
-
-    def getMetricGroup(self) -> NoReturn:
-        self._refuse("getMetricGroup")
-
-    def addAccumulator(self, name: str, accumulator: object) -> NoReturn:
-        self._refuse("addAccumulator")
-
-    def getGlobalJobParameters(self) -> NoReturn:
-        self._refuse("getGlobalJobParameters")
-
-    def _refuse(self, method: str) -> NoReturn:
-        raise NotSupportedError(
-            f"{self._name}: {method} belongs to operators, and a SourceFunction runs before the first. Call it in a function"
-            " behind the source, and pass parameters to the function's constructor."
-        )
+    getState = _refused("getState")
+    getListState = _refused("getListState")
+    getMapState = _refused("getMapState")
+    getReducingState = _refused("getReducingState")
+    getAggregatingState = _refused("getAggregatingState")
+    getMetricGroup = _refused("getMetricGroup")
+    addAccumulator = _refused("addAccumulator")
+    getGlobalJobParameters = _refused("getGlobalJobParameters")

@@ -22,7 +22,6 @@ _A_MILLISECOND = {"us": 1_000, "ns": 1_000_000}
 
 
 def count_of(source: CollectionSource[object] | TableSource) -> int:
-    """The number of elements of ``source``."""
     return source.table.num_rows if isinstance(source, TableSource) else len(source.values)
 
 
@@ -41,8 +40,7 @@ def records_of(source: CollectionSource[object] | TableSource, start: int, end: 
 
 
 def timestamps_in(batch: pa.RecordBatch, name: str | None) -> Timestamps:
-    """The timestamps (ms) in the column ``name``. Times are rounded down, and a date is its
-    midnight in UTC."""
+    """The timestamps (ms) in column ``name``, rounded down; a date is midnight in UTC."""
     if name is None:
         return no_timestamps(batch.num_rows)
     column = batch.column(batch.schema.get_field_index(name))

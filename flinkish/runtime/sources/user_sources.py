@@ -23,12 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.function_source import FunctionSource
 from flinkish.api.connectors.source import Source
-from flinkish.api.errors import (
-    CorruptCheckpointError,
-    UnfitElementError,
-    hide_elements,
-    shown,
-)
+from flinkish.api.errors import CorruptCheckpointError, UnfitElementError, hide_elements, shown
 from flinkish.api.program_classes import current_classes, use_classes
 from flinkish.api.stored_values import as_text, of_text
 from flinkish.api.time.elements import StreamRecord, Watermark, WatermarkStatus
@@ -76,11 +71,8 @@ class Portion:
 
 class ReadAhead:
     """Runs the generator of ``source`` in a thread, from ``position`` on, up to ``most`` elements
-    ahead.
-
-    From an unbounded source, a batch takes the elements that have arrived. From a bounded one it
-    takes ``most`` elements, so that its batches do not depend on its speed.
-    """
+    ahead. From an unbounded source, a batch takes the elements that have arrived. From a bounded
+    one it takes ``most`` elements, so that its batches do not depend on its speed."""
 
     def __init__(self, name: str, source: Source[Any], position: Any, most: int) -> None:
         self.name = source.name if isinstance(source, FunctionSource) else name
@@ -131,7 +123,6 @@ class ReadAhead:
         return Portion(records, marks.build(), self._position, last)
 
     def close(self) -> None:
-        """Read no further."""
         self._closed = True
         self._room.set()
         if not self._ended:
@@ -173,9 +164,8 @@ class ReadAhead:
 
     def _append(self, value: Any) -> None:
         """Take an element of a SourceFunction, which has no position."""
-        if self._closed:
-            raise Cancelled
-        self._read_one(value, None)
+        if not self._closed:
+            self._read_one(value, None)
         if self._closed:
             raise Cancelled
 
@@ -197,8 +187,7 @@ class ReadAhead:
 
 @dataclass(frozen=True)
 class FrameFiles:
-    """Files of frames in a directory: on this machine, or in ``system``, a file system of pyarrow,
-    if it is given."""
+    """Files of frames in a directory: of this machine, or of pyarrow's file system."""
 
     directory: str
     system: fs.FileSystem | None = None
@@ -218,11 +207,9 @@ class FrameFiles:
         return places
 
     def read(self, path: str, start: int, length: int) -> Frame:
-        """A frame in a file."""
         return decode_frame(self.content(path, start, length), stored=True)
 
     def content(self, path: str, start: int, length: int) -> bytes:
-        """The bytes of a frame in a file."""
         with open(path, "rb") if self.system is None else self.system.open_input_file(path) as file:
             file.seek(start)
             data: bytes = file.read(length)
@@ -234,7 +221,6 @@ class FrameFiles:
         return data
 
     def removeUpTo(self, step: int) -> None:
-        """Remove the files of all steps up to ``step``."""
         for name in self._names():
             if name.endswith(_FRAMES) and int(name.partition("-")[0]) <= step:
                 if self.system is None:
@@ -261,11 +247,9 @@ def _written(path: str, file: Any, frames: Iterable[bytes]) -> list[tuple[str, i
 
 
 class UserSourcePlanner(SourcePlanner):
-    """Plans the elements that a user's source emits, and writes them to ``frames``.
-
-    ``source`` is the pickled source. The first piece of a step has the number of the step and the
-    position after it. Each other piece is a frame: a file, and the place of the frame in it.
-    """
+    """Plans the elements that a user's source emits, and writes them to ``frames``. ``source`` is
+    the pickled source. The first piece of a step has the number of the step and the position after
+    it. Each other piece is a frame: a file, and the place of the frame in it."""
 
     def __init__(
         self,
@@ -284,7 +268,7 @@ class UserSourcePlanner(SourcePlanner):
         self._hidden = elementsHidden
         self._classes = current_classes()
         self._number = 0
-        self._position = encoded_position(None)
+        self._position = as_text(None)
         self._ended = False
         self._began_ended = False
         self._frozen: int | None = None
@@ -304,7 +288,7 @@ class UserSourcePlanner(SourcePlanner):
         if self._frozen is not None:
             self._frozen -= len(portion.records) + len(portion.watermarks)
         self._number += 1
-        self._position = encoded_position(portion.position)
+        self._position = as_text(portion.position)
         self._ended = portion.last
         if portion.last and not reading.bounded:
             _LOG.warning(
@@ -348,10 +332,8 @@ class UserSourcePlanner(SourcePlanner):
     def _reader(self) -> ReadAhead:
         use_classes(self._classes)
         if self._reading is None:
-            source = pickle.loads(self._source)
-            self._reading = ReadAhead(
-                self._name, source, decoded_position(self._position), self._most
-            )
+            source, position = pickle.loads(self._source), of_text(self._position)
+            self._reading = ReadAhead(self._name, source, position, self._most)
         return self._reading
 
     def _write(self, portion: Portion) -> list[tuple[str, int, int]]:
@@ -379,13 +361,3 @@ def read_frame(frame: Frame) -> Iterator[ReadResult]:
             yield segment
         elif not isinstance(segment, (WatermarkStatus, SplitMark)):
             yield from map(Watermark, segment)
-
-
-def encoded_position(position: Any) -> str:
-    """A position as text."""
-    return as_text(position)
-
-
-def decoded_position(position: str) -> Any:
-    """The position that ``encoded_position`` encoded."""
-    return of_text(position)

@@ -30,8 +30,7 @@ def merged(function: AggregateFunction[Any, Any, Any], a: Any, b: Any) -> Any:
 
 
 def check_no_accumulator(function: AggregateFunction[Any, Any, Any], method: str) -> None:
-    """Called when ``method`` returned None: raises UnfitElementError, unless a new accumulator is
-    None too."""
+    """Called when ``method`` returned None: raises UnfitElementError if accumulators differ."""
     if function.createAccumulator() is not None:
         raise UnfitElementError(
             f"{type(function).__name__}.{method} returned None, but must return the accumulator, or"
@@ -48,8 +47,7 @@ def reduced(call: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
 
 
 def check_no_reduction(a: Any, b: Any) -> None:
-    """Called when the reduction of ``a`` and ``b`` is None: raises UnfitElementError, unless one of
-    them is None."""
+    """Called when a reduction is None: raises UnfitElementError, unless ``a`` or ``b`` is None."""
     if a is not None and b is not None:
         raise UnfitElementError(
             f"the reduce function returned None for {shown(a)} and {shown(b)}, but must return their"

@@ -28,8 +28,7 @@ Block: TypeAlias = dict[Any, Any]
 
 
 class StoredBlock(Block):
-    """A block that notes which of its entries may have changed; code that changes one adds its name
-    to ``touched``."""
+    """A block that notes in ``touched`` the names of the entries that may have changed."""
 
     __slots__ = ("touched",)
 
@@ -40,11 +39,9 @@ class StoredBlock(Block):
 
 
 class StateTable(ABC):
-    """The entries (key, namespace) -> value of one state (Flink: ``StateTable``).
-
-    A value that was changed in place must be ``put`` again, or the change may be lost. An object
-    that is put under two keys may be one object or two in the next batch.
-    """
+    """The entries (key, namespace) -> value of one state (Flink: ``StateTable``). A value that was
+    changed in place must be ``put`` again, or the change may be lost. An object that is put under
+    two keys may be one object or two in the next batch."""
 
     __slots__ = ()
 
@@ -80,10 +77,8 @@ class StateTable(ABC):
 
 
 class MapStateTable(ABC):
-    """The maps (key, namespace) -> {map key -> value} of one map state.
-
-    The entries of a map are read and written one by one; a map without entries does not exist.
-    """
+    """The maps (key, namespace) -> {map key -> value} of one map state. The entries of a map are
+    read and written one by one; a map without entries does not exist."""
 
     __slots__ = ()
 
@@ -101,11 +96,8 @@ class MapStateTable(ABC):
 
     @abstractmethod
     def items(self, key: Any, namespace: Any) -> Iterator[tuple[Any, Any]]:
-        """The entries of the map, which may be changed during the iteration.
-
-        They come in the order in which they were first put, or in any order if the map is too big
-        for a page.
-        """
+        """The entries of the map, which may be changed during the iteration. They come in the order
+        in which they were first put, or in any order if the map is too big for a page."""
 
     @abstractmethod
     def isEmpty(self, key: Any, namespace: Any) -> bool:
@@ -125,11 +117,9 @@ class MapStateTable(ABC):
 
 
 class WindowTable(ABC):
-    """The contents of aligned windows: window -> {key -> value}.
-
-    All keys share their windows, so a window is read, fired and removed as a whole. Its keys are
-    divided into blocks by their hashes.
-    """
+    """The contents of aligned windows: window -> {key -> value}. All keys share their windows, so a
+    window is read, fired and removed as a whole. Its keys are divided into blocks by their
+    hashes."""
 
     __slots__ = ()
 
@@ -138,11 +128,8 @@ class WindowTable(ABC):
         self, window: Any, keys: Sequence[Any], hashes: Hashes
     ) -> tuple[Sequence[Block], Sequence[int]]:
         """The blocks of ``window`` with ``keys``, which have the hashes ``hashes``, and the index
-        of each key's block.
-
-        Changes to the entries of these keys are stored. A block is valid until the table is next
-        used.
-        """
+        of each key's block. Changes to the entries of these keys are stored. A block is valid until
+        the table is next used."""
 
     @abstractmethod
     def windows(self) -> list[Any]:
@@ -172,24 +159,17 @@ class ColumnMerge(Protocol):
         self, runs: Sequence[pa.RecordBatch], whole: bool
     ) -> Sequence[pa.RecordBatch] | None:
         """``runs`` merged in their order into one run, or one of each kind; None if they have to
-        stay apart.
-
-        ``whole``: the first of ``runs`` is the window's first run.
-        """
+        stay apart. ``whole``: the first of ``runs`` is the window's first run."""
 
 
 def kind_of_run(schema: pa.Schema) -> bytes:
-    """A digest of a schema with its metadata, which distinguishes runs with other columns, or with
-    columns of another meaning."""
+    """A digest of a schema with its metadata, which distinguishes runs with other columns."""
     return blake2b(schema.serialize(), digest_size=8).digest()
 
 
 class ColumnTable(ABC):
     """The contents of aligned windows as columns: window -> runs of rows, in the order of their
-    arrival.
-
-    Appending writes only the new rows, however many a window has.
-    """
+    arrival. Appending writes only the new rows, however many a window has."""
 
     __slots__ = ()
 
@@ -284,11 +264,9 @@ class Timer(NamedTuple):
 
 
 class TimerQueue(ABC):
-    """The pending timers of one operator in one time domain: a set, ordered by timestamp.
-
-    Timers with equal timestamps fire in the order of Flink's heap state (heap backend), or in the
-    order of their registration (paged backend).
-    """
+    """The pending timers of one operator in one time domain: a set, ordered by timestamp. Timers
+    with equal timestamps fire in the order of Flink's heap state (heap backend), or in the order of
+    their registration (paged backend)."""
 
     __slots__ = ()
 
@@ -302,10 +280,8 @@ class TimerQueue(ABC):
 
     @abstractmethod
     def pollDue(self, until: int) -> Timer | None:
-        """Remove and return the first timer at or before ``until``; None if there is none.
-
-        Called again after each callback, which may have registered and deleted timers.
-        """
+        """Remove and return the first timer at or before ``until``; None if there is none. Called
+        again after each callback, which may have registered and deleted timers."""
 
     @abstractmethod
     def nextTimestamp(self) -> int | None:
@@ -331,12 +307,9 @@ EXPIRES = " that expires"
 
 
 class KeyedStateBackend(ABC):
-    """All keyed state and timers of one operator in one key group (Flink:
-    ``KeyedStateBackend``).
-
+    """All keyed state and timers of one operator in one key group (Flink: ``KeyedStateBackend``).
     An operator asks for its tables and queues by name once, when it is opened. They stay the same
-    objects while the backend moves from key group to key group.
-    """
+    objects while the backend moves from key group to key group."""
 
     def __init__(self) -> None:
         self.currentKey: Any = None
@@ -399,8 +372,7 @@ class KeyedStateBackend(ABC):
 
     @abstractmethod
     def names(self) -> list[str]:
-        """The names of all tables and timer queues that have entries, or had some when they were
-        loaded."""
+        """The names of all tables and timer queues that have entries, or had some when loaded."""
 
     @abstractmethod
     def numEntries(self) -> int:

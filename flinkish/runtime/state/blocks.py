@@ -42,10 +42,8 @@ CHANGES_SHARE = 16
 
 
 class Blocks:
-    """The blocks of a page, 2 to the power of ``bits``. Hashes are those of ``mixed``.
-
-    A hash is in block ``hash >> depth & mask``. So a stored page keeps its depth.
-    """
+    """The blocks of a page, 2 to the power of ``bits``. Hashes are those of ``mixed``. A hash is in
+    block ``hash >> depth & mask``. So a stored page keeps its depth."""
 
     __slots__ = (
         "_changes",
@@ -88,8 +86,6 @@ class Blocks:
         counts, encoded = codec.splitBlocks(content)
         blocks = cls(codec, named, depth, len(encoded).bit_length() - 1)
         blocks._encoded[:] = encoded
-        if counts is None:
-            counts = [len(blocks.block(0))]
         blocks._counts = counts
         if changes is None:
             blocks._stored = sum(counts)
@@ -144,8 +140,7 @@ class Blocks:
         return self._stored + self.added()
 
     def encodeChanges(self) -> bytes | None:
-        """Encode all changes since the blocks were written. None if there are so many that the
-        blocks have to be written instead."""
+        """Encode all changes since the blocks were written; None if there are too many."""
         size, count = sum(map(len, self._encoded)), self.count()
         most = count // CHANGES_SHARE
         touched = self.touched()
@@ -161,8 +156,7 @@ class Blocks:
         return content if len(content) * CHANGES_SHARE <= size else None
 
     def encode(self) -> int:
-        """Encode the blocks that have changed since they were written. Returns the number of bytes
-        of all blocks."""
+        """Encode the blocks that have changed. Returns the number of bytes of all blocks."""
         numbers = self._rewritten | self.touched().keys()
         if self._changes is not None:
             numbers.update(self._changes.numbers)
@@ -176,8 +170,7 @@ class Blocks:
         return sum(map(len, self._encoded))
 
     def relieve(self, relieve: Callable[[Block], bool]) -> bool:
-        """Call ``relieve``, which may remove entries, for each block. Returns whether it removed
-        any."""
+        """Call ``relieve``, which may remove entries, for each block. Returns whether it did."""
         relieved = [number for number in range(self.mask + 1) if relieve(self.block(number))]
         self._rewritten.update(relieved)
         return bool(relieved)
@@ -231,8 +224,7 @@ class Blocks:
 
 
 class _Changes:
-    """The entries of a page that changed since its blocks were written, in the order of their
-    blocks."""
+    """The entries of a page that changed since its blocks were written, by block."""
 
     __slots__ = ("_names", "_removed", "_values", "numbers")
 
@@ -260,15 +252,13 @@ class _Changes:
         return count, cls(array("H", numbers), names, values, bytearray(removed))
 
     def encode(self, codec: PageCodec, named: bool, count: int) -> bytes:
-        """The bytes from which ``of`` decodes these changes; ``count``: the number of entries of
-        the page."""
+        """The bytes from which ``of`` decodes these changes; ``count``: the page's entries."""
         names = name_sections(self._names, named)
         sections = ("count", "blocks", "removed", *(NAMED_ENTRIES if named else ENTRIES))
         numbers, removed = self.numbers.tolist(), bytes(self._removed)
         return codec.encode(sections, (count, numbers, removed, *names, self._values))
 
     def apply(self, number: int, block: Block) -> None:
-        """Apply the changes to the block with the number ``number``."""
         begin, end = bisect_left(self.numbers, number), bisect_right(self.numbers, number)
         for at in range(begin, end):
             if self._removed[at]:

@@ -77,23 +77,13 @@ class ReadOnlyView(ReadOnlyBroadcastState[Any, Any]):
     def immutableEntries(self) -> Iterable[MapEntry[Any, Any]]:
         return self._state.immutableEntries()
 
-    def clear(self) -> NoReturn:
+    def _refuse(self, *arguments: object) -> NoReturn:
         raise IllegalStateError(
             "broadcast state can only be changed in processBroadcastElement, which all tasks call"
             " with the same elements. Elsewhere it is read only."
         )
 
-    def put(self, key: Any, value: Any) -> NoReturn:
-        """Refused, like every change."""
-        self.clear()
-
-    def putAll(self, map: Mapping[Any, Any]) -> NoReturn:  # noqa: A002 - Flink's name
-        """Refused, like every change."""
-        self.clear()
-
-    def remove(self, key: Any) -> NoReturn:
-        """Refused, like every change."""
-        self.clear()
+    put = putAll = remove = clear = _refuse
 
 
 class BroadcastStates:
@@ -107,11 +97,9 @@ class BroadcastStates:
         self._views = {name: ReadOnlyView(state) for name, state in self._states.items()}
 
     def get(self, descriptor: MapStateDescriptor[Any, Any]) -> HeapBroadcastState:
-        """The state of a descriptor."""
         return self._states[self._known(descriptor)]
 
     def view(self, descriptor: MapStateDescriptor[Any, Any]) -> ReadOnlyView:
-        """The state of a descriptor, read only."""
         return self._views[self._known(descriptor)]
 
     def versions(self) -> tuple[object, ...]:
@@ -119,7 +107,6 @@ class BroadcastStates:
         return tuple(state.version for state in self._states.values())
 
     def snapshot(self) -> dict[str, dict[Any, Any]]:
-        """The snapshot for ``restore``."""
         states = {name: dict(state.content) for name, state in self._states.items()}
         return {**self._unread, **states}
 

@@ -21,16 +21,14 @@ _WITH_TIMES = "/expires"
 _CHECKED = re.compile(r"/expires after \d+ ms")
 _PLAIN = "/plain"
 _EARLIER_CHECKS = "/ttl"
-"""The timer queue of earlier versions, which kept entries with times in the table of the state's
-name."""
+"""The timer queue of earlier versions, whose entries with times are in the state's own table."""
 
 Schedule = Callable[[Any, Any, Any], None]
 """Schedules the check of an entry with its time, under a key and a namespace."""
 
 
 class TableName(NamedTuple):
-    """The table of a state. ``checked``: whether a check is scheduled for each entry, in the timer
-    queue of the same name."""
+    """The table of a state. ``checked``: whether a timer queue of this name checks each entry."""
 
     name: str
     withTimes: bool = False
@@ -38,7 +36,6 @@ class TableName(NamedTuple):
 
 
 def is_table_of(state: str, name: str) -> bool:
-    """Whether ``name`` is that of a table of ``state``."""
     suffix = name[len(state) :]
     return name.startswith(state) and (
         suffix in ("", _WITH_TIMES, _PLAIN) or _CHECKED.fullmatch(suffix) is not None
@@ -46,12 +43,9 @@ def is_table_of(state: str, name: str) -> bool:
 
 
 class StateHome:
-    """The table of one state, and how to get there from others.
-
-    ``config``: its time to live, if it has one. ``checks``: whether the operator runs the checks that
-    background clean-up needs. A checkpoint that goes back to an earlier version says so in its
-    notes.
-    """
+    """The table of one state, and how to get there from others. ``config``: its time to live, if it
+    has one. ``checks``: whether the operator runs the checks that background clean-up needs. A
+    checkpoint that goes back to an earlier version says so in its notes."""
 
     def __init__(
         self,

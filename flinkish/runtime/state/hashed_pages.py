@@ -23,13 +23,7 @@ from numpy.typing import NDArray
 
 from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.backend import Block, StoredBlock
-from flinkish.runtime.state.blocks import (
-    BLOCK_ENTRIES,
-    CHANGES_SHARE,
-    Blocks,
-    bits_for,
-    mixed,
-)
+from flinkish.runtime.state.blocks import BLOCK_ENTRIES, CHANGES_SHARE, Blocks, bits_for, mixed
 from flinkish.runtime.state.page_store import DIGEST_SIZE, PageSpace, digest_of
 
 TARGET_ENTRIES = 8_000
@@ -37,8 +31,7 @@ MOST_ENTRIES = 12_000
 TARGET_BYTES = 64 * 1024
 MOST_BYTES = 96 * 1024
 CACHED_FROM = 8 * 1024
-"""For pages with at least this many bytes the catalogue has a digest, by which a worker finds them
-in its cache."""
+"""The catalogue has a digest of larger pages, by which a worker finds them in its cache."""
 
 # There is a slot for each value of the deepest page's bits. The depth may exceed that of evenly
 # filled pages only by this much, so that a few nearly equal hashes do not need millions of slots.
@@ -48,12 +41,10 @@ _ABSENT = 0x80
 _CHANGED = 0x40
 _HAS_DIGEST = 0x20
 _DEPTH = 0x1F
-"""In the catalogue: flags for a bucket without a page, with a page of changes, and with a digest;
-and the bits of its depth."""
+"""In the catalogue: flags of a bucket (no page, changes, a digest), and the bits of its depth."""
 
-Catalogue: TypeAlias = tuple[int, int, bytes] | tuple[int, int, bytes, bytes]
-"""Number of entries, number of pages, the depths in the order of ``_buckets``, and the digests in
-the same order, which format 2 does not have."""
+Catalogue: TypeAlias = tuple[int, int, bytes, bytes]
+"""Numbers of entries and pages; the depths and the digests, in the order of ``_buckets``."""
 
 
 class HashedPages:
@@ -206,7 +197,6 @@ class HashedPages:
         return [block for page in self._pages.values() for block in page.touched().values()]
 
     def numPages(self) -> int:
-        """The number of pages in the store."""
         return 0 if self._catalogue is None else self._catalogue[1]
 
     def __len__(self) -> int:
@@ -215,11 +205,8 @@ class HashedPages:
         return stored + sum(page.added() for page in self._pages.values())
 
     def flush(self) -> Catalogue | None:
-        """Write the changed pages, drop them from memory, and return the catalogue.
-
-        It is None if there are no entries, and the same object that was loaded if it did not
-        change.
-        """
+        """Write the changed pages, drop them from memory, and return the catalogue. It is None if
+        there are no entries, and the same object that was loaded if it did not change."""
         changed = [bucket for bucket, page in self._pages.items() if page.isTouched()]
         if changed:
             entries = len(self)
@@ -261,8 +248,7 @@ class HashedPages:
         return page
 
     def _make(self, buckets: Iterable[int], mixedHashes: Hashes) -> None:
-        """Create the missing pages of ``buckets``, with enough blocks for entries with these
-        hashes."""
+        """Create the missing pages of ``buckets``, with blocks for entries with these hashes."""
         new = [bucket for bucket in buckets if bucket in self._absent and bucket not in self._pages]
         if new and len(mixedHashes) > BLOCK_ENTRIES:
             entries = _distinct(mixedHashes, len(self._slots))
@@ -276,7 +262,8 @@ class HashedPages:
         depths = b"\x80" if self._catalogue is None else self._catalogue[2]
         size = 1 << max(depth & _DEPTH for depth in depths)
         slots = [0] * size
-        digests = _digests_of(self._catalogue)
+        data = b"" if self._catalogue is None else self._catalogue[3]
+        digests = (data[at : at + DIGEST_SIZE] for at in range(0, len(data), DIGEST_SIZE))
         for bucket, flagged in zip(_buckets(depths), depths):
             depth = flagged & _DEPTH
             self._depths[bucket] = depth
@@ -372,11 +359,6 @@ class HashedPages:
                 self._absent.discard(upper)
                 bucket, depth = lower, depth - 1
                 self._depths[bucket] = depth
-
-
-def _digests_of(catalogue: Catalogue | None) -> Iterator[bytes]:
-    digests = b"" if catalogue is None or len(catalogue) < 4 else catalogue[3]
-    return (digests[at : at + DIGEST_SIZE] for at in range(0, len(digests), DIGEST_SIZE))
 
 
 def _distinct(mixedHashes: Hashes, slots: int) -> NDArray[Any]:

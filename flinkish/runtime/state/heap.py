@@ -1,10 +1,9 @@
-"""The heap backend: state in plain dicts, for the harness, for reading savepoints, and for
-operators without stored keyed state."""
+"""The heap backend: state in dicts, for the harness, savepoint readers and unkeyed operators."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -182,11 +181,9 @@ class HeapKeyedColumnTable(KeyedColumnTable):
 
 @stored_as("HeapTimerQueue")
 class HeapTimerQueue(TimerQueue):
-    """A binary heap by timestamp, with the position of each timer for quick deletion.
-
-    Timers are moved exactly as in Flink's ``HeapPriorityQueueSet``, so that timers with equal
-    timestamps fire in Flink's order; with ``heapq`` the order would be another.
-    """
+    """A binary heap by timestamp, with the position of each timer for quick deletion. Timers are
+    moved exactly as in Flink's ``HeapPriorityQueueSet``, so that timers with equal timestamps fire
+    in Flink's order; with ``heapq`` the order would be another."""
 
     __slots__ = ("_heap", "_places")
 
@@ -252,6 +249,9 @@ class HeapTimerQueue(TimerQueue):
         return place != start
 
 
+_Item = TypeVar("_Item")
+
+
 class HeapKeyedStateBackend(KeyedStateBackend):
     """A backend in memory; a snapshot pickles ``contents``."""
 
@@ -260,28 +260,22 @@ class HeapKeyedStateBackend(KeyedStateBackend):
         self.contents: dict[tuple[str, str], Any] = {} if contents is None else contents
 
     def table(self, name: str) -> HeapStateTable:
-        table: HeapStateTable = self._item("table", name, HeapStateTable)
-        return table
+        return self._item("table", name, HeapStateTable)
 
     def mapTable(self, name: str) -> HeapMapStateTable:
-        table: HeapMapStateTable = self._item("map", name, HeapMapStateTable)
-        return table
+        return self._item("map", name, HeapMapStateTable)
 
     def windowTable(self, name: str) -> HeapWindowTable:
-        table: HeapWindowTable = self._item("window", name, HeapWindowTable)
-        return table
+        return self._item("window", name, HeapWindowTable)
 
     def columnTable(self, name: str) -> HeapColumnTable:
-        table: HeapColumnTable = self._item("columns", name, HeapColumnTable)
-        return table
+        return self._item("columns", name, HeapColumnTable)
 
     def keyedColumnTable(self, name: str) -> HeapKeyedColumnTable:
-        table: HeapKeyedColumnTable = self._item("rows", name, HeapKeyedColumnTable)
-        return table
+        return self._item("rows", name, HeapKeyedColumnTable)
 
     def timerQueue(self, name: str) -> HeapTimerQueue:
-        queue: HeapTimerQueue = self._item("timers", name, HeapTimerQueue)
-        return queue
+        return self._item("timers", name, HeapTimerQueue)
 
     def names(self) -> list[str]:
         return list(dict.fromkeys(name for (_, name), item in self.contents.items() if len(item)))
@@ -289,8 +283,8 @@ class HeapKeyedStateBackend(KeyedStateBackend):
     def numEntries(self) -> int:
         return sum(len(item) for (kind, _), item in self.contents.items() if kind != "timers")
 
-    def _item(self, kind: str, name: str, make: type[Any]) -> Any:
-        item = self.contents.get((kind, name))
+    def _item(self, kind: str, name: str, make: type[_Item]) -> _Item:
+        item: _Item | None = self.contents.get((kind, name))
         if item is None:
             item = self.contents[kind, name] = make()
         return item

@@ -20,16 +20,13 @@ from flinkish.runtime.state.hashed_pages import Catalogue, HashedPages
 from flinkish.runtime.state.page_store import PageSpace
 
 MOST_NOTED = 1 << 16
-"""The most keys whose block is noted. With more keys all notes are dropped, and blocks are looked
-up again."""
+"""The most keys whose block is noted; with more, all notes are dropped."""
 
 
 class KeyedPages(HashedPages):
-    """The pages of a table whose entries have a key.
-
-    ``named``: entries are stored under (key, namespace). All entries of a key share a block,
-    however many they are. ``hashes`` and ``relieve`` are as in ``HashedPages``.
-    """
+    """The pages of a table whose entries have a key. ``named``: entries are stored under (key,
+    namespace). All entries of a key share a block, however many they are. ``hashes`` and
+    ``relieve`` are as in ``HashedPages``."""
 
     __slots__ = ("blocks",)
 

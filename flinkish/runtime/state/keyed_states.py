@@ -8,17 +8,12 @@ from typing import Any, NoReturn
 from flinkish.api.errors import IllegalStateError, InvalidProgramError
 from flinkish.api.functions.runtime_context import KeyedStateStore
 from flinkish.api.functions.state import (
-    AggregatingState,
     AggregatingStateDescriptor,
-    ListState,
     ListStateDescriptor,
-    MapState,
     MapStateDescriptor,
-    ReducingState,
     ReducingStateDescriptor,
     State,
     StateDescriptor,
-    ValueState,
     ValueStateDescriptor,
 )
 from flinkish.api.plan.state_form import accumulators, map_type
@@ -58,45 +53,29 @@ class KeyedStates(KeyedStateStore):
         self._of_windows = ofWindows
         self._homes: dict[str, StateHome] = {}
         self._states: dict[str, tuple[type[StateDescriptor[Any]], Any]] = {}
-        self._expiring: dict[str, tuple[TimerQueue, Any]] = {}
+        self._expiring: dict[str, tuple[TimerQueue, Any, Ttl]] = {}
         backend.whenLoaded.append(self.settle)
 
-    def getState(self, stateProperties: ValueStateDescriptor[Any]) -> ValueState[Any]:
-        state: ValueState[Any] = self.of(stateProperties)
-        return state
-
-    def getListState(self, stateProperties: ListStateDescriptor[Any]) -> ListState[Any]:
-        state: ListState[Any] = self.of(stateProperties)
-        return state
-
-    def getMapState(self, stateProperties: MapStateDescriptor[Any, Any]) -> MapState[Any, Any]:
-        state: MapState[Any, Any] = self.of(stateProperties)
-        return state
-
-    def getReducingState(self, stateProperties: ReducingStateDescriptor[Any]) -> ReducingState[Any]:
-        state: ReducingState[Any] = self.of(stateProperties)
-        return state
-
-    def getAggregatingState(
-        self, stateProperties: AggregatingStateDescriptor[Any, Any, Any]
-    ) -> AggregatingState[Any, Any]:
-        state: AggregatingState[Any, Any] = self.of(stateProperties)
-        return state
-
-    def of(self, descriptor: StateDescriptor[Any]) -> Any:
+    def of(self, stateProperties: StateDescriptor[Any]) -> Any:
         """The state of any descriptor; the same object for the same name."""
-        kind = _kind_of(descriptor)
-        known = self._states.get(descriptor.name)
+        kind, name = _kind_of(stateProperties), stateProperties.name
+        known = self._states.get(name)
         if known is None:
-            self.backend.note(_noted(kind, descriptor))
-            known = self._states[descriptor.name] = kind, self._new(kind, descriptor)
-            self._settle(descriptor.name, self.backend.names())
+            self.backend.note(_noted(kind, stateProperties))
+            known = self._states[name] = kind, self._new(kind, stateProperties)
+            self._settle(name, self.backend.names())
         elif known[0] is not kind:
             raise InvalidProgramError(
-                f"the state {descriptor.name!r} is used with a {kind.__name__}, but was used with a"
+                f"the state {name!r} is used with a {kind.__name__}, but was used with a"
                 f" {known[0].__name__} before. Give each state its own name."
             )
         return known[1]
+
+    getState = of
+    getListState = of
+    getMapState = of
+    getReducingState = of
+    getAggregatingState = of
 
     def keysOf(self, descriptor: StateDescriptor[Any]) -> list[Any]:
         """The keys with an entry in a state, in the current namespace."""
@@ -104,7 +83,6 @@ class KeyedStates(KeyedStateStore):
         return keys
 
     def tableOf(self, descriptor: StateDescriptor[Any]) -> str:
-        """The name of the table of a state."""
         home = self._homes.get(descriptor.name)
         return descriptor.name if home is None else home.table.name
 
@@ -115,15 +93,14 @@ class KeyedStates(KeyedStateStore):
             self._settle(name, tables)
 
     def removeExpired(self, now: int) -> None:
-        """Remove the entries that have expired by ``now`` (ms), of states with background
-        clean-up."""
-        for queue, state in self._expiring.values():
+        """Remove the entries, of states with background clean-up, that have expired."""
+        for queue, state, _ in self._expiring.values():
             while (timer := queue.pollDue(now)) is not None:
                 state.removeExpired(timer.key, timer.namespace)
 
     def _settle(self, name: str, tables: Iterable[str]) -> None:
         checked = self._expiring.get(name)
-        schedule = _unchecked if checked is None else checked[1].schedule
+        schedule = _unchecked if checked is None else checked[2].schedule
         now = 0 if self._clock is None else self._clock.getCurrentProcessingTime()
         self._homes[name].settle(tables, self._is_ours, now, schedule)
 
@@ -146,9 +123,10 @@ class KeyedStates(KeyedStateStore):
                 " enableTimeToLive out of its descriptor."
             )
         cleanup = home.queue()
-        expiring: State = TTL_STATES[kind](self, descriptor, Ttl(config, self._clock, cleanup))
+        ttl = Ttl(config, self._clock, cleanup)
+        expiring: State = TTL_STATES[kind](self, descriptor, ttl)
         if cleanup is not None:
-            self._expiring[descriptor.name] = cleanup, expiring
+            self._expiring[descriptor.name] = cleanup, expiring, ttl
         return expiring
 
 
@@ -192,8 +170,7 @@ _STATES: dict[type[StateDescriptor[Any]], Any] = {
 
 
 class _NoKey:
-    """Stands for the current key while there is none: looking up its state hashes it, and
-    raises."""
+    """Stands for the current key while there is none: hashing it raises."""
 
     def __hash__(self) -> NoReturn:
         raise IllegalStateError(

@@ -33,11 +33,7 @@ from flinkish.api.stored_values import pickled, pickled_by_name, plainly_pickled
 from flinkish.runtime.state.backend import Block
 
 FORMAT = 3
-"""The version of pages and of the directory. In version 1 a page was a single pickle, and in
-version 2 no page was in blocks."""
-
-OLDEST_FORMAT = 2
-"""The oldest version that is read."""
+"""The version of pages and of the directory."""
 
 _LENGTH = struct.Struct("<I")
 _LENGTHS = np.dtype("<u4")
@@ -73,7 +69,8 @@ class Envelope(NamedTuple):
         """The envelope of a page. Raises IncompatibleCheckpointError if another version of flinkish
         wrote it in a format that this version does not read."""
         header, at = _opened(content)
-        _, blocks = _blocks_of(header, content, at)
+        in_blocks = header.encoding == _BLOCKS
+        blocks = _blocks_of(content, at)[1] if in_blocks else [memoryview(content)[at:]]
         sections = [
             dict(zip(header.sections, _sections(block, len(header.sections))))
             for block in blocks
@@ -90,11 +87,8 @@ class _Header(NamedTuple):
 
 
 class PageCodec:
-    """Encodes the pages of one state of one operator.
-
-    Once a page has had classes of the main module or of functions, later pages are expected to have
-    them too.
-    """
+    """Encodes the pages of one state of one operator. Once a page has had classes of the main
+    module or of functions, later pages are expected to have them too."""
 
     __slots__ = ("_has_classes", "_prefixes", "_state", "_table", "owner")
 
@@ -114,13 +108,11 @@ class PageCodec:
         return dict(_items(self.decode(content)))
 
     def encode(self, names: tuple[str, ...], parts: Sequence[Any]) -> bytes:
-        """The bytes of a page with the sections ``parts``. Raises InvalidProgramError if one cannot
-        be pickled."""
+        """The bytes of a page of sections. Raises InvalidProgramError if one is unpicklable."""
         return b"".join((self._prefix(names, _PICKLE), self._pickled(parts)))
 
     def decode(self, content: bytes) -> list[Any]:
-        """The sections of a page without blocks. Raises CorruptCheckpointError if the page is
-        damaged."""
+        """The sections of a page without blocks. Raises CorruptCheckpointError if it is damaged."""
         try:
             header, at = self._opened(content)
             parts = _sections(memoryview(content)[at:], len(header.sections))
@@ -154,12 +146,11 @@ class PageCodec:
         entries = np.array(counts, dtype=_LENGTHS).tobytes()
         return b"".join((prefix, _LENGTH.pack(len(blocks)), entries, lengths, *blocks))
 
-    def splitBlocks(self, content: bytes) -> tuple[list[int] | None, list[memoryview]]:
-        """The counts and the blocks of a page of ``joinBlocks``. A page of ``encodeEntries`` is a
-        single block, whose count is not known without decoding it: None."""
+    def splitBlocks(self, content: bytes) -> tuple[list[int], list[memoryview]]:
+        """The counts and the blocks of a page of ``joinBlocks``."""
         try:
-            header, at = self._opened(content)
-            return _blocks_of(header, content, at)
+            _, at = self._opened(content)
+            return _blocks_of(content, at)
         except _DAMAGE as error:
             raise self._not_whole(content, error) from error
 
@@ -260,10 +251,10 @@ def check_format(version: int, what: str) -> None:
             f"{what} is empty. The state store was damaged: restore the checkpoint directory from a copy,"
             " or begin anew with another checkpoint directory."
         )
-    if not OLDEST_FORMAT <= version <= FORMAT:
+    if version != FORMAT:
         other = "An older" if version < FORMAT else "A newer"
         raise IncompatibleCheckpointError(
-            f"{what} is of format {version}, and this flinkish reads formats {OLDEST_FORMAT} to {FORMAT}."
+            f"{what} is of format {version}, and this flinkish reads format {FORMAT}."
             f" {other} version of flinkish wrote it: run that one, or begin anew with another checkpoint"
             " directory."
         )
@@ -314,13 +305,9 @@ def _sections(view: memoryview, number: int) -> list[memoryview]:
     return parts
 
 
-def _blocks_of(
-    header: _Header, content: bytes, at: int
-) -> tuple[list[int] | None, list[memoryview]]:
-    """The counts and the blocks of a page whose header ends at ``at``; see ``splitBlocks``. Raises
-    ValueError or struct.error if it is incomplete."""
-    if header.encoding != _BLOCKS:
-        return None, [memoryview(content)[at:]]
+def _blocks_of(content: bytes, at: int) -> tuple[list[int], list[memoryview]]:
+    """The counts and the blocks of a page whose header ends at ``at``. Raises ValueError or
+    struct.error if it is incomplete."""
     (number,) = _LENGTH.unpack_from(content, at)
     at += _LENGTH.size
     head = np.frombuffer(content, _LENGTHS, 2 * number, at)

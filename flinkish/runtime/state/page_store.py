@@ -21,11 +21,8 @@ from flinkish.runtime.state.page_codec import PageCodec
 
 
 class PageStore(Protocol):
-    """The pages of one key group.
-
-    Callers that know the digest of a page's content pass it, as a store may have cached the
-    content.
-    """
+    """The pages of one key group. Callers that know the digest of a page's content pass it, as a
+    store may have cached the content."""
 
     def get(self, page: bytes, digest: bytes | None = None) -> bytes | None:
         """The content of the page, or None if there is no such page."""
@@ -96,18 +93,10 @@ DIGEST_SIZE = 8
 
 
 def digest_of(content: bytes) -> bytes:
-    """A digest that identifies the content of a page."""
     return hashlib.blake2b(content, digest_size=DIGEST_SIZE).digest()
 
 
-TABLES = {
-    "s": "values",
-    "m": "maps",
-    "w": "windows",
-    "c": "columns",
-    "r": "rows",
-    "t": "timers",
-}
+TABLES = {"s": "values", "m": "maps", "w": "windows", "c": "columns", "r": "rows", "t": "timers"}
 """The kinds of tables: the letter in the names of their pages, and the word inside the pages."""
 
 
@@ -134,7 +123,6 @@ class PageSpace:
         return content
 
     def write(self, page: bytes, content: bytes, digest: bytes | None = None) -> None:
-        """Write ``page`` with the encoded ``content``."""
         self.store.put(self._prefix + page, content, digest)
 
     def remove(self, page: bytes) -> None:
@@ -143,17 +131,25 @@ class PageSpace:
 
 
 class Paged(ABC):
-    """A table or timer queue in pages, which its backend moves from key group to key group.
+    """A table or timer queue in pages, which its backend moves from key group to key group. Its
+    *catalogue* lists its pages and is kept in the directory. It starts with the number of entries
+    and of pages, and consists of ints, bytes and tuples only; None stands for no entries."""
 
-    Its *catalogue* lists its pages and is kept in the directory. It starts with the number of
-    entries and of pages, and consists of ints, bytes and tuples only; None stands for no entries.
-    """
+    __slots__ = ("_catalogue", "_space")
+    _catalogue: tuple[Any, ...] | None
 
-    __slots__ = ()
+    def __init__(self, space: PageSpace) -> None:
+        self._space = space
+        self._reset(None)
 
-    @abstractmethod
     def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
         """Drop everything in memory and move to a key group, without reading a page."""
+        self._space.store = store
+        self._reset(catalogue)
+
+    @abstractmethod
+    def _reset(self, catalogue: tuple[Any, ...] | None) -> None:
+        """Drop everything in memory, and note ``catalogue`` as ``_catalogue``."""
 
     @abstractmethod
     def flush(self) -> tuple[Any, ...] | None:

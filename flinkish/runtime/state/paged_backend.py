@@ -45,11 +45,8 @@ class PagedKeyedStateBackend(KeyedStateBackend):
 
     def load(self, store: PageStore, directory: dict[str, Any] | None) -> None:
         """Move to the key group of ``store``; ``directory`` is the one that ``flush`` last returned
-        for the key group; None: a new one.
-
-        Does not call the store, unless state is moved because its time to live was switched on or
-        off. Changes that were not flushed are lost.
-        """
+        for the key group; None: a new one. Does not call the store, unless state is moved because
+        its time to live was switched on or off. Changes that were not flushed are lost."""
         directory = {} if directory is None else directory
         if directory and directory.get("format") != _FORMAT:
             raise IncompatibleCheckpointError(
@@ -66,11 +63,8 @@ class PagedKeyedStateBackend(KeyedStateBackend):
 
     def flush(self) -> dict[str, Any]:
         """Write the pages changed since ``load``, drop them from memory, and return the new
-        directory.
-
-        The directory consists of plain values and is empty if the key group has no entries. If
-        nothing changed it is the same object that was loaded.
-        """
+        directory. The directory consists of plain values and is empty if the key group has no
+        entries. If nothing changed it is the same object that was loaded."""
         if self._store is None:
             raise IllegalStateError(f"{self._uid}: flush() was called before load()")
         catalogues = {name: item.flush() for name, item in self._items.items()}
@@ -113,8 +107,7 @@ class PagedKeyedStateBackend(KeyedStateBackend):
         return list(dict.fromkeys(name[1:] for name in (*stored, *new)))
 
     def numEntries(self, table: str | None = None) -> int:
-        """The number of entries of all tables together, or of those named ``table``; a map counts
-        as one."""
+        """The number of entries of all tables, or of those named ``table``; a map counts as one."""
         opened = sum(len(item) for name, item in self._items.items() if _is_meant(name, table))
         unopened = sum(
             int(value[0])

@@ -15,40 +15,30 @@ import pyarrow as pa
 
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.backend import ColumnMerge, ColumnTable, kind_of_run
-from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
+from flinkish.runtime.state.page_store import Paged, PageSpace
 
 GROWTH = 4
 
-
 _SECTIONS = ("rows",)
-
 
 ROWS_A_PAGE = 1 << 16
 
-
 _Stored = tuple[int, int, int, bytes]
-"""A stored run: the number of its first page, how many pages and rows it has, and its kind, which
-runs of older checkpoints do not have."""
+"""A stored run: the number of its first page, how many pages and rows it has, and its kind."""
 
 
 class PagedColumnTable(ColumnTable, Paged):
     """The catalogue holds, encoded, the stored runs of each window."""
 
-    __slots__ = ("_added", "_catalogue", "_merge", "_next", "_removed", "_space", "_stored")
-
+    __slots__ = ("_added", "_merge", "_next", "_removed", "_stored")
     _merge: ColumnMerge
 
     def __init__(self, space: PageSpace) -> None:
-        self._space = space
+        super().__init__(space)
         self._merge = _left_apart
-        self._reset(None)
 
     def mergeBy(self, merge: ColumnMerge) -> None:
         self._merge = merge
-
-    def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
-        self._space.store = store
-        self._reset(catalogue)
 
     def flush(self) -> tuple[Any, ...] | None:
         changed = bool(self._added or self._removed)
@@ -70,9 +60,8 @@ class PagedColumnTable(ColumnTable, Paged):
         return [*map(self._read, self._runs().get(window, ())), *self._added.get(window, ())]
 
     def kinds(self, window: Any) -> set[bytes]:
-        stored = self._runs().get(window, ())
-        kinds = {run[3] if len(run) > 3 else kind_of_run(self._read(run).schema) for run in stored}
-        return kinds | {kind_of_run(run.schema) for run in self._added.get(window, ())}
+        added = {kind_of_run(run.schema) for run in self._added.get(window, ())}
+        return added | {run[3] for run in self._runs().get(window, ())}
 
     def remove(self, window: Any) -> None:
         self._added.pop(window, None)

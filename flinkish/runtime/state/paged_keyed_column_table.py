@@ -20,11 +20,10 @@ from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.backend import HASH, KeyedColumnTable, first_due
 from flinkish.runtime.state.blocks import mixed
-from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
+from flinkish.runtime.state.page_store import Paged
 
 ROWS_A_PAGE = 4_000
-"""Pages are divided when they have twice as many rows on average, and joined when they have an
-eighth."""
+"""Pages are divided at twice as many rows on average, and joined at an eighth."""
 
 _SECTIONS = ("rows",)
 
@@ -32,15 +31,7 @@ _SECTIONS = ("rows",)
 class PagedKeyedColumnTable(KeyedColumnTable, Paged):
     """The catalogue holds for each page how many rows it has, and when the first of them is due."""
 
-    __slots__ = ("_catalogue", "_changed", "_counts", "_dues", "_opened", "_rows", "_space")
-
-    def __init__(self, space: PageSpace) -> None:
-        self._space = space
-        self._reset(None)
-
-    def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
-        self._space.store = store
-        self._reset(catalogue)
+    __slots__ = ("_changed", "_counts", "_dues", "_opened", "_rows")
 
     def flush(self) -> tuple[Any, ...] | None:
         if self._changed:
@@ -114,8 +105,7 @@ class PagedKeyedColumnTable(KeyedColumnTable, Paged):
         return (RowColumns.ofBytes(data).batch for data in batches)
 
     def _write(self) -> tuple[Any, ...] | None:
-        """Write the opened rows, divided into more or fewer pages if necessary, and return the
-        catalogue."""
+        """Write the opened rows, in more or fewer pages if necessary, and return the catalogue."""
         size, before = len(self), len(self._pages())
         pages = before
         while size > pages * ROWS_A_PAGE * 2:

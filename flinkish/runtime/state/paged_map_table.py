@@ -16,7 +16,7 @@ from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.state.backend import Block, MapStateTable, StoredBlock
 from flinkish.runtime.state.hashed_pages import TARGET_BYTES, Catalogue, HashedPages
 from flinkish.runtime.state.keyed_pages import KeyedPages, hashes_of_keys
-from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
+from flinkish.runtime.state.page_store import Paged, PageSpace
 
 MOST_SMALL = 1_000
 
@@ -30,28 +30,13 @@ class PagedMapStateTable(MapStateTable, Paged):
     stays big until it is empty.
     """
 
-    __slots__ = (
-        "_big",
-        "_big_pages",
-        "_catalogue",
-        "_dropped",
-        "_hashes",
-        "_named",
-        "_next_number",
-        "_space",
-        "_void",
-    )
+    __slots__ = ("_big", "_big_pages", "_dropped", "_hashes", "_named", "_next_number", "_void")
 
     def __init__(self, space: PageSpace, hashes: KeyHashes) -> None:
-        self._space = space
         self._hashes = hashes
         self._void = KeyedPages(space, b"v", hashes, self._promote_heavy)
         self._named = KeyedPages(space, b"n", hashes, self._promote_heavy, named=True)
-        self._reset(None)
-
-    def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
-        self._space.store = store
-        self._reset(catalogue)
+        super().__init__(space)
 
     def flush(self) -> tuple[Any, ...] | None:
         for dropped in self._dropped:
@@ -66,21 +51,33 @@ class PagedMapStateTable(MapStateTable, Paged):
         self._reset(self._flush_homes())
         return self._catalogue
 
+    # Small maps of the void namespace come first, as most elements call these methods
+
     def get(self, key: Any, namespace: Any, mapKey: Any, default: Any = None) -> Any:
-        block, name = self._home(key, namespace)
-        entry = block.get(name)
-        if entry is None:
-            return default
+        if namespace is None:
+            entry = self._void.blocks[key].get(key)
+        else:
+            block, name = self._home(key, namespace)
+            entry = block.get(name)
         if type(entry) is dict:
             return entry.get(mapKey, default)
+        if entry is None:
+            return default
         mapHash = self._stable_hash(mapKey)
         if mapHash is None:
             return dict(self.items(key, namespace)).get(mapKey, default)
         return self._big_map(key, namespace, entry).read(mapHash).get(mapKey, default)
 
     def put(self, key: Any, namespace: Any, mapKey: Any, value: Any) -> None:
-        block, name = self._home(key, namespace)
+        if namespace is None:
+            block, name = self._void.blocks[key], key
+        else:
+            block, name = self._home(key, namespace)
         entry = block.get(name)
+        if type(entry) is dict:
+            entry[mapKey] = value
+            block.touched[name] = None
+            return
         if type(entry) is tuple:
             mapHash = self._stable_hash(mapKey)
             if mapHash is not None:
@@ -144,14 +141,8 @@ class PagedMapStateTable(MapStateTable, Paged):
 
     def _reset(self, catalogue: tuple[Any, ...] | None) -> None:
         self._catalogue = catalogue
-        _, _, void, named, self._big_pages, self._next_number = catalogue or (
-            0,
-            0,
-            None,
-            None,
-            0,
-            0,
-        )
+        nothing = 0, 0, None, None, 0, 0
+        _, _, void, named, self._big_pages, self._next_number = catalogue or nothing
         self._void.load(void)
         self._named.load(named)
         self._big: dict[tuple[Any, Any], tuple[int, HashedPages]] = {}
@@ -217,8 +208,7 @@ class PagedMapStateTable(MapStateTable, Paged):
         return self._catalogue if catalogue == self._catalogue else catalogue
 
     def _promote_heavy(self, block: Block) -> bool:
-        """Called for the blocks of a page with too many bytes: turn its heaviest maps into big
-        ones."""
+        """Called for the blocks of a page with too many bytes: make its heaviest maps big ones."""
         encode = self._space.codec.encodeEntries
         small = [name for name, entry in block.items() if type(entry) is dict and len(entry) > 1]
         heavy = [name for name in small if len(encode(block[name])) > TARGET_BYTES]

@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import is_
 from typing import Any
 
 from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.backend import StateTable, StoredBlock
 from flinkish.runtime.state.keyed_pages import KeyedPages
-from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
+from flinkish.runtime.state.page_store import Paged, PageSpace
 
 
 class PagedStateTable(StateTable, Paged):
-    """A table in pages: key -> value for the void namespace, (key, namespace) -> value for
-    others."""
+    """A table in pages: key -> value for the void namespace, (key, namespace) -> value else."""
 
-    __slots__ = ("_catalogue", "_named", "_namespaces", "_space", "_void")
+    __slots__ = ("_named", "_namespaces", "_void")
 
     def __init__(self, space: PageSpace, hashes: KeyHashes) -> None:
-        self._space = space
         self._void = KeyedPages(space, b"v", hashes)
         self._named = KeyedPages(space, b"n", hashes, named=True)
-        self._namespaces: dict[Any, Any] = {}
-        self._catalogue: tuple[Any, ...] | None = None
+        super().__init__(space)
 
-    def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
-        self._space.store = store
+    def _reset(self, catalogue: tuple[Any, ...] | None) -> None:
         self._catalogue = catalogue
         _, _, void, named = catalogue or (0, 0, None, None)
-        self._namespaces = {}
+        self._namespaces: dict[Any, Any] = {}
         self._void.load(void)
         self._named.load(named)
 
     def flush(self) -> tuple[Any, ...] | None:
-        self._catalogue = joint_catalogue(
-            self._catalogue, (self._void.flush(), self._named.flush())
-        )
+        parts = self._void.flush(), self._named.flush()
+        if self._catalogue is None or not all(map(is_, self._catalogue[2:], parts)):
+            present = [part for part in parts if part is not None]
+            totals = sum(part[0] for part in present), sum(part[1] for part in present)
+            self._catalogue = (*totals, *parts) if present else None
         return self._catalogue
 
     @property
@@ -80,20 +79,3 @@ class PagedStateTable(StateTable, Paged):
 
     def __len__(self) -> int:
         return len(self._void) + len(self._named)
-
-
-def joint_catalogue(
-    previous: tuple[Any, ...] | None, parts: tuple[Any, ...]
-) -> tuple[Any, ...] | None:
-    """The catalogue of ``parts``: ``previous`` if it has the same parts; None if all parts are
-    None."""
-    if previous is not None and all(map(_same, previous[2:], parts)):
-        return previous
-    present = [part for part in parts if part is not None]
-    if not present:
-        return None
-    return sum(part[0] for part in present), sum(part[1] for part in present), *parts
-
-
-def _same(one: Any, other: Any) -> bool:
-    return one is other

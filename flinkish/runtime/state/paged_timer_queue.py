@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flinkish.runtime.state.backend import Timer, TimerQueue
-from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
+from flinkish.runtime.state.page_store import Paged
 from flinkish.runtime.state.timer_records import (
     DELETED,
     FRESH,
@@ -75,7 +75,6 @@ class PagedTimerQueue(TimerQueue, Paged):
     """
 
     __slots__ = (
-        "_catalogue",
         "_due",
         "_due_times",
         "_horizon",
@@ -85,17 +84,8 @@ class PagedTimerQueue(TimerQueue, Paged):
         "_read",
         "_runs",
         "_sequence",
-        "_space",
         "_unread",
     )
-
-    def __init__(self, space: PageSpace) -> None:
-        self._space = space
-        self._reset(None)
-
-    def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
-        self._space.store = store
-        self._reset(catalogue)
 
     def flush(self) -> tuple[Any, ...] | None:
         if self._due or self._log or self._read:

@@ -15,25 +15,15 @@ from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.backend import Block, WindowTable
 from flinkish.runtime.state.hashed_pages import TARGET_ENTRIES, Catalogue, HashedPages
 from flinkish.runtime.state.keyed_pages import hashes_of_keys
-from flinkish.runtime.state.page_store import Paged, PageSpace, PageStore
+from flinkish.runtime.state.page_store import Paged
 
 
 class PagedWindowTable(WindowTable, Paged):
     """The contents of aligned windows in pages. The catalogue holds, encoded, the number of each
-    window and the catalogue of its pages.
+    window and the catalogue of its pages. ``windows()`` returns the windows in the order of their
+    first use."""
 
-    ``windows()`` returns the windows in the order of their first use.
-    """
-
-    __slots__ = ("_catalogue", "_dropped", "_next_number", "_open", "_space", "_stored")
-
-    def __init__(self, space: PageSpace) -> None:
-        self._space = space
-        self._reset(None)
-
-    def load(self, store: PageStore, catalogue: tuple[Any, ...] | None) -> None:
-        self._space.store = store
-        self._reset(catalogue)
+    __slots__ = ("_dropped", "_next_number", "_open", "_stored")
 
     def flush(self) -> tuple[Any, ...] | None:
         for pages in self._dropped:

@@ -28,11 +28,7 @@ from flinkish.api.functions.state import (
 )
 from flinkish.runtime.records.copies import ATOMS, copied, handed_out
 from flinkish.runtime.records.records import Hashes
-from flinkish.runtime.records.stable_hashes import (
-    PLAIN_KEYS,
-    differs_from_itself,
-    may_equal_others,
-)
+from flinkish.runtime.records.stable_hashes import PLAIN_KEYS, differs_from_itself, may_equal_others
 from flinkish.runtime.state.accumulation import added, reduced
 from flinkish.runtime.state.backend import KeyedStateBackend, MapStateTable, StateTable
 
@@ -78,7 +74,6 @@ class TableState(State):
         return [blocks[key].get(key) for key in keys]
 
     def keysIn(self, namespace: Any) -> list[Any]:
-        """The keys that have an entry in ``namespace``."""
         return [key for key, other, _ in self._table.entries() if other == namespace]
 
 
@@ -124,8 +119,7 @@ class TableValueState(TableState, ValueState[Any]):
                 block.touched[key] = None
 
     def store(self, entries: Iterable[tuple[Any, Any]]) -> None:
-        """Store a value for each key; None: remove the entry. No other references to the values may
-        exist."""
+        """Store a value for each key, to which nothing else refers; None: remove the entry."""
         blocks, namespace = self._blocks, self._owner.namespace
         for key, value in entries:
             if value is None:
@@ -299,21 +293,26 @@ class TableMapState(MapState[Any, Any]):
         self._table.clear(self._backend.currentKey, self._owner.namespace)
 
     def areEmpty(self, keys: Iterable[Any]) -> list[bool]:
-        """For each key whether its map is empty."""
         empty, namespace = self._table.isEmpty, self._owner.namespace
         return [empty(key, namespace) for key in keys]
 
     def keysIn(self, namespace: Any) -> list[Any]:
-        """The keys that have a map in ``namespace``."""
         return [key for key, other in self._table.maps() if other == namespace]
 
-    def store(self, entries: Iterable[tuple[Any, tuple[Any, Any] | None]]) -> None:
-        """Put a key and a value into the map of each key; None: remove the map. No other references
-        to the values may exist."""
+    def storedUnder(self, keys: Iterable[Any], mapKeys: Iterable[Any]) -> list[Any]:
+        """The value under each of ``mapKeys`` in the map of each key; MISSING if there is none."""
+        get, namespace = self._table.get, self._owner.namespace
+        return [get(key, namespace, mapKey, MISSING) for key, mapKey in zip(keys, mapKeys)]
+
+    def store(self, entries: Iterable[tuple[Any, tuple[Any, ...] | None]]) -> None:
+        """Put a key and a value into the map of each key; without a value: remove that entry; None:
+        remove the map. No other references to the values may exist."""
         table, namespace = self._table, self._owner.namespace
         for key, entry in entries:
             if entry is None:
                 table.clear(key, namespace)
+            elif len(entry) == 1:
+                table.remove(key, namespace, *entry)
             else:
                 table.put(key, namespace, *entry)
 
@@ -334,8 +333,7 @@ class Again(Iterable[Any]):
 
 
 def check_new_map_key(name: str, key: object) -> None:
-    """``check_map_key`` for a key that is put. Raises IllegalArgumentError for NaN too, as each would
-    be a separate key."""
+    """``check_map_key`` for a key that is put. Raises for NaN too, as each would be another key."""
     if differs_from_itself(key):
         raise IllegalArgumentError(
             f"the map state {name} cannot have the key {shown(key)}: it, or a part of it, is not equal to"
@@ -345,8 +343,7 @@ def check_new_map_key(name: str, key: object) -> None:
 
 
 def check_map_key(name: str, key: object) -> None:
-    """Raises IllegalArgumentError for a key that may be equal to one with another hash, so that its
-    entry might not be found."""
+    """Raises IllegalArgumentError for a key that may be equal to one with another hash."""
     if may_equal_others(key):
         raise IllegalArgumentError(
             f"the map state {name} cannot have the key {shown(key)} of type {type(key).__name__}: this type, or that"
@@ -356,8 +353,7 @@ def check_map_key(name: str, key: object) -> None:
 
 
 def without_none(state: str, values: Iterable[Any]) -> list[Any]:
-    """``values`` as a list that can be stored. Raises IllegalArgumentError if None is among
-    them."""
+    """``values`` as a list that can be stored. Raises IllegalArgumentError if one is None."""
     found = list(handed_out(list(values)))
     if any(value is None for value in found):
         refuse_none(state)

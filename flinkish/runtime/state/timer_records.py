@@ -54,7 +54,6 @@ class TimerRecords:
         return len(self.keys)
 
     def slice(self, start: int, stop: int) -> TimerRecords:
-        """The records from ``start`` to before ``stop``."""
         return TimerRecords(
             self.timestamps[start:stop],
             self.sequences[start:stop],
@@ -64,7 +63,6 @@ class TimerRecords:
         )
 
     def take(self, indices: NDArray[np.intp]) -> TimerRecords:
-        """The records at ``indices``."""
         order: list[int] = indices.tolist()
         keys, namespaces = self.keys, self.namespaces
         return TimerRecords(
@@ -109,17 +107,14 @@ class TimerRun:
         return int(self._records.timestamps[self._start])
 
     def takeUpTo(self, timestamp: int) -> TimerRecords:
-        """Take the records at or before ``timestamp``."""
         start = self._start
         self._start = int(np.searchsorted(self._records.timestamps, timestamp, side="right"))
         return self._records.slice(start, self._start)
 
     def rest(self) -> TimerRecords:
-        """The records left."""
         return self._records.slice(self._start, len(self._records))
 
     def codes(self) -> Codes:
-        """The codes of the records left."""
         return self._records.codes[self._start :]
 
 
@@ -160,11 +155,9 @@ def merged(runs: Sequence[TimerRecords]) -> TimerRecords:
 
 
 def settled(records: TimerRecords, complete: NDArray[np.bool_], distinct: bool) -> TimerRecords:
-    """The records without those that later records undo.
-
-    ``complete``: for each record whether all records of its timestamp are here; the others are
-    kept. ``distinct``: no two records are of the same timer.
-    """
+    """The records without those that later records undo. ``complete``: for each record whether all
+    records of its timestamp are here; the others are kept. ``distinct``: no two records are of the
+    same timer."""
     registered = (records.codes & REGISTERED).astype(np.bool_)
     kept = registered | ~complete
     if not distinct:

@@ -40,8 +40,7 @@ TtlValue: TypeAlias = tuple[Any, int]
 """A value and the time of its last access, in ms."""
 
 _CHECKS = 4
-"""The maximum number of times that the check of an entry is scheduled while its time to live passes
-once."""
+"""The most checks of an entry while its time to live passes once."""
 
 
 class Ttl:
@@ -73,14 +72,10 @@ class Ttl:
         return min(entry[1] + self.timeToLive, MAX_TIMESTAMP)
 
     def expired(self, entry: TtlValue) -> bool:
-        """Whether the entry has expired."""
         return self.end(entry) <= self._clock.getCurrentProcessingTime()
 
     def read(
-        self,
-        entry: TtlValue | None,
-        update: Callable[[TtlValue], None],
-        remove: Callable[[], None],
+        self, entry: TtlValue | None, update: Callable[[TtlValue], None], remove: Callable[[], None]
     ) -> TtlValue | None:
         """The entry if it may be returned, else None. Removes an expired entry; renews another one
         if the config says that reads do."""
@@ -133,10 +128,6 @@ class TtlTableState(TableState):
         super().__init__(owner, descriptor)
         self._ttl = ttl
 
-    def schedule(self, entry: TtlValue, key: Any, namespace: Any) -> None:
-        """Schedule the check of an entry that is stored already."""
-        self._ttl.schedule(entry, key, namespace)
-
     def clear(self) -> None:
         if self._ttl.checks:
             key, namespace = self._backend.currentKey, self._owner.namespace
@@ -168,8 +159,7 @@ def _first(entry: Any) -> Any:
 
 
 class TtlValueState(TtlTableState, ValueState[Any]):
-    """A value that expires (Flink: ``TtlValueState``). As in Flink, the descriptor's default is
-    ignored."""
+    """A value that expires (Flink: ``TtlValueState``). The descriptor's default is ignored, too."""
 
     __slots__ = ()
 
@@ -185,10 +175,8 @@ class TtlValueState(TtlTableState, ValueState[Any]):
 
 
 class TtlListState(TtlTableState, ListState[Any]):
-    """A list whose elements expire (Flink: ``TtlListState``).
-
-    A read removes expired elements only if it renews the others, or if all have expired.
-    """
+    """A list whose elements expire (Flink: ``TtlListState``). A read removes expired elements only
+    if it renews the others, or if all have expired."""
 
     __slots__ = ()
 
@@ -319,13 +307,8 @@ class TtlMapState(TableMapState):
                 self._ttl.unschedule(entry, current, (namespace, key))
         super().clear()
 
-    def schedule(self, entry: TtlValue, key: Any, namespace: Any) -> None:
-        """Schedule the check of an entry that is stored already."""
-        self._ttl.schedule(entry, key, namespace)
-
     def removeExpired(self, key: Any, namespace: Any) -> None:
-        """Remove the entry ``namespace[1]`` of the map in ``namespace[0]`` if it has expired;
-        otherwise schedule the next check."""
+        """Remove the entry of a map if it has expired; otherwise schedule the next check."""
         map_namespace, map_key = namespace
         entry = self._table.get(key, map_namespace, map_key)
         if entry is not None:

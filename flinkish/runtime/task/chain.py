@@ -99,11 +99,9 @@ class KeyedInput(Input):
 
 
 class InTurn(Input):
-    """Passes records to all branches one by one.
-
-    If branches of a stream are united again before an operator that depends on the order, its
-    records must come in the order of that stream and not branch by branch.
-    """
+    """Passes records to all branches one by one. If branches of a stream are united again before an
+    operator that depends on the order, its records must come in the order of that stream and not
+    branch by branch."""
 
     def __init__(self, branches: Sequence[Input], reuse: bool) -> None:
         self._branches = branches
@@ -192,8 +190,7 @@ class OperatorChain:
             self.operators[node.uid].noteAttributes(node.operator)
 
     def attributeChanges(self) -> list[AttributeChange]:
-        """The attributes that user functions have changed since they were opened and that no
-        snapshot has."""
+        """The attributes changed by user functions that no snapshot has."""
         return [c for operator in self.operators.values() for c in operator.attributeChanges()]
 
     def close(self) -> None:
@@ -285,8 +282,7 @@ def _valves(
 
 
 def _valve_snapshot(valve: StatusWatermarkValve, channels: Sequence[ChainedEdge]) -> Any:
-    """The snapshot by channel name, so that watermarks are not mixed up after the graph has
-    changed."""
+    """The snapshot by channel name, which holds after the graph has changed."""
     watermarks, idle, watermark = valve.snapshot()
     return dict(zip(map(_channel_name, channels), zip(watermarks, idle))), watermark
 
@@ -300,6 +296,5 @@ def _channel_name(edge: ChainedEdge) -> tuple[str, str | None]:
 
 
 def lowest_valve(snapshots: Sequence[Any]) -> Any:
-    """Return the snapshot with the lowest watermark among those of an input's valve in several key
-    groups."""
+    """The snapshot with the lowest watermark among those of several key groups."""
     return min(snapshots, key=lambda snapshot: snapshot[1])

@@ -47,8 +47,7 @@ class ColumnUse:
 
 
 def column_use(plan: VertexPlan, schema: pa.Schema) -> ColumnUse:
-    """The columns of a source's rows, of ``schema``, that the source's task, of ``plan``, uses if
-    functions are traced."""
+    """The columns of rows of ``schema`` that a source's task uses if functions are traced."""
     rows = RowColumns(pa.RecordBatch.from_pylist([], schema=schema))
     try:
         return ColumnUse(_Reading(plan, rows).ofEdges(plan.sourceEdges))
@@ -119,8 +118,8 @@ class _Reading:
         key = ColumnFunction(partitioning.keySelector).passes(self._rows)
         if key is None or not has_dictionary(self._rows.schema.types[key]):
             raise _WholeElements(plan.gate.target)
-        read = fold.fold.reads(self._rows)
-        if read is None or not fold.fold.exactInAnyGrouping(self._rows):
+        folding, read = fold.fold.plan(self._rows), fold.fold.reads(self._rows)
+        if folding is None or read is None or not folding.combination.exactInAnyGrouping:
             raise _WholeElements(plan.gate.target)
         return frozenset({key, *read})
 

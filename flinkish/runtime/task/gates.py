@@ -73,18 +73,17 @@ class FrameRow(NamedTuple):
 
     level: int
     target: str
-    key_group: int
-    gate: int
-    slice: int
-    sequence: int
-    clock: int
-    frame: bytes
+    key_group: int = 0
+    gate: int = 0
+    slice: int = 0
+    sequence: int = 0
+    clock: int = 0
+    frame: bytes = b""
 
 
 @dataclass(frozen=True)
 class Slice:
-    """The part of a batch that a writer writes: its number and its clock (ms), noted in each
-    frame."""
+    """A writer's part of a batch: its number and its clock (ms), noted in each frame."""
 
     number: int
     clock: int
@@ -133,8 +132,7 @@ class InputGates:
         }
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
-        """Continue from a snapshot; None: start anew, as does a gate that is not in the
-        snapshot."""
+        """Continue from a snapshot; None, or no such gate in it: start anew."""
         gates = {} if snapshot is None else snapshot["gates"]
         joined = {} if snapshot is None else snapshot.get("joined", {})
         known = [] if snapshot is None else snapshot["inputs"][: len(self._inputs)]
@@ -154,7 +152,6 @@ class InputGates:
             )
 
     def snapshot(self) -> dict[str, Any]:
-        """The snapshot for ``restore``."""
         snapshot: dict[str, Any] = {
             "gates": {
                 gate.name: (self._watermarks[index], self._idle[index])
@@ -343,8 +340,7 @@ class InputGates:
         return False
 
     def _close(self, members: list[_Channel]) -> None:
-        """Read the watermarks that the key groups of an operator with splits send at the end of the
-        batch, and combine them once."""
+        """Combine the watermarks of an operator with splits once, at the end of the batch."""
         for channel in members:
             told, channel.ended = _told(channel.closing)
             channel.watermark = channel.watermark if told is None else told
@@ -390,8 +386,7 @@ class InputGates:
 
 
 def _told(closing: Sequence[Segment]) -> tuple[int | None, bool]:
-    """The last watermark that a key group sends, None if it has no splits; and whether its input
-    has ended."""
+    """A key group's last watermark, None without splits; and whether its input has ended."""
     told = [watermark for segment in closing if isinstance(segment, list) for watermark in segment]
     below = [watermark for watermark in told if watermark != MAX_TIMESTAMP]
     return below[-1] if below else None, len(below) < len(told)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.keys import ColumnKeys, records_at
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.records.tagged_columns import tag_of
@@ -103,18 +103,5 @@ def _ranks(keys: Sequence[Any]) -> Positions:
 
 
 def _at(records: Records, positions: Positions) -> Records:
-    """The records at ``positions``."""
-    if np.array_equal(positions, np.arange(len(records))):
-        return records
-    values, keys = records.values, records.keys
-    hashes = None if records.hashes is None else records.hashes[positions]
-    timestamps = records.timestamps[positions]
-    if isinstance(values, RowColumns):
-        taken: Sequence[Any] = values.take(positions)
-    else:
-        taken = [values[position] for position in positions.tolist()]
-    if isinstance(keys, ColumnKeys) and isinstance(taken, RowColumns):
-        return Records(taken, timestamps, keys.over(taken), hashes)
-    assert keys is not None
-    listed = list(keys)
-    return Records(taken, timestamps, [listed[p] for p in positions.tolist()], hashes)
+    ordered = np.array_equal(positions, np.arange(len(records)))
+    return records if ordered else records_at(records, positions)

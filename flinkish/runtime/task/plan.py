@@ -44,8 +44,7 @@ class ExitPlan:
     columns: ElementColumns | None = None
     """Converts the elements for a sink that writes columns; None for any other."""
     window: WindowOperatorDescription | None = None
-    """The window operator that reads the edge, for which its writer may fold elements; None for any
-    other."""
+    """The window operator that reads the edge and allows its writer to fold, if any."""
     buckets: Buckets | None = None
     """Finds the buckets of the elements for a sink that writes into buckets."""
     files: PartFiles | None = None
@@ -56,10 +55,8 @@ class ExitPlan:
 
 @dataclass(frozen=True)
 class VertexPlan:
-    """A vertex: the chained operators after a source or a shuffle.
-
-    ``source`` is the uid of the source with which the vertex begins; None after a shuffle.
-    """
+    """A vertex: the chained operators after a source or a shuffle. ``source`` is the uid of the
+    source with which the vertex begins; None after a shuffle."""
 
     uid: str
     level: int
@@ -82,8 +79,7 @@ class TaskSettings:
     """The settings shared by all tasks of a job."""
 
     keyGroups: int
-    """The number of key groups: one at parallelism 1, so that elements of all keys stay in
-    order."""
+    """The number of key groups: one at parallelism 1, which keeps all elements in order."""
     parallelism: int
     sinkLevel: int
     autoWatermarkInterval: int
@@ -98,16 +94,13 @@ class TaskSettings:
     jobParameters: Mapping[str, str] = field(default_factory=dict)
     """The global parameters of the job, for user functions."""
     batch: bool = False
-    """Whether all input comes in one batch, and only final results are emitted
-    (RuntimeExecutionMode.BATCH)."""
+    """Whether all input comes in one batch with only final results (mode BATCH)."""
     columnChecks: int = DEFAULT_COLUMN_CHECKS
-    """The number of elements of a run over columns for which the function is called too, as a
-    check."""
+    """The number of elements of a columnar run for which the function is called as a check."""
     foldsBeforeShuffle: bool = True
     """Whether a task may fold elements for the windows after its shuffle."""
     bootstraps: frozenset[str] = frozenset()
-    """The uids of the vertices whose state is written to a savepoint: they get elements, but no
-    watermarks."""
+    """The uids of the vertices in a savepoint: they get elements, but no watermarks."""
     keyRules: KeyRules = KEY_RULES
     classes: ProgramClasses = field(default_factory=ProgramClasses, compare=False, repr=False)
     """The classes that are stored by name."""

@@ -20,8 +20,7 @@ from flinkish.runtime.task.gates import FrameRow
 RESTORED_GATE = -2
 
 PARTS_AT_ONCE = 32
-"""The number of parts of state in memory at the same time, each with up to 2,000 entries or 1
-MB."""
+"""The parts of state in memory at a time, each with up to 2,000 entries or 1 MB."""
 
 
 def restored_row(
@@ -29,14 +28,7 @@ def restored_row(
 ) -> FrameRow:
     """The row that brings ``content`` to a vertex; ``levels`` are the stages of the vertices."""
     return FrameRow(
-        level=levels[uid],
-        target=uid,
-        key_group=keyGroup,
-        gate=RESTORED_GATE,
-        slice=number,
-        sequence=0,
-        clock=clock,
-        frame=content,
+        levels[uid], uid, keyGroup, RESTORED_GATE, slice=number, clock=clock, frame=content
     )
 
 

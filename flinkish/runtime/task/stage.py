@@ -27,32 +27,27 @@ from flinkish.runtime.task.vertex import ONE_SUBTASK, KeyGroupTask
 METRICS = "metrics"
 """The target of the rows that carry metrics."""
 
-
 DIRECTORY = b"directory"
 """The name of the directory page."""
 
 
 class StageTask:
-    """The vertices of one level in one process; ``process`` is called for each key group and
-    batch."""
+    """The vertices of one level in one process, called for each key group and batch."""
 
     def __init__(
         self, plans: Sequence[VertexPlan], settings: TaskSettings, subtask: Subtask = ONE_SUBTASK
     ) -> None:
         self._settings = settings
         self.reusable = True
-        """Whether the task may be kept for the next batch: unchanged, and the input has not
-        ended."""
+        """Whether the task may be kept for the next batch: unchanged, with more input."""
         self._tasks = {plan.uid: KeyGroupTask(plan, settings, subtask) for plan in plans}
 
     def open(self) -> None:
-        """Open the user functions."""
         self._settings_hold()
         for task in self._tasks.values():
             task.open()
 
     def close(self) -> None:
-        """Close the user functions."""
         close_all(self._tasks.values())
 
     def profile(self, profiled: bool) -> None:
@@ -97,8 +92,7 @@ class StageTask:
         use_classes(self._settings.classes)
 
     def endBatch(self) -> None:
-        """Drop everything that belongs to the batch, so that the task can be kept for the next
-        one."""
+        """Drop what belongs to the batch, so that the task can be kept for the next."""
         for task in self._tasks.values():
             task.endBatch()
 
@@ -112,21 +106,11 @@ def metrics_row(
 ) -> FrameRow:
     """The row that carries metrics to the driver."""
     data = encode_reports(reports, changes)
-    return FrameRow(
-        level=settings.sinkLevel,
-        target=METRICS,
-        key_group=0,
-        gate=0,
-        slice=part,
-        sequence=0,
-        clock=clock,
-        frame=data,
-    )
+    return FrameRow(settings.sinkLevel, METRICS, slice=part, clock=clock, frame=data)
 
 
 def encode_directory(directory: dict[str, Any]) -> bytes:
-    """The directory of a key group as bytes: the version of the format, then a pickle of plain
-    values."""
+    """The directory of a key group as bytes: the format's version, then a pickle."""
     return bytes((FORMAT,)) + pickle.dumps(directory, protocol=5)
 
 

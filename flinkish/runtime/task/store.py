@@ -21,7 +21,6 @@ from flinkish.runtime.closing import Closeable
 
 _LOG = logging.getLogger("flinkish")
 
-
 MOST_TASKS = 64
 """The number of tasks that a worker keeps; beyond that, the least recently used is closed."""
 
@@ -51,10 +50,8 @@ class TaskStore:
         self._process = os.getpid()
 
     def take(self, key: TaskKey) -> Any:
-        """Remove the task of ``key`` from the store and return it; None if there is none.
-
-        Tasks of other runs of the job are closed, as the job has been restarted.
-        """
+        """Remove the task of ``key`` from the store and return it; None if there is none. Tasks of
+        other runs of the job are closed, as the job has been restarted."""
         with self._lock:
             self._own()
             task = self._tasks.pop(key, None)
@@ -73,7 +70,6 @@ class TaskStore:
         _close(displaced)
 
     def closeRun(self, run: JobRun) -> None:
-        """Close all tasks of a run that has ended."""
         with self._lock:
             self._own()
             ended = self._removed(lambda key: key.run == run)

@@ -16,17 +16,7 @@ TICK_GATE = -1
 
 
 def tick(level: int, target: str, keyGroup: int, part: int, clock: int) -> FrameRow:
-    """A tick for one key group of a vertex."""
-    return FrameRow(
-        level=level,
-        target=target,
-        key_group=keyGroup,
-        gate=TICK_GATE,
-        slice=part,
-        sequence=0,
-        clock=clock,
-        frame=b"",
-    )
+    return FrameRow(level, target, keyGroup, TICK_GATE, slice=part, clock=clock)
 
 
 def clock_ticks(
@@ -35,21 +25,13 @@ def clock_ticks(
     clock: int,
     due: Mapping[str, Collection[int]] | None = None,
 ) -> list[FrameRow]:
-    """Ticks for the due key groups of ``vertices``, with the time ``clock`` (ms).
-
-    ``due`` lists, by the uid of an operator, the key groups with a due timer; None: all key groups
-    of all vertices.
-    """
-    return [
-        tick(plan.level, plan.uid, group, group, clock)
-        for plan in vertices
-        for group in (
-            key_groups(plan.uid, plan.single, settings)
-            if due is None
-            else _due_key_groups(plan, due)
-        )
-    ]
-
-
-def _due_key_groups(plan: VertexPlan, due: Mapping[str, Collection[int]]) -> Iterable[int]:
-    return sorted({group for node in plan.nodes for group in due.get(node.uid, ())})
+    """Ticks for the due key groups of ``vertices``, with the time ``clock`` (ms). ``due`` lists, by
+    the uid of an operator, the key groups with a due timer; None: all key groups of all
+    vertices."""
+    ticks = []
+    for plan in vertices:
+        groups: Iterable[int] = key_groups(plan.uid, plan.single, settings)
+        if due is not None:
+            groups = sorted({group for node in plan.nodes for group in due.get(node.uid, ())})
+        ticks += [tick(plan.level, plan.uid, group, group, clock) for group in groups]
+    return ticks

@@ -84,8 +84,7 @@ class StatusWatermarkValve:
             self._target.processWatermarkStatus(WatermarkStatus.ACTIVE)
 
     def snapshot(self) -> tuple[list[int], list[bool], int]:
-        """The arguments of ``restore``: watermark and idleness by channel, the combined
-        watermark."""
+        """The arguments of ``restore``: watermark and idleness by channel, the result."""
         return self._watermarks, self._idle, self.watermark
 
     def restore(self, watermarks: list[int], idle: list[bool], watermark: int) -> None:

@@ -53,10 +53,8 @@ _LEAST_FOLDED = 1 << 12
 
 class RecordWriter(Input):
     """Writes the elements of an edge that leaves a task as frames (Flink: ``RecordWriter``).
-
-    ``operator`` is the name of the operator that emits them, for errors. With ``traces`` objects of one
-    shape are written as columns.
-    """
+    ``operator`` is the name of the operator that emits them, for errors. With ``traces`` objects of
+    one shape are written as columns."""
 
     keepsRecords = True
 
@@ -75,7 +73,6 @@ class RecordWriter(Input):
         self._last_timestamp = MIN_TIMESTAMP
 
     def begin(self, part: Slice) -> None:
-        """Begin a slice."""
         self._slice = part
         self._sequence = self._written = 0
         self._last_timestamp = MIN_TIMESTAMP
@@ -109,8 +106,7 @@ class RecordWriter(Input):
         self._marks.addStatus(self._count, status)
 
     def beginClosing(self) -> None:
-        """Mark everything that follows in the slice as for the end of the batch, if the gate joins
-        splits."""
+        """Mark what follows in the slice as for the batch's end, if the gate joins splits."""
         if self._gate.joinsSplits:
             self._write()
             self._sequence = CLOSING
@@ -168,19 +164,9 @@ class RecordWriter(Input):
         self._add_encoded(key_group, encode_frame(frame, self._operator))
 
     def _add_encoded(self, key_group: int, data: bytes) -> None:
-        gate, part = self._gate, self._slice
-        self._rows.append(
-            FrameRow(
-                level=gate.level,
-                target=gate.target,
-                key_group=key_group,
-                gate=gate.index,
-                slice=part.number,
-                sequence=self._sequence,
-                clock=part.clock,
-                frame=data,
-            )
-        )
+        gate, part, sequence = self._gate, self._slice, self._sequence
+        place = gate.level, gate.target, key_group, gate.index, part.number, sequence
+        self._rows.append(FrameRow(*place, clock=part.clock, frame=data))
         self._sequence += 1
 
 
@@ -349,11 +335,8 @@ class SingleRecordWriter(RecordWriter):
 
 class SplitRecordWriter(KeyedRecordWriter):
     """Sends each record to the key group of its split, which ``splitOf`` returns, and every
-    watermark and status to all ``keyGroups``.
-
-    With ``ticks`` each key group gets a tick at the end of a slice, as the state of its splits may
-    change without an element.
-    """
+    watermark and status to all ``keyGroups``. With ``ticks`` each key group gets a tick at the end
+    of a slice, as the state of its splits may change without an element."""
 
     def __init__(
         self,
@@ -425,7 +408,6 @@ class MarkedSplitWriter(RecordWriter):
 
 
 def _ticks(gate: Gate, keyGroups: Sequence[int], part: Slice) -> list[FrameRow]:
-    """A tick for each key group of the target of ``gate``."""
     return [tick(gate.level, gate.target, group, part.number, part.clock) for group in keyGroups]
 
 
@@ -481,8 +463,7 @@ class PartFileWriter(SinkRecordWriter):
 
 
 def _encode_texts(values: Sequence[Any]) -> None:
-    """Encode texts here, in all tasks that read a source, rather than in the fewer tasks after
-    them."""
+    """Encode texts in all tasks that read a source, rather than in the fewer after them."""
     if isinstance(values, RowColumns):
         values.encodeTexts()
 

@@ -33,10 +33,8 @@ def combined(inputs: Iterable[tuple[int, bool]]) -> tuple[int, bool]:
 
 class IndexedCombinedWatermarkStatus:
     """Combines the watermarks of several inputs: the lowest of those that are not idle (Flink:
-    ``IndexedCombinedWatermarkStatus``).
-
-    If all are idle, the highest counts. The combined watermark never goes back.
-    """
+    ``IndexedCombinedWatermarkStatus``). If all are idle, the highest counts. The combined watermark
+    never goes back."""
 
     def __init__(self, inputs: int) -> None:
         self._watermarks = [MIN_TIMESTAMP] * inputs
@@ -65,7 +63,6 @@ class IndexedCombinedWatermarkStatus:
         self._idle[index] = idle
 
     def isIdle(self, index: int) -> bool:
-        """Whether an input is idle."""
         return self._idle[index]
 
     def watermark(self, index: int) -> int:
@@ -73,8 +70,7 @@ class IndexedCombinedWatermarkStatus:
         return self._watermarks[index]
 
     def current(self) -> tuple[int, bool]:
-        """Combine the watermarks noted so far, which may fall, and whether all inputs are idle;
-        there must be an input."""
+        """Combine the watermarks noted so far, of one or more inputs, and whether all are idle."""
         return combined(zip(self._watermarks, self._idle))
 
     def updateCombinedWatermark(self) -> bool:
@@ -98,7 +94,6 @@ class IndexedCombinedWatermarkStatus:
         return self.updateCombinedWatermark()
 
     def snapshot(self) -> tuple[list[int], list[bool], int, bool]:
-        """The snapshot for ``restore``."""
         return list(self._watermarks), list(self._idle), self.combinedWatermark, self.idle
 
     def restore(self, snapshot: tuple[list[int], list[bool], int, bool] | None) -> None:
@@ -111,11 +106,9 @@ class IndexedCombinedWatermarkStatus:
 
 
 class IdlenessTimer:
-    """Decides whether an input is idle (Flink: ``WatermarksWithIdleness.IdlenessTimer``).
-
-    It only counts elements, which is cheap, and compares the count at each periodic check. The idle
-    time begins at the first check that finds no new elements.
-    """
+    """Decides whether an input is idle (Flink: ``WatermarksWithIdleness.IdlenessTimer``). It only
+    counts elements, which is cheap, and compares the count at each periodic check. The idle time
+    begins at the first check that finds no new elements."""
 
     def __init__(self, timeout: int) -> None:
         self._timeout = timeout
@@ -139,16 +132,13 @@ class IdlenessTimer:
         return now - self._since > self._timeout
 
     def due(self) -> int | None:
-        """The earliest time (ms) at which a check can find the input idle; None while it is
-        active."""
+        """The earliest time (ms) at which the input can be found idle; None if it is active."""
         return None if self._since is None else self._since + self._timeout + 1
 
     def snapshot(self) -> tuple[int, int, int | None]:
-        """The snapshot for ``restore``."""
         return self._counter, self._last_counter, self._since
 
     def restore(self, snapshot: tuple[int, int, int | None]) -> None:
-        """Continue from a snapshot."""
         self._counter, self._last_counter, self._since = snapshot
 
 
@@ -160,25 +150,18 @@ _EMIT_ONLY_PERIODICALLY = (
 
 
 def emits_only_periodically(generator: WatermarkGenerator[Any]) -> bool:
-    """Whether ``generator`` is a built-in one that only notes the highest timestamp in
-    ``onEvent``."""
+    """Whether a built-in ``generator`` only notes the highest timestamp in ``onEvent``."""
     return type(generator) in _EMIT_ONLY_PERIODICALLY
 
 
 class WatermarkGeneration:
     """The running generator of one stream, or of one split of a source, with its idleness (Flink:
-    ``WatermarksWithIdleness``).
-
-    Continues from ``snapshot``; None: starts anew.
-    """
+    ``WatermarksWithIdleness``). Continues from ``snapshot``; None: starts anew."""
 
     __slots__ = ("emitsOnlyPeriodically", "generator", "idleness", "lastTimestamp")
 
     def __init__(
-        self,
-        strategy: WatermarkStrategy[Any],
-        clock: ProcessingTimeService,
-        snapshot: Any,
+        self, strategy: WatermarkStrategy[Any], clock: ProcessingTimeService, snapshot: Any
     ) -> None:
         timeout = strategy.idleTimeout
         self.idleness = None if timeout is None else IdlenessTimer(timeout)
@@ -192,8 +175,7 @@ class WatermarkGeneration:
         self.lastTimestamp: int | None = None
         """The highest timestamp since it was started or restored; None before the first element."""
         self.emitsOnlyPeriodically = emits_only_periodically(self.generator)
-        """Whether ``onEvent`` only notes the highest timestamp, so that one call for each run is
-        enough."""
+        """Whether ``onEvent`` only notes the highest timestamp: one call a run is enough."""
 
     def settings(self) -> str:
         """Identifies a new generator: its class, and the plain attributes of a built-in one.
@@ -260,16 +242,6 @@ class WatermarkOutputMultiplexer:
         if self.status.idle:
             self._underlying.markIdle()
 
-    def snapshot(self) -> Any:
-        """The snapshot for ``restore``."""
-        return self.status.snapshot()
-
-    def restore(self, snapshot: Any) -> None:
-        """Continue from a snapshot; None: without outputs."""
-        self.status = IndexedCombinedWatermarkStatus(0)
-        if snapshot is not None:
-            self.status.restore(snapshot)
-
 
 class JoinedSplits(NamedTuple):
     """The combined watermark and idleness of a source's splits in one key group."""
@@ -302,14 +274,10 @@ class DeferredOutput(WatermarkOutput):
         self._multiplexer.status.setIdle(self._index, False)
 
 
-class ImmediateOutput(WatermarkOutput):
+class ImmediateOutput(DeferredOutput):
     """Combines watermarks at once (Flink: ``ImmediateOutput``)."""
 
-    __slots__ = ("_index", "_multiplexer")
-
-    def __init__(self, multiplexer: WatermarkOutputMultiplexer, index: int) -> None:
-        self._multiplexer = multiplexer
-        self._index = index
+    __slots__ = ()
 
     def emitWatermark(self, watermark: Watermark) -> None:
         status = self._multiplexer.status
@@ -318,9 +286,9 @@ class ImmediateOutput(WatermarkOutput):
             self._multiplexer.onPeriodicEmit()
 
     def markIdle(self) -> None:
-        self._multiplexer.status.setIdle(self._index, True)
+        super().markIdle()
         self._multiplexer.onPeriodicEmit()
 
     def markActive(self) -> None:
-        self._multiplexer.status.setIdle(self._index, False)
+        super().markActive()
         self._multiplexer.onPeriodicEmit()

@@ -102,9 +102,6 @@ class ContentWindowOperator(TimerOperator, OneInputOperator):
         else:
             self._table.put(timer.key, None, (elements[change.keepFrom :], change.memory))
 
-    def onProcessingTime(self, timer: Timer) -> None:
-        """Never called: this operator registers no processing-time timers."""
-
     def _fire_window(self, window: Any, values: list[Any]) -> None:
         # Copies, as a reduce function may change its arguments, and later windows may share
         # elements

@@ -72,14 +72,10 @@ class MergingWindowSet:
 
     def windowOf(self, state_window: Any) -> Any:
         """The open window whose state window is ``state_window``; None if there is none."""
-        for window, state_window_of_it in self._mapping.items():
-            if state_window_of_it == state_window:
-                return window
-        return None
+        return next((open_ for open_, at in self._mapping.items() if at == state_window), None)
 
     def retireWindow(self, window: Any) -> None:
-        """Remove ``window``, which has ended or is late; raises IllegalStateError if it is not
-        open."""
+        """Remove ``window``, ended or late; raises IllegalStateError if it is not open."""
         if self._mapping.pop(window, None) is None:
             raise IllegalStateError(
                 f"the window {window} is not among the open windows of its key."

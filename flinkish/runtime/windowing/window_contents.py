@@ -30,10 +30,8 @@ from flinkish.runtime.state.backend import KeyedStateBackend, StateTable
 
 def element_fold(aggregation: Any) -> Callable[[list[Any]], Sequence[Any]]:
     """A function from the elements of a pane to the values for the window function: the elements
-    themselves, or the one value that ``aggregation`` computes from them.
-
-    Without elements ``reduce`` gives None, ``aggregate`` the result of a new accumulator.
-    """
+    themselves, or the one value that ``aggregation`` computes from them. Without elements
+    ``reduce`` gives None, ``aggregate`` the result of a new accumulator."""
     if aggregation is None:
         return lambda values: values
     if isinstance(aggregation, AggregateFunction):
@@ -57,10 +55,8 @@ def part_join(aggregation: Any) -> Callable[[Any, Any], Any]:
 
 
 def merge_call(descriptor: StateDescriptor[Any]) -> Callable[[Any, Any], Any]:
-    """A function that merges two entries of the state described by ``descriptor``.
-
-    Raises InvalidProgramError for a state that cannot be merged.
-    """
+    """A function that merges two entries of the state described by ``descriptor``. Raises
+    InvalidProgramError for a state that cannot be merged."""
     if descriptor.ttlConfig is not None and descriptor.ttlConfig.isEnabled():
         raise InvalidProgramError(
             f"mergePartitionedState: {descriptor!r} has a time to live, and entries of different age"
@@ -85,8 +81,7 @@ def merge_namespaces(
     sources: Iterable[Any],
     merge: Callable[[Any, Any], Any],
 ) -> None:
-    """Merge the entries of ``sources`` into that of ``target``, and remove them (Flink:
-    ``mergeNamespaces``)."""
+    """Merge the entries of ``sources``, and remove them, into that of ``target``."""
     entries = []
     for source in sources:
         entry = table.get(key, source)
@@ -120,8 +115,7 @@ def window_contents(
 
 
 class WindowContents(ABC):
-    """The contents of the panes of the current key; as in Flink, None means that a pane is
-    empty."""
+    """The contents of the panes of the current key; None: a pane is empty, as in Flink."""
 
     def __init__(self, backend: KeyedStateBackend) -> None:
         self._backend = backend
@@ -144,15 +138,12 @@ class WindowContents(ABC):
         return self.elementsOf(self._table.get(self._backend.currentKey, window))
 
     def put(self, window: Any, kept: Any) -> None:
-        """Store ``kept`` as the contents of ``window``."""
         self._table.put(self._backend.currentKey, window, kept)
 
     def clear(self, window: Any) -> None:
-        """Remove the contents of ``window``."""
         self._table.remove(self._backend.currentKey, window)
 
     def merge(self, target: Any, sources: Iterable[Any]) -> None:
-        """Move the contents of ``sources`` into ``target``."""
         merge_namespaces(self._table, self._backend.currentKey, target, sources, self._merge)
 
 
@@ -226,8 +217,7 @@ class TimestampedContents(ListContents):
     def add(self, window: Any, value: Any, timestamp: int) -> None:
         super().add(window, TimestampedValue(copied(value), timestamp), timestamp)
 
-    def replace(self, window: Any, elements: list[TimestampedValue[Any]]) -> None:
-        """Replace the contents of ``window``."""
+    def replace(self, window: Any, elements: Sequence[TimestampedValue[Any]] | None) -> None:
         if elements:
             self._table.put(self._backend.currentKey, window, elements)
         else:

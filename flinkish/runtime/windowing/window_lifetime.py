@@ -28,12 +28,10 @@ class WindowLifetime:
         return end if end == MAX_TIMESTAMP else None
 
     def isLate(self, window: Window, watermark: int) -> bool:
-        """Whether ``window`` has expired."""
         return min(window.maxTimestamp() + self._lateness, MAX_TIMESTAMP) <= watermark
 
     def due(self, window: Window, now: int) -> int | None:
-        """The time at which ``window`` next fires or expires after ``now``; None if neither will
-        happen."""
+        """The time at which ``window`` next fires or expires after ``now``; None if never."""
         end = window.maxTimestamp()
         if end > now:
             return end

@@ -15,14 +15,11 @@ from flinkish.api.errors import (
     InvalidProgramError,
     MissingTimestampError,
     NotSupportedError,
-    UnfitElementError,
-    shown,
 )
 from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.durations import to_long
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing.assigners import TumblingEventTimeWindows, TumblingWindows
-from flinkish.api.windowing.evictors import EvictableElements
 from flinkish.api.windowing.triggers import TriggerResult
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
@@ -35,15 +32,10 @@ from flinkish.runtime.windowing.window_contents import (
     MERGING_SETS,
     TimestampedContents,
     WindowContents,
-    element_fold,
     window_contents,
 )
-from flinkish.runtime.windowing.window_contexts import (
-    ClockContext,
-    WindowEvictorContext,
-    WindowTriggerContext,
-)
-from flinkish.runtime.windowing.window_functions import WindowFunctionRunner
+from flinkish.runtime.windowing.window_contexts import ClockContext, WindowTriggerContext
+from flinkish.runtime.windowing.window_functions import window_function
 
 
 class WindowOperator(TimerOperator, OneInputOperator):
@@ -101,7 +93,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
         self._window_states = KeyedStates(backend, self.clock, sweeps=True, ofWindows=True)
         self._assigner_context = ClockContext(self.clock)
         self._trigger_context = WindowTriggerContext(self, self.timers, self._window_states)
-        self._function = WindowFunctionRunner(self, self._description, self._window_states)
+        self._function = window_function(self, self._description, self._window_states)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
@@ -163,7 +155,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
         return windows
 
     def _drop_if_late(self, value: Any, timestamp: int) -> None:
-        if not self._is_element_late(timestamp):
+        if not self._is_late(to_long(timestamp + self._lateness)):
             return
         if self._late_tag is not None:
             self.output.collectSide(self._late_tag.getId(), value, timestamp)
@@ -299,16 +291,12 @@ class WindowOperator(TimerOperator, OneInputOperator):
     def _is_late(self, cleanup: int) -> bool:
         return self._event_time and cleanup <= self.currentWatermark
 
-    def _is_element_late(self, timestamp: int) -> bool:
-        return self._event_time and to_long(timestamp + self._lateness) <= self.currentWatermark
-
     def _cleanup_time(self, window: Any) -> int:
         end: int = window.maxTimestamp()
         return min(end + self._lateness, MAX_TIMESTAMP) if self._event_time else end
 
     def _was_cleanup(self, window: Any, time: int) -> bool:
-        """Whether ``time`` is the cleanup time of ``window`` under a current or former allowed
-        lateness."""
+        """Whether ``time`` is the cleanup time of ``window``, perhaps by a former lateness."""
         return time - window.maxTimestamp() in self._latenesses
 
     def _register_cleanup_timer(self, window: Any, time: int) -> None:
@@ -334,36 +322,13 @@ class EvictingWindowOperator(WindowOperator):
 
     An evictor may remove any element before or after the window function sees them, so elements are
     kept with their timestamps and aggregated only when the pane fires. Evicted elements leave the
-    state for good. A pane whose elements are all evicted still fires, as in Flink: ``reduce`` then
-    yields None, ``aggregate`` the result of a new accumulator. As in Flink, the elements are
-    written back after each firing, including changes that functions made to them.
+    state for good. As in Flink, the elements are written back after each firing, including changes
+    that functions made to them.
     """
-
-    def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
-        super().__init__(context, description)
-        assert description.evictor is not None
-        self._evictor = description.evictor
-        self._evictor_context = WindowEvictorContext(self)
-        self._fold = element_fold(description.aggregation)
 
     def _fire_window(self, window: Any, state_window: Any) -> None:
         kept = self._contents.elements(state_window)
-        if kept is None:
-            return
-        remaining = list(kept)
-        elements = EvictableElements(remaining)
-        self._evict("evictBefore", elements, window)
-        values = [element.value for element in remaining]
-        self._function.process(self.backend.currentKey, window, self._fold(values), own=True)
-        self._evict("evictAfter", elements, window)
-        assert isinstance(self._contents, TimestampedContents)
-        self._contents.replace(state_window, remaining)
-
-    def _evict(self, method: str, elements: EvictableElements[Any], window: Any) -> None:
-        size = sum(1 for _ in elements)
-        returned = getattr(self._evictor, method)(elements, size, window, self._evictor_context)
-        if returned is not None:
-            raise UnfitElementError(
-                f"{type(self._evictor).__name__}.{method} returned {shown(returned)}, which would have no effect. Remove"
-                " elements in place, such as elements.removeIf(predicate), and return nothing."
-            )
+        if kept is not None:
+            remaining = self._function.process(self.backend.currentKey, window, kept)
+            assert isinstance(self._contents, TimestampedContents)
+            self._contents.replace(state_window, remaining)

@@ -26,8 +26,7 @@ _AMAZONS = re.compile(r"(https?://)?s3([.-][a-z0-9-]+)?\.amazonaws\.com/?")
 
 def file_system(session: SparkSession, uri: str) -> tuple[fs.FileSystem, str]:
     """The file system of ``uri``, and the path in it. Raises NotSupportedError if pyarrow does not
-    support it, or if it is that of another machine.
-    """
+    support it, or if it is that of another machine."""
     parsed = urlparse(uri)
     if not parsed.scheme:
         # A path on Spark's default file system; never called for this machine's file system

@@ -22,7 +22,7 @@ from flinkish.deployment.vertex_plans import is_by_split
 from flinkish.graph.identities import Identities, NodeIdentity, missing, of_another_form
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.runtime.records.stable_hashes import VERSION
-from flinkish.runtime.state.page_codec import FORMAT, OLDEST_FORMAT
+from flinkish.runtime.state.page_codec import FORMAT
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory
 
@@ -32,23 +32,22 @@ if TYPE_CHECKING:
 
 _PLAN = "plan"
 
-
 _QUERY = "query"
 
-
 _IDENTITY = "identity"
-
-
+_NEEDED = (
+    *("parallelism", "maxParallelism", "keyGroups"),
+    *("stages", "sources", "operators", "nodes"),
+)
+"""The fields that every plan has."""
 _BY_SPLIT = " by split"
-
 
 _ANEW = "restore the checkpoint directory from a copy, or begin anew with another one"
 
 
 class CheckpointPlan:
-    """The plan of a job, as its checkpoint stores it. Raises IncompatibleCheckpointError if another version of
-    flinkish stored it in another format, CorruptCheckpointError if it, or one of Spark's own files, cannot be read.
-    """
+    """The plan of a job, as its checkpoint stores it. Raises IncompatibleCheckpointError if it is
+    in another format, CorruptCheckpointError if it, or a file of Spark's, cannot be read."""
 
     def __init__(self, storage: CheckpointStorage) -> None:
         self._storage = storage
@@ -56,7 +55,7 @@ class CheckpointPlan:
         self._fields = _read_plan(storage)
         if self._fields is not None:
             self._begun = self._fields.get("begun", {})
-        if self._fields is None and storage.isLocal and storage.holds(f"{_QUERY}/offsets/[0-9]*"):
+        elif storage.local is not None and storage.holds(f"{_QUERY}/offsets/[0-9]*"):
             raise CorruptCheckpointError(
                 f"the checkpoint {storage.path} has been written to, but {_file(storage)} is not there,"
                 f" which says what job it is of: {_ANEW}."
@@ -65,7 +64,6 @@ class CheckpointPlan:
 
     @property
     def isNew(self) -> bool:
-        """Whether there is no checkpoint yet."""
         return self._fields is None
 
     @property
@@ -75,8 +73,7 @@ class CheckpointPlan:
 
     @property
     def maxParallelism(self) -> int | None:
-        """The maximum parallelism that the checkpoint was begun with, None if the checkpoint is
-        new."""
+        """The maximum parallelism of an earlier run, None if the checkpoint is new."""
         return None if self._fields is None else self._fields["maxParallelism"]
 
     @property
@@ -86,8 +83,7 @@ class CheckpointPlan:
 
     @property
     def earlierHashes(self) -> bool:
-        """Whether the checkpoint was begun by a version of flinkish that stored state by version 1
-        of the hashes."""
+        """Whether the checkpoint has state stored by version 1 of the hashes."""
         return self._fields is not None and "hashes" not in self._fields
 
     @cached_property
@@ -118,8 +114,7 @@ class CheckpointPlan:
 
     @property
     def firstBatch(self) -> int:
-        """The number of the first batch for the sinks: 0, or one more than that of the last batch
-        in a savepoint."""
+        """The number of the first batch for the sinks: 0, or one above a savepoint's last."""
         return int(self._begun.get("firstBatch", 0))
 
     def beginFrom(self, savepoint: SavepointMetadata) -> None:
@@ -142,10 +137,8 @@ class CheckpointPlan:
                 vertex.head.parallelism = 1
 
     def goOn(self, session: SparkSession, graph: JobGraph, settings: TaskSettings) -> None:
-        """Compare a job with the one in the checkpoint, and store the new plan.
-
-        Raises IncompatibleCheckpointError with everything that differs and loses state.
-        """
+        """Compare a job with the one in the checkpoint, and store the new plan. Raises
+        IncompatibleCheckpointError with everything that differs and loses state."""
         plan = _described(graph, settings, self.identities)
         if not self.earlierHashes:
             plan["hashes"] = VERSION
@@ -198,22 +191,13 @@ def _read_plan(storage: CheckpointStorage) -> dict[str, Any] | None:
         written, by = plan["version"], plan.get("flinkish", "one before 0.1")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise _cut_off(_file(storage), error, _ANEW) from None
-    if not OLDEST_FORMAT <= written <= FORMAT:
+    if written != FORMAT:
         raise IncompatibleCheckpointError(
             f"the checkpoint {storage.path} is of format {written}, written by flinkish {by}. This"
-            f" flinkish, {flinkish_version()}, reads formats {OLDEST_FORMAT} to {FORMAT}: go on with flinkish {by}, or"
-            " begin anew with another checkpoint directory."
+            f" flinkish, {flinkish_version()}, reads format {FORMAT}: go on with flinkish {by}, or begin anew with"
+            " another checkpoint directory."
         )
-    needed = (
-        "parallelism",
-        "maxParallelism",
-        "keyGroups",
-        "stages",
-        "sources",
-        "operators",
-        "nodes",
-    )
-    absent = [name for name in needed if name not in plan]
+    absent = [name for name in _NEEDED if name not in plan]
     if absent:
         raise _cut_off(_file(storage), f"it has no {', '.join(absent)}", _ANEW)
     return plan
@@ -228,10 +212,8 @@ def _file(storage: CheckpointStorage) -> str:
 
 def _check_query(storage: CheckpointStorage) -> None:
     """Raises CorruptCheckpointError if one of the files that Spark reads first is incomplete.
-
     Typically the last files are empty after the machine has crashed. File systems other than this
-    machine's write a file completely or not at all.
-    """
+    machine's write a file completely or not at all."""
     if storage.local is None:
         return
     query = storage.local / _QUERY

@@ -1,5 +1,4 @@
-"""Removes a checkpoint directory when its job ends, or keeps it
-(``ExternalizedCheckpointRetention``)."""
+"""Removes a checkpoint when its job ends, or keeps it (``ExternalizedCheckpointRetention``)."""
 
 from __future__ import annotations
 
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
 
 class CheckpointRetention:
     """Removes the checkpoint of a job that has ended if ``retention`` says so; with None, never.
-
-    Raises NotSupportedError if the checkpoint could not be removed.
-    """
+    Raises NotSupportedError if the checkpoint could not be removed."""
 
     def __init__(
         self,

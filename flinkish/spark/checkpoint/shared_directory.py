@@ -40,11 +40,9 @@ _shared: WeakKeyDictionary[SparkContext, set[Path]] = WeakKeyDictionary()
 
 
 def check_shared(session: SparkSession, storage: CheckpointStorage) -> None:
-    """Raises CheckpointStorageError, which names machines, unless the executors that run now see ``storage``.
-
-    Does nothing if the directory is not on a machine's own file system or if the executors are in
-    this process's JVM, and checks each folder only once.
-    """
+    """Raises CheckpointStorageError, which names machines, unless the executors that run now see
+    ``storage``. Does nothing if the directory is not on a machine's own file system or if the
+    executors are in this process's JVM, and checks each folder only once."""
     local = storage.local
     if local is None:
         return

@@ -21,40 +21,22 @@ if TYPE_CHECKING:
 
 
 class Directory:
-    """A directory by its path or URI; a plain path is on Spark's default file system.
-
-    ``path`` is the same string for the same directory.
-    """
+    """A directory by its path or URI; a plain path is on Spark's default file system. ``path`` is
+    the same string for the same directory."""
 
     def __init__(self, session: SparkSession, path: str) -> None:
         self._session = session
         self._driver = driver_of(session)
-        self._local = self._driver.localPath(path)
+        self.local = self._driver.localPath(path)
+        """The path on this machine's file system, None if the directory is elsewhere."""
         self.path = self._driver.named(path)
 
-    @property
-    def local(self) -> Path | None:
-        """The path on this machine's file system, None if the directory is elsewhere."""
-        return self._local
-
-    @property
-    def isLocal(self) -> bool:
-        """Whether the directory is on this machine's file system."""
-        return self._local is not None
-
-    @property
-    def localPath(self) -> str | None:
-        """``local`` as a string."""
-        return None if self._local is None else str(self._local)
-
     def child(self, name: str) -> str:
-        """The path of ``name`` in the directory."""
         return f"{self.path}/{name}"
 
     def holds(self, pattern: str) -> bool:
-        """Whether the directory has an entry that matches ``pattern``."""
-        if self._local is not None:
-            return any(self._local.glob(pattern))
+        if self.local is not None:
+            return any(self.local.glob(pattern))
         return not self._driver.isMissing(self.child(pattern))
 
 
@@ -68,17 +50,21 @@ class CheckpointStorage(Directory):
 
     def readText(self, name: str) -> str | None:
         """The text written under ``name``, None if there is none."""
-        if self._local:
-            file = self._local / name / "text"
+        if self.local:
+            file = self.local / name / "text"
             with self._accessed("read"):
                 return file.read_text("utf-8", "replace") if file.exists() else None
-        return self._read_with_spark(name)
+        path = self.child(name)
+        if self._driver.isMissing(path):
+            return None
+        rows = self._session.read.text(path, wholetext=True).collect()
+        return "".join(row[0] for row in rows).rstrip("\x00") if rows else None
 
     def lastBatch(self, log: str) -> int | None:
         """The number of the last batch in one of Spark's logs, None if there is none."""
-        if self._local:
+        if self.local:
             with self._accessed("read"):
-                names = [file.name for file in (self._local / log).glob("[0-9]*")]
+                names = [file.name for file in (self.local / log).glob("[0-9]*")]
         elif self._driver.isMissing(pattern := self.child(f"{log}/[0-9]*")):
             return None
         else:
@@ -89,16 +75,11 @@ class CheckpointStorage(Directory):
 
     def readLines(self, file: str) -> list[str]:
         """The lines of one of Spark's files."""
-        if self._local:
+        if self.local:
             with self._accessed("read"):
-                return (self._local / file).read_text("utf-8").splitlines()
+                return (self.local / file).read_text("utf-8").splitlines()
         rows = self._session.read.text(self.child(file), wholetext=True).collect()
         return rows[0][0].splitlines() if rows else []
-
-    def lastOffsets(self) -> list[str]:
-        """The last offsets of the sources that Spark has logged."""
-        batch = self.lastBatch("query/offsets")
-        return [] if batch is None else self.offsets(batch)
 
     def offsets(self, batch: int) -> list[str]:
         """The offsets of the sources that Spark has logged after a batch."""
@@ -107,25 +88,24 @@ class CheckpointStorage(Directory):
 
     def writeText(self, name: str, text: str) -> None:
         """Write ``text`` under ``name`` atomically."""
-        if self._local:
+        if self.local:
             with self._accessed("written"):
-                write_whole(self._local / name / "text", text)
+                write_whole(self.local / name / "text", text)
         else:
             frame = self._session.createDataFrame([(text,)], "value string").coalesce(1)
             frame.write.mode("overwrite").option("lineSep", "\x00").text(self.child(name))
 
     def appendLine(self, name: str, line: str, number: int) -> None:
         """Add a file with one line, the ``number``-th, to the directory ``name``."""
-        if self._local:
+        if self.local:
             with self._accessed("written"):
-                write_whole(self._local / name / f"{number:012d}.txt", line + "\n")
+                write_whole(self.local / name / f"{number:012d}.txt", line + "\n")
         else:
             frame = self._session.createDataFrame([(line,)], "value string").coalesce(1)
             frame.write.mode("append").text(self.child(name))
 
     def writeTable(self, name: str, frame: DataFrame, mode: str, rowsPerFile: int = 0) -> None:
-        """Write a DataFrame as Parquet under ``name``, in files of ``rowsPerFile`` rows unless that
-        is 0."""
+        """Write a DataFrame as Parquet under ``name``. ``rowsPerFile`` 0: in files of any size."""
         writer = frame.write.mode(mode).option("maxRecordsPerFile", rowsPerFile)
         writer.parquet(self.child(name))
 
@@ -134,15 +114,8 @@ class CheckpointStorage(Directory):
         try:
             yield
         except OSError as error:
-            assert self._local is not None
-            raise not_accessed(self._local, how, error) from error
-
-    def _read_with_spark(self, name: str) -> str | None:
-        path = self.child(name)
-        if self._driver.isMissing(path):
-            return None
-        rows = self._session.read.text(path, wholetext=True).collect()
-        return "".join(row[0] for row in rows).rstrip("\x00") if rows else None
+            assert self.local is not None
+            raise not_accessed(self.local, how, error) from error
 
 
 def write_whole(file: Path, text: str) -> None:
@@ -168,8 +141,7 @@ def write_once(file: Path, text: str) -> None:
 
 
 def _drafted(draft: Path, text: str) -> Path:
-    """Write ``text`` to ``draft``, flush it to disk, and return it. Spark's listing skips names
-    that begin with a dot."""
+    """Write ``text`` to ``draft``, flushed to disk. Spark does not list names with a dot first."""
     draft.parent.mkdir(parents=True, exist_ok=True)
     with draft.open("w", encoding="utf-8") as stream:
         stream.write(text)

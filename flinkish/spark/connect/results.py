@@ -19,8 +19,7 @@ RING = 64
 """The number of batches that may wait for the client."""
 
 DELIVERED = ("delivered/even", "delivered/odd")
-"""The files in which the client alternately records the last batch that it has delivered, so that
-one of them is always complete."""
+"""The client notes its last delivered batch in these by turns, so that one is complete."""
 
 NOTHING = -1
 """Recorded before the first batch."""
@@ -29,13 +28,11 @@ _POLL_SECONDS = 0.1
 
 
 def place_of(batchId: int) -> str:
-    """The directory of a batch in the checkpoint."""
     return f"results/{batchId % RING:02d}"
 
 
 class StoreBatch:
-    """Stores each batch in ``checkpoint``; the function of ``foreachBatch``, in a process of the
-    server."""
+    """Stores each batch in ``checkpoint``, as function of ``foreachBatch`` in the server."""
 
     def __init__(self, checkpoint: str) -> None:
         self._checkpoint = checkpoint

@@ -66,8 +66,7 @@ def find(archives: tuple[str, ...]) -> None:
 
 
 class TravellingSource(DataSource):
-    """flinkish's planned source, importable in its processes. The option ``archives`` has the names
-    of archives, one per line."""
+    """flinkish's planned source, importable from the archives that an option names."""
 
     @classmethod
     def name(cls) -> str:

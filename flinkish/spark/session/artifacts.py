@@ -67,8 +67,7 @@ def send_code(session: SparkSession) -> None:
 
 
 def _send(session: SparkSession, sent: _Sent, name: str, archive: Path) -> None:
-    """Send ``archive`` under a unique name: the server refuses other content under a used
-    name."""
+    """Send ``archive`` under a unique name: the server refuses other content under a used name."""
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
     if digest in sent.digests:
         return

@@ -23,12 +23,10 @@ from flinkish.api.errors import JobExecutionError
 from flinkish.spark.session.java import check_java
 
 _DRAFT = "FLINKISH_CLASS_ARCHIVE_DRAFT"
-"""The environment variable with the path of the archive that the JVM of this process writes when it
-ends."""
+"""The environment variable with the path of the archive that this process's JVM writes."""
 
 _QUIET = ("cds", "cds+dynamic", "class+path")
-"""The log tags under which a JVM reports an archive that does not fit it. It then loads its classes
-as usual."""
+"""The log tags under which a JVM reports an unfit archive, to load classes without it."""
 
 _JOB = """
 import flinkish as fl
@@ -46,8 +44,7 @@ env.execute()
 
 
 def archive_path(java: str) -> Path:
-    """The path of the archive for this pyspark and a Java, given by the output of ``java
-    -version``; there may be no such file."""
+    """The path of the archive for this pyspark and the Java with this ``java -version``."""
     spec = find_spec("pyspark")
     place = os.path.realpath(str(spec.origin)) if spec else ""
     digest = hashlib.sha256(f"{java}\n{place}".encode()).hexdigest()[:12]
@@ -68,10 +65,8 @@ def archive_options(java: str) -> tuple[str, ...]:
 
 
 def make_archive(java: str) -> Path:
-    """Create the archive, by a job in a separate process.
-
-    Raises JobExecutionError if that process fails, or its JVM writes no archive.
-    """
+    """Create the archive, by a job in a separate process. Raises JobExecutionError if that process
+    fails, or its JVM writes no archive."""
     path = archive_path(java)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(f".{os.getpid()}.draft")

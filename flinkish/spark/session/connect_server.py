@@ -1,5 +1,4 @@
-"""``ConnectServer``: the driver of a session of Spark Connect, a server that does not see this
-process's files."""
+"""``ConnectServer``: the driver of a session of Spark Connect, on another file system."""
 
 from __future__ import annotations
 
@@ -34,7 +33,6 @@ _SWITCHED_OFF = ("UNSUPPORTED_FEATURE.SQL_SCRIPTING", "TABLE_OR_VIEW_NOT_FOUND")
 
 
 def is_remote(session: SparkSession) -> bool:
-    """Whether ``session`` is one of Spark Connect."""
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
@@ -61,9 +59,7 @@ class ConnectServer(Driver):
 
     def listens(self) -> bool:
         """Whether something listens at the server's address; True if this process does not know.
-
-        Asking the server itself may take ten minutes, as the client retries.
-        """
+        Asking the server itself may take ten minutes, as the client retries."""
         client: Any = self.session.client
         if client.is_closed:
             return False

@@ -1,5 +1,4 @@
-"""``Driver``: the process that drives the queries of a session: this one, or a server of Spark
-Connect."""
+"""``Driver``: drives the queries of a session: this process, or a Spark Connect server."""
 
 from __future__ import annotations
 
@@ -31,8 +30,7 @@ class Driver(ABC):
     """The driver of ``session``: its life, its code and its files."""
 
     reachesWorkers: ClassVar[bool]
-    """Whether this process reaches the workers of a query: to close the tasks that they keep, and
-    to have them sample a batch."""
+    """Whether this process reaches the workers of a query, to close tasks and to sample."""
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
@@ -49,8 +47,7 @@ class Driver(ABC):
 
     @abstractmethod
     def quietLoggers(self) -> AbstractContextManager[None]:
-        """Silence Spark's loggers inside the block; if several jobs run, until the last has
-        ended."""
+        """Silence Spark's loggers inside the block, of several until the last has ended."""
 
     @abstractmethod
     def quietState(self) -> None:
@@ -88,8 +85,7 @@ class Driver(ABC):
 
     @abstractmethod
     def makeDirectory(self, path: str) -> None:
-        """Create a directory on the driver's own file system, for its owner only. Does nothing if
-        ``path`` is elsewhere."""
+        """Create a directory of the driver's own file system, for its owner only."""
 
     @abstractmethod
     def canRemove(self, path: str) -> bool:

@@ -13,8 +13,7 @@ OLDEST_JAVA = 17
 
 
 def check_java() -> str:
-    """Return the output of ``java -version``. Raises JavaNotFoundError if there is no Java, or one
-    too old for Spark."""
+    """The output of ``java -version``. Raises JavaNotFoundError without a Java new enough."""
     home = os.environ.get("JAVA_HOME")
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if java is None or not os.path.exists(java):

@@ -47,31 +47,23 @@ _LOGGERS = (
 )
 """The loggers of Spark, and of its dependencies, that report a batch that failed or was stopped."""
 
-
 _AFTERWARDS_SECONDS = 5.0
 """Tasks and workers of a stopped query end, and log that, a little later."""
 
-
 _CONFIGURATOR = "'org.apache.logging.log4j.core.config.Configurator', 'setLevel'"
 
-
 _MANAGER = "'org.apache.logging.log4j.LogManager', 'getLogger'"
-
 
 _STATE_LOGGER = (
     "org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkStateServer"
 )
 """Warns when a missing entry of a map state is removed, which is normal for pages."""
 
-
 _BAR_SECONDS = 0.2
-"""Spark draws no progress bar for half a second after it was notified that all stages have
-ended."""
-
+"""Spark draws no progress bar for half a second after all stages have ended."""
 
 _NOT_RESTORED = dict.fromkeys(("ALL", "TRACE", "DEBUG", "INFO"), "WARN")
-"""pyspark's default is INFO with a filter for WARN, which does not apply to loggers with their own
-level."""
+"""pyspark's default is INFO, with a filter that loggers with their own level escape."""
 
 
 class QuietLoggers:
@@ -82,8 +74,7 @@ class QuietLoggers:
         self._lock = threading.Lock()
         self._jobs = 0
         self._begun = 0
-        """The number of jobs that have begun. A timer that an earlier job has set is out of
-        date."""
+        """The number of jobs begun. A timer that an earlier job has set is out of date."""
         self._before: dict[str, str] = {}
         self._bars: threading.Event | None = None
         """When set, Spark draws its progress bars again."""
@@ -150,11 +141,8 @@ def _asked(session: SparkSession, calls: list[str]) -> list[str]:
 
 def _without_bars() -> threading.Event:
     """Keep Spark from drawing progress bars (``spark.ui.showConsoleProgress``) until the event is
-    set.
-
-    A progress bar that is stopped cannot be started again, so it is notified repeatedly that all
-    stages have ended.
-    """
+    set. A progress bar that is stopped cannot be started again, so it is notified repeatedly that
+    all stages have ended."""
     from pyspark import SparkContext
 
     ended = threading.Event()
@@ -209,20 +197,16 @@ class _Py4jFilter(logging.Filter):
 
 _NETWORK_ERROR = "Py4JNetworkError"
 
-
 _thread = threading.local()
 
-
 _FILTER = _Py4jFilter()
-
 
 _PY4J_LOGGERS = ("", "py4j.clientserver", "py4j.java_gateway")
 """py4j logs some of its messages to the root logger."""
 
 
 def quiet_py4j_steps() -> None:
-    """Keep py4j from logging its calls and connections (INFO), unless the program has set a level
-    for it."""
+    """Keep py4j from logging its calls (INFO), unless the program has set a level for it."""
     logger = logging.getLogger("py4j")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.WARNING)

@@ -26,12 +26,9 @@ if TYPE_CHECKING:
 
 _STATE_STORE = "spark.sql.streaming.stateStore"
 
-
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
-
 TIME_ZONE = "spark.sql.session.timeZone"
-
 
 JOB_SETTINGS = {
     f"{_STATE_STORE}.providerClass": (
@@ -48,17 +45,13 @@ JOB_SETTINGS = {
 }
 """The settings that every query of flinkish needs, in any session."""
 
-
 _FRAME_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-"""Where a task has few rows, all of them frames, generating code for them in each batch costs more
-than it saves: decision 0028."""
-
+"""With few rows in a task, generating code for them costs more than it saves: decision 0028."""
 
 _CHECKPOINT_FILES = "spark.sql.streaming.checkpointFileManagerClass"
-
 
 _WITHOUT_PROCESSES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -68,11 +61,9 @@ that a batch commits: decision 0012."""
 
 
 def session_for(sparkSession: SparkSession | None) -> SparkSession:
-    """``sparkSession``, else the active session, else a new one: on the server of Spark Connect in ``SPARK_REMOTE``, on the
-    master that spark-submit was given, or local.
-
-    Raises JavaNotFoundError if there is no Java to start one with.
-    """
+    """``sparkSession``, else the active session, else a new one: on the server of Spark Connect in
+    ``SPARK_REMOTE``, on the master that spark-submit was given, or local. Raises JavaNotFoundError
+    if there is no Java to start one with."""
     from pyspark.sql import SparkSession
 
     if sparkSession is not None:
@@ -94,10 +85,8 @@ SHORT_HISTORY: dict[str, bool | float | int | str | None] = {
     "spark.ui.retainedJobs": "100",
     "spark.ui.retainedStages": "100",
 }
-"""The limits of what Spark keeps for its web page, which is off. The default of a thousand each,
-with their plans, takes 100 MB of the JVM's heap after half an hour of small batches
-(docs/reliability.md)."""
-
+"""The limits of what Spark keeps for its web page, which is off. With a thousand each, plans take
+100 MB of the JVM's heap after half an hour of small batches (docs/reliability.md)."""
 
 _ON_THIS_MACHINE: dict[str, bool | float | int | str | None] = {
     "spark.ui.enabled": "false",
@@ -108,8 +97,7 @@ _ON_THIS_MACHINE: dict[str, bool | float | int | str | None] = {
     "spark.python.unix.domain.socket.enabled": "true",
     **SHORT_HISTORY,
 }
-"""The settings of a session whose executors are in the driver's JVM: it listens on this machine
-only."""
+"""The settings of a session with executors in the driver's JVM: no other machine listens."""
 
 
 def _local_session() -> SparkSession:
@@ -147,14 +135,12 @@ def _module_path() -> str:
 _REMOTE = "SPARK_REMOTE"
 """The variable with the address of a server for pyspark, as in ``sc://host:15002``."""
 
-
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """The variable with which spark-submit passes the port of its JVM to a Python program."""
 
 
 def _submitted_session() -> SparkSession:
-    """The session that spark-submit configures: its master and settings, with flinkish's own for
-    the rest."""
+    """The session that spark-submit configures, with flinkish's settings for the rest."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
@@ -190,8 +176,7 @@ _MEMORY_LIMITS = (
 
 
 def _driver_megabytes() -> int:
-    """A quarter of the memory of the machine or the container, 1 to 4 GiB: in local mode all of Spark is in the
-    driver."""
+    """A quarter of the machine's or container's memory, 1 to 4 GiB: all of local Spark."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in _MEMORY_LIMITS:
         # The file may be missing, or contain "max"
@@ -208,8 +193,7 @@ def default_parallelism(session: SparkSession) -> int:
 
 
 def _cores(session: SparkSession) -> int:
-    """Spark's default parallelism. No public setting has it for every master, but a range has that
-    many partitions."""
+    """Spark's default parallelism: the number of partitions of a range, with any master."""
     from pyspark.sql import functions as F
 
     partitions = session.range(_MANY).select(F.spark_partition_id().alias("partition"))
@@ -225,12 +209,14 @@ def job_settings(
     session: SparkSession, parallelism: int | None, localCheckpoint: bool
 ) -> AbstractContextManager[None]:
     """Set what queries need inside the block, and restore the session's own settings afterwards."""
-    return _with_settings(session, _settings(session, parallelism, localCheckpoint))
+    settings = _settings(parallelism)
+    if localCheckpoint and session.conf.get(_CHECKPOINT_FILES, None) is None:
+        settings[_CHECKPOINT_FILES] = _WITHOUT_PROCESSES
+    return _with_settings(session, settings)
 
 
 def frame_settings(session: SparkSession) -> AbstractContextManager[None]:
-    """Set what a query of frames needs besides ``job_settings``. The user's own settings are
-    kept."""
+    """Set what a query of frames needs besides ``job_settings``, not what users have set."""
     unset = {n: v for n, v in _FRAME_SETTINGS.items() if session.conf.get(n, None) is None}
     return _with_settings(session, unset)
 
@@ -243,8 +229,7 @@ def row_settings(session: SparkSession) -> AbstractContextManager[None]:
 
 @contextmanager
 def _with_settings(session: SparkSession, settings: Mapping[str, str | None]) -> Iterator[None]:
-    """Give the session ``settings`` inside the block, where None unsets one, and restore its own
-    afterwards."""
+    """Give the session ``settings`` inside the block, where None unsets one."""
     before = {name: session.conf.get(name, None) for name in settings}
     try:
         _set(session, settings)
@@ -262,8 +247,7 @@ def _set(session: SparkSession, settings: Mapping[str, str | None]) -> None:
 
 
 class _HeldSettings:
-    """Counts the batch queries that need the settings of a session, and keeps the settings from
-    before the first."""
+    """Counts the batch queries that need settings, and keeps those from before the first."""
 
     def __init__(self) -> None:
         self.queries = 0
@@ -296,19 +280,11 @@ def batch_settings(session: SparkSession) -> Iterator[None]:
                 _set(session, held.before)
 
 
-def set_job_settings(
-    session: SparkSession, parallelism: int | None, localCheckpoint: bool = False
-) -> None:
+def set_job_settings(session: SparkSession, parallelism: int | None) -> None:
     """Set what a query needs, permanently."""
-    _set(session, _settings(session, parallelism, localCheckpoint))
+    _set(session, _settings(parallelism))
 
 
-def _settings(
-    session: SparkSession, parallelism: int | None, localCheckpoint: bool
-) -> dict[str, str]:
-    settings = dict(JOB_SETTINGS)
-    if parallelism is not None:
-        settings[_SHUFFLE_PARTITIONS] = str(parallelism)
-    if localCheckpoint and session.conf.get(_CHECKPOINT_FILES, None) is None:
-        settings[_CHECKPOINT_FILES] = _WITHOUT_PROCESSES
-    return settings
+def _settings(parallelism: int | None) -> dict[str, str]:
+    shuffles = {} if parallelism is None else {_SHUFFLE_PARTITIONS: str(parallelism)}
+    return {**JOB_SETTINGS, **shuffles}

@@ -13,7 +13,6 @@ from pathlib import Path
 
 _PREFIX = "flinkish-"
 
-
 _LOCK = ".lock"
 
 

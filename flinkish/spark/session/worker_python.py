@@ -43,25 +43,19 @@ case "$*" in
 esac
 """
 
-
 _DAEMON = Path(__file__).with_name("worker_daemon.py")
-
 
 _SOURCE_RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"
 
-
 _QUIET_SOURCE_RUNNER = Path(__file__).with_name("source_runner.py")
-
 
 _DRIVER_WORKER = "pyspark.sql.streaming.transform_with_state_driver_worker"
 
 
 def set_worker_python(session: SparkSession) -> None:
     """Let a script start the workers of a local ``session`` and keep their output off the screen:
-    with this Python, or with the one that the user has set.
-
-    Raises InvalidProgramError if that one lacks what workers need.
-    """
+    with this Python, or with the one that the user has set. Raises InvalidProgramError if that one
+    lacks what workers need."""
     from pyspark import SparkContext
 
     context = SparkContext.getOrCreate()

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, singledispatchmethod
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.connectors.file_sink import FileSink
@@ -25,13 +26,9 @@ from flinkish.deployment.sink_columns import line_writer, part_files
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.attribute_changes import AttributeWarnings
-from flinkish.runtime.batch_writers import (
-    batch_writer,
-    check_writers,
-    is_written_in_batches,
-    is_written_in_tasks,
-)
+from flinkish.runtime.batch_writers import batch_writer, is_written_in_batches, is_written_in_tasks
 from flinkish.runtime.closing import close_all
+from flinkish.runtime.kafka.exactly_once import check_prefixes
 from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.user_code import mapped, user_code_of, user_method_of
@@ -40,7 +37,6 @@ from flinkish.runtime.sinks.batch_writer import BatchWriter, SendCounts, SendErr
 from flinkish.runtime.sinks.buckets import BUCKET
 from flinkish.runtime.sinks.driver_results import DriverResults
 from flinkish.runtime.sinks.part_files import PartFiles
-from flinkish.runtime.task.gates import FrameRow
 from flinkish.runtime.task.stage import METRICS
 from flinkish.runtime.task_logs import log_again
 from flinkish.spark.checkpoint.plan import CheckpointPlan
@@ -68,18 +64,14 @@ _INTERRUPTED = (
 )
 """The message from which Spark recognises that a query was stopped and did not fail."""
 
-
 _SAID = 500
 
-
 _POLL_SECONDS = 0.01
-
 
 _TIMES = {
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
-
 
 _WRITTEN = {
     "csv": {
@@ -92,26 +84,21 @@ _WRITTEN = {
 }
 """Options that make Spark's writers, if a sink needs them, write like the workers."""
 
-
 _PARALLEL = (FileSink, ForEachBatchDataFrameSink)
 
 
-def _place(row: FrameRow) -> tuple[int, int, int]:
-    return row.gate, row.slice, row.sequence
-
-
 def sink_files(session: SparkSession, graph: JobGraph) -> dict[str, PartFiles]:
-    """The sinks of a job whose files the operators' tasks write, by uid: those with a directory on
-    this machine, for Parquet with Spark's default codec."""
+    """The sinks whose files the operators' tasks write, into local directories, by uid; those of
+    Parquet with Spark's default codec."""
     files = {}
     snappy = session.conf.get("spark.sql.parquet.compression.codec") == "snappy"
     for vertex in graph.sinks:
         node = vertex.head
         if isinstance(node.content, FileSink):
-            directory = Directory(session, node.content.path).localPath
             if node.content.format == "parquet" and not snappy:
                 continue
-            found = directory and part_files(node, directory, JOB_SETTINGS[TIME_ZONE])
+            directory = Directory(session, node.content.path).local
+            found = directory and part_files(node, str(directory), JOB_SETTINGS[TIME_ZONE])
             if found:
                 files[node.uid] = found
     return files
@@ -159,7 +146,7 @@ class BatchSinks:
             sink = _worker_sink(vertex, tasks, plan, storage)
             if sink is not None:
                 self._workers[vertex.uid] = sink
-        check_writers(node.content for node in sinks)
+        check_prefixes(node.content for node in sinks)
         self._writers: dict[str, BatchWriter] = {}
         self._metrics = metrics
         self._results = results
@@ -178,8 +165,7 @@ class BatchSinks:
         """The first error of a sink, which ended the job."""
 
     def refuseBatches(self, stopped: Callable[[], bool]) -> None:
-        """Write no further batch, but finish the current one. The next waits until the query is
-        ``stopped``."""
+        """Finish the current batch and write no further one; that waits for ``stopped``."""
         self._stopped = stopped
         self._refusing.set()
 
@@ -194,35 +180,28 @@ class BatchSinks:
         return self._thread == threading.get_ident()
 
     def __call__(self, frame: DataFrame, batchId: int) -> None:
-        """Write a batch."""
         with quiet_py4j():
             hide_elements(self.elementsHidden)
             self._thread = threading.get_ident()
             try:
-                self._check_wanted()
+                if self._refusing.is_set():
+                    self.refused.set()
+                    raise BatchAbortedError
                 self._write_batch(frame, batchId)
             except BaseException as error:
                 # Whatever the error is, the JVM waits for an answer. It must be short: Spark
                 # searches it for an interruption, and overflows its stack on one with a Java stack
                 # trace.
                 if self._refusing.is_set() and (self._cancelled or self.refused.is_set()):
-                    self._await_stop()
+                    # Once Spark knows that the query was stopped, it logs no error
+                    while not self._stopped():
+                        time.sleep(_POLL_SECONDS)
                     raise BatchAbortedError(_INTERRUPTED) from None
                 self.failure = self.failure or error
                 said = said_by(error).partition("\n")[0]
                 raise BatchAbortedError(f"batch {batchId}: {said[:_SAID]}") from None
             finally:
                 self._thread = None
-
-    def _check_wanted(self) -> None:
-        if self._refusing.is_set():
-            self.refused.set()
-            raise BatchAbortedError
-
-    def _await_stop(self) -> None:
-        """Wait until Spark knows that the query was stopped, so that it logs no error."""
-        while not self._stopped():
-            time.sleep(_POLL_SECONDS)
 
     def _write_batch(self, frame: DataFrame, batchId: int) -> None:
         from pyspark.sql import functions as F
@@ -245,7 +224,8 @@ class BatchSinks:
                 content = F.when(~by_other_jobs, F.col("frame"))
                 rows = frame.withColumn("frame", content)
             by_target: dict[str, list[Any]] = {}
-            for row in sorted(frame_rows(self._collected(rows)), key=_place):
+            in_order = attrgetter("gate", "slice", "sequence")
+            for row in sorted(frame_rows(self._collected(rows)), key=in_order):
                 by_target.setdefault(row.target, []).append(row.frame)
             collected = time.time()
             found = [decode_reports(data) for data in by_target.get(METRICS, ())]

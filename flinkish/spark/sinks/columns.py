@@ -11,9 +11,7 @@ from flinkish.runtime.sinks.buckets import BUCKET
 
 def sink_schema(node: StreamNode) -> StructType | None:
     """The columns that a sink writes, including that of its buckets; None if it writes no columns.
-
-    Raises InvalidProgramError if it needs columns and the elements' type does not give them.
-    """
+    Raises InvalidProgramError if it needs columns and the elements' type does not give them."""
     schema = written_schema(node)
     struct = StructType.fromDDL(schema) if isinstance(schema, str) else schema
     assert struct is None or isinstance(struct, StructType)

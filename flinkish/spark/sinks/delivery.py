@@ -65,7 +65,6 @@ class Delivery(ABC):
         """The writer that starts the query."""
 
     def started(self, start: Callable[[], StreamingQuery]) -> StreamingQuery:
-        """Start the query by calling ``start``."""
         return start()
 
     @abstractmethod
@@ -181,8 +180,7 @@ class StoredBatches(Delivery):
                 _LOG.debug("results could not be read", exc_info=error)
 
     def _watch(self) -> None:
-        """Close the client once nothing listens at its server's address. Otherwise each call
-        retries for ten minutes."""
+        """Close the client if nothing listens at its server, as calls retry for ten minutes."""
         heard = time.monotonic()
         while not self._finished.wait(_WATCH_SECONDS):
             if self._server.listens():
@@ -237,8 +235,7 @@ class _StoppedError(Exception):
 
 
 def _started(start: Callable[[], StreamingQuery]) -> StreamingQuery:
-    """Start a query, and retry if a Python process of the server took longer than the ten seconds
-    that Spark waits."""
+    """Start a query, and retry if Python in the server took longer than Spark's ten seconds."""
     for attempt in range(2, _STARTS + 1):
         try:
             return start()
@@ -270,7 +267,7 @@ def delivery_of(session: SparkSession, storage: CheckpointStorage, sinks: BatchS
     driver = driver_of(session)
     if isinstance(driver, ConnectServer):
         return StoredBatches(sinks, driver, storage)
-    if storage.isLocal and storage.holds(DELIVERED[0]):
+    if storage.local is not None and storage.holds(DELIVERED[0]):
         raise IncompatibleCheckpointError(
             f"the checkpoint {storage.path} was begun over Spark Connect, and goes on only there: stop the job there"
             " with a savepoint, and begin from that with a new directory."

@@ -17,7 +17,7 @@ from typing import Any
 from flinkish.api.connectors.jdbc_sink import JdbcSink
 from flinkish.deployment.vertex_plans import shipped_sink
 from flinkish.graph.job_graph import JobVertex
-from flinkish.runtime.sinks.batch_writer import SendCounts, total_counts
+from flinkish.runtime.sinks.batch_writer import SendCounts, total
 from flinkish.runtime.sinks.jdbc_writer import JdbcWriter
 from flinkish.runtime.task.plan import Subtask
 from flinkish.spark.sinks.sink_tasks import Part, WorkerSink
@@ -47,8 +47,7 @@ class JdbcWriteTask:
 
 
 class JdbcTasks(WorkerSink):
-    """A ``JdbcSink`` that workers write. ``job`` is the same for all runs that continue from a
-    checkpoint."""
+    """A ``JdbcSink`` that workers write. ``job`` is the same in runs from checkpoints."""
 
     def __init__(self, vertex: JobVertex, job: str, parallelism: int) -> None:
         node = vertex.head
@@ -69,4 +68,4 @@ class JdbcTasks(WorkerSink):
         )
 
     def finish(self, batchId: int, reports: Sequence[bytes]) -> SendCounts | None:
-        return total_counts(reports)
+        return total([pickle.loads(report) for report in reports])

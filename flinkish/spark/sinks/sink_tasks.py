@@ -42,27 +42,22 @@ class Part:
 
 
 WriteTask = Callable[[Iterable[Part], Subtask], bytes]
-"""Writes a task's part of a batch to one sink, and returns its report to the driver. It is pickled
-for the workers."""
+"""Writes a task's part of a batch to a sink, and returns a report. It is pickled."""
 
 
 class WorkerSink(ABC):
-    """The driver's side of a sink that workers write.
-
-    ``parallelism`` is the maximum number of its tasks.
-    """
+    """The driver's side of a sink that workers write. ``parallelism`` is the maximum number of its
+    tasks."""
 
     parallelism: int
 
     @abstractmethod
     def writeTask(self, batchId: int, timeZone: str) -> WriteTask | None:
-        """The task that writes a batch; None if the batch is written already. Called before each
-        batch."""
+        """The task that writes a batch; None if that is written. Called before each batch."""
 
     @abstractmethod
     def finish(self, batchId: int, reports: Sequence[bytes]) -> SendCounts | None:
-        """Called when a batch is written, with the reports of its tasks; also if it had no elements
-        for this sink."""
+        """Called when a batch is written, with its tasks' reports; perhaps without elements."""
 
     def close(self) -> None:
         """Called when the run has ended."""
@@ -117,20 +112,7 @@ class WriteFunction:
             write = self.tasks[target]
             if write is not None:
                 report = write(_parts(rows), subtask)
-                yield arrow_batch(
-                    [
-                        FrameRow(
-                            level=0,
-                            target=target,
-                            key_group=0,
-                            gate=0,
-                            slice=subtask.index,
-                            sequence=0,
-                            clock=0,
-                            frame=report,
-                        )
-                    ]
-                )
+                yield arrow_batch([FrameRow(0, target, slice=subtask.index, frame=report)])
 
 
 def _by_target(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -150,5 +132,4 @@ def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[Part]:
 
 
 def runs_of(parts: Iterable[Part]) -> Iterator[Records]:
-    """The elements of all ``parts``."""
     return (run for part in parts for run in part.runs)

@@ -229,7 +229,6 @@ class TransactionWriters(TaskWriters):
 
 
 def task_writers(node: StreamNode, tasks: SinkTasks, identity: Callable[[], str]) -> TaskWriters:
-    """The writers of a ``KafkaSink``."""
     assert isinstance(node.content, KafkaSink)
     if node.content.deliveryGuarantee is DeliveryGuarantee.EXACTLY_ONCE:
         return TransactionWriters(node, tasks, identity)

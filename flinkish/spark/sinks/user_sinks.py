@@ -30,8 +30,7 @@ from flinkish.spark.sinks.sink_tasks import Part, WorkerSink, runs_of
 
 @dataclass(frozen=True)
 class UserWriteTask:
-    """Writes with a user's writer, and reports the committables and the attributes that the writer
-    changed."""
+    """Writes with a user's writer, and reports committables and changed attributes."""
 
     payload: bytes
     name: str

@@ -13,14 +13,14 @@ from flinkish.spark.checkpoint.storage import write_whole
 _FILE = "aligned-watermarks.json"
 
 
-def note_watermarks(checkpoint: str, watermarks: Watermarks) -> None:
+def note_watermarks(checkpoint: Path, watermarks: Watermarks) -> None:
     """Write ``watermarks`` into the ``checkpoint``, a directory of this machine."""
-    write_whole(Path(checkpoint, _FILE), json.dumps(watermarks))
+    write_whole(checkpoint / _FILE, json.dumps(watermarks))
 
 
-def noted_watermarks(checkpoint: str) -> Watermarks:
+def noted_watermarks(checkpoint: Path) -> Watermarks:
     """The watermarks that were written last; none at first."""
     with suppress(OSError, ValueError):
-        noted: dict[str, int | None] = json.loads(Path(checkpoint, _FILE).read_text("utf-8"))
+        noted: dict[str, int | None] = json.loads((checkpoint / _FILE).read_text("utf-8"))
         return noted
     return {}

@@ -30,31 +30,23 @@ if TYPE_CHECKING:
 END_OF_SOURCE = None
 """Returned in place of records: the source ends with this part."""
 
-
 DESCRIPTOR = "value"
 """The column of the descriptors of a planned source."""
 
-
 PART = "__part"
-"""The column with the number of the part, in sources that were written to the checkpoint as
-tables."""
+"""The column with the number of the part, of sources in the checkpoint's tables."""
 
 
 class ArrowDecoder(ABC):
-    """Decodes the records in a batch of a source, part by part.
-
-    A part is a piece of the source that keeps its place in the source's order; None stands for the
-    batch's Spark partition.
-    """
+    """Decodes the records in a batch of a source, part by part. A part is a piece of the source
+    that keeps its place in the source's order; None stands for the batch's Spark partition."""
 
     takesRows: ClassVar[bool] = False
-    """Whether Spark has a row for each element; rows that flinkish plans or writes stand for many
-    elements."""
+    """Whether Spark has a row for each element; one of flinkish's may have many."""
 
     @abstractmethod
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult | None]]:
-        """The records of ``batch`` in order, and the malformed ones; END_OF_SOURCE in their place
-        means that the source has ended."""
+        """The records and the malformed ones of ``batch``, in order, or END_OF_SOURCE."""
 
     def close(self) -> None:
         """Called when there is nothing more to decode: release connections and the like."""
@@ -115,8 +107,7 @@ class FramePieceDecoder(PieceDecoder):
 
 @dataclass(frozen=True)
 class UserSourceDecoder(PieceDecoder):
-    """Reads the elements of a user's source, which were pickled into frames, one file for each
-    step."""
+    """Reads a user source's elements from frames, one file for each step."""
 
     frames: FrameFiles
 
@@ -125,8 +116,8 @@ class UserSourceDecoder(PieceDecoder):
 
 
 @dataclass(frozen=True)
-class UserFrameDecoder(ArrowDecoder):
-    """Decodes the elements of a user's source from rows that are frames."""
+class FrameDecoder(ArrowDecoder):
+    """Decodes the elements of a collection or of a user's source from rows that are frames."""
 
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult]]:
         for part, frame in zip(_list(batch, PART), _list(batch, "frame")):
@@ -142,15 +133,6 @@ class NumberPieceDecoder(PieceDecoder):
 
     def read(self, *piece: Any) -> Iterator[Records]:
         yield from number_records(self.generator, *piece)
-
-
-@dataclass(frozen=True)
-class FrameDecoder(ArrowDecoder):
-    """Decodes elements that were pickled into frames when the job started."""
-
-    def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, Records]]:
-        for part, frame in zip(_list(batch, PART), _list(batch, "frame")):
-            yield part, decode_frame(frame, stored=True).records
 
 
 @dataclass(frozen=True)

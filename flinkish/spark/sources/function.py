@@ -25,25 +25,20 @@ from flinkish.runtime.task.ticks import clock_ticks
 from flinkish.runtime.task.vertex import SourceTask
 from flinkish.spark.frame_rows import arrow_batch
 from flinkish.spark.profiled_batches import is_profiled
-from flinkish.spark.sources.decoding import END_OF_SOURCE, ArrowDecoder
+from flinkish.spark.sources.decoding import END_OF_SOURCE
 
 END_OF_INPUT = "end"
 
-
 CLOCK_TICK = "tick "
-"""The beginning of a line that continues with the due key groups as JSON: the ``due`` of
-``clock_ticks``."""
-
+"""The beginning of a line with the due key groups as JSON, the ``due`` of ``clock_ticks``."""
 
 RESTORED = "restored "
 """The beginning of a line that continues with a key group, the uid of a vertex and a part of its
 state from a savepoint, the last two in base 64."""
 
-
 NO_CLOCK = 0
 """Stands for the clock in a source, which needs none. Frames get the timestamp of the batch when
 they leave the source: a column in every input row would cost more than parsing the row."""
-
 
 _LAST_SLICE = 1 << 62
 """The number of the slice with the end of the input, after all others of its batch."""
@@ -51,11 +46,9 @@ _LAST_SLICE = 1 << 62
 
 @dataclass(frozen=True)
 class SourceFunction:
-    """Runs the chain of one source over a partition's slice of a batch.
-
-    ``payload`` is the pickled (VertexPlan, TaskSettings, ArrowDecoder). ``run`` and ``uid`` identify the
-    opened task in the ``TaskStore``; without a run it is closed after each batch.
-    """
+    """Runs the chain of one source over a partition's slice of a batch. ``payload`` is the pickled
+    (VertexPlan, TaskSettings, ArrowDecoder). ``run`` and ``uid`` identify the opened task in the
+    ``TaskStore``; without a run it is closed after each batch."""
 
     payload: bytes
     run: JobRun | None = None
@@ -109,7 +102,9 @@ class _OpenedSource:
     """The opened task of a source, with its decoder."""
 
     def __init__(self, payload: bytes) -> None:
-        plan, self.settings, self.decoder = _loaded(payload)
+        plan, self.settings, self.decoder = cloudpickle.loads(payload)
+        hide_elements(self.settings.elementsHiddenInErrors)
+        use_classes(self.settings.classes)
         self.task = SourceTask(plan, self.settings, held=self.decoder)
         with closed_on_error(self.task):
             self.task.open()
@@ -122,10 +117,8 @@ class _OpenedSource:
 @dataclass(frozen=True)
 class ControlFunction:
     """Turns the signals of the control stream into frames: the end of bounded sources, ticks, and
-    the state of a savepoint.
-
-    ``payload`` is the pickled ([bounded VertexPlan], [VertexPlan after a shuffle], TaskSettings).
-    """
+    the state of a savepoint. ``payload`` is the pickled ([bounded VertexPlan], [VertexPlan after a
+    shuffle], TaskSettings)."""
 
     payload: bytes
 
@@ -142,14 +135,7 @@ class ControlFunction:
                 if signal.startswith(RESTORED):
                     group, name, data = signal.removeprefix(RESTORED).split(" ")
                     uid, content = base64.b64decode(name).decode(), base64.b64decode(data)
-                    row = restored_row(
-                        levels=levels,
-                        uid=uid,
-                        keyGroup=int(group),
-                        content=content,
-                        number=restored,
-                        clock=NO_CLOCK,
-                    )
+                    row = restored_row(levels, uid, int(group), content, restored, NO_CLOCK)
                     yield from _batches([row])
                     restored += 1
                 elif signal.startswith(CLOCK_TICK):
@@ -167,13 +153,6 @@ class ControlFunction:
             task.endInput()
             rows, _ = task.finish()
             yield from _batches(rows)
-
-
-def _loaded(payload: bytes) -> tuple[VertexPlan, TaskSettings, ArrowDecoder]:
-    plan, settings, decoder = cloudpickle.loads(payload)
-    hide_elements(settings.elementsHiddenInErrors)
-    use_classes(settings.classes)
-    return plan, settings, decoder
 
 
 def _finished(task: SourceTask, settings: TaskSettings, part: int) -> Iterator[pa.RecordBatch]:

@@ -1,5 +1,4 @@
-"""``GroupOffsets``: commits the offsets that the sources of a job have read to Kafka, after each
-batch."""
+"""``GroupOffsets``: commits the offsets that sources have read to Kafka, after each batch."""
 
 from __future__ import annotations
 

@@ -20,15 +20,12 @@ from flinkish.spark.checkpoint.storage import write_once, write_whole
 
 _STEP = ".step"
 
-
 _SNAPSHOT = ".snapshot"
 
 
 class PlanLog:
     """The steps of one source, numbered from 1, one file each; a snapshot replaces old ones.
-
-    ``retained`` is the number of steps kept for batches that may run again (Spark keeps 100).
-    """
+    ``retained`` is the number of steps kept for batches that may run again (Spark keeps 100)."""
 
     def __init__(self, directory: str | Path, retained: int = 100) -> None:
         self._directory = Path(directory)
@@ -48,10 +45,8 @@ class PlanLog:
 
     def append(self, step: Step, backlog: SourceBacklog = UNKNOWN_BACKLOG) -> int:
         """Log the next step atomically, with the source's backlog after it, and return its number.
-
         Raises IllegalStateError if another process has logged a step of that number: a planner that
-        outlives its killed job for a moment, or a second run of the job.
-        """
+        outlives its killed job for a moment, or a second run of the job."""
         number = self._latest + 1
         text = _text({"last": step.last, "backlog": backlog.asDict()}, step.pieces)
         try:
@@ -65,10 +60,8 @@ class PlanLog:
         return number
 
     def read(self, number: int) -> Step:
-        """The step of that number.
-
-        Raises IncompatibleCheckpointError if it is missing or damaged.
-        """
+        """The step of that number. Raises IncompatibleCheckpointError if it is missing or
+        damaged."""
         try:
             lines = _lines(self._file(number, _STEP))
             return Step(lines[1:], lines[0]["last"])
@@ -76,10 +69,8 @@ class PlanLog:
             raise self._broken(number, _STEP, error) from None
 
     def backlog(self, number: int) -> SourceBacklog:
-        """The backlog that was logged with the step of that number.
-
-        Raises IncompatibleCheckpointError if the step is missing or damaged.
-        """
+        """The backlog that was logged with the step of that number. Raises
+        IncompatibleCheckpointError if the step is missing or damaged."""
         return SourceBacklog.of(self._header(number).get("backlog", {}))
 
     def restored(self) -> tuple[list[Any] | None, Iterator[Step]]:
@@ -93,8 +84,7 @@ class PlanLog:
         return snapshot, (self.read(n) for n in range(self._folded + 1, self._latest + 1))
 
     def restoredUpTo(self, number: int) -> tuple[list[Any] | None, Iterator[Step]] | None:
-        """Like ``restored``, up to the step of that number; None if the snapshot already covers
-        later steps."""
+        """Like ``restored``, up to the step of that number; None if the snapshot is later."""
         if self._folded > number:
             return None
         snapshot, _ = self.restored()

@@ -37,8 +37,7 @@ class PlannedOffset:
 
     @staticmethod
     def of(offset: object) -> PlannedOffset | None:
-        """The planned offset with that JSON; None if ``offset`` is that of another kind of
-        source."""
+        """The planned offset with that JSON; None if it is of another kind of source."""
         try:
             found = json.loads(offset) if isinstance(offset, str) else offset
             if not isinstance(found, Mapping) or not isinstance(found["step"], int):

@@ -46,17 +46,13 @@ except ImportError:  # before pyspark 4.2
 
 _SCHEMA = f"{DESCRIPTOR} string"
 
-
 PLANNER = "planner.secret"
 """The option with the planner. Spark redacts it because of its name (``spark.redaction.regex``), as
 a planner has the passwords of its source."""
 
-
 _LOG = "log"
 
-
 _registered: WeakSet[SparkSession] = WeakSet()
-
 
 _CLEARED_EVERY = 200
 """The number of steps after which a planner discards data of old steps, as with a plan log."""
@@ -65,11 +61,9 @@ _CLEARED_EVERY = 200
 def planned_stream(
     session: SparkSession, planner: SourcePlanner, log: str | None, source: str
 ) -> DataFrame:
-    """A streaming DataFrame with the descriptors of the steps of ``planner``.
-
-    Steps are logged in the directory ``log`` of this machine, or by Spark itself if that is None; ``source``
-    is the uid of the source.
-    """
+    """A streaming DataFrame with the descriptors of the steps of ``planner``. Steps are logged in
+    the directory ``log`` of this machine, or by Spark itself if that is None; ``source`` is the uid
+    of the source."""
     if log is None and not _TELLS_START:
         raise NotSupportedError(
             f"the source {source}: its checkpoint is not on this machine's file system, and before version 4.2"
@@ -209,11 +203,9 @@ class LogStreamReader(PlannedStreamReader):
 
 
 class OffsetStreamReader(PlannedStreamReader):
-    """Stores nothing: an offset contains the step, and the planner's snapshot after it.
-
-    Spark logs an offset before it runs the batch, and passes it when it asks for the next one. If
-    Spark has not logged a step when the job is killed, nobody has read it, and it is planned again.
-    """
+    """Stores nothing: an offset contains the step, and the planner's snapshot after it. Spark logs
+    an offset before it runs the batch, and passes it when it asks for the next one. If Spark has
+    not logged a step when the job is killed, nobody has read it, and it is planned again."""
 
     def __init__(self, planner: SourcePlanner, source: str) -> None:
         super().__init__(planner, source)
@@ -237,9 +229,7 @@ class OffsetStreamReader(PlannedStreamReader):
         if number % _CLEARED_EVERY == 0:
             self._planner.clear()
         self._latest = PlannedOffset(
-            self._source,
-            number,
-            WholeStep(step, self._planner.snapshot(), self._planner.backlog()),
+            self._source, number, WholeStep(step, self._planner.snapshot(), self._planner.backlog())
         )
         return self._latest.asDict()
 

@@ -83,7 +83,6 @@ from flinkish.spark.sources.decoding import (
     PartDecoder,
     RowDecoder,
     SingleColumnDecoder,
-    UserFrameDecoder,
     UserSourceDecoder,
 )
 from flinkish.spark.sources.plan_log import PlanLog
@@ -96,20 +95,15 @@ if TYPE_CHECKING:
 
 ELEMENTS_A_FRAME = 10_000
 
-
 _POLL_SECONDS = 0.01
 
-
 NUMBERS_A_BATCH = 1_000_000
-
 
 MOST_BATCHES = 64
 """The maximum number of batches of a sequence, which is read in batches of a million."""
 
-
 EVERY_AGE = "36500d"
 """The maximum age of files; Spark's default skips files a week older than the newest."""
-
 
 _STRICT = {
     "csv": {"mode": "FAILFAST", "escape": '"', "enforceSchema": "false"},
@@ -118,9 +112,7 @@ _STRICT = {
 """Malformed records are errors, CSV doubles a quote within quotes (RFC 4180), and a header with
 other names than those of the schema is an error too."""
 
-
 InMemory = CollectionSource[Any] | TableSource
-
 
 _FRAMES = f"{PART} long, frame binary"
 
@@ -148,8 +140,7 @@ class SourceStream:
 class SourceReader:
     """Opens the sources of one job. ``batch``: all are bounded, and are opened as static
     DataFrames. ``alignments``: the watermark alignment of sources, by uid. ``positions``: where
-    sources restored from a savepoint begin, by uid.
-    """
+    sources restored from a savepoint begin, by uid."""
 
     def __init__(
         self,
@@ -166,15 +157,17 @@ class SourceReader:
         self._alignments = alignments
         self._batch = batch
         self._storage = storage
-        self._local = storage.localPath
+        self._local = storage.local
         self._elementsPerBatch = elementsPerBatch
         self._elementsHidden = elementsHidden
         # A batch is read in as many tasks as run keyed operators.
         self._tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
 
+    def streams(self, graph: JobGraph) -> dict[str, SourceStream]:
+        return {vertex.uid: self.streamOf(vertex.source, vertex.uid) for vertex in graph.sources}
+
     @singledispatchmethod
     def streamOf(self, source: Source[Any], uid: str) -> SourceStream:
-        """The stream of ``source``, whose node has that uid."""
         name = type(source).__name__
         if not source.isUsers:
             raise NotSupportedError(
@@ -208,13 +201,13 @@ class SourceReader:
         pieces = (piece for step in _steps_to_the_end(planner) for piece in step.pieces[1:])
         rows = [(part, frames.content(*piece)) for part, piece in enumerate(pieces)]
         frame = self._session.createDataFrame(rows, _FRAMES)
-        return SourceStream(frame.repartition(self._tasks), UserFrameDecoder(), True)
+        return SourceStream(frame.repartition(self._tasks), FrameDecoder(), True)
 
     def _frame_files(self, name: str, directory: str) -> FrameFiles:
         """The files of a user's source in the checkpoint, on a file system that its planner and the
         workers reach without Spark."""
         if self._local is not None:
-            return FrameFiles(os.path.join(self._local, directory))
+            return FrameFiles(str(self._local / directory))
         there = local_path(self._storage.path)
         if there is not None:
             # The server's path, as the planner runs there; its workers need the same path
@@ -232,14 +225,8 @@ class SourceReader:
             ) from None
         return FrameFiles(path, files)
 
-    @streamOf.register
-    def _collection(self, source: CollectionSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
-        return self._in_memory(source, uid)
-
-    @streamOf.register
-    def _table(self, source: TableSource, uid: str) -> SourceStream:
-        return self._in_memory(source, uid)
-
+    @streamOf.register(CollectionSource)
+    @streamOf.register(TableSource)
     def _in_memory(self, source: InMemory, uid: str) -> SourceStream:
         first = min(self._first(uid, 0), count_of(source))
         count = count_of(source) - first
@@ -250,8 +237,8 @@ class SourceReader:
             return SourceStream(frame.repartition(self._tasks), FrameDecoder(), True)
         if local is None:
             return self._collection_table(source, first, a_batch, uid)
-        directory = os.path.join(local, "sources", uid)
-        index, frames = (os.path.join(directory, name) for name in ("index", "frames"))
+        directory = local / "sources" / uid
+        index, frames = str(directory / "index"), str(directory / "frames")
         if not self._written(f"sources/{uid}"):
             # A job that was killed while writing has left it.
             shutil.rmtree(directory, ignore_errors=True)
@@ -301,7 +288,7 @@ class SourceReader:
         if not self._written(name):
             self._write(name, frame.mapInArrow(_arrow_frames, _FRAMES), True)
             self._finish(name)
-        return self._materialised(name, _FRAMES, ArrowFrameDecoder(rows), None)
+        return self._materialised(name, ArrowFrameDecoder(rows), None)
 
     @streamOf.register
     def _files(self, source: FileSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
@@ -317,15 +304,15 @@ class SourceReader:
         return self._planned(planner, decoder, uid, whole=False)
 
     def _files_of(self, source: FileSource[Any], uid: str) -> SourceStream:
-        local = Directory(self._session, source.path).localPath
+        local = Directory(self._session, source.path).local
         schema = _parsed(source.schema)
         zone = self._session.conf.get("spark.sql.session.timeZone") or "UTC"
         format_ = file_format(source, None if schema is None else table_schema(schema), zone)
         check_dead_letters(source, format_)
-        if local is not None and _has_partition_columns(local, schema):
+        if local is not None and _has_partition_columns(str(local), schema):
             format_ = None
         elif format_ is not None and self._local is not None and local is not None:
-            return self._planned_files(source, local, format_, uid)
+            return self._planned_files(source, str(local), format_, uid)
         check_dead_letters(source, None)
         self._check_no_position(uid, f"FileSource of {source.path}")
         return self._files_of_spark(source, format_)
@@ -335,12 +322,13 @@ class SourceReader:
     ) -> SourceStream:
         if not is_pattern(path) and not os.path.exists(path):
             raise _nowhere(source)
-        planner = FilePlanner.of(source, path, format_.splits, self._tasks)
+        planner = FilePlanner(source, path, format_.splits, self._tasks)
         if uid in self._positions:
             planner.begin(self._positions[uid])
         whole = source.bounded and source.filesPerBatch is None
-        if whole and not self._has(f"sources/{uid}/descriptors"):
-            whole = not self._has(f"sources/{uid}/plan") and planner.isOneStep
+        directory = Path(str(self._local), "sources", uid)
+        if whole and not (directory / "descriptors").exists():
+            whole = not (directory / "plan").exists() and planner.isOneStep
         return self._planned(planner, FilePieceDecoder(format_), uid, whole)
 
     def _planned(
@@ -353,8 +341,8 @@ class SourceReader:
         if self._local is None:
             stream = planned_stream(self._session, planner, None, uid)
             return SourceStream(stream, decoder, False, endsItself=True, planner=planner)
-        directory = os.path.join(self._local, "sources", uid)
-        log = os.path.join(directory, "plan")
+        directory = self._local / "sources" / uid
+        log = str(directory / "plan")
         if not whole and not self._batch:
             if uid in self._alignments:
                 noted = partial(noted_watermarks, self._local)
@@ -364,14 +352,13 @@ class SourceReader:
                 stream, decoder, False, endsItself=True, log=log, planner=planner, plan=log
             )
         unplanned = copy.deepcopy(planner)
-        _plan_now(planner, PlanLog(log), Path(directory, "descriptors"), toTheEnd=self._batch)
+        _plan_now(planner, PlanLog(log), directory / "descriptors", toTheEnd=self._batch)
         descriptors = self._reading().text(self._storage.child(f"sources/{uid}/descriptors"))
         frame = descriptors.select(DESCRIPTOR)
         return SourceStream(frame, decoder, True, endsItself=True, planner=unplanned, plan=log)
 
     def _planned_rows(self, planner: SourcePlanner, decoder: ArrowDecoder) -> SourceStream:
-        """All steps of a planner, as rows that are sent to the server with the plan of the
-        query."""
+        """All steps of a planner, as rows sent to the server with the query's plan."""
         from pyspark.sql import functions as F
 
         tasks = (
@@ -384,11 +371,6 @@ class SourceReader:
         lines = F.explode(F.split(DESCRIPTOR, "\n")).alias(DESCRIPTOR)
         frame = frame.repartition(max(len(rows), 1), "task").select(lines)
         return SourceStream(frame, decoder, True, endsItself=True)
-
-    def _has(self, name: str) -> bool:
-        """Whether the checkpoint, which is on this machine, has a file or directory of that name."""
-        assert self._local is not None
-        return os.path.exists(os.path.join(self._local, name))
 
     def _files_of_spark(self, source: FileSource[Any], format_: FileFormat | None) -> SourceStream:
         if source.schema is None:
@@ -403,8 +385,7 @@ class SourceReader:
     def _in_order(
         self, stream: DataFrame, decoder: ArrowDecoder, source: FileSource[Any]
     ) -> SourceStream:
-        """Rows of files that Spark reads, in parts ordered by the time, the path and the place in
-        the file."""
+        """Rows of files that Spark reads, ordered by time, path and place in the file."""
         from pyspark.sql import functions as F
 
         changed = F.unix_millis("_metadata.file_modification_time") * (1 << 20)
@@ -464,19 +445,22 @@ class SourceReader:
         count = count_of(source) - first
         name = f"sources/{uid}"
         rows_a_batch = math.ceil(a_batch / ELEMENTS_A_FRAME)
+        # Every batch but the last has as many files as a throttled source reads in one
+        rows_a_file = math.ceil(rows_a_batch / self._tasks)
         if not self._written(name):
             for start in range(0, max(count, 1), a_batch):
                 end = min(start + a_batch, count)
                 frames = list(_frames(source, first + start, first + end))
-                self._write_batch(name, frames, _FRAMES, start == 0, rows_a_batch)
+                frame = self._session.createDataFrame(frames, _FRAMES).coalesce(1)
+                self._write(name, frame, start == 0, rows_a_file)
             self._finish(name)
-        files_a_batch = self._files_a_batch(rows_a_batch) if a_batch < count else None
-        return self._materialised(name, _FRAMES, FrameDecoder(), files_a_batch)
+        files_a_batch = math.ceil(rows_a_batch / rows_a_file) if a_batch < count else None
+        return self._materialised(name, FrameDecoder(), files_a_batch)
 
     def _materialised(
-        self, name: str, schema: str, decoder: ArrowDecoder, filesABatch: int | None
+        self, name: str, decoder: ArrowDecoder, filesABatch: int | None
     ) -> SourceStream:
-        reader = self._reading().schema(schema)
+        reader = self._reading().schema(_FRAMES)
         if filesABatch is not None:
             reader = reader.option("maxFilesPerTrigger", filesABatch)
         stream = reader.parquet(self._storage.child(name))
@@ -487,17 +471,6 @@ class SourceReader:
 
     def _finish(self, name: str) -> None:
         self._storage.writeText(f"{name}-written", "written")
-
-    def _write_batch(
-        self, name: str, rows: list[Any], schema: str, first: bool, rowsABatch: int
-    ) -> None:
-        # Every batch but the last has as many files as a throttled source reads in one.
-        rows_a_file = math.ceil(rowsABatch / self._tasks)
-        frame = self._session.createDataFrame(rows, schema).coalesce(1)
-        self._write(name, frame, first, rows_a_file)
-
-    def _files_a_batch(self, rowsABatch: int) -> int:
-        return math.ceil(rowsABatch / math.ceil(rowsABatch / self._tasks))
 
     def _write(self, name: str, frame: DataFrame, first: bool, rowsAFile: int = 0) -> None:
         # The first write replaces the files of a job that was killed while writing.
@@ -560,10 +533,8 @@ def _plan_now(
     planner: SourcePlanner, log: PlanLog, directory: Path, toTheEnd: bool = False
 ) -> None:
     """Plan all existing input as one step, or all steps ``toTheEnd`` of the source, and write the
-    descriptors into ``directory``, one file for each task.
-
-    A job that is restarted after its end plans the input that has come since.
-    """
+    descriptors into ``directory``, one file for each task. A job that is restarted after its end
+    plans the input that has come since."""
     planner.restore(*log.restored())
     if not toTheEnd:
         planner.freeze()

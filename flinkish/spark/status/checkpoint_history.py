@@ -26,7 +26,6 @@ _PLACES = ("history/even", "history/odd")
 
 
 def history_log(storage: CheckpointStorage) -> HistoryLog:
-    """The history in ``storage``."""
     local = storage.local
     return (
         StoredHistory(storage)
@@ -43,7 +42,6 @@ class HistoryFile:
         self._lines = 0
 
     def read(self) -> Iterator[str]:
-        """The lines of the file."""
         with suppress(OSError, UnicodeDecodeError), self._file.open(encoding="utf-8") as stream:
             for line in stream:
                 self._lines += 1

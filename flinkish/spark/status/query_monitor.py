@@ -38,8 +38,7 @@ _TOTAL = "triggerExecution"
 
 
 class QueryMonitor(JobMonitor):
-    """Follows one run of a job on Spark. ``committed`` is called with Spark's progress of each batch, in a
-    separate thread."""
+    """Follows a run of a job. ``committed`` gets each batch's progress, in a thread."""
 
     def __init__(
         self,
@@ -69,8 +68,7 @@ class QueryMonitor(JobMonitor):
         self._batch_ended.set()
 
     def follow(self, query: StreamingQuery | None) -> None:
-        """Read the progress of ``query`` from now on, in a thread; a batch query (None) has no
-        progress."""
+        """Read the progress of ``query``, in a thread; a batch query (None) has none."""
         if query is None:
             return
         first, self._query = self._query is None, query

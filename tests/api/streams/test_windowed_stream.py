@@ -160,10 +160,13 @@ class SessionsThatCannotFire(EventTimeSessionWindows):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: keyed().window(5), r"window: 5 is not a WindowAssigner"),
+        (lambda: keyed().window(5), r"window: 5 of type int is not a WindowAssigner"),
         (lambda: keyed().window(TEN).trigger(EventTimeTrigger), r"trigger: .* is not a Trigger"),
-        (lambda: keyed().window(TEN).evictor(3), r"evictor: 3 is not an Evictor"),
-        (lambda: keyed().window(TEN).sideOutputLateData("late"), r"'late' is not an OutputTag"),
+        (lambda: keyed().window(TEN).evictor(3), r"evictor: 3 of type int is not an Evictor"),
+        (
+            lambda: keyed().window(TEN).sideOutputLateData("late"),
+            r"'late' of type str is not an OutputTag",
+        ),
         (lambda: keyed().window(TEN).allowedLateness(-1), r"-1 ms is negative"),
         (lambda: keyed().window(TEN).reduce(5), r"reduce: 5 .* is not a function"),
         (lambda: keyed().window(TEN).aggregate(max), r"is not an AggregateFunction"),

@@ -12,6 +12,7 @@ import org.apache.flink.api.common.functions.OpenContext;
 import org.apache.flink.api.common.state.BroadcastState;
 import org.apache.flink.api.common.state.ListState;
 import org.apache.flink.api.common.state.ListStateDescriptor;
+import org.apache.flink.api.common.state.MapState;
 import org.apache.flink.api.common.state.MapStateDescriptor;
 import org.apache.flink.api.common.state.ReadOnlyBroadcastState;
 import org.apache.flink.api.common.state.ValueState;
@@ -114,6 +115,8 @@ final class Jobs {
                 return aggregated(arrivals(bench, true), minutes);
             case "keyed_totals":
                 return keyed(events(bench, "events")).process(new Total());
+            case "map_entries":
+                return keyed(events(bench, "events")).process(new ByDigit());
             case "rolling_sum":
                 return keyed(ones(bench)).sum(1).map(row -> row.f0 + "," + row.f1);
             case "rolling_reduce":
@@ -362,6 +365,25 @@ final class Jobs {
         public void onTimer(long timestamp, OnTimerContext context, Collector<String> out) throws Exception {
             Tuple2<Long, Long> current = state.value();
             out.collect(context.getCurrentKey() + "," + current.f0 + "," + current.f1);
+        }
+    }
+
+    private static class ByDigit extends KeyedProcessFunction<String, Tuple3<String, Long, Long>, String> {
+        private transient MapState<Long, Long> counts;
+
+        @Override
+        public void open(OpenContext context) {
+            counts = getRuntimeContext().getMapState(new MapStateDescriptor<>("counts", Types.LONG, Types.LONG));
+        }
+
+        @Override
+        public void processElement(Tuple3<String, Long, Long> row, Context context, Collector<String> out)
+                throws Exception {
+            long digit = row.f1 % 10;
+            Long before = counts.get(digit);
+            long count = before == null ? 1 : before + 1;
+            counts.put(digit, count);
+            out.collect(row.f0 + "," + digit + "," + count);
         }
     }
 

@@ -131,7 +131,7 @@ def test_missing_and_null_are_one_group() -> None:
 
 def test_a_value_that_cannot_be_folded_is_an_error_of_the_document() -> None:
     group = Group({"_id": None, "r": {"$mergeObjects": "$s"}}, Place("$group"))
-    with pytest.raises(DocumentError, match="requires object inputs, but found string"):
+    with pytest.raises(DocumentError, match="requires an object, but found string"):
         group.prepared({"s": "x"}, {})
 
 

@@ -594,7 +594,7 @@ BOLT = WordCount()
 @pytest.mark.parametrize(
     ("build", "says"),
     [
-        (lambda b: b.setBolt("c", BOLT).shuffleGrouping("number"), "Did you mean 'numbers'"),
+        (lambda b: b.setBolt("c", BOLT).shuffleGrouping("number"), "Did you mean numbers"),
         (lambda b: b.setBolt("c", BOLT).shuffleGrouping("numbers", "odd"), "no stream 'odd'"),
         (lambda b: b.setBolt("c", BOLT), "c: it reads no component"),
         (lambda b: b.setBolt("numbers", BOLT), "there is a component 'numbers' already"),

@@ -17,7 +17,8 @@ from flinkish import (
     StreamRecord,
 )
 from flinkish.compat.stream_analytics import EventOrdering, query
-from flinkish.compat.stream_analytics.calls import AGGREGATES, REFUSED, SPECIAL
+from flinkish.compat.stream_analytics.aggregates import AGGREGATES
+from flinkish.compat.stream_analytics.calls import REFUSED, SPECIAL
 from flinkish.compat.stream_analytics.functions import FUNCTIONS
 from flinkish.compat.stream_analytics.text import SYSTEM_TIMESTAMP, SYSTEM_WINDOW, Text
 from flinkish.compat.stream_analytics.words import LITERALS, RESERVED

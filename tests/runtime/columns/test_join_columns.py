@@ -49,6 +49,14 @@ def fails_at_times(left, right, ctx, out):
     out.collect(left.number // (right.number - 7))
 
 
+def several(left, right, ctx, out):
+    """None, one or two results."""
+    if left.number > right.number:
+        out.collect((left.number, ctx.getLeftTimestamp()))
+        if right.number % 2:
+            out.collect((right.number, ctx.getRightTimestamp()))
+
+
 class JoinDriver:
     """A single interval join. A run is columns where ``columns`` says so and the run does; an
     element is a key, a number and a timestamp."""
@@ -159,7 +167,7 @@ def rising(steps):
 @given(st.integers(-9, 9), st.integers(-2, 9), st.lists(STEP, max_size=12), st.booleans())
 @example(0, 5, [("left", [(0, 1, 0), (1, 2, 3)]), ("right", [(0, 5, 2), (1, 6, 4)])], True)
 def test_the_same_pairs_come_in_the_same_order(lower, length, steps, paged):
-    for call in (pair, computed):
+    for call in (pair, computed, several):
         columns, singly = both(lower, lower + length, list(rising(steps)), paged, call)
         assert repr(columns) == repr(singly)
 

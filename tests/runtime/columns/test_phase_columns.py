@@ -28,6 +28,7 @@ from flinkish.api.plan.two_input import CoProcessDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.runtime.columns import phase_columns
 from flinkish.runtime.columns.keyed_process import KeyedColumnCoProcess
+from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
 from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Output
@@ -42,6 +43,10 @@ SIDE = OutputTag[Any]("side")
 OTHER = OutputTag[Any]("other")
 
 
+ENTRIES = ("ones", "twos", "counts")
+"""Maps for the entries of which functions do what others do with ``one``, ``two`` and ``count``."""
+
+
 class WithStates(KeyedCoProcessFunction[Any, Any, Any, Any]):
     """Has states, and shows them when a timer fires."""
 
@@ -52,6 +57,9 @@ class WithStates(KeyedCoProcessFunction[Any, Any, Any, Any]):
         self.count = context.getState(ValueStateDescriptor("count", default=0))
         self.waiting = context.getListState(ListStateDescriptor("waiting"))
         self.known = context.getMapState(MapStateDescriptor("known"))
+        self.ones, self.twos, self.counts = (
+            context.getMapState(MapStateDescriptor(name)) for name in ENTRIES
+        )
 
     def onTimer(self, timestamp, ctx, out):
         states = self.one.value(), self.two.value(), self.count.value()
@@ -290,6 +298,73 @@ class Visits(WithStates):
             out.collect((value.name, self.known.get(value.name)))
 
 
+class Opens(WithStates):
+    """A timer for the first entry of a map, which the other side empties."""
+
+    def processElement1(self, value, ctx, out):
+        if self.known.isEmpty():
+            ctx.timerService().registerEventTimeTimer(value.at + 50)
+        self.known.put(value.name, value.at)
+
+    def processElement2(self, value, ctx, out):
+        if value.mark:
+            self.known.clear()
+        out.collect((value.name, self.known.isEmpty()))
+
+
+class ByName(WithStates):
+    """Counts and the highest number by name, with timers, as long as the key is open."""
+
+    def processElement1(self, value, ctx, out):
+        if value.mark:
+            self.one.update(value.at)
+        else:
+            self.one.clear()
+
+    def processElement2(self, value, ctx, out):
+        since = self.one.value()
+        if since is None:
+            return
+        count = (self.counts.get(value.name) or 0) + 1
+        self.counts.put(value.name, count)
+        before = self.known.get(value.name)
+        number = value.value if before is None else max(before[0], value.value)
+        self.known.put(value.name, (number, since))
+        if count % 2:
+            out.collect((value.name, count, before is None))
+        ctx.timerService().registerEventTimeTimer(value.at + count)
+
+
+class Pairs(WithStates):
+    """What one side puts the other takes out, under a key of two parts."""
+
+    def processElement1(self, value, ctx, out):
+        self.known.put((value.name, value.value % 3), {"at": value.at, "real": value.real})
+
+    def processElement2(self, value, ctx, out):
+        key = value.name, value.value % 3
+        found = self.known.get(key)
+        if found is not None:
+            self.known.remove(key)
+            out.collect((found["at"], found["real"], value.name))
+        elif value.mark:
+            self.known.put(key, {"at": -1, "real": value.real})
+
+
+class Unseen(WithStates):
+    """The first element of each number, and under a constant key the last name."""
+
+    def processElement1(self, value, ctx, out):
+        if not self.known.contains(value.value):
+            self.known.put(value.value, True)
+            out.collect(value)
+
+    def processElement2(self, value, ctx, out):
+        last = self.ones.get("last")
+        self.ones.put("last", value.name)
+        out.collect((last or "", value.name))
+
+
 class Overflows(WithStates):
     """A side output beside elements for which the function has to be called."""
 
@@ -318,6 +393,10 @@ FOLLOWED = [
     Yields,
     Buffers,
     Visits,
+    Opens,
+    ByName,
+    Pairs,
+    Unseen,
 ]
 
 
@@ -381,8 +460,8 @@ class Driver:
         tables = [
             list(self.backend.table(name).entries()) for name in ("one", "two", "count", "waiting")
         ]
-        known = self.backend.mapTable("known")
-        maps = [(*place, list(known.items(*place))) for place in known.maps()]
+        found = [self.backend.mapTable(name) for name in ("known", *ENTRIES)]
+        maps = [[(*place, list(table.items(*place))) for place in table.maps()] for table in found]
         self.restart()
         self.advance(MAX_TIMESTAMP)
         return f"{self.output} {self.aside} {self.others} {tables} {maps}"
@@ -435,8 +514,51 @@ def test_functions_are_followed(function: Callable[[], Any]) -> None:
 
 def test_what_is_added_to_lists_and_maps_stays_in_columns() -> None:
     steps: list[Any] = [(0, some(60)), (0, some(90)), 35, (0, some(80)), "restart", (0, some(70))]
-    for function in (Buffers, Visits):
+    for function in (Buffers, Visits, Opens):
         assert same(function, steps) == 4
+
+
+def test_entries_of_maps_stay_in_columns() -> None:
+    steps: list[Any] = [(0, some(60)), (1, some(90)), 35, (1, some(80)), "restart", (0, some(70))]
+    for function in (ByName, Pairs, Unseen):
+        assert same(function, steps) == 4
+
+
+def test_none_is_put_into_maps_by_calls() -> None:
+    class PutsAny(OneSide):
+        def processElement1(self, value, ctx, out):
+            before = self.known.get(value.name)
+            self.known.put(value.name, value.value)
+            out.collect(before or 0)
+
+    elements = [*some(9), ("a", 1, None, 0.5, True, "x"), ("a", 1, 3, 0.5, True, "x")]
+    assert same(PutsAny, [(0, some(20)), (0, elements), (0, some(30))]) == 2
+
+
+def test_a_key_computed_with_an_attribute_changes_with_it() -> None:
+    class Scaled(OneSide):
+        scale = 3
+
+        def processElement1(self, value, ctx, out):
+            key = value.value // self.scale
+            self.known.put(key, (self.known.get(key) or 0) + 1)
+
+    drivers = [Driver(Scaled(), columns) for columns in (True, False)]
+    for driver in drivers:
+        driver.elements(0, some(40))
+        driver.operator._function.scale = 5
+    outcomes = [driver.run([(0, some(50))]) for driver in drivers]
+    assert outcomes[0] == outcomes[1]
+    assert drivers[0].runs == 2
+
+
+def test_big_maps_are_checked_whatever_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flinkish.runtime.state.paged_map_table.MOST_SMALL", 4)
+    monkeypatch.setattr(ColumnRuns, "due", lambda *_: True)
+    steps: list[Any] = []
+    for seed in range(4):
+        steps += [(0, some(60, "ab", seed)), "restart"]
+    assert same(Unseen, steps) == 4
 
 
 def test_none_is_not_added_to_a_list() -> None:
@@ -518,6 +640,18 @@ class Expires(OneSide):
         self.expires.update(value.value)
 
 
+class TwoEntries(OneSide):
+    def processElement1(self, value, ctx, out):
+        self.known.put(value.value, self.known.get(value.name))
+
+
+class ByEntryAndKey(OneSide):
+    def processElement1(self, value, ctx, out):
+        if not self.known.contains(value.name):
+            self.known.put(value.name, 1)
+            self.count.update(self.count.value() + 1)
+
+
 class AsksForAny(OneSide):
     def processElement1(self, value, ctx, out):
         out.collect(self.known.contains((value, value.name)) or self.waiting.addAll([]))
@@ -531,6 +665,8 @@ UNSUPPORTED = {
     Again: "clears a state and updates it again (line",
     Undone: "updates a state and clears it again (line",
     Expires: "uses a state whose values expire, or which reduces",
+    TwoEntries: "reads a list or map state that is not empty (line",
+    ByEntryAndKey: "reads a list or map state that is not empty (line",
     AsksForAny: "uses addAll of its list (line",
 }
 
@@ -543,8 +679,9 @@ def test_others_are_called_for_each_element(function: Any) -> None:
     path = quick.operator.paths[0]
     assert path is not None
     assert path.fold.runs.elements > 0
-    reasons = [traces.reason for traces in path.fold._traces.values() if traces.reason]
-    assert reasons[0].startswith(UNSUPPORTED[function])
+    reason = path.fold._traces.reason
+    assert reason is not None
+    assert reason.startswith(UNSUPPORTED[function])
 
 
 def test_few_elements_are_processed_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -585,21 +722,39 @@ COLLECTED = [
     "self.known.clear()",
     "out.collect(len(list(self.waiting.get())))",
     "out.collect(self.known.contains(value.name))",
+    "if self.known.isEmpty(): out.collect(value.name)",
 ]
 HELD = {"one": ["one[0]"], "two": ["two"], "count": ["count"]}
 """The numbers in a state that has a value."""
 
 
+MAP_KEYS = ["value.name", "value.value % 3", "(value.mark, value.name)", "ctx.getCurrentKey()", "7"]
+
+
 class Drawing:
-    """Draws the source of a method that does what it can with three states."""
+    """Draws the source of a method that does what it can with three states, or with one entry of
+    three maps."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
+        self.key = random.choice(MAP_KEYS) if random.random() < 0.5 else None
 
     def method(self, name: str) -> str:
         lines = [f"def {name}(self, value, ctx, out):"]
-        lines += [f"    {state} = self.{state}.value()" for state in HELD]
+        if self.key is None:
+            lines += [f"    {state} = self.{state}.value()" for state in HELD]
+        else:
+            lines += [f"    key = {self.key}"]
+            lines += [f"    {state} = self.{state}s.get(key)" for state in HELD]
+            lines += ["    if not self.counts.contains(key): count = 0"]
         return "\n".join([*lines, *self.indented(self.block(3, {"count"}))])
+
+    def updated(self, state: str, value: str) -> str:
+        return (
+            f"self.{state}.update({value})"
+            if self.key is None
+            else f"self.{state}s.put(key, {value})"
+        )
 
     def indented(self, lines: list[str]) -> list[str]:
         return [f"    {line}" for line in lines]
@@ -638,24 +793,24 @@ class Drawing:
         if what < 0.35:
             return f"ctx.timerService().registerEventTimeTimer(value.at + abs({number}) % 40)"
         if what < 0.45:
-            return f"self.{self.random.choice([*HELD])}.clear()"
-        if what < 0.5:
+            state = self.random.choice([*HELD])
+            return f"self.{state}.clear()" if self.key is None else f"self.{state}s.remove(key)"
+        if what < (0.5 if self.key is None else 0.46):
             return self.random.choice(COLLECTED)
         if what < 0.65:
             name = "max(one[1], value.name)" if "one" in present else "value.name"
-            return f"self.one.update(({number}, {name}))"
+            return self.updated("one", f"({number}, {name})")
         if what < 0.8:
             total = f"min(two, {number})" if "two" in present else number
-            return f"self.two.update({total})"
-        return f"self.count.update(count + {self.random.choice(NUMBERS)})"
+            return self.updated("two", total)
+        return self.updated("count", f"count + {self.random.choice(NUMBERS)}")
 
 
 def drawn(random: Random) -> tuple[str, Callable[[], Any]]:
     """The source of a function, and its class."""
-    drawing = Drawing(random)
     names: dict[str, Any] = {"__name__": __name__}
     methods = ("processElement1", "processElement2")
-    source = "\n".join(map(drawing.method, methods))
+    source = "\n".join(Drawing(random).method(method) for method in methods)
     exec(source, names)  # of our own making
     return source, type("Drawn", (WithStates,), {name: names[name] for name in methods})
 
@@ -663,7 +818,7 @@ def drawn(random: Random) -> tuple[str, Callable[[], Any]]:
 def check_random_functions(count: int, seed: int) -> None:
     """``count`` random functions do with a run what they do with its elements, and many of them at once."""
     random = Random(seed)
-    runs = 0
+    runs, by_entry = 0, 0
     for number in range(count):
         source, function = drawn(random)
         steps: list[Any] = []
@@ -672,10 +827,13 @@ def check_random_functions(count: int, seed: int) -> None:
             if random.random() < 0.4:
                 steps.append(random.choice(["restart", random.randint(0, 120)]))
         try:
-            runs += same(function, steps) > 0
+            taken = same(function, steps) > 0
         except AssertionError as error:
             raise AssertionError(f"{source}\n{steps}") from error
+        runs += taken
+        by_entry += taken and source.count("key = ") == 2
     assert runs > count / 2
+    assert by_entry > count / 12
 
 
 @pytest.mark.slow("each example traces a function")

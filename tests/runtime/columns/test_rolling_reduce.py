@@ -98,11 +98,11 @@ REDUCTIONS: dict[str, tuple[Any, Any]] = {
         lambda row: Made(row.key, row.number, row.name),
         lambda a, b: Made(b.key, a.number + b.number, b.name),
     ),
+    "max of texts": (as_row, ComparableAggregator("name", "max")),
 }
 
 NOT_FOLLOWED: dict[str, tuple[Any, Any]] = {
     "maxBy": (as_row, ComparableAggregator("number", "maxBy")),
-    "max of texts": (as_row, ComparableAggregator("name", "max")),
     "a better one": (as_row, lambda a, b: max(a, b, key=lambda row: row.number)),
     "another type": (lambda row: row.number, lambda a, b: a / 2 + b),
     "replace": (lambda row: Made(row.key, row.number, row.name), lambda a, b: replace(a, name="")),

@@ -149,7 +149,9 @@ class Routes(ProcessFunction):
 
     def processElement(self, value, ctx, out):
         if value.n > self.limit:
-            out.collect((value.name, ctx.timestamp(), ctx.timerService().currentWatermark()))
+            timers = ctx.timerService()
+            times = timers.currentWatermark(), timers.currentProcessingTime()
+            out.collect((value.name, ctx.timestamp(), *times))
 
 
 class SuperRoutes(Routes):
@@ -164,7 +166,9 @@ def test_a_process_function_sees_the_times_of_its_elements():
             strategy.withTimestampAssigner(lambda v, t: v.n * 10)
         ).process(Routes())
 
-    outcomes = [emitted(build, ROWS, traced) for traced in (True, False)]
+    with counted_runs() as runs:
+        outcomes = [emitted(build, ROWS, traced) for traced in (True, False)]
+    assert runs.taken["ProcessFunctionColumns"] == 1
     assert outcomes[0] == outcomes[1]
     assert len(outcomes[0][1]) > 2
     reason = ProcessFunctionColumns(SuperRoutes().processElement).reason
@@ -196,8 +200,8 @@ def test_side_outputs_are_columns_too():
 
 def test_an_element_without_a_timestamp_has_none_in_the_context():
     columns = ProcessFunctionColumns(lambda v, ctx, out: out.collect((v.n, ctx.timestamp())))
-    assert columns.process(Records(ROWS.anew(), np.array([1, 2, NO_TIMESTAMP])), 0) is None
-    assert columns.process(Records(ROWS.anew(), np.array([1, 2, 3])), 0) is not None
+    assert columns.process(Records(ROWS.anew(), np.array([1, 2, NO_TIMESTAMP])), 0, 0) is None
+    assert columns.process(Records(ROWS.anew(), np.array([1, 2, 3])), 0, 0) is not None
 
 
 class Twice(MapFunction):

@@ -1,6 +1,5 @@
 """Frames carry records and marks across, whatever the elements are."""
 
-import pickle
 import threading
 
 import numpy as np
@@ -194,17 +193,6 @@ def test_timestamps_take_as_many_bytes_as_they_need(stamps, width):
     frame = Frame(Records([None] * 1_000, stamps), NO_MARKS)
     nothings = 1_000
     assert width * 1_000 < len(encode_frame(frame, "op")) - nothings < width * 1_000 + 200
-
-
-def test_a_frame_of_version_1_is_read():
-    """As they lie in the checkpoints of jobs that read collections."""
-    stamps = np.array([5, 6, 2**40])
-    columns = RowColumns(pa.record_batch({"at": stamps, "name": ["a", "b", "a"]}))
-    for timestamps in (stamps.tobytes(), 0):
-        content = (columns.toBytes(), timestamps, None, None, None)
-        decoded = decode_frame(b"\x01" + pickle.dumps(content))
-        assert decoded.records.timestamps.tolist() == stamps.tolist()
-        assert list(decoded.records.values) == list(columns)
 
 
 def test_rows_travel_as_columns():

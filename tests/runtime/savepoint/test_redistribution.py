@@ -151,8 +151,7 @@ def test_splits_go_to_the_groups_of_their_ids_and_are_joined_again(states, befor
         assert split_states(redistributed(snapshots, [0], same=False)[0]) == states
 
 
-def test_the_splits_of_earlier_checkpoints_are_found():
-    assert split_states({"order": 5, "watermark": 0}) == {None: (5, None)}
+def test_the_splits_of_generators_are_found():
     ended = {"generators": ({"a": b"g", "b": b"h"}, ([3, 4], [False, True], 3, False), {"b"})}
     assert split_states(ended) == {"a": (b"g", 3, False, False), "b": (b"h", 4, True, True)}
     assert split_states({"generators": (b"g", None), "watermark": 0}) is None

@@ -212,21 +212,6 @@ def test_a_single_block_is_not_divided():
     assert len(Envelope.of(content).blocks) == 1
 
 
-def test_a_page_of_format_2_is_read():
-    """Its entries were in one block, and its catalogue had no digests."""
-    codec = PageCodec("operator", "values", "state")
-    old = b"\x02" + codec.encodeEntries({key: key for key in range(100)})[1:]
-    job = Job()
-    job.store.put(b"operator\0sstate\0v0", old)
-    void = (100, 1, b"\x00")
-    job.backend.load(job.store, {"format": 1, "sstate": (100, 1, void, None)})
-    assert len(job.table) == 100
-    assert job.table.get(77, None) == 77
-    job.table.put(77, None, "changed")
-    job.batch()
-    assert {k: v for k, _, v in job.table.entries()} == {k: k for k in range(100)} | {77: "changed"}
-
-
 @pytest.mark.parametrize("damage", [lambda c: c[:-3], lambda c: c + b"more", lambda c: c[:120]])
 def test_a_page_that_is_damaged_is_told(job, damage):
     ((name, content),) = job.store.pages.items()

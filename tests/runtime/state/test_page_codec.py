@@ -83,7 +83,7 @@ def test_what_cannot_be_pickled_is_named():
 
 def test_another_version_is_told():
     codec = PageCodec("operator", "values", "state")
-    message = r"operator: state 'state': a page of state is of format 1, .* reads formats 2 to 3"
+    message = r"operator: state 'state': a page of state is of format 1, .* reads format 3"
     with pytest.raises(IncompatibleCheckpointError, match=message):
         codec.decodeEntries(b"\x01" + codec.encodeEntries({})[1:])
 
@@ -133,7 +133,7 @@ def test_a_page_that_is_cut_off_is_told():
 def test_a_directory_of_another_version_is_told(version, words):
     data = version + encode_directory({})[1:]
     with pytest.raises(
-        IncompatibleCheckpointError, match=f"is of format {words}, .* formats 2 to 3"
+        IncompatibleCheckpointError, match=f"is of format {words}, .* reads format 3"
     ):
         decode_directory(data)
 

@@ -55,9 +55,9 @@ def test_as_recorded(steps, expected, restarts):
     for step in steps.split():
         noted.text += "|"
         if restarts:
-            snapshot = multiplexer.snapshot()
+            snapshot = multiplexer.status.snapshot()
             multiplexer = WatermarkOutputMultiplexer(noted)
-            multiplexer.restore(snapshot)
+            multiplexer.status.restore(snapshot)
         if step == "n":
             multiplexer.registerNewOutput()
         elif step == "p":

@@ -208,7 +208,7 @@ def by_key(output: list[tuple[Any, ...]]) -> dict[Any, list[Any]]:
     groups = defaultdict(list)
     for label, *item in output:
         value = item[0]
-        while isinstance(value, tuple):
+        while isinstance(value, tuple) and value:
             value = value[0]
         groups[label, value].append(item)
     return groups

@@ -24,8 +24,6 @@ RETAIN, DELETE, NONE = (
 class Local:
     """The storage of a directory, without Spark."""
 
-    isLocal = True
-
     def __init__(self, path):
         self.local = path
         self.path = path.as_uri()
@@ -50,7 +48,6 @@ def test_a_directory_is_removed_as_in_flink(status, removing, retention, tmp_pat
 
 def test_what_could_not_be_removed_is_refused_as_the_job_starts():
     class Elsewhere(Local):
-        isLocal = False
         local = None
         path = "nowhere://bucket/checkpoint"
 

@@ -19,14 +19,17 @@ from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory
 )
 def test_a_plain_path_is_local_where_spark_means_this_machine(spark, path, for_spark):
     directory = Directory(spark, path)
-    assert (directory.isLocal, directory.path) == (for_spark.startswith("file:"), for_spark)
+    assert (directory.local is not None, directory.path) == (
+        for_spark.startswith("file:"),
+        for_spark,
+    )
 
 
 def test_a_plain_path_is_elsewhere_where_spark_means_that(elsewhere):
     """The small files of a checkpoint and Spark's lie side by side."""
     directory = Directory(elsewhere, "/jobs/one/")
-    assert (directory.isLocal, directory.path) == (False, "/jobs/one")
-    assert Directory(elsewhere, "file:///jobs/one").isLocal
+    assert (directory.local, directory.path) == (None, "/jobs/one")
+    assert Directory(elsewhere, "file:///jobs/one").local is not None
 
 
 def test_texts_are_written_and_read_through_spark(elsewhere, jobs):

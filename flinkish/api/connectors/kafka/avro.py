@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from flinkish.api.arguments import secret, text
 from flinkish.api.connectors.kafka.source import Properties, checked_property
@@ -16,10 +16,8 @@ from flinkish.api.errors import (
     NotSupportedError,
     shown,
 )
+from flinkish.api.type_variables import T, T_co
 from flinkish.api.types.type_info import TypeInformation
-
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 
 NAME = "ConfluentRegistryAvroDeserializationSchema"
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from flinkish.api.arguments import instance
 from flinkish.api.connectors.kafka.records import ConsumerRecord
 from flinkish.api.connectors.schemas import DeserializationSchema
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.functions.functions import Collector
+from flinkish.api.type_variables import T, T_co
 from flinkish.api.types.type_info import TypeInformation
-
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 
 
 class KafkaRecordDeserializationSchema(ABC, Generic[T_co]):

@@ -5,16 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, Union
+from typing import Any, Generic, Union
 
 from flinkish.api.arguments import instance, text
 from flinkish.api.connectors.kafka.records import Headers, ProducerRecord
 from flinkish.api.connectors.schemas import SerializationSchema
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError
 from flinkish.api.functions.adapt import checked_callable
-
-T_contra = TypeVar("T_contra", contravariant=True)
-T = TypeVar("T")
+from flinkish.api.type_variables import T, T_contra
 
 
 class KafkaPartitioner(ABC, Generic[T_contra]):

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic
 
 from flinkish.api.arguments import instance, member, secret, text
 from flinkish.api.connectors.kafka.serialization import KafkaRecordSerializationSchema
 from flinkish.api.connectors.kafka.source import Properties, checked_property
 from flinkish.api.connectors.sink import Sink
 from flinkish.api.errors import IllegalArgumentError
-
-T = TypeVar("T")
-T_contra = TypeVar("T_contra", contravariant=True)
+from flinkish.api.type_variables import T, T_contra
 
 
 class DeliveryGuarantee(Enum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic
 
 from flinkish.api.arguments import instance, secret, text
 from flinkish.api.connectors.kafka.deserialization import KafkaRecordDeserializationSchema
@@ -19,10 +19,8 @@ from flinkish.api.connectors.schemas import DeserializationSchema
 from flinkish.api.connectors.source import Source
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError, shown
 from flinkish.api.output_tag import OutputTag, checked_tag
+from flinkish.api.type_variables import T, T_co
 from flinkish.api.types.type_info import TypeInformation
-
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 
 Properties = tuple[tuple[str, str], ...]
 

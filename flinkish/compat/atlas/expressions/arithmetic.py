@@ -38,8 +38,11 @@ from flinkish.compat.atlas.expressions.compiler import (
     Evaluator,
     Place,
     Variables,
+    any_value,
     arguments,
+    compiles,
     operator,
+    operators,
 )
 
 
@@ -85,36 +88,21 @@ def _subtract(left: Any, right: Any) -> Any:
     raise DocumentError(f"$subtract: can't $subtract {type_name(right)} from {type_name(left)}")
 
 
-@operator("$multiply", 0, None)
+@operator("$multiply", 0, None, kinds=(number,))
 def _multiply(*values: Any) -> Any:
-    return reduce(multiply, (number("$multiply", value) for value in values), 1)
+    return reduce(multiply, values, 1)
 
 
-@operator("$divide", 2)
-def _divide(left: Any, right: Any) -> Any:
-    return divide(number("$divide", left), number("$divide", right))
-
-
-@operator("$mod", 2)
+@operator("$mod", 2, kinds=(number,))
 def _mod(left: Any, right: Any) -> Any:
-    if number("$mod", right) == 0:
+    if right == 0:
         raise DocumentError("$mod: can't $mod by zero")
-    number("$mod", left)
     if isinstance(left, Decimal) or isinstance(right, Decimal):
         return DECIMAL128.remainder(as_decimal(left), as_decimal(right))
     if isinstance(left, float) or (isinstance(right, float) and right != int(right)):
         return math.fmod(left, right) if math.isfinite(left) else math.nan
     rest = abs(int(left)) % abs(int(right))
     return integer_result(rest if left >= 0 else -rest, left, right)
-
-
-@operator("$abs", 1)
-def _abs(value: Any) -> Any:
-    return (
-        integer_result(abs(int(number("$abs", value))), value)
-        if isinstance(value, int)
-        else abs(number("$abs", value))
-    )
 
 
 def _towards(name: str, value: Any, place: Any, rounding: str) -> Any:
@@ -136,29 +124,18 @@ def _towards(name: str, value: Any, place: Any, rounding: str) -> Any:
     return float(rounded) if isinstance(value, float) else integer_result(int(rounded), value)
 
 
-@operator("$round", 1, 2)
-def _round(value: Any, place: Any = 0) -> Any:
-    return _towards("$round", value, place, ROUND_HALF_EVEN)
+def _rounding(name: str, rounding: str, most: int) -> None:
+    operator(name, 1, most)(lambda value, place=0: _towards(name, value, place, rounding))
 
 
-@operator("$trunc", 1, 2)
-def _trunc(value: Any, place: Any = 0) -> Any:
-    return _towards("$trunc", value, place, ROUND_DOWN)
+_rounding("$round", ROUND_HALF_EVEN, 2)
+_rounding("$trunc", ROUND_DOWN, 2)
+_rounding("$ceil", ROUND_CEILING, 1)
+_rounding("$floor", ROUND_FLOOR, 1)
 
 
-@operator("$ceil", 1)
-def _ceil(value: Any) -> Any:
-    return _towards("$ceil", value, 0, ROUND_CEILING)
-
-
-@operator("$floor", 1)
-def _floor(value: Any) -> Any:
-    return _towards("$floor", value, 0, ROUND_FLOOR)
-
-
-@operator("$pow", 2)
+@operator("$pow", 2, kinds=(number,))
 def _pow(base: Any, exponent: Any) -> Any:
-    number("$pow", base), number("$pow", exponent)
     if base == 0 and exponent < 0:
         raise DocumentError("$pow: cannot raise 0 to a negative exponent")
     if isinstance(base, Decimal) or isinstance(exponent, Decimal):
@@ -172,6 +149,14 @@ def _pow(base: Any, exponent: Any) -> Any:
     return _double(lambda: float(base) ** float(exponent))
 
 
+def _abs(value: Any) -> Any:
+    return integer_result(abs(int(value)), value) if isinstance(value, int) else abs(value)
+
+
+def _sign(compared: int) -> int:
+    return (compared > 0) - (compared < 0)
+
+
 def _double(calculation: Callable[[], float]) -> float:
     try:
         return calculation()
@@ -179,59 +164,49 @@ def _double(calculation: Callable[[], float]) -> float:
         return math.inf
 
 
-def _function(name: str, function: Callable[[float], float], domain: Callable[[Any], bool]) -> None:
+def _function(
+    name: str, function: Callable[[float], float], domain: Callable[[Any], bool] | None
+) -> None:
     """An operator of doubles, for numbers that ``domain`` is true of."""
 
+    @operator(name, 1, kinds=(number,))
     def call(value: Any) -> float | Decimal:
-        number(name, value)
         if is_nan(value):
             return math.nan
-        if not domain(value):
+        if domain is not None and not domain(value):
             raise DocumentError(f"{name} is not defined for {value}")
         result = _double(lambda: function(float(value)))
         return as_decimal(result) if isinstance(value, Decimal) else result
 
-    operator(name, 1)(call)
+
+for _name, _of, _domain in (
+    ("$sqrt", math.sqrt, lambda value: value >= 0),
+    ("$exp", math.exp, None),
+    ("$ln", math.log, lambda value: value > 0),
+    ("$log10", math.log10, lambda value: value > 0),
+    ("$sin", math.sin, math.isfinite),
+    ("$cos", math.cos, math.isfinite),
+    ("$tan", math.tan, math.isfinite),
+    ("$asin", math.asin, lambda value: -1 <= value <= 1),
+    ("$acos", math.acos, lambda value: -1 <= value <= 1),
+    ("$atan", math.atan, None),
+    ("$sinh", math.sinh, None),
+    ("$cosh", math.cosh, None),
+    ("$tanh", math.tanh, None),
+    ("$asinh", math.asinh, None),
+    ("$acosh", math.acosh, lambda value: value >= 1),
+    ("$atanh", math.atanh, lambda value: -1 < value < 1),
+    ("$degreesToRadians", math.radians, None),
+    ("$radiansToDegrees", math.degrees, None),
+):
+    _function(_name, _of, _domain)
 
 
-def _any(value: Any) -> bool:
-    return True
-
-
-def _finite(value: Any) -> bool:
-    return math.isfinite(value)
-
-
-def _within_one(value: Any) -> bool:
-    return bool(-1 <= value <= 1)
-
-
-_function("$sqrt", math.sqrt, lambda value: value >= 0)
-_function("$exp", math.exp, _any)
-_function("$ln", math.log, lambda value: value > 0)
-_function("$log10", math.log10, lambda value: value > 0)
-for _name in ("sin", "cos", "tan"):
-    _function(f"${_name}", getattr(math, _name), _finite)
-for _name in ("asin", "acos"):
-    _function(f"${_name}", getattr(math, _name), _within_one)
-for _name in ("atan", "sinh", "cosh", "tanh", "asinh"):
-    _function(f"${_name}", getattr(math, _name), _any)
-_function("$acosh", math.acosh, lambda value: value >= 1)
-_function("$atanh", math.atanh, lambda value: -1 < value < 1)
-_function("$degreesToRadians", math.radians, _any)
-_function("$radiansToDegrees", math.degrees, _any)
-
-
-@operator("$atan2", 2)
-def _atan2(y: Any, x: Any) -> float:
-    return math.atan2(number("$atan2", y), number("$atan2", x))
-
-
-@operator("$log", 2)
+@operator("$log", 2, kinds=(number,))
 def _log(value: Any, base: Any) -> float:
-    if number("$log", value) <= 0:
+    if value <= 0:
         raise DocumentError(f"$log's argument must be a positive number, but is {value}")
-    if number("$log", base) <= 0 or base == 1:
+    if base <= 0 or base == 1:
         raise DocumentError(f"$log's base must be a positive number not equal to 1, but is {base}")
     return math.log(float(value)) / math.log(float(base))
 
@@ -239,86 +214,64 @@ def _log(value: Any, base: Any) -> float:
 OPERATORS["$rand"] = lambda argument, place: lambda document, variables: random.random()
 
 
-def _bits(name: str, function: Callable[[int, int], int], neutral: int) -> None:
-    def call(*values: Any) -> Any:
-        for value in values:
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise DocumentError(f"{name} only supports int and long, not {type_name(value)}")
+def _bits(name: str, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise DocumentError(f"{name} only supports int and long, not {type_name(value)}")
+    return value
+
+
+def _bitwise(name: str, function: Callable[[int, int], int], neutral: int) -> None:
+    @operator(name, 0, None, kinds=(_bits,))
+    def call(*values: int) -> Any:
         return integer_result(reduce(function, map(int, values), neutral), *values)
 
-    operator(name, 0, None)(call)
 
+_bitwise("$bitAnd", lambda left, right: left & right, -1)
+_bitwise("$bitOr", lambda left, right: left | right, 0)
+_bitwise("$bitXor", lambda left, right: left ^ right, 0)
 
-_bits("$bitAnd", lambda left, right: left & right, -1)
-_bits("$bitOr", lambda left, right: left | right, 0)
-_bits("$bitXor", lambda left, right: left ^ right, 0)
-
-
-@operator("$bitNot", 1)
-def _bit_not(value: Any) -> Any:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise DocumentError(f"$bitNot only supports int and long, not {type_name(value)}")
-    return integer_result(~int(value), value)
+operators(
+    {
+        "$abs": (_abs, number),
+        "$atan2": (math.atan2, number, number),
+        "$bitNot": (lambda value: integer_result(~int(value), value), _bits),
+        "$divide": (divide, number, number),
+    },
+    nulls=True,
+)
 
 
 # ---------------------------------------------------------------------- comparison and truth
 
 
-@operator("$cmp", 2, nulls=False)
-def _cmp(left: Any, right: Any) -> int:
-    found = compare(left, right)
-    return (found > 0) - (found < 0)
+operators(
+    {
+        "$cmp": (lambda left, right: _sign(compare(left, right)), any_value, any_value),
+        "$eq": (lambda left, right: compare(left, right) == 0, any_value, any_value),
+        "$ne": (lambda left, right: compare(left, right) != 0, any_value, any_value),
+        "$gt": (lambda left, right: compare(left, right) > 0, any_value, any_value),
+        "$gte": (lambda left, right: compare(left, right) >= 0, any_value, any_value),
+        "$lt": (lambda left, right: compare(left, right) < 0, any_value, any_value),
+        "$lte": (lambda left, right: compare(left, right) <= 0, any_value, any_value),
+        "$not": (lambda value: not truth(value), any_value),
+    },
+    nulls=False,
+)
 
 
-@operator("$eq", 2, nulls=False)
-def _eq(left: Any, right: Any) -> bool:
-    return compare(left, right) == 0
-
-
-@operator("$ne", 2, nulls=False)
-def _ne(left: Any, right: Any) -> bool:
-    return compare(left, right) != 0
-
-
-@operator("$gt", 2, nulls=False)
-def _gt(left: Any, right: Any) -> bool:
-    return compare(left, right) > 0
-
-
-@operator("$gte", 2, nulls=False)
-def _gte(left: Any, right: Any) -> bool:
-    return compare(left, right) >= 0
-
-
-@operator("$lt", 2, nulls=False)
-def _lt(left: Any, right: Any) -> bool:
-    return compare(left, right) < 0
-
-
-@operator("$lte", 2, nulls=False)
-def _lte(left: Any, right: Any) -> bool:
-    return compare(left, right) <= 0
-
-
-@operator("$not", 1, nulls=False)
-def _not(value: Any) -> bool:
-    return not truth(value)
-
-
+@compiles("$and")
 def _and(argument: Any, place: Place) -> Evaluator:
     parts = arguments(argument, place, 0, None)
     return lambda document, variables: all(truth(part(document, variables)) for part in parts)
 
 
+@compiles("$or")
 def _or(argument: Any, place: Place) -> Evaluator:
     parts = arguments(argument, place, 0, None)
     return lambda document, variables: any(truth(part(document, variables)) for part in parts)
 
 
-OPERATORS["$and"] = _and
-OPERATORS["$or"] = _or
-
-
+@compiles("$ifNull")
 def _if_null(argument: Any, place: Place) -> Evaluator:
     *inputs, replacement = arguments(argument, place, 2, None)
 
@@ -329,6 +282,3 @@ def _if_null(argument: Any, place: Place) -> Evaluator:
         return replacement(document, variables)
 
     return call
-
-
-OPERATORS["$ifNull"] = _if_null

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from flinkish.compat.atlas.bson.numbers import whole
@@ -17,15 +17,16 @@ from flinkish.compat.atlas.bson.values import (
     type_name,
 )
 from flinkish.compat.atlas.expressions.compiler import (
-    OPERATORS,
     Evaluator,
     Place,
     Variables,
+    any_value,
     compile_expression,
-    constant,
+    compiles,
     named_arguments,
     named_operator,
     operator,
+    operators,
 )
 from flinkish.compat.atlas.expressions.control import variable
 from flinkish.compat.atlas.expressions.sorting import sort_key
@@ -38,38 +39,6 @@ def array(name: str, value: Any) -> list[Any]:
     return value if isinstance(value, list) else list(value)
 
 
-@operator("$isArray", 1, nulls=False)
-def _is_array(value: Any) -> bool:
-    return isinstance(value, (list, tuple))
-
-
-@operator("$size", 1, nulls=False)
-def _size(value: Any) -> int:
-    if not isinstance(value, (list, tuple)):
-        raise DocumentError(
-            f"The argument to $size must be an array, but was of type: {type_name(value)}"
-        )
-    return len(value)
-
-
-@operator("$arrayElemAt", 2)
-def _element(value: Any, index: Any) -> Any:
-    elements, position = array("$arrayElemAt", value), whole("$arrayElemAt", index)
-    return elements[position] if -len(elements) <= position < len(elements) else MISSING
-
-
-@operator("$first", 1)
-def _first(value: Any) -> Any:
-    elements = array("$first", value)
-    return elements[0] if elements else MISSING
-
-
-@operator("$last", 1)
-def _last(value: Any) -> Any:
-    elements = array("$last", value)
-    return elements[-1] if elements else MISSING
-
-
 def count_of(name: str, n: Any) -> int:
     """``n``; raises DocumentError unless it is a whole number above 0."""
     count = whole(f"{name}: n", n)
@@ -78,78 +47,114 @@ def count_of(name: str, n: Any) -> int:
     return count
 
 
-@named_operator("$firstN", ("n", "input"))
-def _first_n(n: Any, input: Any) -> Any:  # noqa: A002 - MongoDB's name
-    return array("$firstN", input)[: count_of("$firstN", n)]
+def _set(name: str, value: Any) -> dict[Any, Any]:
+    """The different elements of an array by their keys."""
+    found: dict[Any, Any] = {}
+    for element in array(name, value):
+        found.setdefault(key_of(element), element)
+    return found
 
 
-@named_operator("$lastN", ("n", "input"))
-def _last_n(n: Any, input: Any) -> Any:  # noqa: A002 - MongoDB's name
-    return array("$lastN", input)[-count_of("$lastN", n) :]
+def _sorted(found: dict[Any, Any]) -> list[Any]:
+    return sorted(found.values(), key=ORDER)
 
 
-@named_operator("$maxN", ("n", "input"))
-def _max_n(n: Any, input: Any) -> Any:  # noqa: A002 - MongoDB's name
-    found = [e for e in array("$maxN", input) if not is_null(e)]
-    return sorted(found, key=ORDER, reverse=True)[: count_of("$maxN", n)]
+def _element(elements: list[Any], position: int) -> Any:
+    return elements[position] if -len(elements) <= position < len(elements) else MISSING
 
 
-@named_operator("$minN", ("n", "input"))
-def _min_n(n: Any, input: Any) -> Any:  # noqa: A002 - MongoDB's name
-    found = [e for e in array("$minN", input) if not is_null(e)]
-    return sorted(found, key=ORDER)[: count_of("$minN", n)]
+def _difference(left: dict[Any, Any], right: dict[Any, Any]) -> list[Any]:
+    return [element for key, element in left.items() if key not in right]
 
 
-@operator("$slice", 2, 3)
-def _slice(value: Any, first: Any, count: Any = None) -> list[Any]:
-    elements, position = array("$slice", value), whole("$slice", first)
+operators(
+    {
+        "$arrayElemAt": (_element, array, whole),
+        "$first": (lambda elements: _element(elements, 0), array),
+        "$last": (lambda elements: _element(elements, -1), array),
+        "$reverseArray": (lambda elements: elements[::-1], array),
+        "$setDifference": (_difference, _set, _set),
+    },
+    nulls=True,
+)
+operators(
+    {
+        "$isArray": (lambda value: isinstance(value, (list, tuple)), any_value),
+        "$size": (len, array),
+        "$in": (lambda value, found: any(equal(value, e) for e in found), any_value, array),
+        "$setIsSubset": (lambda left, right: left.keys() <= right.keys(), _set, _set),
+        "$anyElementTrue": (lambda elements: any(map(truth, elements)), array),
+        "$allElementsTrue": (lambda elements: all(map(truth, elements)), array),
+    },
+    nulls=False,
+)
+
+
+@operator("$slice", 2, 3, kinds=(array, whole, any_value))
+def _slice(elements: list[Any], position: int, count: Any = None) -> list[Any]:
     if count is None:
         return elements[:position] if position >= 0 else elements[position:]
-    length = count_of("$slice", count)
     start = position if position >= 0 else max(len(elements) + position, 0)
-    return elements[start : start + length]
+    return elements[start : start + count_of("$slice", count)]
 
 
-@operator("$in", 2, nulls=False)
-def _in(value: Any, elements: Any) -> bool:
-    if not isinstance(elements, (list, tuple)):
-        raise DocumentError(
-            f"$in requires an array as a second argument, found: {type_name(elements)}"
-        )
-    return any(equal(value, element) for element in elements)
-
-
-@operator("$indexOfArray", 2, 4, nulls=False)
-def _index_of(value: Any, wanted: Any, *bounds: Any) -> int | None:
+@operator("$indexOfArray", 2, 4, nulls=False, kinds=(any_value, any_value, whole))
+def _index_of(value: Any, wanted: Any, start: int = 0, end: int | None = None) -> int | None:
     if is_null(value):
         return None
     elements = array("$indexOfArray", value)
-    limits = [whole("$indexOfArray", bound) for bound in bounds]
-    start, end = (limits + [0, len(elements)][len(limits) :])[:2]
-    for position in range(start, min(end, len(elements))):
+    for position in range(start, len(elements) if end is None else min(end, len(elements))):
         if equal(elements[position], wanted):
             return position
     return -1
 
 
-@operator("$concatArrays", 0, None)
-def _concat(*values: Any) -> list[Any]:
-    return [element for value in values for element in array("$concatArrays", value)]
+@operator("$concatArrays", 0, None, kinds=(array,))
+def _concat(*values: list[Any]) -> list[Any]:
+    return [element for value in values for element in value]
 
 
-@operator("$reverseArray", 1)
-def _reverse(value: Any) -> list[Any]:
-    return array("$reverseArray", value)[::-1]
-
-
-@operator("$range", 2, 3, nulls=False)
-def _range(start: Any, end: Any, step: Any = 1) -> list[int]:
-    first, last, by = (whole("$range", v) for v in (start, end, step))
-    if by == 0:
+@operator("$range", 2, 3, nulls=False, kinds=(whole,))
+def _range(first: int, last: int, step: int = 1) -> list[int]:
+    if step == 0:
         raise DocumentError("$range requires a non-zero step value")
-    return list(range(first, last, by))
+    return list(range(first, last, step))
 
 
+@operator("$setUnion", 0, None, kinds=(array,))
+def _union(*values: list[Any]) -> list[Any]:
+    return _sorted(_set("$setUnion", _concat(*values)))
+
+
+@operator("$setIntersection", 0, None, kinds=(_set,))
+def _intersection(*sets: dict[Any, Any]) -> list[Any]:
+    if not sets:
+        return []
+    return _sorted({k: e for k, e in sets[0].items() if all(k in other for other in sets[1:])})
+
+
+@operator("$setEquals", 2, None, nulls=False, kinds=(_set,))
+def _equals(first: dict[Any, Any], *others: dict[Any, Any]) -> bool:
+    return all(first.keys() == other.keys() for other in others)
+
+
+def _first_of(name: str, chosen: Callable[[list[Any], int], list[Any]]) -> None:
+    @named_operator(name, ("n", "input"))
+    def call(n: Any, input: Any) -> list[Any]:  # noqa: A002 - MongoDB's name
+        return chosen(array(name, input), count_of(name, n))
+
+
+def _ordered(elements: list[Any], reverse: bool) -> list[Any]:
+    return sorted((e for e in elements if not is_null(e)), key=ORDER, reverse=reverse)
+
+
+_first_of("$firstN", lambda elements, n: elements[:n])
+_first_of("$lastN", lambda elements, n: elements[-n:])
+_first_of("$maxN", lambda elements, n: _ordered(elements, reverse=True)[:n])
+_first_of("$minN", lambda elements, n: _ordered(elements, reverse=False)[:n])
+
+
+@compiles("$zip")
 def _zip(argument: Any, place: Place) -> Evaluator:
     named = named_arguments(argument, place, ("inputs",), ("useLongestLength", "defaults"))
     inputs = compile_expression(named["inputs"], place.at("inputs"))
@@ -171,165 +176,87 @@ def _zip(argument: Any, place: Place) -> Evaluator:
     return call
 
 
-OPERATORS["$zip"] = _zip
-
-
-def _sort_array(argument: Any, place: Place) -> Evaluator:
-    named = named_arguments(argument, place, ("input", "sortBy"))
-    elements = compile_expression(named["input"], place.at("input"))
-    order, by = named["sortBy"], place.at("sortBy")
-    if isinstance(order, Mapping):
-        key = sort_key(order, by)
-    elif order in (1, -1):
-        key = None
-    else:
-        raise by.error("is 1, -1 or a document of fields with 1 or -1.")
-
-    def call(document: Any, variables: Variables) -> Any:
-        value = elements(document, variables)
-        if is_null(value):
-            return None
-        found = array("$sortArray", value)
-        if key is not None:
-            return sorted(found, key=key)
-        return sorted(found, key=ORDER, reverse=order == -1)
-
-    return call
-
-
-OPERATORS["$sortArray"] = _sort_array
-
-
 # ---------------------------------------------------------------------- each element
 
 
+def _over_input(
+    name: str,
+    named: Mapping[str, Any],
+    place: Place,
+    call: Callable[[list[Any], Any, Variables], Any],
+) -> Evaluator:
+    """``call(elements, document, variables)`` of the elements of ``input``, which the variables are
+    a copy for; null if that is null."""
+    source = compile_expression(named["input"], place.at("input"))
+
+    def over(document: Any, variables: Variables) -> Any:
+        value = source(document, variables)
+        return None if is_null(value) else call(array(name, value), document, dict(variables))
+
+    return over
+
+
+@compiles("$sortArray")
+def _sort_array(argument: Any, place: Place) -> Evaluator:
+    named = named_arguments(argument, place, ("input", "sortBy"))
+    order, by = named["sortBy"], place.at("sortBy")
+    if not isinstance(order, Mapping) and order not in (1, -1):
+        raise by.error("is 1, -1 or a document of fields with 1 or -1.")
+    key: Any = sort_key(order, by) if isinstance(order, Mapping) else ORDER
+
+    def call(elements: list[Any], document: Any, variables: Variables) -> list[Any]:
+        return sorted(elements, key=key, reverse=order == -1)
+
+    return _over_input("$sortArray", named, place, call)
+
+
+@compiles("$map")
 def _map(argument: Any, place: Place) -> Evaluator:
     named = named_arguments(argument, place, ("input", "in"), ("as", "arrayIndexAs"))
     name = variable(named.get("as", "this"), place.at("as"))
-    elements = compile_expression(named["input"], place.at("input"))
     within = compile_expression(named["in"], place.at("in").binding(name))
 
-    def call(document: Any, variables: Variables) -> Any:
-        value = elements(document, variables)
-        if is_null(value):
-            return None
-        inner = dict(variables)
+    def call(elements: list[Any], document: Any, variables: Variables) -> list[Any]:
         results = []
-        for element in array("$map", value):
-            inner[name] = element
-            result = within(document, inner)
+        for element in elements:
+            variables[name] = element
+            result = within(document, variables)
             results.append(None if result is MISSING else result)
         return results
 
-    return call
+    return _over_input("$map", named, place, call)
 
 
-OPERATORS["$map"] = _map
-
-
+@compiles("$filter")
 def _filter(argument: Any, place: Place) -> Evaluator:
     named = named_arguments(argument, place, ("input", "cond"), ("as", "limit"))
     name = variable(named.get("as", "this"), place.at("as"))
-    elements = compile_expression(named["input"], place.at("input"))
     condition = compile_expression(named["cond"], place.at("cond").binding(name))
-    limit = (
-        compile_expression(named["limit"], place.at("limit"))
-        if "limit" in named
-        else constant(None)
-    )
+    limit = compile_expression(named.get("limit"), place.at("limit"))
 
-    def call(document: Any, variables: Variables) -> Any:
-        value = elements(document, variables)
-        if is_null(value):
-            return None
+    def call(elements: list[Any], document: Any, variables: Variables) -> list[Any]:
         most = limit(document, variables)
-        inner = dict(variables)
         kept: list[Any] = []
-        for element in array("$filter", value):
-            inner[name] = element
-            if truth(condition(document, inner)):
+        for element in elements:
+            variables[name] = element
+            if truth(condition(document, variables)):
                 kept.append(element)
         return kept if is_null(most) else kept[: count_of("$filter: limit", most)]
 
-    return call
+    return _over_input("$filter", named, place, call)
 
 
-OPERATORS["$filter"] = _filter
-
-
+@compiles("$reduce")
 def _reduce(argument: Any, place: Place) -> Evaluator:
     named = named_arguments(argument, place, ("input", "initialValue", "in"))
-    elements = compile_expression(named["input"], place.at("input"))
     initial = compile_expression(named["initialValue"], place.at("initialValue"))
     within = compile_expression(named["in"], place.at("in").binding("this", "value"))
 
-    def call(document: Any, variables: Variables) -> Any:
-        value = elements(document, variables)
-        if is_null(value):
-            return None
-        inner = {**variables, "value": initial(document, variables)}
-        for element in array("$reduce", value):
-            inner["this"] = element
-            inner["value"] = within(document, inner)
-        return inner["value"]
+    def call(elements: list[Any], document: Any, variables: Variables) -> Any:
+        variables["value"] = initial(document, variables)
+        for element in elements:
+            variables["this"] = element
+            variables["value"] = within(document, variables)
+        return variables["value"]
 
-    return call
-
-
-OPERATORS["$reduce"] = _reduce
-
-
-# ---------------------------------------------------------------------- sets
-
-
-def _distinct(elements: list[Any]) -> dict[Any, Any]:
-    found: dict[Any, Any] = {}
-    for element in elements:
-        found.setdefault(key_of(element), element)
-    return found
-
-
-def _sorted(found: dict[Any, Any]) -> list[Any]:
-    return sorted(found.values(), key=ORDER)
-
-
-@operator("$setUnion", 0, None)
-def _union(*values: Any) -> list[Any]:
-    return _sorted(_distinct([e for value in values for e in array("$setUnion", value)]))
-
-
-@operator("$setIntersection", 0, None)
-def _intersection(*values: Any) -> list[Any]:
-    sets = [_distinct(array("$setIntersection", value)) for value in values]
-    if not sets:
-        return []
-    return _sorted({k: e for k, e in sets[0].items() if all(k in other for other in sets[1:])})
-
-
-@operator("$setDifference", 2)
-def _difference(left: Any, right: Any) -> list[Any]:
-    taken = _distinct(array("$setDifference", right))
-    found = _distinct(array("$setDifference", left))
-    return [element for key, element in found.items() if key not in taken]
-
-
-@operator("$setEquals", 2, None, nulls=False)
-def _equals(*values: Any) -> bool:
-    first, *others = (_distinct(array("$setEquals", value)).keys() for value in values)
-    return all(first == other for other in others)
-
-
-@operator("$setIsSubset", 2, nulls=False)
-def _subset(left: Any, right: Any) -> bool:
-    wanted = _distinct(array("$setIsSubset", left)).keys()
-    return wanted <= _distinct(array("$setIsSubset", right)).keys()
-
-
-@operator("$anyElementTrue", 1, nulls=False)
-def _any(value: Any) -> bool:
-    return any(map(truth, array("$anyElementTrue", value)))
-
-
-@operator("$allElementsTrue", 1, nulls=False)
-def _all(value: Any) -> bool:
-    return all(map(truth, array("$allElementsTrue", value)))
+    return _over_input("$reduce", named, place, call)

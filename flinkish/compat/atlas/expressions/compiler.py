@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from flinkish.api.errors import IllegalArgumentError, shown
@@ -20,7 +20,11 @@ Evaluator = Callable[[Any, Variables], Any]
 """Gives the value of an expression for a document; raises DocumentError if it has none."""
 
 Compiler = Callable[[Any, "Place"], Evaluator]
+C = TypeVar("C", bound=Compiler)
 F = TypeVar("F", bound=Callable[..., Any])
+
+Kind = Callable[[str, Any], Any]
+"""``kind(operator, value)`` gives the value as the operator takes it, or raises DocumentError."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,17 @@ class Place:
                 " end the pipeline before this stage, call a Python function from p.results with map, and begin"
                 " a second pipeline behind it."
             )
-        near = difflib.get_close_matches(name, sorted(known), 3, 0.6)
+        near = difflib.get_close_matches(name, sorted(known), 3)
         fix = f"Did you mean {' or '.join(near)}?" if near else "docs/compat/atlas.md lists them."
         return self.error(f"there is no {what} {name}. {fix}")
+
+
+class Compiled:
+    """A dataclass that compiles its fields in ``__post_init__``: what travels is the fields."""
+
+    def __reduce__(self) -> Any:
+        kept: Any = self
+        return type(self), tuple(getattr(self, f.name) for f in fields(kept) if f.init)
 
 
 _JAVASCRIPT = frozenset({"$function", "$accumulator"})
@@ -92,15 +104,6 @@ def constant(value: Any) -> Evaluator:
 
 def path_getter(names: Sequence[str]) -> Callable[[Any], Any]:
     """Follows a dotted path through documents, and through the elements of arrays."""
-    if len(names) == 1:
-        name = names[0]
-
-        def get_one(value: Any) -> Any:
-            if isinstance(value, dict):
-                return value.get(name, MISSING)
-            return _through(value, names)
-
-        return get_one
 
     def get(value: Any) -> Any:
         for position, name in enumerate(names):
@@ -148,18 +151,12 @@ def _path(path: str, place: Place) -> Evaluator:
         raise place.unknown(
             "variable", f"$${name}", [f"$${n}" for n in place.variables | _BUILT_IN]
         )
-    inner = path_getter(split_path(rest, place)) if rest else None
-    if name in ("ROOT", "CURRENT"):
-        if inner is None:
-            return lambda document, variables: document
-        of_root = inner
-        return lambda document, variables: of_root(document)
     if name == "REMOVE":
         return constant(MISSING)
-    if inner is None:
-        return lambda document, variables: variables[name]
-    of_variable = inner
-    return lambda document, variables: of_variable(variables[name])
+    get = path_getter(split_path(rest, place)) if rest else lambda value: value
+    if name in ("ROOT", "CURRENT"):
+        return lambda document, variables: get(document)
+    return lambda document, variables: get(variables[name])
 
 
 def _field(names: tuple[str, ...]) -> Evaluator:
@@ -190,13 +187,11 @@ def _object(expression: Mapping[str, Any], place: Place) -> Evaluator:
         if compiler is None:
             raise place.unknown("expression", name, OPERATORS)
         return compiler(expression[name], place.at(name))
-    fields = [
+    parts = [
         (name, compile_expression(inner, place.at(name))) for name, inner in expression.items()
     ]
     return lambda document, variables: {
-        name: value
-        for name, field in fields
-        if (value := field(document, variables)) is not MISSING
+        name: value for name, part in parts if (value := part(document, variables)) is not MISSING
     }
 
 
@@ -215,20 +210,62 @@ def arguments(argument: Any, place: Place, least: int, most: int | None) -> list
     return [compile_expression(e, place.at(i)) for i, e in enumerate(given)]
 
 
-def operator(name: str, least: int, most: int | None = -1, nulls: bool = True) -> Callable[[F], F]:
+def compiles(name: str) -> Callable[[C], C]:
+    """Makes a function of an argument and its place the compiler of an operator."""
+
+    def register(compiler: C) -> C:
+        OPERATORS[name] = compiler
+        return compiler
+
+    return register
+
+
+def operator(
+    name: str, least: int, most: int | None = -1, nulls: bool = True, kinds: Sequence[Kind] = ()
+) -> Callable[[F], F]:
     """Makes a function of values an operator of ``least`` to ``most`` arguments (-1: as many as
-    ``least``, None: any number). With ``nulls`` it is null where an argument is null or missing."""
+    ``least``, None: any number). With ``nulls`` it is null where an argument is null or missing.
+    ``kinds``: those of the arguments; the last is that of all that follow."""
     highest = least if most == -1 else most
 
     def register(function: F) -> F:
         def compiler(argument: Any, place: Place) -> Evaluator:
             parts = arguments(argument, place, least, highest)
-            return _call(function, parts, nulls)
+            return _call(_checked(function, name, kinds, len(parts)), parts, nulls)
 
         OPERATORS[name] = compiler
         return function
 
     return register
+
+
+def operators(
+    table: Mapping[str, tuple[Callable[..., Any], *tuple[Kind, ...]]], nulls: bool
+) -> None:
+    """Add operators: by name, the function of values and the kind of each argument."""
+    for name, (function, *kinds) in table.items():
+        operator(name, len(kinds), nulls=nulls, kinds=kinds)(function)
+
+
+def any_value(name: str, value: Any) -> Any:
+    """The kind of arguments that may be anything."""
+    return value
+
+
+def _checked(
+    function: Callable[..., Any], name: str, kinds: Sequence[Kind], count: int
+) -> Callable[..., Any]:
+    """``function`` of ``count`` values, which are of ``kinds``."""
+    if all(kind is any_value for kind in kinds):
+        return function
+    every = [*kinds, *[kinds[-1]] * count][:count]
+    if count == 1:
+        (only,) = every
+        return lambda value: function(only(name, value))
+    if count == 2:
+        first, second = every
+        return lambda left, right: function(first(name, left), second(name, right))
+    return lambda *values: function(*[kind(name, v) for kind, v in zip(every, values)])
 
 
 def _call(function: Callable[..., Any], parts: list[Evaluator], nulls: bool) -> Evaluator:

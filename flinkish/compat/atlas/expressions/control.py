@@ -12,15 +12,18 @@ from flinkish.compat.atlas.expressions.compiler import (
     Evaluator,
     Place,
     Variables,
+    any_value,
     arguments,
     compile_expression,
+    compiles,
     constant,
     named_arguments,
-    operator,
+    operators,
     path_getter,
 )
 
 
+@compiles("$cond")
 def _cond(argument: Any, place: Place) -> Evaluator:
     if isinstance(argument, Mapping):
         named = named_arguments(argument, place, ("if", "then", "else"))
@@ -33,9 +36,7 @@ def _cond(argument: Any, place: Place) -> Evaluator:
     )
 
 
-OPERATORS["$cond"] = _cond
-
-
+@compiles("$switch")
 def _switch(argument: Any, place: Place) -> Evaluator:
     named = named_arguments(argument, place, ("branches",), ("default",))
     if not isinstance(named["branches"], (list, tuple)) or not named["branches"]:
@@ -65,9 +66,7 @@ def _switch(argument: Any, place: Place) -> Evaluator:
     return call
 
 
-OPERATORS["$switch"] = _switch
-
-
+@compiles("$let")
 def _let(argument: Any, place: Place) -> Evaluator:
     named = named_arguments(argument, place, ("vars", "in"))
     bound = [
@@ -83,9 +82,6 @@ def _let(argument: Any, place: Place) -> Evaluator:
     return call
 
 
-OPERATORS["$let"] = _let
-
-
 def variable(name: Any, place: Place) -> str:
     """``name``; raises IllegalArgumentError unless a variable may have it."""
     if not isinstance(name, str) or not name[:1].islower() or not name.isidentifier():
@@ -99,16 +95,10 @@ OPERATORS["$literal"] = lambda argument, place: constant(argument)
 OPERATORS["$expr"] = compile_expression
 
 
-@operator("$type", 1, nulls=False)
-def _type_of(value: Any) -> str:
-    return type_name(value)
+operators({"$type": (type_name, any_value), "$isNumber": (is_number, any_value)}, nulls=False)
 
 
-@operator("$isNumber", 1, nulls=False)
-def _is_number(value: Any) -> bool:
-    return is_number(value)
-
-
+@compiles("$meta")
 def _meta(argument: Any, place: Place) -> Evaluator:
     names = argument.split(".") if isinstance(argument, str) else []
     if names[:1] != ["stream"]:
@@ -120,13 +110,8 @@ def _meta(argument: Any, place: Place) -> Evaluator:
     return lambda document, variables: get(document)
 
 
-OPERATORS["$meta"] = _meta
-
-
+@compiles("$currentDate")
 def _now(argument: Any, place: Place) -> Evaluator:
     if argument not in ({}, [], None):
         raise place.error("takes an empty document: {$currentDate: {}}.")
     return lambda document, variables: variables["NOW"]
-
-
-OPERATORS["$currentDate"] = _now

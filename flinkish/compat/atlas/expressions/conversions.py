@@ -7,7 +7,7 @@ import re
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from flinkish.api.errors import IllegalArgumentError, shown
@@ -19,6 +19,7 @@ from flinkish.compat.atlas.bson.values import (
     DocumentError,
     Int64,
     ObjectId,
+    as_text,
     date_of,
     is_null,
     is_number,
@@ -27,17 +28,15 @@ from flinkish.compat.atlas.bson.values import (
     type_name,
 )
 from flinkish.compat.atlas.expressions.compiler import (
-    OPERATORS,
     Evaluator,
     Place,
     Variables,
     compile_expression,
-    constant,
+    compiles,
     named_arguments,
     operator,
 )
 from flinkish.compat.atlas.expressions.date_formats import moment, read
-from flinkish.compat.atlas.expressions.texts import as_text
 
 
 def _unsupported(value: Any, target: str) -> DocumentError:
@@ -72,14 +71,6 @@ def _to_whole(value: Any, target: str, bound: int) -> int:
     return found
 
 
-def _to_int(value: Any) -> int:
-    return int(_to_whole(value, "int", INT32))
-
-
-def _to_long(value: Any) -> Int64:
-    return Int64(_to_whole(value, "long", INT64))
-
-
 _NUMERAL = re.compile(
     r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity)|nan", re.IGNORECASE
 )
@@ -101,19 +92,12 @@ def _to_decimal(value: Any) -> Decimal:
     if isinstance(value, datetime):
         return Decimal(millis(value))
     if isinstance(value, str):
-        try:
-            return Decimal(value) if _NUMERAL.fullmatch(value) else _fail(value)
-        except InvalidOperation:
-            raise _unparsed(value, "number") from None
-    if isinstance(value, bool):
-        return Decimal(int(value))
-    if is_number(value):
+        if not _NUMERAL.fullmatch(value):
+            raise _unparsed(value, "number")
+        return Decimal(value)
+    if isinstance(value, bool) or is_number(value):
         return as_decimal(value)
     raise _unsupported(value, "decimal")
-
-
-def _fail(value: Any) -> Decimal:
-    raise _unparsed(value, "number")
 
 
 def _to_string(value: Any) -> str:
@@ -124,10 +108,6 @@ def _to_string(value: Any) -> str:
     if isinstance(value, (list, tuple, Mapping, re.Pattern)):
         raise _unsupported(value, "string")
     return as_text(value)
-
-
-def _to_bool(value: Any) -> bool:
-    return truth(value)
 
 
 def _to_date(value: Any) -> datetime:
@@ -170,25 +150,15 @@ _CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "double": _to_double,
     "string": _to_string,
     "objectId": _to_object_id,
-    "bool": _to_bool,
+    "bool": truth,
     "date": _to_date,
-    "int": _to_int,
-    "long": _to_long,
+    "int": lambda value: _to_whole(value, "int", INT32),
+    "long": lambda value: Int64(_to_whole(value, "long", INT64)),
     "decimal": _to_decimal,
 }
 
-for _name, _function in {
-    "$toDouble": _to_double,
-    "$toString": _to_string,
-    "$toObjectId": _to_object_id,
-    "$toBool": _to_bool,
-    "$toDate": _to_date,
-    "$toInt": _to_int,
-    "$toLong": _to_long,
-    "$toDecimal": _to_decimal,
-    "$toUUID": _to_uuid,
-}.items():
-    operator(_name, 1)(_function)
+for _name, _function in {**_CONVERTERS, "UUID": _to_uuid}.items():
+    operator(f"$to{_name[0].upper()}{_name[1:]}", 1)(_function)
 
 
 def _target(to: Any) -> Callable[[Any], Any] | None:
@@ -203,18 +173,13 @@ def _target(to: Any) -> Callable[[Any], Any] | None:
     return _CONVERTERS[name]
 
 
+@compiles("$convert")
 def _convert(argument: Any, place: Place) -> Evaluator:
     named = named_arguments(argument, place, ("input", "to"), ("onError", "onNull", "format"))
     value_of = compile_expression(named["input"], place.at("input"))
     to = compile_expression(named["to"], place.at("to"))
-    on_error = (
-        compile_expression(named["onError"], place.at("onError")) if "onError" in named else None
-    )
-    on_null = (
-        compile_expression(named["onNull"], place.at("onNull"))
-        if "onNull" in named
-        else constant(None)
-    )
+    on_error = compile_expression(named.get("onError"), place.at("onError"))
+    on_null = compile_expression(named.get("onNull"), place.at("onNull"))
 
     def call(document: Any, variables: Variables) -> Any:
         value = value_of(document, variables)
@@ -226,11 +191,8 @@ def _convert(argument: Any, place: Place) -> Evaluator:
         try:
             return converter(value)
         except DocumentError:
-            if on_error is None:
+            if "onError" not in named:
                 raise
             return on_error(document, variables)
 
     return call
-
-
-OPERATORS["$convert"] = _convert

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
@@ -10,28 +11,9 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from flinkish.api.errors import shown
-from flinkish.compat.atlas.bson.values import (
-    DocumentError,
-    ObjectId,
-    Timestamp,
-    date_of,
-    type_name,
-)
+from flinkish.compat.atlas.bson.values import DocumentError, ObjectId, Timestamp, date_of, type_name
 
-_MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
+_MONTHS = calendar.month_name[1:]
 
 
 @lru_cache(maxsize=256)
@@ -74,8 +56,8 @@ def moment(name: str, value: Any) -> datetime:
 # ---------------------------------------------------------------------- to text
 
 
-def _offset(local: datetime) -> int:
-    return (local.utcoffset() or timedelta()) // timedelta(minutes=1)
+def _by_python(code: str) -> Callable[[datetime], str]:
+    return lambda local: local.strftime(f"%{code}")
 
 
 def week(local: datetime) -> int:
@@ -84,27 +66,12 @@ def week(local: datetime) -> int:
 
 
 _WRITTEN: dict[str, Callable[[datetime], str]] = {
+    **{code: _by_python(code) for code in "mdHMSjuUVzbB"},
     "Y": lambda local: f"{local.year:04}",
-    "m": lambda local: f"{local.month:02}",
-    "d": lambda local: f"{local.day:02}",
-    "H": lambda local: f"{local.hour:02}",
-    "M": lambda local: f"{local.minute:02}",
-    "S": lambda local: f"{local.second:02}",
-    "L": lambda local: f"{local.microsecond // 1000:03}",
-    "j": lambda local: f"{local.timetuple().tm_yday:03}",
-    "w": lambda local: f"{local.isoweekday() % 7 + 1}",
-    "u": lambda local: f"{local.isoweekday()}",
-    "U": lambda local: f"{week(local):02}",
-    "V": lambda local: f"{local.isocalendar().week:02}",
     "G": lambda local: f"{local.isocalendar().year:04}",
-    "z": lambda local: (
-        f"{_offset(local) // 60:+03}{_offset(local) % 60:02}"
-        if _offset(local) >= 0
-        else f"-{-_offset(local) // 60:02}{-_offset(local) % 60:02}"
-    ),
-    "Z": lambda local: f"{_offset(local):+d}",
-    "b": lambda local: _MONTHS[local.month - 1][:3],
-    "B": lambda local: _MONTHS[local.month - 1],
+    "L": lambda local: f"{local.microsecond // 1000:03}",
+    "w": lambda local: f"{local.isoweekday() % 7 + 1}",
+    "Z": lambda local: f"{(local.utcoffset() or timedelta()) // timedelta(minutes=1):+d}",
     "%": lambda local: "%",
 }
 
@@ -148,18 +115,12 @@ _READ = {
 @lru_cache(maxsize=256)
 def _reader(format_: str) -> re.Pattern[str]:
     pattern = ""
-    position = 0
-    while position < len(format_):
-        character = format_[position]
-        if character == "%":
-            position += 1
-            specifier = format_[position : position + 1]
-            if specifier not in _READ or (_READ[specifier] in pattern and specifier != "%"):
-                raise DocumentError(f"$dateFromString: invalid format character '%{specifier}'")
-            pattern += _READ[specifier]
-        else:
-            pattern += re.escape(character)
-        position += 1
+    for literal, specifier in re.findall("([^%]+)|%(.?)", format_, re.DOTALL):
+        if not literal and (
+            specifier not in _READ or (_READ[specifier] in pattern and specifier != "%")
+        ):
+            raise DocumentError(f"$dateFromString: invalid format character '%{specifier}'")
+        pattern += re.escape(literal) if literal else _READ[specifier]
     return re.compile(pattern)
 
 

@@ -27,7 +27,7 @@ from flinkish.compat.atlas.expressions.compiler import (
     Variables,
     compile_expression,
     named_operator,
-    operator,
+    operators,
 )
 from flinkish.compat.atlas.expressions.date_formats import (
     ISO_FORMAT,
@@ -219,19 +219,17 @@ def _shifted(name: str, date: Any, unit: Any, amount: int, where: Any) -> Any:
         raise DocumentError(f"{name}: the result is a date before year 1 or after 9999") from None
 
 
-@named_operator("$dateAdd", ("startDate", "unit", "amount"), timezone="UTC")
-def _add(startDate: Any, unit: Any, amount: Any, timezone: Any) -> Any:
-    if any(map(is_null, (startDate, unit, amount, timezone))):
-        return None
-    return _shifted("$dateAdd", startDate, unit, whole("$dateAdd: amount", amount), timezone)
+def _shifting(name: str, sign: int) -> None:
+    @named_operator(name, ("startDate", "unit", "amount"), timezone="UTC")
+    def call(startDate: Any, unit: Any, amount: Any, timezone: Any) -> Any:
+        if any(map(is_null, (startDate, unit, amount, timezone))):
+            return None
+        length = sign * whole(f"{name}: amount", amount)
+        return _shifted(name, startDate, unit, length, timezone)
 
 
-@named_operator("$dateSubtract", ("startDate", "unit", "amount"), timezone="UTC")
-def _subtract(startDate: Any, unit: Any, amount: Any, timezone: Any) -> Any:
-    if any(map(is_null, (startDate, unit, amount, timezone))):
-        return None
-    length = -whole("$dateSubtract: amount", amount)
-    return _shifted("$dateSubtract", startDate, unit, length, timezone)
+_shifting("$dateAdd", 1)
+_shifting("$dateSubtract", -1)
 
 
 def _first_day(name: str, start: Any) -> int:
@@ -294,10 +292,7 @@ def _trunc(date: Any, unit: Any, binSize: Any, timezone: Any, startOfWeek: Any) 
             length *= 7
         days = local.toordinal()
         found = datetime.fromordinal(days - (days - origin) % length)
-    return found.replace(tzinfo=where).astimezone(_UTC)
-
-
-_UTC = UTC
+    return found.replace(tzinfo=where).astimezone(UTC)
 
 
 def _trunc_time(date: datetime, where: tzinfo, length: int) -> datetime:
@@ -315,11 +310,10 @@ def _timestamp(name: str, value: Any) -> Timestamp:
     return value
 
 
-@operator("$tsSecond", 1)
-def _ts_second(value: Any) -> Int64:
-    return Int64(_timestamp("$tsSecond", value).time)
-
-
-@operator("$tsIncrement", 1)
-def _ts_increment(value: Any) -> Int64:
-    return Int64(_timestamp("$tsIncrement", value).increment)
+operators(
+    {
+        "$tsSecond": (lambda timestamp: Int64(timestamp.time), _timestamp),
+        "$tsIncrement": (lambda timestamp: Int64(timestamp.increment), _timestamp),
+    },
+    nulls=True,
+)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flinkish.compat.atlas.bson.sizes import size_of
 from flinkish.compat.atlas.bson.values import MISSING, DocumentError, is_null, type_name
 from flinkish.compat.atlas.expressions.arrays import array
 from flinkish.compat.atlas.expressions.compiler import (
-    OPERATORS,
     Evaluator,
     Place,
     Variables,
+    any_value,
     arguments,
     compile_expression,
+    compiles,
     constant,
     named_arguments,
-    operator,
+    operators,
 )
 
 
@@ -28,6 +28,7 @@ def document(name: str, value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else dict(value)
 
 
+@compiles("$mergeObjects")
 def _merge(argument: Any, place: Place) -> Evaluator:
     parts = arguments(argument, place, 0, None)
 
@@ -44,18 +45,9 @@ def _merge(argument: Any, place: Place) -> Evaluator:
     return call
 
 
-OPERATORS["$mergeObjects"] = _merge
-
-
-@operator("$objectToArray", 1)
-def _to_array(value: Any) -> list[dict[str, Any]]:
-    return [{"k": k, "v": v} for k, v in document("$objectToArray", value).items()]
-
-
-@operator("$arrayToObject", 1)
-def _to_object(value: Any) -> dict[str, Any]:
+def _to_object(elements: list[Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for element in array("$arrayToObject", value):
+    for element in elements:
         if isinstance(element, Mapping) and set(element) == {"k", "v"}:
             key, inner = element["k"], element["v"]
         elif isinstance(element, (list, tuple)) and len(element) == 2:
@@ -81,6 +73,7 @@ def _named_field(argument: Any, place: Place, *further: str) -> tuple[Evaluator,
     return compile_expression(field, place.at("field")), named
 
 
+@compiles("$getField")
 def _get_field(argument: Any, place: Place) -> Evaluator:
     field, named = _named_field(argument, place)
     source = compile_expression(named.get("input", "$$CURRENT"), place.at("input"))
@@ -98,9 +91,7 @@ def _get_field(argument: Any, place: Place) -> Evaluator:
     return call
 
 
-OPERATORS["$getField"] = _get_field
-
-
+@compiles("$setField")
 def _set_field(argument: Any, place: Place) -> Evaluator:
     field, named = _named_field(argument, place, "input", "value")
     source = compile_expression(named["input"], place.at("input"))
@@ -108,6 +99,7 @@ def _set_field(argument: Any, place: Place) -> Evaluator:
     return _field_setter("$setField", field, source, new)
 
 
+@compiles("$unsetField")
 def _unset_field(argument: Any, place: Place) -> Evaluator:
     field, named = _named_field(argument, place, "input")
     source = compile_expression(named["input"], place.at("input"))
@@ -130,16 +122,37 @@ def _field_setter(name: str, field: Evaluator, source: Evaluator, new: Evaluator
     return call
 
 
-OPERATORS["$setField"] = _set_field
-OPERATORS["$unsetField"] = _unset_field
+_FIXED = {
+    "double": 8,
+    "objectId": 12,
+    "bool": 1,
+    "date": 8,
+    "null": 0,
+    "int": 4,
+    "timestamp": 8,
+    "long": 8,
+    "decimal": 16,
+    "minKey": 0,
+    "maxKey": 0,
+}
 
 
-@operator("$bsonSize", 1)
-def _bson_size(value: Any) -> int:
-    return size_of(document("$bsonSize", value))
+def _size(value: Any) -> int:
+    """The bytes of a value, without its name; of a document as a whole."""
+    kind = type_name(value)
+    if kind in _FIXED:
+        return _FIXED[kind]
+    if kind == "object":
+        return 5 + sum(2 + len(name.encode()) + _size(inner) for name, inner in value.items())
+    if kind == "array":
+        return 5 + sum(2 + len(str(i)) + _size(inner) for i, inner in enumerate(value))
+    if kind == "string":
+        return 5 + len(value.encode())
+    if kind == "regex":
+        return 2 + len(value.pattern.encode())
+    return 5 + len(getattr(value, "bytes", value))
 
 
-@operator("$binarySize", 1)
 def _binary_size(value: Any) -> int:
     if isinstance(value, str):
         return len(value.encode())
@@ -148,3 +161,14 @@ def _binary_size(value: Any) -> int:
     raise DocumentError(
         f"$binarySize requires a string or BinData argument, found: {type_name(value)}"
     )
+
+
+operators(
+    {
+        "$arrayToObject": (_to_object, array),
+        "$binarySize": (_binary_size, any_value),
+        "$bsonSize": (_size, document),
+        "$objectToArray": (lambda found: [{"k": k, "v": v} for k, v in found.items()], document),
+    },
+    nulls=True,
+)

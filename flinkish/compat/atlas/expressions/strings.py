@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from typing import Any
 
 from flinkish.compat.atlas.bson.numbers import whole
 from flinkish.compat.atlas.bson.regular_expressions import compiled
-from flinkish.compat.atlas.bson.values import DocumentError, is_null, type_name
-from flinkish.compat.atlas.expressions.compiler import named_operator, operator
-from flinkish.compat.atlas.expressions.texts import as_text
+from flinkish.compat.atlas.bson.values import DocumentError, as_text, is_null, type_name
+from flinkish.compat.atlas.expressions.compiler import (
+    any_value,
+    named_operator,
+    operator,
+    operators,
+)
 
 
 def _string(name: str, value: Any) -> str:
@@ -27,6 +31,13 @@ def _text(name: str, value: Any) -> str:
     return as_text(value)
 
 
+def _from_zero(name: str, value: Any) -> int:
+    number = whole(name, value)
+    if number < 0:
+        raise DocumentError(f"{name}: positions and lengths must not be negative")
+    return number
+
+
 @operator("$concat", 0, None)
 def _concat(*values: Any) -> str:
     for value in values:
@@ -35,52 +46,20 @@ def _concat(*values: Any) -> str:
     return "".join(values)
 
 
-@operator("$toLower", 1, nulls=False)
-def _to_lower(value: Any) -> str:
-    return _ascii(_text("$toLower", value), str.lower)
-
-
-@operator("$toUpper", 1, nulls=False)
-def _to_upper(value: Any) -> str:
-    return _ascii(_text("$toUpper", value), str.upper)
-
-
-def _ascii(value: str, change: Any) -> str:
+def _ascii(value: str, change: Callable[[str], str]) -> str:
     """Only the letters of ASCII have another case, as in MongoDB."""
     if value.isascii():
-        return str(change(value))
+        return change(value)
     return "".join(change(c) if c.isascii() else c for c in value)
 
 
-@operator("$strcasecmp", 2, nulls=False)
-def _strcasecmp(left: Any, right: Any) -> int:
-    first, second = (_ascii(_text("$strcasecmp", v), str.upper) for v in (left, right))
+def _compared(left: str, right: str) -> int:
+    first, second = _ascii(left, str.upper), _ascii(right, str.upper)
     return (first > second) - (first < second)
 
 
-@operator("$strLenCP", 1, nulls=False)
-def _length(value: Any) -> int:
-    return len(_string("$strLenCP", value))
-
-
-@operator("$strLenBytes", 1, nulls=False)
-def _length_in_bytes(value: Any) -> int:
-    return len(_string("$strLenBytes", value).encode())
-
-
-@operator("$substrCP", 3, nulls=False)
-def _substring(value: Any, start: Any, length: Any) -> str:
-    first, count = whole("$substrCP", start), whole("$substrCP", length)
-    if first < 0 or count < 0:
-        raise DocumentError("$substrCP: start and length must not be negative")
-    return _text("$substrCP", value)[first : first + count]
-
-
-def _substring_of_bytes(value: Any, start: Any, length: Any) -> str:
-    first, count = int(whole("$substrBytes", start)), int(whole("$substrBytes", length))
-    encoded = _text("$substrBytes", value).encode()
-    if first < 0:
-        raise DocumentError("$substrBytes: the start must not be negative")
+def _substring_of_bytes(value: str, first: int, count: int) -> str:
+    encoded = value.encode()
     part = encoded[first:] if count < 0 else encoded[first : first + count]
     try:
         return part.decode()
@@ -88,108 +67,83 @@ def _substring_of_bytes(value: Any, start: Any, length: Any) -> str:
         raise DocumentError("$substrBytes: the range cuts a character in two") from None
 
 
-operator("$substrBytes", 3, nulls=False)(_substring_of_bytes)
-operator("$substr", 3, nulls=False)(_substring_of_bytes)
+operators(
+    {
+        "$toLower": (lambda text: _ascii(text, str.lower), _text),
+        "$toUpper": (lambda text: _ascii(text, str.upper), _text),
+        "$strcasecmp": (_compared, _text, _text),
+        "$strLenCP": (len, _string),
+        "$strLenBytes": (lambda text: len(text.encode()), _string),
+        "$substrCP": (lambda text, i, n: text[i : i + n], _text, _from_zero, _from_zero),
+        "$substrBytes": (_substring_of_bytes, _text, _from_zero, whole),
+        "$substr": (_substring_of_bytes, _text, _from_zero, whole),
+    },
+    nulls=False,
+)
 
 
-def _range(name: str, bounds: tuple[Any, ...]) -> tuple[int, int | None]:
-    """Return the positions at which to begin and end."""
-    numbers = [whole(name, bound) for bound in bounds]
-    if any(bound < 0 for bound in numbers):
-        raise DocumentError(f"{name}: the range must not be negative")
-    return (numbers[0] if numbers else 0), (numbers[1] if len(numbers) > 1 else None)
+def _index(name: str, of: Callable[[str], Any]) -> None:
+    @operator(name, 2, 4, nulls=False, kinds=(any_value, any_value, _from_zero))
+    def call(value: Any, wanted: Any, start: int = 0, end: int | None = None) -> int | None:
+        if is_null(value):
+            return None
+        searched: int = of(_string(name, value)).find(of(_string(name, wanted)), start, end)
+        return searched
 
 
-@operator("$indexOfCP", 2, 4, nulls=False)
-def _index(value: Any, wanted: Any, *bounds: Any) -> int | None:
-    if is_null(value):
-        return None
-    start, end = _range("$indexOfCP", bounds)
-    return _string("$indexOfCP", value).find(_string("$indexOfCP", wanted), start, end)
+_index("$indexOfCP", str)
+_index("$indexOfBytes", str.encode)
 
 
-@operator("$indexOfBytes", 2, 4, nulls=False)
-def _index_of_bytes(value: Any, wanted: Any, *bounds: Any) -> int | None:
-    if is_null(value):
-        return None
-    start, end = _range("$indexOfBytes", bounds)
-    encoded = _string("$indexOfBytes", value).encode()
-    return encoded.find(_string("$indexOfBytes", wanted).encode(), start, end)
-
-
-@operator("$split", 2)
-def _split(value: Any, delimiter: Any) -> list[str]:
-    if not _string("$split", delimiter):
+@operator("$split", 2, kinds=(_string,))
+def _split(value: str, delimiter: str) -> list[str]:
+    if not delimiter:
         raise DocumentError("$split requires a non-empty separator")
-    return _string("$split", value).split(delimiter)
+    return value.split(delimiter)
 
 
 _WHITE = "\0 \t\n\v\f\r\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B)))
 """The characters that are trimmed by default."""
 
 
-def _trimmed(name: str, value: Any, chars: Any, trim: Any) -> Any:
-    if is_null(value) or chars is None:
-        return None
-    return trim(_string(name, value), _string(name, chars))
+def _trimming(name: str, trim: Callable[[str, str], str]) -> None:
+    @named_operator(name, ("input",), chars=_WHITE)
+    def call(input: Any, chars: Any) -> str | None:  # noqa: A002 - MongoDB's name
+        if is_null(input) or chars is None:
+            return None
+        return trim(_string(name, input), _string(name, chars))
 
 
-@named_operator("$trim", ("input",), chars=_WHITE)
-def _trim(input: Any, chars: Any) -> Any:  # noqa: A002 - MongoDB's name
-    return _trimmed("$trim", input, chars, str.strip)
+_trimming("$trim", str.strip)
+_trimming("$ltrim", str.lstrip)
+_trimming("$rtrim", str.rstrip)
 
 
-@named_operator("$ltrim", ("input",), chars=_WHITE)
-def _ltrim(input: Any, chars: Any) -> Any:  # noqa: A002 - MongoDB's name
-    return _trimmed("$ltrim", input, chars, str.lstrip)
+def _replacing(name: str, count: int) -> None:
+    @named_operator(name, ("input", "find", "replacement"))
+    def call(input: Any, find: Any, replacement: Any) -> str | None:  # noqa: A002 - MongoDB's name
+        given = input, find, replacement
+        if any(map(is_null, given)):
+            return None
+        value, found, instead = (_string(name, part) for part in given)
+        return value.replace(found, instead, count)
 
 
-@named_operator("$rtrim", ("input",), chars=_WHITE)
-def _rtrim(input: Any, chars: Any) -> Any:  # noqa: A002 - MongoDB's name
-    return _trimmed("$rtrim", input, chars, str.rstrip)
+_replacing("$replaceOne", 1)
+_replacing("$replaceAll", -1)
 
 
-def _replaced(name: str, value: Any, find: Any, replacement: Any, count: int) -> Any:
-    if any(map(is_null, (value, find, replacement))):
-        return None
-    parts = [_string(name, part) for part in (value, find, replacement)]
-    return parts[0].replace(parts[1], parts[2], count)
+def _matching(name: str, result: Callable[[list[dict[str, Any]]], Any]) -> None:
+    @named_operator(name, ("input", "regex"), options=None)
+    def call(input: Any, regex: Any, options: Any) -> Any:  # noqa: A002 - MongoDB's name
+        if is_null(input) or is_null(regex):
+            return result([])
+        matches = compiled(regex, options).finditer(_string(name, input))
+        return result(
+            [{"match": m[0], "idx": m.start(), "captures": list(m.groups())} for m in matches]
+        )
 
 
-@named_operator("$replaceOne", ("input", "find", "replacement"))
-def _replace_one(input: Any, find: Any, replacement: Any) -> Any:  # noqa: A002 - MongoDB's name
-    return _replaced("$replaceOne", input, find, replacement, 1)
-
-
-@named_operator("$replaceAll", ("input", "find", "replacement"))
-def _replace_all(input: Any, find: Any, replacement: Any) -> Any:  # noqa: A002 - MongoDB's name
-    return _replaced("$replaceAll", input, find, replacement, -1)
-
-
-# ---------------------------------------------------------------------- regular expressions
-
-
-def _matches(name: str, value: Any, regex: Any, options: Any) -> list[re.Match[str]]:
-    if is_null(value) or is_null(regex):
-        return []
-    return list(compiled(regex, options).finditer(_string(name, value)))
-
-
-def _as_document(match: re.Match[str]) -> dict[str, Any]:
-    return {"match": match[0], "idx": match.start(), "captures": list(match.groups())}
-
-
-@named_operator("$regexMatch", ("input", "regex"), options=None)
-def _regex_match(input: Any, regex: Any, options: Any) -> bool:  # noqa: A002 - MongoDB's name
-    return bool(_matches("$regexMatch", input, regex, options))
-
-
-@named_operator("$regexFind", ("input", "regex"), options=None)
-def _regex_find(input: Any, regex: Any, options: Any) -> Any:  # noqa: A002 - MongoDB's name
-    found = _matches("$regexFind", input, regex, options)
-    return _as_document(found[0]) if found else None
-
-
-@named_operator("$regexFindAll", ("input", "regex"), options=None)
-def _regex_find_all(input: Any, regex: Any, options: Any) -> Any:  # noqa: A002 - MongoDB's name
-    return [_as_document(match) for match in _matches("$regexFindAll", input, regex, options)]
+_matching("$regexMatch", bool)
+_matching("$regexFind", lambda found: found[0] if found else None)
+_matching("$regexFindAll", lambda found: found)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from enum import Enum
 from typing import Any
@@ -13,27 +12,25 @@ from flinkish.pyflink.absent import absent_names
 from flinkish.pyflink.common.typeinfo import TypeInformation
 
 
-class Source(ABC):
+class Source:
     """Base class of sources (PyFlink: ``Source``)."""
 
-    @property
-    @abstractmethod
-    def core(self) -> CoreSource[Any]:
+    def __init__(self, source: CoreSource[Any]) -> None:
+        self.core = source
         """The source for flinkish's own environment."""
 
 
-class Sink(ABC):
+class Sink:
     """Base class of sinks (PyFlink: ``Sink``)."""
+
+    def __init__(self, sink: CoreSink[Any]) -> None:
+        self.core = sink
+        """The sink for flinkish's own streams."""
 
     def writable(self, kind: TypeInformation) -> Callable[[Any], Any] | None:
         """The function that converts an element of ``kind`` to what ``core`` writes; None if it
         writes elements unchanged."""
         return None
-
-    @property
-    @abstractmethod
-    def core(self) -> CoreSink[Any]:
-        """The sink for flinkish's own streams."""
 
 
 class DeliveryGuarantee(Enum):

@@ -14,8 +14,6 @@ from flinkish.api.connectors.bucket_assigner import (
 from flinkish.api.connectors.bucket_assigner import BucketAssigner as CoreBucketAssigner
 from flinkish.api.connectors.file_sink import FileSink as CoreFileSink
 from flinkish.api.connectors.file_source import FileSource as CoreFileSource
-from flinkish.api.connectors.sink import Sink as CoreSink
-from flinkish.api.connectors.source import Source as CoreSource
 from flinkish.api.errors import NotSupportedError
 from flinkish.pyflink.absent import AbsentMethods, absent_names, refuse
 from flinkish.pyflink.common.serialization import Encoder, RowDataBulkWriterFactory
@@ -68,13 +66,6 @@ class FileSourceBuilder(AbsentMethods):
 
 class FileSource(Source):
     """Files of a path (PyFlink: ``FileSource``)."""
-
-    def __init__(self, source: CoreFileSource[str]) -> None:
-        self._source = source
-
-    @property
-    def core(self) -> CoreSource[Any]:
-        return self._source
 
     @staticmethod
     def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
@@ -246,12 +237,8 @@ class FileSink(Sink):
     BulkFormatBuilder: TypeAlias = BulkFormatBuilder
 
     def __init__(self, sink: CoreFileSink[Any], row_type: RowTypeInfo | None = None) -> None:
-        self._sink = sink
+        super().__init__(sink)
         self._row_type = row_type
-
-    @property
-    def core(self) -> CoreSink[Any]:
-        return self._sink
 
     def writable(self, kind: TypeInformation) -> Callable[[Any], Any]:
         return kind.text_of if self._row_type is None else _Columns(self._row_type)

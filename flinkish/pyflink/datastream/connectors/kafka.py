@@ -16,8 +16,6 @@ from flinkish.api.connectors.kafka.serialization import (
 from flinkish.api.connectors.kafka.sink import DeliveryGuarantee as CoreGuarantee
 from flinkish.api.connectors.kafka.sink import KafkaSink as CoreKafkaSink
 from flinkish.api.connectors.kafka.source import KafkaSource as CoreKafkaSource
-from flinkish.api.connectors.sink import Sink as CoreSink
-from flinkish.api.connectors.source import Source as CoreSource
 from flinkish.api.errors import NotSupportedError
 from flinkish.pyflink.absent import absent_names
 from flinkish.pyflink.common.serialization import DeserializationSchema, SerializationSchema
@@ -44,13 +42,8 @@ class KafkaTopicPartition:
     """A partition of a topic (PyFlink: ``KafkaTopicPartition``)."""
 
     def __init__(self, topic: str, partition: int) -> None:
-        self._topic = topic
-        self._partition = partition
-
-    @property
-    def core(self) -> TopicPartition:
+        self.core = TopicPartition(topic, partition)
         """The partition for flinkish's own sources."""
-        return TopicPartition(self._topic, self._partition)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KafkaTopicPartition) and self.core == other.core
@@ -122,13 +115,6 @@ class KafkaSource(Source):
 
     Needs ``pip install 'flinkish[kafka]'``, and no jar.
     """
-
-    def __init__(self, source: CoreKafkaSource[Any]) -> None:
-        self._source = source
-
-    @property
-    def core(self) -> CoreSource[Any]:
-        return self._source
 
     @staticmethod
     def builder() -> KafkaSourceBuilder:
@@ -303,13 +289,6 @@ class KafkaSink(Sink):
 
     Needs ``pip install 'flinkish[kafka]'``, and no jar.
     """
-
-    def __init__(self, sink: CoreKafkaSink[Any]) -> None:
-        self._sink = sink
-
-    @property
-    def core(self) -> CoreSink[Any]:
-        return self._sink
 
     @staticmethod
     def builder() -> KafkaSinkBuilder:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flinkish.api.connectors.source import NumberSequenceSource as CoreNumberSequenceSource
-from flinkish.api.connectors.source import Source as CoreSource
 from flinkish.pyflink.datastream.connectors.base import Source
 
 __all__ = ["NumberSequenceSource"]
@@ -15,8 +12,4 @@ class NumberSequenceSource(Source):
     """The numbers from ``start`` to ``end``, both included (PyFlink: ``NumberSequenceSource``)."""
 
     def __init__(self, start: int, end: int) -> None:
-        self._source = CoreNumberSequenceSource(start, end)
-
-    @property
-    def core(self) -> CoreSource[Any]:
-        return self._source
+        super().__init__(CoreNumberSequenceSource(start, end))

@@ -9,21 +9,17 @@ from typing import Any
 from flinkish.api.functions.state import MapEntry
 from flinkish.runtime.columns.tracing.emissions import Emitting
 from flinkish.runtime.columns.tracing.expressions import Constant
+from flinkish.runtime.columns.tracing.externals import External
 from flinkish.runtime.columns.tracing.guards import in_slot
 from flinkish.runtime.columns.tracing.stand_ins import (
     ElementContextStandIn,
     KeyedContextStandIn,
     StandIn,
 )
-from flinkish.runtime.columns.tracing.symbols import (
-    Symbol,
-    is_constant,
-    kind_of_constant,
-    own,
-    symbolic,
-)
-from flinkish.runtime.columns.tracing.trace import External, Trace
-from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
+from flinkish.runtime.columns.tracing.symbolic_values import own, symbolic
+from flinkish.runtime.columns.tracing.symbols import Symbol, is_constant, kind_of_constant
+from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.columns.tracing.unsupported import CannotTell
 from flinkish.runtime.columns.tracing.value_shapes import structure
 from flinkish.runtime.records.shapes import Shape
 from flinkish.runtime.state.broadcast_state import BroadcastStates, HeapBroadcastState
@@ -42,6 +38,9 @@ class BroadcastContextStandIn(ElementContextStandIn):
 
     def currentWatermark(self) -> Symbol:
         return self._watermark
+
+    def currentProcessingTime(self) -> Symbol:
+        return self._clock
 
     def getBroadcastState(self, stateDescriptor: Any) -> BroadcastStateStandIn:
         if self._trace.exploring:
@@ -140,8 +139,5 @@ def _constant(key: Any) -> tuple[bool, Any]:
 def _taken_apart(value: Any) -> tuple[Shape, list[Any]] | None:
     """The shape of a value and its parts, all of them constants; None if it has none."""
     parts: list[Any] = []
-    try:
-        shape = structure(value, parts)
-    except Unsupported:
-        return None
-    return (shape, parts) if all(map(is_constant, parts)) else None
+    shape = structure(value, parts)
+    return None if shape is None or not all(map(is_constant, parts)) else (shape, parts)

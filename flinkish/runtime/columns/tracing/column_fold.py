@@ -13,27 +13,17 @@ from numpy.typing import NDArray
 
 from flinkish.api.errors import said_by, shown
 from flinkish.api.functions.adapt import reduce_call
-from flinkish.api.functions.aggregations import ComparableAggregator, FieldAggregator, SumAggregator
+from flinkish.api.functions.aggregations import FieldAggregator
 from flinkish.api.functions.functions import AggregateFunction
 from flinkish.runtime.columns.tracing.checks import same
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
-from flinkish.runtime.columns.tracing.column_runs import counting
-from flinkish.runtime.columns.tracing.combining import Combination, PartOrder
-from flinkish.runtime.columns.tracing.expressions import (
-    NUMBERS,
-    PYTHON_TYPES,
-    Constant,
-    Expressions,
-    Kind,
-    Operation,
-)
-from flinkish.runtime.columns.tracing.fold_checks import combining_differs, folds_differ
-from flinkish.runtime.columns.tracing.folding import Folding, arrow_type, folded_field, normal
+from flinkish.runtime.columns.tracing.combining import Combination
+from flinkish.runtime.columns.tracing.expressions import Constant, Kind, Operation
+from flinkish.runtime.columns.tracing.fold_checks import folds_differ
+from flinkish.runtime.columns.tracing.folding import Folding, arrow_type, normal
 from flinkish.runtime.columns.tracing.kernels import (
     NOT_EXACT,
-    Inexact,
     kind_of,
-    of_python,
     to_arrow,
 )
 from flinkish.runtime.columns.tracing.reduction_patterns import (
@@ -42,21 +32,17 @@ from flinkish.runtime.columns.tracing.reduction_patterns import (
     matched_patterns,
     needs_accumulator,
 )
-from flinkish.runtime.columns.tracing.symbolic_elements import (
-    column_of,
-    symbolic_element,
-    unknown_symbols,
-)
-from flinkish.runtime.columns.tracing.symbols import Symbol, symbolic
+from flinkish.runtime.columns.tracing.stand_ins import AggregationStandIn
+from flinkish.runtime.columns.tracing.symbolic_elements import Signature
+from flinkish.runtime.columns.tracing.symbolic_values import symbolic
+from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import TracedFunction
-from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
+from flinkish.runtime.columns.tracing.traced_runs import checked_run
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
-from flinkish.runtime.columns.tracing.value_shapes import column_of_values, structure, take_apart
+from flinkish.runtime.columns.tracing.value_shapes import columns_of
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape, shape_of, with_shape
-
-_EXTREMES = ("lowest", "highest")
 
 
 @dataclass(frozen=True)
@@ -66,26 +52,13 @@ class FoldPlan:
     shape: Shape
     """The shape of an accumulator."""
     schema: pa.Schema
-    """The schema of the folded columns."""
-    kinds: tuple[Kind, ...]
-    patterns: tuple[ReductionPattern, ...]
-    start: tuple[Any, ...] | None
-    """The fields of a new accumulator; None: the first element is the first accumulator."""
-    traced: Traced | None
+    """The schema of the folded columns, which notes the combination if elements can be folded in
+    parts."""
+    combination: Combination
+    """How the fields change, and how parts that were folded separately are combined."""
+    traced: Traced
     created: Traced | None = None
     """The trace of ``createAccumulator``."""
-
-    def noted(self) -> FoldPlan:
-        """The plan with its combination noted in the schema, if elements can be folded in parts."""
-        if not self.exactInAnyGrouping:
-            return self
-        return replace(self, schema=self.combination.noted(self.schema))
-
-    @property
-    def combination(self) -> Combination:
-        """How parts that were folded separately are combined."""
-        tests_none = self.traced is not None and self.traced.testsNone
-        return Combination(self.patterns, self.kinds, self.start, tests_none)
 
     def mayBecomeNone(self, batch: pa.RecordBatch) -> bool:
         """Whether an accumulator of these elements may itself be None, not just a field of it."""
@@ -93,48 +66,31 @@ class FoldPlan:
 
     def changed(self) -> bool:
         """Whether a guard fails."""
-        return any(t is not None and t.changed() for t in (self.traced, self.created))
-
-    @property
-    def exactInAnyGrouping(self) -> bool:
-        """Whether the elements can be folded in parts, which are then combined."""
-        reduces = self.start is None
-        return all(
-            pattern.exactInAnyGrouping(number, kind, reduces)
-            for number, (pattern, kind) in enumerate(zip(self.patterns, self.kinds))
-        )
-
-    @property
-    def commutes(self) -> bool:
-        """Whether the elements may come in any order."""
-        return self.exactInAnyGrouping and all(
-            pattern.way in ("kept", "sum") or (pattern.way in _EXTREMES and kind != "float")
-            for pattern, kind in zip(self.patterns, self.kinds)
-        )
+        created = self.created
+        return self.traced.changed() or (created is not None and created.changed())
 
     def isMergedBy(self, merge: FoldPlan) -> bool:
-        """Whether ``merge``, a reduction of accumulators, gives the accumulator of all elements of
-        both. This plan has to commute, and to start from ``createAccumulator``."""
-        assert self.start is not None
-        if merge.kinds != self.kinds or merge.traced is None:
+        """Whether the elements may come in any order, and ``merge``, a reduction of accumulators, gives
+        the accumulator of all elements of both."""
+        own = self.combination
+        if own.start is None or not own.commutes or merge.combination.kinds != own.kinds:
             return False
         for _, operation in merge.traced.steps:
             if not isinstance(operation, Operation) or operation.name not in NEVER_RAISES:
                 return False
         return all(
-            own.joins(pattern, number) and (own.way != "sum" or start == 0)
-            for number, (own, pattern, start) in enumerate(
-                zip(self.patterns, merge.patterns, self.start)
+            pattern.joins(merging, number) and (pattern.way != "sum" or start == 0)
+            for number, (pattern, merging, start) in enumerate(
+                zip(own.patterns, merge.combination.patterns, own.start)
             )
         )
 
     @property
     def columns(self) -> set[int]:
         """The columns of the input that the function reads."""
-        read = set(range(len(self.kinds))) if self.start is None else set()
-        for pattern in self.patterns:
-            read |= pattern.columns
-        return read if self.traced is None else read | self.traced.reading
+        own = self.combination
+        read = set(range(len(own.kinds))) if own.start is None else set()
+        return read.union(self.traced.reading, *(pattern.columns for pattern in own.patterns))
 
 
 class ColumnFold(TracedFunction[FoldPlan]):
@@ -155,41 +111,21 @@ class ColumnFold(TracedFunction[FoldPlan]):
 
     # ------------------------------------------------------------------ properties
 
+    def plan(self, values: RowColumns) -> FoldPlan | None:
+        """How elements like ``values`` are folded; None if they cannot be."""
+        return self._traces.of(values)
+
     def follows(self, values: RowColumns) -> bool:
         """Whether elements like ``values`` can be folded as columns."""
-        return self._traces.of(values) is not None
-
-    def schemaFor(self, values: RowColumns) -> pa.Schema | None:
-        """The schema of the folded columns for elements like ``values``; None if they cannot be
-        folded."""
-        plan = self._traces.of(values)
-        return None if plan is None else plan.schema
-
-    def exactInAnyGrouping(self, values: RowColumns) -> bool:
-        """Whether elements like ``values`` may be folded in parts that ``combine`` then
-        combines."""
-        plan = self._traces.of(values)
-        return plan is not None and plan.exactInAnyGrouping
-
-    def readsValues(self, values: RowColumns) -> bool:
-        """Whether the function reads external constants that may change, and its results with
-        them."""
-        plan = self._traces.of(values)
-        return plan is None or (plan.traced is not None and plan.traced.readsValues)
-
-    def partOrder(self, values: RowColumns) -> PartOrder | None:
-        """The order in which interleaved parts of elements like ``values`` have to be combined;
-        None if interleaved parts cannot be combined."""
-        plan = self._traces.of(values)
-        return None if plan is None else plan.combination.order
+        return self.plan(values) is not None
 
     def mergesInAnyOrder(self, values: RowColumns) -> bool:
         """Whether ``combine`` may combine accumulators of parts of elements like ``values`` in any
         order, with the result of the function's ``merge``."""
-        plan = self._traces.of(values)
-        if plan is None or plan.start is None or not plan.commutes or self._merge is None:
+        plan = self.plan(values)
+        if plan is None or self._merge is None:
             return False
-        merge = self._merge._traces.of(
+        merge = self._merge.plan(
             RowColumns(pa.RecordBatch.from_pylist([], schema=plan.schema), plan.shape)
         )
         return merge is not None and plan.isMergedBy(merge)
@@ -197,14 +133,13 @@ class ColumnFold(TracedFunction[FoldPlan]):
     def reads(self, values: RowColumns) -> set[int] | None:
         """The indices of the columns that the fold reads of elements like ``values``; None if it
         cannot be traced, or if it may read any column."""
-        plan = self._traces.of(values)
-        if plan is None or (plan.traced is not None and plan.traced.testsNone):
+        plan = self.plan(values)
+        if plan is None or plan.traced.testsNone:
             return None
         return plan.columns
 
     # ------------------------------------------------------------------ folding
 
-    @counting(folds_differ)
     def fold(
         self,
         values: Sequence[Any],
@@ -212,51 +147,46 @@ class ColumnFold(TracedFunction[FoldPlan]):
         count: int,
         start: pa.RecordBatch | None = None,
         started: NDArray[np.bool_] | None = None,
+        *,
+        checks: bool = True,
     ) -> pa.RecordBatch | None:
         """The accumulator of each group's values, in their order, for the groups from 0 to before
         ``count``, of which none is empty.
 
         With ``start``, a group begins with its row of ``start`` where ``started`` is true; None:
         everywhere. Other groups begin with ``createAccumulator()``, or for a reduction with the
-        first value.
+        first value. Without ``checks``, the run is neither counted nor checked.
         """
-        return self.foldUnchecked(values, groups, count, start, started)
 
-    def foldUnchecked(
-        self,
-        values: Sequence[Any],
-        groups: NDArray[np.intp],
-        count: int,
-        start: pa.RecordBatch | None = None,
-        started: NDArray[np.bool_] | None = None,
-    ) -> pa.RecordBatch | None:
-        """``fold`` without a check, for the checks themselves."""
-        if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
-            return None
-        plan = self._traces.of(values)
-        if plan is None or (
-            start is not None and not start.schema.equals(plan.schema, check_metadata=True)
-        ):
-            return None
-        batch = values.columns
-        traced = plan.traced
-        if traced is not None and traced.testsNone and has_nulls(batch):
-            return None
-        if plan.mayBecomeNone(batch):
-            return None  # called for each element, so that an accumulator of None raises an error
-        run = run_of(batch)
-        folding = Folding(run, batch, groups, count, plan.start is None)
-        try:
-            if traced is not None:
-                run.check(traced.steps)
-            if start is not None:
-                folding.begin(start, started)
-            columns: list[Any] = []
-            for number in range(len(plan.patterns)):
-                columns.append(folded_field(folding, plan.patterns, plan.kinds, plan.start, number))
-            return _batch(columns, plan.schema)
-        except NOT_EXACT:
-            return None
+        def folded() -> pa.RecordBatch | None:
+            if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
+                return None
+            plan = self.plan(values)
+            if plan is None or (
+                start is not None and not start.schema.equals(plan.schema, check_metadata=True)
+            ):
+                return None
+            batch = values.columns
+            if plan.mayBecomeNone(batch):
+                return (
+                    None  # called for each element, so that an accumulator of None raises an error
+                )
+            run = checked_run(plan.traced, batch)
+            if run is None:
+                return None
+            folding = Folding(run, batch, groups, count, plan.combination, start, started)
+            try:
+                return _batch(folding.fields(), plan.schema)
+            except NOT_EXACT:
+                return None
+
+        if not checks:
+            return folded()
+        return self.runs.counted(
+            values,
+            folded,
+            lambda answer: folds_differ(self, answer, values, groups, count, start, started),
+        )
 
     def combine(
         self, parts: pa.RecordBatch, groups: NDArray[np.intp], count: int
@@ -273,7 +203,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
             return None
         if self._reduces and self.runs.due():
             with self.runs.checking():
-                difference = combining_differs(self, combined, parts, groups, count)
+                difference = folds_differ(self, combined, self._elements(parts), groups, count)
             if difference is not None:
                 self.runs.leave(difference)
                 return None
@@ -285,10 +215,10 @@ class ColumnFold(TracedFunction[FoldPlan]):
         if it is not proved that adding the elements of ``other`` one by one gives the same."""
         shape, combination = shape_of(folded), Combination.of(folded)
         assert combination is not None
-        parts: tuple[list[Any], list[Any]] = ([], [])
-        for accumulator, fields_of in zip((one, other), parts):
-            if not take_apart(shape, accumulator, fields_of) or not combination.proves(fields_of):
-                return None
+        columns = columns_of(shape, (one, other))
+        parts = [] if columns is None else list(zip(*columns))
+        if not parts or not all(map(combination.proves, parts)):
+            return None
         (joined,) = shape.made([[field] for field in combination.joined(*parts)])
         if self._reduces and self.runs.checks:
             # An accumulator of a reduction is an element, so the function itself can be called
@@ -320,47 +250,6 @@ class ColumnFold(TracedFunction[FoldPlan]):
     def _elements(self, folded: pa.RecordBatch) -> RowColumns:
         return RowColumns(folded, shape_of(folded.schema))
 
-    def folded(self, accumulators: Sequence[Any]) -> pa.RecordBatch | None:
-        """Python accumulators as folded columns; None if columns cannot hold them."""
-        if not accumulators:
-            return None
-        shape = self._shape_of_value(accumulators[0])
-        if shape is None:
-            return None
-        columns: list[list[Any]] = [[] for _ in range(shape.width)]
-        for accumulator in accumulators:
-            found: list[Any] = []
-            if not take_apart(shape, accumulator, found):
-                return None
-            for column, value in zip(columns, found):
-                column.append(value)
-        schema = self._schema_for(shape, columns)
-        try:
-            if schema is None:
-                arrays = [to_arrow(of_python(column).data) for column in columns]
-                return _batch(arrays, _schema(shape, [a.type for a in arrays]))
-            return _batch([column_of_values(c, k) for c, k in zip(columns, schema.types)], schema)
-        except (Inexact, pa.ArrowException, OverflowError, TypeError, ValueError):
-            return None
-
-    def _shape_of_value(self, value: Any) -> Shape | None:
-        try:
-            return structure(value, [])
-        except Unsupported:
-            return None
-
-    def _schema_for(self, shape: Shape, columns: list[list[Any]]) -> pa.Schema | None:
-        """The schema of an earlier plan for accumulators of that shape and those types of
-        values."""
-        for plan in self._traces.all():
-            if plan.shape == shape and all(
-                kind not in PYTHON_TYPES
-                or set(map(type, column)) <= {PYTHON_TYPES[kind], type(None)}
-                for kind, column in zip(plan.kinds, columns)
-            ):
-                return plan.schema
-        return None
-
     def results(self, folded: pa.RecordBatch) -> RowColumns | None:
         """``getResult`` of each accumulator, as columns; None if it has to be called for each."""
         elements = self._elements(folded)
@@ -381,8 +270,6 @@ class ColumnFold(TracedFunction[FoldPlan]):
         return created
 
     def _trace(self, values: RowColumns) -> FoldPlan:
-        if isinstance(self._function, FieldAggregator):
-            return _aggregation_plan(self._function, values)
         if self._reduces:
             kinds = [kind_of(kind) for kind in values.schema.types]
             return self._traced_plan(values, values.shape, kinds, None)
@@ -400,7 +287,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
         self, values: RowColumns, shape: Shape, kinds: list[Kind], start: tuple[Any, ...] | None
     ) -> FoldPlan:
         trace = Trace(lists=True)
-        traced = self._follow(trace, symbolic_element(trace, values), shape, kinds)
+        traced = self._follow(trace, Signature().symbols(trace, values)[0], shape, kinds)
         if traced.shape != shape:
             raise Unsupported("returns an accumulator of another shape than it is given")
         patterns = matched_patterns(trace.expressions, traced.columns)
@@ -421,14 +308,10 @@ class ColumnFold(TracedFunction[FoldPlan]):
         ]
         names = values.schema.names if start is None else None
         schema = _schema(shape, types, names)
-        return FoldPlan(
-            shape=shape,
-            schema=schema,
-            kinds=tuple(kinds),
-            patterns=tuple(patterns),
-            start=start,
-            traced=traced,
-        ).noted()
+        combination = Combination(tuple(patterns), tuple(kinds), start, traced.testsNone)
+        if combination.exactInAnyGrouping:
+            schema = combination.noted(schema)
+        return FoldPlan(shape, schema, combination, traced)
 
     def _follow(self, trace: Trace, element: Any, shape: Shape, kinds: list[Kind]) -> Traced:
         symbols = [
@@ -437,16 +320,20 @@ class ColumnFold(TracedFunction[FoldPlan]):
         ]
         accumulator = symbolic(trace, shape, symbols)
         if self._reduces:
-            return trace.follow(reduce_call(self._function), accumulator, element)
+            return self._follow_reduce(trace, accumulator, element)
         return trace.follow(self._function.add, element, changing=accumulator)
 
-    def _explore(self) -> None:
+    def _follow_reduce(self, trace: Trace, so_far: Any, element: Any) -> Traced:
         if isinstance(self._function, FieldAggregator):
-            return
+            reduce = AggregationStandIn(trace, self._function).reduce
+            return trace.follow_all(lambda: reduce(so_far, element))
+        return trace.follow(reduce_call(self._function), so_far, element)
+
+    def _explore(self) -> None:
         trace = Trace(exploring=True, lists=True)
-        element, so_far = unknown_symbols(trace, 2)
+        element, (so_far,) = Signature(extra=1).symbols(trace, None)
         if self._reduces:
-            trace.follow(reduce_call(self._function), so_far, element)
+            self._follow_reduce(trace, so_far, element)
             return
         created = self._created()
         self._follow(trace, element, created.shape, [column.kind for column in created.columns])
@@ -457,62 +344,6 @@ def _becomes_float(before: Kind, after: Kind, pattern: ReductionPattern) -> bool
     return before == after or (
         before == "int" and after == "float" and pattern.way == "sum" and pattern.only is None
     )
-
-
-# ---------------------------------------------------------------------- sum, min, max, minBy, maxBy
-
-
-def _aggregation_plan(function: FieldAggregator[Any], values: RowColumns) -> FoldPlan:
-    """The plan of a built-in aggregation of one field."""
-    number = column_of(values.shape, function.field)
-    types = values.schema.types
-    kind = kind_of(types[number])
-    make = Expressions()
-    value = make.column(number, kind)
-    kept = ReductionPattern("kept")
-    if type(function) is SumAggregator:
-        if kind not in ("int", "float"):
-            raise Unsupported("sums up a field that is not an int or a float")
-        patterns = [kept] * len(types)
-        patterns[number] = ReductionPattern("sum", value)
-    elif type(function) is ComparableAggregator:
-        if kind not in (*NUMBERS, "str"):
-            raise Unsupported("compares a field that is not a number or text")
-        extreme = ReductionPattern(
-            "highest" if function._highest else "lowest",
-            value,
-            lastOfEqual=function._by and not function._first,
-        )
-        patterns = [kept] * len(types)
-        if function._by:
-            patterns = [
-                ReductionPattern(
-                    "best",
-                    make.column(other, kind_of(types[other])),
-                    by=number,
-                    against=value,
-                    highest=function._highest,
-                    lastOfEqual=extreme.lastOfEqual,
-                )
-                for other in range(len(types))
-            ]
-        patterns[number] = extreme
-    else:
-        raise Unsupported(f"is an aggregation of its own, {type(function).__name__}")
-    kinds = tuple(kind_of(kind) for kind in types)
-    stored = [
-        arrow_type(kind, pattern, values.columns, n)
-        for n, (kind, pattern) in enumerate(zip(kinds, patterns))
-    ]
-    schema = _schema(values.shape, stored, values.schema.names)
-    return FoldPlan(
-        shape=values.shape,
-        schema=schema,
-        kinds=kinds,
-        patterns=tuple(patterns),
-        start=None,
-        traced=None,
-    ).noted()
 
 
 # ---------------------------------------------------------------------- values and columns

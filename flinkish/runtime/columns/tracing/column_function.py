@@ -1,10 +1,9 @@
-"""``ColumnFunction``: traces a function that only computes, and runs it over the columns of a
-run."""
+"""``ColumnFunction`` and ``PairMap``: functions that only compute what they return, over the columns
+of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -12,80 +11,22 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.functions.checkpointed import CheckpointedFunction
-from flinkish.api.types.fields import NamedField, PositionedField, field_read
-from flinkish.runtime.columns.tracing.checks import Positions, chosen, difference_of, elements_at
-from flinkish.runtime.columns.tracing.column_runs import counting, raises
+from flinkish.runtime.columns.tracing.checks import Positions
+from flinkish.runtime.columns.tracing.column_runs import A
 from flinkish.runtime.columns.tracing.expressions import Column
-from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run, kind_of
-from flinkish.runtime.columns.tracing.symbolic_elements import (
-    column_of,
-    following_getters,
-    symbolic_element,
-    unknown_symbols,
-)
+from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run
+from flinkish.runtime.columns.tracing.symbolic_elements import Signature
 from flinkish.runtime.columns.tracing.symbols import Symbol
-from flinkish.runtime.columns.tracing.trace import Traced
-from flinkish.runtime.columns.tracing.traced_function import TracedFunction
-from flinkish.runtime.columns.tracing.traced_runs import checked_run, results_of
-from flinkish.runtime.records.partly_read import Columns
+from flinkish.runtime.columns.tracing.trace import Trace, Traced
+from flinkish.runtime.columns.tracing.traced_function import ElementwiseFunction
+from flinkish.runtime.columns.tracing.traced_runs import (
+    ColumnsBeside,
+    checked_run,
+    pairs_of,
+    results_of,
+)
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import VALUE
-
-
-def _called(
-    self: ColumnFunction,
-    values: RowColumns,
-    timestamps: NDArray[np.int64] | None,
-    columns: Callable[[Positions], Sequence[Any]],
-    convert: Callable[[Any], Any] | None = None,
-) -> str | None:
-    """The first difference in a run; ``columns`` gives the computed results at some positions."""
-    traced = self._traces.of(values)
-    if traced is None:
-        return None
-    positions = chosen(values, self.runs.checks, self.runs.seed, traced.reading)
-    elements = elements_at(values, positions, traced.reading)
-    times: list[tuple[int, ...]] = [()] * len(positions)
-    if self._arguments > 1 and timestamps is not None:
-        times = [(time,) for time in timestamps[positions].tolist()]
-
-    def called(number: int) -> Any:
-        result = self._function(elements[number], *times[number])
-        return result if convert is None else convert(result)
-
-    over = columns(positions)
-    return difference_of(positions, elements.__getitem__, over.__getitem__, called)
-
-
-def _results_differ(
-    self: ColumnFunction,
-    results: RowColumns,
-    values: RowColumns,
-    timestamps: NDArray[np.int64] | None = None,
-) -> str | None:
-    return _called(self, values, timestamps, lambda at: results.take(at).rows())
-
-
-def _truths_differ(
-    self: ColumnFunction, truths: NDArray[np.bool_], values: RowColumns
-) -> str | None:
-    return _called(self, values, None, lambda at: truths[at].tolist(), bool)
-
-
-def _integers_differ(
-    self: ColumnFunction,
-    integers: NDArray[np.int64],
-    values: RowColumns,
-    timestamps: NDArray[np.int64] | None = None,
-) -> str | None:
-    return _called(self, values, timestamps, lambda at: integers[at].tolist())
-
-
-def _passed_differ(
-    self: ColumnFunction, number: int, values: RowColumns, passed: int
-) -> str | None:
-    column = values.arrow(number)
-    return _called(self, values, None, lambda at: python_values(column.take(pa.array(at))))
 
 
 def may_be_traced(function: object) -> bool:
@@ -104,35 +45,98 @@ def column_function(
     return ColumnFunction(function, arguments)
 
 
-class ColumnFunction(TracedFunction[Traced]):
+class _ReturningFunction(ElementwiseFunction[Traced]):
+    """A function whose only effect is what it returns."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._function = function
+
+    def _arguments(self, element: Any) -> Sequence[Any]:
+        return element if self.signature.pairs else (element,)
+
+    def _follow(self, trace: Trace, element: Any, extra: Sequence[Symbol]) -> Traced:
+        return trace.follow(self._function, *self._arguments(element), *extra)
+
+    def _call(self, element: Any, *extra: Any) -> Any:
+        return self._function(*self._arguments(element), *extra)
+
+    def _checked(
+        self,
+        values: Sequence[Any],
+        timestamps: NDArray[np.int64] | None,
+        evaluate: Callable[[Traced, Run, RowColumns], A | None],
+        at: Callable[[A, Positions], Sequence[Any]],
+        *,
+        asTruth: bool = False,
+    ) -> A | None:
+        """What ``evaluate`` makes of the trace and run for ``values``, counted and checked. ``at``
+        gives its results at some positions; ``asTruth``: only their truth matters."""
+
+        def computed() -> A | None:
+            if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
+                return None
+            elements = self._with_timestamps(values, timestamps)
+            traced = self._traces.of(elements)
+            run = None if traced is None else checked_run(traced, elements.columns)
+            if traced is None or run is None:
+                return None
+            try:
+                return evaluate(traced, run, elements)
+            except NOT_EXACT:
+                return None
+
+        def differs(answer: A) -> str | None:
+            assert isinstance(values, RowColumns)
+            traced = self._traces.of(self._with_timestamps(values, timestamps))
+            return self._difference(
+                lambda positions: at(answer, positions),
+                values,
+                () if timestamps is None else (timestamps,),
+                read=None if traced is None else traced.reading,
+                call=(lambda *given: bool(self._call(*given))) if asTruth else self._call,
+            )
+
+        return self.runs.counted(values, computed, differs)
+
+    def _with_timestamps(
+        self, values: RowColumns, timestamps: NDArray[np.int64] | None = None
+    ) -> RowColumns:
+        """``values`` with the column of the second argument, if the function takes one."""
+        if not self.signature.extra:
+            return values
+        times = np.zeros(len(values), np.int64) if timestamps is None else timestamps
+        columns, added = values.columns, pa.array(times)
+        if isinstance(columns, pa.RecordBatch):
+            return RowColumns(columns.append_column("timestamp", added), values.shape)
+        further = pa.RecordBatch.from_arrays([added], ["timestamp"])
+        return RowColumns(ColumnsBeside((columns, None), (further, None)), values.shape)
+
+
+class ColumnFunction(_ReturningFunction):
     """A function of a value, or of a value and its timestamp, as kernels over columns."""
 
     def __init__(self, function: Callable[..., Any], arguments: int = 1) -> None:
         super().__init__(function)
-        self._function = function
-        self._arguments = arguments
+        self.signature = Signature(extra=arguments - 1)
 
     @property
     def takesTimestamps(self) -> bool:
         """Whether the function takes the element's timestamp as a second argument."""
-        return self._arguments > 1
-
-    def raisesFor(self, values: RowColumns) -> bool:
-        """Whether the function, which is called, raises an exception for some of ``values``."""
-        return raises(lambda element: self._function(*(element, 0)[: self._arguments]), values)
+        return self.signature.extra > 0
 
     def reads(self, values: RowColumns) -> set[int] | None:
         """The indices of the columns that the function reads of elements like ``values``; None if
         it cannot be traced, or if it may read any column."""
-        traced = self._traces.of(values)
+        traced = self._traces.of(self._with_timestamps(values))
         if traced is None or traced.testsNone:
             return None
         return {number for number in traced.reading if number < len(values.schema)}
 
-    def readsVariables(self, values: Sequence[Any]) -> bool:
+    def readsVariables(self, values: RowColumns) -> bool:
         """Whether the function, traced for ``values``, reads variables that other code may write
         between two elements."""
-        traced = self._traces.of(values) if isinstance(values, RowColumns) else None
+        traced = self._traces.of(self._with_timestamps(values))
         return traced is not None and traced.readsVariables
 
     def passed(self, values: Sequence[Any]) -> int | None:
@@ -141,12 +145,18 @@ class ColumnFunction(TracedFunction[Traced]):
         if not isinstance(values, RowColumns) or not len(values):
             return None
         number = self.passes(values)
-        return None if number is None else self._passing(values, number)
-
-    @counting(_passed_differ)
-    def _passing(self, values: RowColumns, number: int) -> int | None:
-        """``number``, counted and checked as a run."""
-        return number
+        if number is None:
+            return None
+        column = values.arrow(number)
+        return self.runs.counted(
+            values,
+            lambda: number,
+            lambda _: self._difference(
+                lambda positions: python_values(column.take(pa.array(positions))),
+                values,
+                read={number},
+            ),
+        )
 
     def passes(self, values: RowColumns) -> int | None:
         """``passed`` for elements like ``values``, without counting a run."""
@@ -154,78 +164,58 @@ class ColumnFunction(TracedFunction[Traced]):
         if traced is None or traced.shape != VALUE or traced.steps or traced.testsNone:
             return None
         column = traced.columns[0]
-        passes = isinstance(column, Column) and column.number < len(values.schema)
-        return column.number if passes else None  # type: ignore[union-attr]
+        return column.number if isinstance(column, Column) else None
 
-    @counting(_results_differ)
     def results(
         self, values: Sequence[Any], timestamps: NDArray[np.int64] | None = None
     ) -> RowColumns | None:
         """The results for ``values``, as columns."""
-        found = self._computed(values, timestamps)
-        if found is None:
-            return None
-        return results_of(*found)
+        return self._checked(values, timestamps, results_of, _rows_at)
 
-    @counting(_truths_differ)
     def truths(self, values: Sequence[Any]) -> NDArray[np.bool_] | None:
         """Return a mask of the elements of ``values`` for which the function's result is true."""
-        found = self._computed(values, None)
-        if found is None or found[0].shape != VALUE:
-            return None
-        traced, run, _ = found
-        try:
-            return run.mask(traced.columns[0])
-        except NOT_EXACT:
-            return None
+        return self._checked(values, None, _mask_of, _values_at, asTruth=True)
 
-    @counting(_integers_differ)
     def integers(
         self, values: Sequence[Any], timestamps: NDArray[np.int64] | None = None
     ) -> NDArray[np.int64] | None:
         """The results, if all of them are ints that fit into 64 bits."""
-        found = self._computed(values, timestamps)
-        if found is None or found[0].shape != VALUE:
-            return None
-        traced, run, _ = found
-        try:
-            computed = run.values(traced.columns[0])
-            if computed.kind != "int":
-                return None
-            integers: NDArray[np.int64] = computed.array(run.count)
-        except NOT_EXACT:
-            return None
-        return integers
-
-    def _computed(
-        self, values: Sequence[Any], timestamps: NDArray[np.int64] | None
-    ) -> tuple[Traced, Run, Columns] | None:
-        """The trace for ``values``, and the run, once no step of it can raise an error."""
-        if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
-            return None
-        traced = self._traces.of(values)
-        run = None if traced is None else checked_run(traced, values.columns, timestamps)
-        return None if traced is None or run is None else (traced, run, values.columns)
-
-    def _trace(self, values: RowColumns) -> Traced:
-        trace = following_getters()
-        element = symbolic_element(trace, values)
-        if isinstance(self._function, (itemgetter, attrgetter)):
-            return trace.follow(_itself, self._function(element))
-        if isinstance(self._function, (NamedField, PositionedField)):
-            number = column_of(values.shape, field_read(self._function))
-            column = trace.expressions.column(number, kind_of(values.schema.types[number]))
-            return trace.follow(_itself, Symbol(trace, column))
-        if self._arguments == 1:
-            return trace.follow(self._function, element)
-        timestamp = Symbol(trace, trace.expressions.column(len(values.schema), "int"))
-        return trace.follow(self._function, element, timestamp)
-
-    def _explore(self) -> None:
-        if not isinstance(self._function, (NamedField, PositionedField, itemgetter, attrgetter)):
-            trace = following_getters(exploring=True)
-            trace.follow(self._function, *unknown_symbols(trace, self._arguments))
+        return self._checked(values, timestamps, _integers_of, _values_at)
 
 
-def _itself(value: Any) -> Any:
-    return value
+class PairMap(_ReturningFunction):
+    """A function of a first and a second element as kernels over columns."""
+
+    signature = Signature(pairs=True)
+
+    def results(
+        self,
+        ones: RowColumns,
+        firsts: Positions,
+        twos: RowColumns,
+        seconds: Positions,
+    ) -> RowColumns | None:
+        """The results, as columns, for the pairs of the elements of ``ones`` at ``firsts`` with
+        those of ``twos`` at ``seconds``."""
+        return self._checked(pairs_of(ones, firsts, twos, seconds), None, results_of, _rows_at)
+
+
+def _mask_of(traced: Traced, run: Run, elements: RowColumns) -> NDArray[np.bool_] | None:
+    return run.mask(traced.columns[0]) if traced.shape == VALUE else None
+
+
+def _integers_of(traced: Traced, run: Run, elements: RowColumns) -> NDArray[np.int64] | None:
+    computed = run.values(traced.columns[0])
+    if traced.shape != VALUE or computed.kind != "int":
+        return None
+    integers: NDArray[np.int64] = computed.array(run.count)
+    return integers
+
+
+def _rows_at(results: RowColumns, positions: Positions) -> Sequence[Any]:
+    return results.take(positions).rows()
+
+
+def _values_at(results: NDArray[Any], positions: Positions) -> Sequence[Any]:
+    values: list[Any] = results[positions].tolist()
+    return values

@@ -14,17 +14,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial, wraps
+from functools import partial
 from types import CodeType
 from typing import Any, NamedTuple, TypeVar
 
-import pyarrow as pa
-
 from flinkish.api.environment.configuration import DEFAULT_COLUMN_CHECKS
 from flinkish.api.functions.functions import AggregateFunction, ReduceFunction
+from flinkish.runtime.columns.tracing.traced_runs import columns_at_hand
 from flinkish.runtime.records.rows import RowColumns
 
-_Method = TypeVar("_Method", bound=Callable[..., Any])
+A = TypeVar("A")
 
 _log = logging.getLogger("flinkish.columns")
 
@@ -130,6 +129,26 @@ class ColumnRuns:
         for counts in _counting:
             counts.note(self.kind, taken)
 
+    def counted(
+        self, values: object, compute: Callable[[], A | None], differs: Callable[[A], str | None]
+    ) -> A | None:
+        """The answer of ``compute`` for ``values``, which runs the function over columns; None if the
+        function has to be called for each element. Counts the run, and checks it if that is due:
+        ``differs`` gets the answer, and returns the difference that it finds, or None."""
+        answer = None
+        if self.difference is None and self.worthTrying:
+            began = time.perf_counter()  # ``working`` would cost as much as a small run
+            answer = compute()
+            self._working += time.perf_counter() - began
+        if answer is not None and self.due(values):
+            with self.checking():
+                difference = differs(answer)
+            if difference is not None:
+                self.leave(difference)
+                answer = None
+        self.note(answer is not None, isinstance(values, RowColumns))
+        return answer
+
     @contextmanager
     def working(self) -> Iterator[None]:
         """Times the block as a run of the function."""
@@ -151,8 +170,8 @@ class ColumnRuns:
         runs are checked, but never a result."""
         if not self.checks:
             return False
-        if isinstance(values, RowColumns) and isinstance(values.columns, pa.RecordBatch):
-            nulls = tuple([column.null_count > 0 for column in values.columns.columns])
+        if isinstance(values, RowColumns):
+            nulls = tuple([column.null_count > 0 for column in columns_at_hand(values.columns)])
             if nulls not in self._nulls:
                 self._nulls.add(nulls)
                 return True
@@ -209,47 +228,6 @@ def counted_runs() -> Iterator[RunCounts]:
         yield counts
     finally:
         _counting.remove(counts)
-
-
-def counting(check: Callable[..., str | None]) -> Callable[[_Method], _Method]:
-    """Decorator of a method that runs a function over columns, and returns None if the function has
-    to be called for each element. It counts the runs, and calls ``check`` when one is due.
-
-    ``check`` gets the object, which has ``runs``, the method's answer, and the method's arguments.
-    It returns the difference that it finds, or None.
-    """
-
-    def decorated(method: _Method) -> _Method:
-        @wraps(method)
-        def counted(self: Any, *arguments: Any, **named: Any) -> Any:
-            runs: ColumnRuns = self.runs
-            answer = None
-            if runs.difference is None and runs.worthTrying:
-                began = time.perf_counter()  # ``working`` would cost as much as a small run
-                answer = method(self, *arguments, **named)
-                runs._working += time.perf_counter() - began
-            if answer is not None and runs.due(arguments[0]):
-                with runs.checking():
-                    difference = check(self, answer, *arguments, **named)
-                if difference is not None:
-                    runs.leave(difference)
-                    answer = None
-            runs.note(answer is not None, isinstance(arguments[0], RowColumns))
-            return answer
-
-        return counted  # type: ignore[return-value]
-
-    return decorated
-
-
-def raises(call: Callable[[Any], object], values: RowColumns) -> bool:
-    """Whether ``call`` raises an exception for some of ``values``."""
-    try:
-        for element in values.rows():
-            call(element)
-    except Exception:
-        return True
-    return False
 
 
 def described(function: object) -> str:

@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.runtime.columns.tracing.expressions import PYTHON_TYPES, Kind
-from flinkish.runtime.columns.tracing.folding import Folding, combined_field
-from flinkish.runtime.columns.tracing.reduction_patterns import ReductionPattern
+from flinkish.runtime.columns.tracing.expressions import PYTHON_TYPES, Column, Kind
+from flinkish.runtime.columns.tracing.folding import Folding, integer_sums
+from flinkish.runtime.columns.tracing.kernels import Inexact, Values, kind_of, of_arrow
+from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, ReductionPattern
 from flinkish.runtime.columns.tracing.traced_runs import run_of
 
 _COMBINATION = b"flinkish.combination"
@@ -38,13 +39,9 @@ def _order_of(pattern: ReductionPattern, reduces: bool) -> PartOrder | None:
 
 
 @dataclass(frozen=True)
-class Combination:
-    """How each field of two accumulators is combined. ``start``: the fields of a new accumulator;
-    None if the first element is the first accumulator."""
+class Combination(Reduction):
+    """How each field of two accumulators is combined."""
 
-    patterns: tuple[ReductionPattern, ...]
-    kinds: tuple[Kind, ...]
-    start: tuple[Any, ...] | None
     testsNone: bool = True
     """Whether the function may ask if a field is None."""
 
@@ -64,18 +61,8 @@ class Combination:
         if noted is None:
             return None
         fields, start, *tests = json.loads(noted)
-        patterns = tuple(
-            ReductionPattern(
-                way,
-                by=by,
-                highest=highest,
-                lastOfEqual=last,
-                ranking=tuple((number, higher) for number, higher in ranking),
-            )
-            for way, _, by, highest, last, *ranking in fields
-        )
         return cls(
-            patterns,
+            tuple(_pattern_of(*field) for field in fields),
             tuple(kind for _, kind, *_ in fields),
             start and tuple(start),
             tests != [False],
@@ -83,31 +70,39 @@ class Combination:
 
     def noted(self, schema: pa.Schema) -> pa.Schema:
         """``schema`` with this combination in its metadata."""
-        fields = [
-            (pattern.way, kind, pattern.by, pattern.highest, pattern.lastOfEqual, *pattern.ranking)
-            for pattern, kind in zip(self.patterns, self.kinds)
-        ]
+        fields = list(map(_noted, self.patterns, self.kinds))
         noted = json.dumps([fields, self.start, self.testsNone]).encode()
         return schema.with_metadata({**(schema.metadata or {}), _COMBINATION: noted})
 
     def columns(self, parts: pa.RecordBatch, groups: NDArray[np.intp], count: int) -> list[Any]:
-        """The fields of each group's combined accumulator. Raises Inexact if columns cannot hold
-        them."""
-        folding = Folding(run_of(parts), parts, groups, count, True)
-        return [
-            combined_field(folding, self.patterns, self.kinds, self.start, number)
-            for number in range(len(self.patterns))
-        ]
+        """The fields of each group's combined accumulator: the parts are folded like the elements of
+        a reduction. Raises Inexact if columns cannot hold them."""
+        own = tuple(
+            ReductionPattern(
+                pattern.way,
+                Column(number, kind_of(kind)),
+                lastOfEqual=pattern.lastOfEqual,
+                ranking=pattern.ranking,
+            )
+            for number, (pattern, kind) in enumerate(zip(self.patterns, parts.schema.types))
+        )
+        folding = Folding(run_of(parts), parts, groups, count, Reduction(own, self.kinds, None))
+        fields = folding.fields()
+        for number, (pattern, start) in enumerate(zip(self.patterns, self.start or ())):
+            if pattern.way == "sum" and start:  # each part has begun with it
+                if abs(start) > 2**32:
+                    raise Inexact
+                added = Values("int", of_arrow(parts.column(number)).data - start)
+                fields[number] = integer_sums(np.full(count, start), added, groups)
+        return fields
 
     def proves(self, fields: Sequence[Any]) -> bool:
         """Whether an accumulator with these ``fields`` may be joined with a folded part: columns
         can hold the fields, so the trace is valid for them. It is not for a None that the function
         may test, for a NaN that is compared, or for a bool among ints."""
-        compared = {pattern.by for pattern in self.patterns} | {
-            number for pattern in self.patterns for number, _ in pattern.ranking
-        }
+        compared = {number for pattern in self.patterns for number, _ in pattern.ranking}
         for number, (pattern, kind, value) in enumerate(zip(self.patterns, self.kinds, fields)):
-            if pattern.way in ("kept", "last", "best") and number not in compared:
+            if pattern.way not in ("sum", "lowest", "highest") and number not in compared:
                 if value is None and self.testsNone:
                     return False
                 continue
@@ -130,18 +125,30 @@ class Combination:
 
     def _takes_other(self, number: int, one: Sequence[Any], other: Sequence[Any]) -> bool:
         pattern = self.patterns[number]
-        if pattern.way == "best":
-            return self._takes_other(pattern.by, one, other)
         if pattern.way == "last":
             return True
-        for by, highest in pattern.ranking:
+        ranking = pattern.ranking
+        if pattern.way in ("lowest", "highest"):
+            ranking = ((number, pattern.way == "highest"),)
+        for by, highest in ranking:
             if one[by] != other[by]:
                 return bool(other[by] > one[by] if highest else other[by] < one[by])
-        if pattern.way == "ranked":
-            return pattern.lastOfEqual
-        if pattern.way not in ("lowest", "highest"):
-            return False
-        first, second = one[number], other[number]
-        if pattern.way == "highest":
-            return bool(second > first or (pattern.lastOfEqual and second == first))
-        return bool(second < first or (pattern.lastOfEqual and second == first))
+        return bool(ranking) and pattern.lastOfEqual
+
+
+def _noted(pattern: ReductionPattern, kind: Kind) -> tuple[Any, ...]:
+    """A pattern as it is stored: a ranking by one field as ``best``, with that field."""
+    if len(pattern.ranking) == 1:
+        return ("best", kind, *pattern.ranking[0], pattern.lastOfEqual)
+    return (pattern.way, kind, -1, False, pattern.lastOfEqual, *pattern.ranking)
+
+
+def _pattern_of(
+    way: Any, kind: Kind, by: int, highest: bool, last: bool, *ranking: tuple[int, bool]
+) -> ReductionPattern:
+    """The pattern that ``_noted`` stored."""
+    if way == "best":
+        way, ranking = "ranked", ((by, highest),)
+    return ReductionPattern(
+        way, lastOfEqual=last, ranking=tuple((number, higher) for number, higher in ranking)
+    )

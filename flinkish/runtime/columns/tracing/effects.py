@@ -1,5 +1,5 @@
 """``Effects``: what the elements of a run of a keyed process function emit, and the timers that they
-register."""
+register and delete."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flinkish.runtime.columns.tracing.emissions import Emitted, EmittedColumns, 
 from flinkish.runtime.columns.tracing.folding import first_positions
 from flinkish.runtime.columns.tracing.kernels import Inexact, Run
 from flinkish.runtime.columns.tracing.phase_trace import Phase
-from flinkish.runtime.records.rows import RowColumns, grouped
+from flinkish.runtime.records.rows import RowColumns, by_code, grouped
 
 Positions: TypeAlias = NDArray[np.intp]
 Timestamps: TypeAlias = NDArray[np.int64]
@@ -28,39 +28,44 @@ class KeyedRun:
     timestamps: Timestamps
     watermarks: Timestamps
     """The watermark before each element."""
+    clock: int
+    """The processing time, which stays the same during a run."""
     keys: pa.Array
     groups: Positions
 
 
 class Timers(NamedTuple):
-    """Event-time timers in the order in which they are registered, each once."""
+    """The timers that are registered and deleted, in order, without those that change nothing."""
 
     positions: Positions
-    """The positions of the elements that register the timers."""
+    """The positions of the elements that register or delete the timers."""
     groups: Positions
     timestamps: Timestamps
+    calls: Timestamps
+    """For each timer the index of the call in ``TIMER_CALLS``."""
 
 
 class Effects:
-    """The emissions, additions to states and registered timers of the elements of ``groups``."""
+    """The emissions, additions to states and timers of the elements of ``groups``."""
 
     def __init__(self, groups: Positions) -> None:
         self._groups = groups
-        self._timers: list[tuple[Positions, Timestamps]] = []
+        self._timers: list[tuple[Positions, Timestamps, Timestamps]] = []
         self._emitted: dict[str | None, EmittedColumns] = {None: EmittedColumns()}
         self._added: dict[int, EmittedColumns] = {}
 
     def add(self, phase: Phase, run: Run, batch: pa.RecordBatch, positions: Positions) -> None:
         """Add the results and timers of ``phase`` for the elements at ``positions``, whose rows are
         ``run`` and ``batch``."""
-        for condition, timestamp in phase.timers:
+        for condition, timestamp, call in phase.timers:
             part, mask = elements_where(run, condition)
             values = part.values(timestamp)
             if values.kind != "int":
                 raise Inexact
             if part.count:
                 where = positions if mask is None else positions[mask]
-                self._timers.append((where, values.array(part.count)))
+                calls = part.values(call).array(part.count)
+                self._timers.append((where, values.array(part.count), calls))
         for output, emission in phase.emitted.items():
             self._emitted.setdefault(output, EmittedColumns()).add(emission, run, batch, positions)
         for state, emission in phase.added.items():
@@ -87,15 +92,20 @@ class Effects:
         """All timers, in the order of the elements."""
         if not self._timers:
             none = np.zeros(0, dtype=np.intp)
-            return Timers(none, none, none.astype(np.int64))
-        positions, times = map(np.concatenate, zip(*self._timers))
+            return Timers(none, none, none.astype(np.int64), none.astype(np.int64))
+        positions, times, calls = map(np.concatenate, zip(*self._timers))
         if len(self._timers) > 1:
             order = np.argsort(positions, kind="stable")
-            positions, times = positions[order], times[order]
+            positions, times, calls = positions[order], times[order], calls[order]
+        groups = self._groups[positions]
         codes, distinct = grouped(pa.array(times))
-        timers = self._groups[positions].astype(np.int64) * len(distinct) + codes
-        codes, registered = grouped(pa.array(timers))
-        registered = registered.to_numpy()
-        first = positions[first_positions(codes, len(registered))]
-        timestamps = distinct.to_numpy()[registered % len(distinct)]
-        return Timers(first, registered // len(distinct), timestamps)
+        numbers = (groups.astype(np.int64) * len(distinct) + codes) * 2 + calls // 2
+        codes, timers = grouped(pa.array(numbers))
+        if (calls % 2).any():
+            order = by_code(codes, len(timers))
+            ordered, done = codes[order], calls[order]
+            differs = np.r_[True, (ordered[1:] != ordered[:-1]) | (done[1:] != done[:-1])]
+            changing = np.sort(order[differs])
+        else:
+            changing = first_positions(codes, len(timers))
+        return Timers(positions[changing], groups[changing], times[changing], calls[changing])

@@ -9,20 +9,23 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.output_tag import OutputTag
-from flinkish.runtime.columns.tracing.expressions import Column, Expression
+from flinkish.runtime.columns.tracing.checks import Positions
+from flinkish.runtime.columns.tracing.expressions import Constant, Expression
+from flinkish.runtime.columns.tracing.externals import External
 from flinkish.runtime.columns.tracing.guards import in_slot
-from flinkish.runtime.columns.tracing.kernels import Mask, Run, plain, to_arrow
-from flinkish.runtime.columns.tracing.symbols import Record, Symbol, kept, taken_apart
-from flinkish.runtime.columns.tracing.trace import External, Trace
+from flinkish.runtime.columns.tracing.kernels import Mask, Run, plain
+from flinkish.runtime.columns.tracing.record_classes import Record
+from flinkish.runtime.columns.tracing.symbolic_values import kept, taken_apart
+from flinkish.runtime.columns.tracing.symbols import Symbol
+from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.columns.tracing.traced_runs import column_of_run
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
 
-Positions: TypeAlias = NDArray[np.intp]
 Slot: TypeAlias = tuple[Expression, ...]
 """A condition, and the parts of what is emitted or registered where it is true."""
 
@@ -38,22 +41,16 @@ class Channel(NamedTuple):
     round: int | None
 
 
-MAIN = Channel(None, None)
-
-
 class Emitting:
     """The collector of a function that is being traced."""
 
     def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self.results: list[Any] = []
-        self.others: dict[Channel, list[Any]] = {}
-        """The results for side outputs, and those of the rounds of a loop."""
+        self.trace = trace
+        self.results: dict[Channel, list[Any]] = {}
 
     def begin(self) -> None:
         """Begin another path."""
         self.results.clear()
-        self.others.clear()
 
     def collect(self, value: Any) -> None:
         self.collectSide(None, value)
@@ -61,19 +58,18 @@ class Emitting:
     def collectSide(self, sideOutput: str | None, value: Any) -> None:
         """Collect a result for a side output; None: for the main one."""
         if value is None:
-            raise self._trace.unsupported("emits None")
-        loop = self._trace.rounds
+            raise self.trace.unsupported("emits None")
+        loop = self.trace.rounds
         channel = Channel(sideOutput, None if loop is None else loop.current)
-        results = self.results if channel == MAIN else self.others.setdefault(channel, [])
-        results.append(kept(self._trace, value))
+        self.results.setdefault(channel, []).append(kept(self.trace, value))
 
     def output(self, outputTag: Any, value: Any) -> None:
         """``output`` of a context. Raises Unsupported unless ``outputTag`` stands for an
         OutputTag."""
         tag = outputTag._traced_object if isinstance(outputTag, External) else None
         if not isinstance(tag, OutputTag):
-            raise self._trace.unsupported("emits to something that is not an OutputTag")
-        self.collectSide(self._trace.guards.value(in_slot, tag, "id"), value)
+            raise self.trace.unsupported("emits to something that is not an OutputTag")
+        self.collectSide(self.trace.guards.value(in_slot, tag, "id"), value)
 
     def collectReturned(self, returned: Any, tuples: bool = False, wrote: bool = True) -> None:
         """Collect the results that a function returns or yields, as ``results_of`` finds them.
@@ -91,7 +87,7 @@ class Emitting:
             self.collect(result)
 
     def __getattr__(self, attribute: str) -> Any:
-        raise self._trace.unsupported(f"uses {attribute} of its collector")
+        raise self.trace.unsupported(f"uses {attribute} of its collector")
 
 
 class Emission(NamedTuple):
@@ -142,20 +138,18 @@ class ChannelEmissions:
     """The emissions to each channel."""
 
     def __init__(self) -> None:
-        self._by_channel = {MAIN: Emissions()}
+        self._by_channel = {Channel(None, None): Emissions()}
 
     def note(self, trace: Trace, out: Emitting) -> None:
         """Note the results of one path through the function. Raises Unsupported if they cannot be
         columns."""
-        self._by_channel[MAIN].note(trace, out.results)
-        for channel, found in out.others.items():
+        for channel, found in out.results.items():
             self._by_channel.setdefault(channel, Emissions()).note(trace, found)
 
     def filled(self, trace: Trace, out: Emitting) -> Iterator[Any]:
         """The results of one path, as those of each channel are filled."""
         for channel, each in self._by_channel.items():
-            found = out.results if channel == MAIN else out.others.get(channel, ())
-            yield from each.filled(trace, found)
+            yield from each.filled(trace, out.results.get(channel, ()))
 
     def emitted(self, columns: Iterator[Expression]) -> dict[Channel, Emission]:
         """Return the emission to each channel whose expressions are ``columns``, the trace of
@@ -200,7 +194,7 @@ class EmittedColumns:
             if not part.count:
                 continue
             chosen = batch if mask is None else batch.filter(pa.array(mask))
-            made = [_result(part, chosen, column) for column in columns]
+            made = [plain(column_of_run(part, chosen, column)) for column in columns]
             self._parts.append((positions if mask is None else positions[mask], made))
             self._shape = emission.shape
 
@@ -214,12 +208,13 @@ class EmittedColumns:
         if not self._parts:
             return Emitted(None, np.zeros(0, dtype=np.intp))
         assert self._shape is not None
-        positions = np.concatenate([positions for positions, _ in self._parts])
-        columns = [pa.concat_arrays(c) for c in zip(*(made for _, made in self._parts))]
+        positions, columns = self._parts[0]
         if len(self._parts) > 1:
+            positions = np.concatenate([positions for positions, _ in self._parts])
             order = np.argsort(positions, kind="stable")
-            positions = positions[order]
-            columns = [column.take(pa.array(order)) for column in columns]
+            indices, positions = pa.array(order), positions[order]
+            parts = zip(*(made for _, made in self._parts))
+            columns = [pa.concat_arrays(column).take(indices) for column in parts]
         names = list(self._shape.columnNames)
         results = RowColumns(pa.RecordBatch.from_arrays(columns, names), self._shape)
         return Emitted(results, positions)
@@ -227,11 +222,7 @@ class EmittedColumns:
 
 def elements_where(run: Run, condition: Expression) -> tuple[Run, Mask | None]:
     """The elements for which a condition is true, and their mask; None: all."""
+    if isinstance(condition, Constant) and condition.value is True:
+        return run, None
     mask = run.mask(condition)
     return (run, None) if mask.all() else (run.where(mask), mask)
-
-
-def _result(run: Run, batch: pa.RecordBatch, expression: Expression) -> pa.Array:
-    if isinstance(expression, Column):
-        return plain(batch.column(expression.number))  # also with nulls
-    return to_arrow(run.array(expression))

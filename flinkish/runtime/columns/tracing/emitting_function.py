@@ -5,19 +5,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.api.functions.adapt import results_of
-from flinkish.api.output_tag import OutputTag
-from flinkish.api.plan.window_operator import WindowCall
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.tracing.broadcast_stand_ins import BroadcastContextStandIn
-from flinkish.runtime.columns.tracing.checks import Collected, chosen, difference_of, elements_at
-from flinkish.runtime.columns.tracing.column_runs import counting, raises
+from flinkish.runtime.columns.tracing.checks import CalledContext, Collected, Positions
 from flinkish.runtime.columns.tracing.emissions import (
     Channel,
     ChannelEmissions,
@@ -26,18 +23,24 @@ from flinkish.runtime.columns.tracing.emissions import (
     EmittedColumns,
     Emitting,
 )
-from flinkish.runtime.columns.tracing.expressions import columns_read
+from flinkish.runtime.columns.tracing.expressions import Column, Step, columns_read
 from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run
-from flinkish.runtime.columns.tracing.stand_ins import ElementContextStandIn, WindowContextStandIn
-from flinkish.runtime.columns.tracing.symbolic_elements import element_and_extra, unknown_symbols
-from flinkish.runtime.columns.tracing.symbols import Record, Symbol
-from flinkish.runtime.columns.tracing.trace import Step, Trace, Traced
-from flinkish.runtime.columns.tracing.traced_function import TracedFunction
+from flinkish.runtime.columns.tracing.record_classes import Record
+from flinkish.runtime.columns.tracing.stand_ins import (
+    ElementContextStandIn,
+    PairContextStandIn,
+    WindowContextStandIn,
+)
+from flinkish.runtime.columns.tracing.symbolic_elements import Signature
+from flinkish.runtime.columns.tracing.symbols import Symbol
+from flinkish.runtime.columns.tracing.trace import Trace, Traced
+from flinkish.runtime.columns.tracing.traced_function import ElementwiseFunction
 from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.words import ROUNDS, Rounds, Split, check_rounds
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps
-from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.shapes import tuple_shape
 from flinkish.runtime.state.broadcast_state import BroadcastStates
 
 
@@ -65,75 +68,58 @@ class _Plan(NamedTuple):
         return self.traced.changed()
 
 
+_Out: TypeAlias = "Emitting | Collected"
+"""The collector of a function that is traced, or called for a check."""
+
 Outputs: TypeAlias = dict[str | None, Emitted]
 """The results of a run, and those for each side output by its id."""
 
 
-def _emissions_differ(
-    self: EmittingFunction, emitted: Outputs, elements: RowColumns, *extra: pa.Array
-) -> str | None:
-    """The first difference in the results of a run; None if there is none."""
-    positions = chosen(elements, self.runs.checks, self.runs.seed)
-    found = elements_at(elements, positions)
-    indices = pa.array(positions)
-    others = list(zip(*(python_values(column.take(indices)) for column in extra)))
-
-    def columns(number: int) -> Any:
-        position = int(positions[number])
-        outputs = {output: _results_at(e, position) for output, e in emitted.items()}
-        return _shown(outputs.pop(None), outputs)
-
-    def called(number: int) -> Any:
-        out = Collected()
-        self._collect(found[number], others[number], out)
-        return _shown(out.results, out.sides)
-
-    return difference_of(positions, found.__getitem__, columns, called)
-
-
-def _results_at(emitted: Emitted, position: int) -> list[Any]:
-    """The results of the element at ``position``."""
-    if emitted.results is None:
-        return []
-    begin, end = np.searchsorted(emitted.positions, (position, position + 1))
-    return emitted.results.between(int(begin), int(end)).anew().rows()
-
-
-def _shown(results: list[Any], sides: Mapping[Any, list[Any]]) -> Any:
-    """The results of an element, with those for side outputs if there are any."""
-    aside = sorted((output, found) for output, found in sides.items() if found)
-    return (results, *aside) if aside else results
-
-
-class EmittingFunction(TracedFunction[_Plan]):
+class EmittingFunction(ElementwiseFunction[_Plan]):
     """A function that gives its results to a collector, returns a list of them, or yields them."""
 
-    @abstractmethod
-    def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
-        """Call the function with symbols: ``element``, and ``extra`` for the columns after the
-        element's."""
+    def __init__(
+        self, function: Callable[..., Any], version: Callable[[], object] | None = None
+    ) -> None:
+        super().__init__(function, version)
+        self._function = function
 
     @abstractmethod
-    def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
-        """Call the function with Python values."""
+    def _emit(self, function: Any, element: Any, extra: Sequence[Any], out: _Out) -> None:
+        """Call ``function`` with ``element``, with what is made of ``extra``, the values of the columns
+        behind the element's, and with ``out``. All are symbols if ``out`` is ``Emitting``."""
 
-    @abstractmethod
-    def _width(self) -> int:
-        """The number of columns that follow those of an element."""
+    def _call(self, element: Any, *extra: Any) -> Any:
+        out = Collected()
+        self._emit(self._function, element, extra, out)
+        return _shown(out.results, out.sides)
 
     def _may_differ(self, traced: Traced, batch: pa.RecordBatch) -> bool:
         """Whether the function may take another branch for some row of ``batch`` than was
         traced."""
         return False
 
-    def raisesFor(self, elements: RowColumns) -> bool:
-        """Whether the function, which is called, raises an exception for some of ``elements``."""
-        extra = [0] * self._width()
-        return raises(lambda element: self._collect(element, extra, Collected()), elements)
-
-    @counting(_emissions_differ)
     def _emitted(self, elements: RowColumns, *extra: pa.Array) -> Outputs | None:
         """The results of calls with ``elements`` and ``extra``."""
+
+        def effects(emitted: Outputs, positions: Positions) -> list[Any]:
+            return [
+                _shown(
+                    _results_at(emitted[None], position),
+                    {output: _results_at(each, position) for output, each in emitted.items()},
+                )
+                for position in positions.tolist()
+            ]
+
+        return self.runs.counted(
+            elements,
+            lambda: self._computed(elements, extra),
+            lambda emitted: self._difference(
+                lambda positions: effects(emitted, positions), elements, extra
+            ),
+        )
+
+    def _computed(self, elements: RowColumns, extra: Sequence[pa.Array]) -> Outputs | None:
         if elements.mayDiffer:
             return None
         batch = elements.batch
@@ -149,10 +135,10 @@ class EmittingFunction(TracedFunction[_Plan]):
             if plan.loop is None:
                 return self._outputs(plan, run, batch)
             run.check(plan.loop.steps)
-            words = plan.loop.split.explode(run, batch, plan.loop.read)
-            outputs = self._outputs(plan, run_of(words.batch), words.batch)
+            words, elements_of = plan.loop.split.explode(run, batch, plan.loop.read)
+            outputs = self._outputs(plan, run_of(words), words)
             return {
-                output: Emitted(found.results, words.positions[found.positions])
+                output: Emitted(found.results, elements_of[found.positions])
                 for output, found in outputs.items()
             }
         except NOT_EXACT:
@@ -167,24 +153,16 @@ class EmittingFunction(TracedFunction[_Plan]):
             outputs[output] = emitted.joined()
         return outputs
 
-    def _trace(self, values: RowColumns) -> _Plan:
-        trace = Trace()
-        return self._followed(trace, *element_and_extra(trace, values), len(values.schema))
-
-    def _explore(self) -> None:
-        trace, width = Trace(exploring=True), 1 + self._width()
-        element, *extra = unknown_symbols(trace, width)
-        self._followed(trace, element, extra, width)
-
-    def _followed(self, trace: Trace, element: Any, extra: list[Symbol], width: int) -> _Plan:
-        """``width``: the number of columns of ``element`` and ``extra`` together."""
-        rounds = trace.rounds = Rounds(width)
-        emissions = ChannelEmissions()
+    def _follow(self, trace: Trace, element: Any, extra: Sequence[Symbol]) -> _Plan:
+        last = extra[-1]._traced_expression
+        assert isinstance(last, Column)
+        rounds = trace.rounds = Rounds(last.number + 1)
+        emissions, function = ChannelEmissions(), trace.callable_of(self._function)
 
         def results() -> Emitting:
             rounds.begin()
             out = Emitting(trace)
-            self._call(trace, element, extra, out)
+            self._emit(function, element, extra, out)
             return out
 
         def noted() -> int:
@@ -232,15 +210,21 @@ def _of_loop(
 class ElementFunction(EmittingFunction):
     """A function whose results have the timestamp of their element."""
 
-    def process(self, records: Records, watermark: int) -> dict[str | None, Records] | None:
-        """The function's results for ``records`` at ``watermark``, and those for each side output
-        by its id."""
+    signature = Signature(extra=3)
+
+    def process(
+        self, records: Records, watermark: int, clock: int
+    ) -> dict[str | None, Records] | None:
+        """The function's results for ``records`` at ``watermark``, when the processing time is
+        ``clock``, and those for each side output by its id."""
         values, timestamps = records.values, records.timestamps
         if not isinstance(values, RowColumns) or not len(values):
             self.runs.note(False)
             return None
-        now = np.full(len(values), watermark, dtype=np.int64)
-        emitted = self._emitted(values, pa.array(timestamps), pa.array(now))
+        times = (
+            pa.array(np.full(len(values), time, dtype=np.int64)) for time in (watermark, clock)
+        )
+        emitted = self._emitted(values, pa.array(timestamps), *times)
         if emitted is None:
             return None
         return {
@@ -250,12 +234,9 @@ class ElementFunction(EmittingFunction):
             for output, found in emitted.items()
         }
 
-    def _width(self) -> int:
-        return 2
-
     def _may_differ(self, traced: Traced, batch: pa.RecordBatch) -> bool:
         # ctx.timestamp() of an element without one is None
-        timestamp = batch.num_columns - self._width()
+        timestamp = batch.num_columns - self.signature.extra
         return timestamp in traced.reading and bool(
             (batch.column(timestamp).to_numpy() == NO_TIMESTAMP).any()
         )
@@ -267,22 +248,14 @@ class FlatMapColumns(ElementFunction):
     def __init__(
         self, call: Callable[[Any, Any], Any] | None, iterate: Callable[[Any], Any] | None
     ) -> None:
-        super().__init__(iterate or call)
-        self._function = call
-        self._iterate = iterate
+        function = iterate or call
+        assert function is not None
+        super().__init__(function)
+        self._iterates = iterate is not None
 
-    def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
-        if self._iterate is not None:
-            returned = trace.callable_of(self._iterate)(element)
-        else:
-            returned = trace.callable_of(self._function)(element, out)
-        out.collectReturned(returned, tuples=True, wrote=self._iterate is None)
-
-    def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
-        if self._iterate is not None:
-            out.collectAll(results_of(self._iterate(element), tuples=True))
-        elif self._function is not None:
-            out.collectReturned(self._function(element, out), tuples=True)
+    def _emit(self, function: Any, element: Any, extra: Sequence[Any], out: _Out) -> None:
+        returned = function(element) if self._iterates else function(element, out)
+        out.collectReturned(returned, tuples=True, wrote=not self._iterates)
 
 
 class ProcessFunctionColumns(ElementFunction):
@@ -293,45 +266,46 @@ class ProcessFunctionColumns(ElementFunction):
     ) -> None:
         """``broadcast``: the broadcast states that its context gives."""
         super().__init__(call, None if broadcast is None else broadcast.versions)
-        self._function = call
         self._broadcast = broadcast
 
-    def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
-        context = (
-            ElementContextStandIn(trace, out, *extra)
-            if self._broadcast is None
-            else BroadcastContextStandIn(self._broadcast, trace, out, *extra)
+    def _emit(self, function: Any, element: Any, extra: Sequence[Any], out: _Out) -> None:
+        context: Any
+        if not isinstance(out, Emitting):
+            timestamp, watermark, clock = extra
+            context = CalledContext(out, timestamp, watermark, clock, broadcast=self._broadcast)
+        elif self._broadcast is None:
+            context = ElementContextStandIn(out.trace, out, *extra)
+        else:
+            context = BroadcastContextStandIn(self._broadcast, out.trace, out, *extra)
+        out.collectReturned(function(element, context, out))
+
+
+class PairFunction(EmittingFunction):
+    """A function of a left and a right element, a context and a collector."""
+
+    signature = Signature(extra=2, pairs=True)
+
+    def results(
+        self,
+        lefts: RowColumns,
+        rights: RowColumns,
+        leftTimes: NDArray[np.int64],
+        rightTimes: NDArray[np.int64],
+    ) -> Emitted | None:
+        """The function's emissions for pairs of the elements of ``lefts`` and ``rights``."""
+        columns = [*lefts.batch.columns, *rights.batch.columns]
+        batch = pa.RecordBatch.from_arrays(columns, names=list(map(str, range(len(columns)))))
+        pairs = RowColumns(batch, tuple_shape([lefts.shape, rights.shape]))
+        emitted = self._emitted(pairs, pa.array(leftTimes), pa.array(rightTimes))
+        return None if emitted is None else emitted[None]
+
+    def _emit(self, function: Any, element: Any, extra: Sequence[Any], out: _Out) -> None:
+        context: Any = (
+            PairContextStandIn(out.trace, *extra)
+            if isinstance(out, Emitting)
+            else _called_pair(*extra)
         )
-        out.collectReturned(trace.callable_of(self._function)(element, context, out))
-
-    def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
-        context = _CalledContext(self._broadcast, out, *extra)
-        out.collectReturned(self._function(element, context, out))
-
-
-class _CalledContext:
-    """The context, and the timer service, of a process function that is called for a check."""
-
-    def __init__(
-        self, broadcast: BroadcastStates | None, out: Collected, timestamp: int, watermark: int
-    ) -> None:
-        self._out = out
-        self._timestamp = timestamp
-        self._watermark = watermark
-        if broadcast is not None:
-            self.getBroadcastState = broadcast.view
-
-    def timestamp(self) -> int | None:
-        return None if self._timestamp == NO_TIMESTAMP else self._timestamp
-
-    def timerService(self) -> _CalledContext:
-        return self
-
-    def currentWatermark(self) -> int:
-        return self._watermark
-
-    def output(self, outputTag: OutputTag[Any], value: Any) -> None:
-        self._out.collectSide(outputTag.id, value)
+        out.collectReturned(function(*element, context, out))
 
 
 class WindowFunctionColumns(EmittingFunction):
@@ -340,9 +314,7 @@ class WindowFunctionColumns(EmittingFunction):
     The function may use the key, the start and end of the window, and the result.
     """
 
-    def __init__(self, call: WindowCall) -> None:
-        super().__init__(call)
-        self._function = call
+    signature = Signature(extra=3)
 
     def results(
         self,
@@ -356,28 +328,35 @@ class WindowFunctionColumns(EmittingFunction):
         emitted = self._emitted(results, keys, pa.array(starts), pa.array(ends))
         return None if emitted is None else emitted[None]
 
-    def _width(self) -> int:
-        return 3
-
-    def _call(self, trace: Trace, element: Any, extra: list[Symbol], out: Emitting) -> None:
+    def _emit(self, function: Any, element: Any, extra: Sequence[Any], out: _Out) -> None:
         key, start, end = extra
-        window = Record(trace, TimeWindow, ("start", "end"), (start, end))
-        function = trace.callable_of(self._function)
-        returned = function(key, window, WindowContextStandIn(trace, window), (element,), out)
-        out.collectReturned(returned, wrote=False)
-
-    def _collect(self, element: Any, extra: Sequence[Any], out: Collected) -> None:
-        key, start, end = extra
-        window = TimeWindow(start, end)
-        context: Any = _CalledWindow(window)
-        out.collectAll(results_of(self._function(key, window, context, (element,), out)))
+        if isinstance(out, Emitting):
+            window: Any = Record(out.trace, TimeWindow, ("start", "end"), (start, end))
+            context: Any = WindowContextStandIn(out.trace, window)
+        else:
+            window = TimeWindow(start, end)
+            context = SimpleNamespace(window=lambda: window)
+        out.collectReturned(function(key, window, context, (element,), out), wrote=False)
 
 
-class _CalledWindow:
-    """The context of a window function that is called for a check."""
+def _called_pair(left: int, right: int) -> SimpleNamespace:
+    """The context of a function of pairs that is called for a check."""
+    return SimpleNamespace(
+        getLeftTimestamp=lambda: left,
+        getRightTimestamp=lambda: right,
+        getTimestamp=lambda: max(left, right),
+    )
 
-    def __init__(self, window: TimeWindow) -> None:
-        self._window = window
 
-    def window(self) -> TimeWindow:
-        return self._window
+def _results_at(emitted: Emitted, position: int) -> list[Any]:
+    """The results of the element at ``position``."""
+    if emitted.results is None:
+        return []
+    begin, end = np.searchsorted(emitted.positions, (position, position + 1))
+    return emitted.results.between(int(begin), int(end)).anew().rows()
+
+
+def _shown(results: list[Any], sides: Mapping[Any, list[Any]]) -> Any:
+    """The results of an element, with those for side outputs if there are any."""
+    aside = sorted((output, found) for output, found in sides.items() if output and found)
+    return (results, *aside) if aside else results

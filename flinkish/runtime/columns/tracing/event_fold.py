@@ -13,73 +13,38 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.api.eventtime.watermarks import WatermarkGenerator, WatermarkOutput
+from flinkish.api.eventtime.watermarks import WatermarkGenerator
 from flinkish.api.time.elements import Watermark
-from flinkish.runtime.columns.tracing.checks import chosen, difference_of, elements_at
-from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counting
-from flinkish.runtime.columns.tracing.emissions import Emission, Emissions, elements_where
-from flinkish.runtime.columns.tracing.expressions import Accumulated, Kind, leaves
-from flinkish.runtime.columns.tracing.folding import ARROW_TYPES, Folding, folded_field
-from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Inexact, Run, to_arrow
+from flinkish.runtime.columns.tracing.checks import (
+    Positions,
+    chosen,
+    difference_of,
+    elements_at,
+)
+from flinkish.runtime.columns.tracing.emissions import Emission, Emissions, EmittedColumns
+from flinkish.runtime.columns.tracing.expressions import Kind
+from flinkish.runtime.columns.tracing.externals import External
+from flinkish.runtime.columns.tracing.folding import ARROW_TYPES, Folding
+from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, of_arrow, to_arrow
 from flinkish.runtime.columns.tracing.purity import impurity, written_attributes
-from flinkish.runtime.columns.tracing.reduction_patterns import (
-    ReductionPattern,
-    matched_patterns,
-    needs_accumulator,
-)
-from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
+from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, matched_patterns
+from flinkish.runtime.columns.tracing.running import RunningFold, accumulator_steps, asks_running
 from flinkish.runtime.columns.tracing.stand_ins import OutputStandIn
-from flinkish.runtime.columns.tracing.symbolic_elements import (
-    column_symbols,
-    element_and_extra,
-    unknown_symbols,
-)
+from flinkish.runtime.columns.tracing.symbolic_elements import Signature
 from flinkish.runtime.columns.tracing.symbols import Symbol, kind_of_constant
-from flinkish.runtime.columns.tracing.trace import External, Trace, Traced
-from flinkish.runtime.columns.tracing.trace_cache import TraceCache
+from flinkish.runtime.columns.tracing.trace import Trace, Traced
+from flinkish.runtime.columns.tracing.traced_function import TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
-from flinkish.runtime.columns.tracing.unsupported import Unsupported, why_unsupported
+from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, tuple_shape
 
-Positions = NDArray[np.intp]
+_SIGNATURE = Signature(extra=1)
+"""An element and its timestamp."""
 
 
-def _effects_differ(
-    self: EventFold, noted: Noted, values: Sequence[Any], timestamps: NDArray[np.int64]
-) -> str | None:
-    """The first difference in the attributes after a few elements of a run, and in the watermarks that
-    these emit; None if there is none."""
-    start = self._attributes()
-    if start is None:
-        return None
-    count, rows = self.runs.checks, len(timestamps)
-    if isinstance(values, RowColumns):
-        positions = chosen(values, count, self.runs.seed)
-        part: Sequence[Any] = values.take(positions)
-        elements = elements_at(values, positions)
-    else:
-        positions = np.unique(np.linspace(0, rows - 1, min(count, rows)).astype(np.intp))
-        part = elements = [values[place] for place in positions.tolist()]
-    times = timestamps[positions]
-    found = noted if len(positions) == rows else self.notedUnchecked(part, times, start)
-    if found is None:
-        return None
-    over_columns = found.attributes, found.positions.tolist(), found.watermarks.tolist()
-
-    def called(_: int) -> Any:
-        generator, output = copy(self._generator), _Emitted()
-        for element, time in zip(elements, times.tolist()):
-            generator.onEvent(element, time, output)
-            output.position += 1
-        attributes = [getattr(generator, name) for name in self._names]
-        return attributes, output.positions, output.watermarks
-
-    return difference_of(positions[:1], lambda _: elements, lambda _: over_columns, called)
-
-
-class _Emitted(WatermarkOutput):
-    """The output of a check."""
+class _Emitted:
+    """The output of a check. A generator that is traced only emits watermarks."""
 
     def __init__(self) -> None:
         self.position = 0
@@ -89,12 +54,6 @@ class _Emitted(WatermarkOutput):
     def emitWatermark(self, watermark: Watermark) -> None:
         self.positions.append(self.position)
         self.watermarks.append(watermark.timestamp)
-
-    def markIdle(self) -> None:
-        raise AssertionError("emits that it is idle")
-
-    def markActive(self) -> None:
-        raise AssertionError("emits that it is active")
 
 
 class Noted(NamedTuple):
@@ -107,7 +66,7 @@ class Noted(NamedTuple):
     watermarks: NDArray[np.int64]
 
 
-class EventFold:
+class EventFold(TracedFunction["_Plan"]):
     """Updates the attributes of a generator as ``onEvent`` does, for a run of elements at once.
 
     A generator that keeps more than sums, counts, extremes, first and last values, or emits more than
@@ -115,22 +74,14 @@ class EventFold:
     """
 
     def __init__(self, generator: WatermarkGenerator[Any]) -> None:
+        super().__init__(generator.onEvent)
         self._generator = generator
-        self.runs = ColumnRuns("EventFold", generator.onEvent)
         method = getattr(generator.onEvent, "__func__", None)
         self._on_event = method if isinstance(method, FunctionType) else None
         self._code = code = None if self._on_event is None else self._on_event.__code__
         self._names = () if code is None else written_attributes(code)
         self.possible = bool(self._names) and code is not None and impurity(code, True) is None
         """Whether ``note`` can ever succeed."""
-        self._traces: dict[tuple[bool, tuple[Kind, ...]], TraceCache[_Plan]] = {}
-
-    @property
-    def reason(self) -> str | None:
-        """Why ``onEvent`` is not traced; None if it can be, as far as known without input."""
-        return next(
-            (t.reason for t in self._traces.values() if t.reason), why_unsupported(self._explore)
-        )
 
     @property
     def isUnset(self) -> bool:
@@ -143,23 +94,22 @@ class EventFold:
     ) -> Noted | None:
         """Update the attributes for ``values``. None, with nothing done, if ``onEvent`` has to be
         called for each of them; without ``emits`` also if it emits a watermark."""
-        noted = self._noted(values, timestamps)
+        start = self._attributes()
+        noted = self.runs.counted(
+            values,
+            lambda: None if start is None else self._noted(values, timestamps, start),
+            lambda noted: self._difference(noted, values, timestamps, start or ()),
+        )
         if noted is None or not (emits or not len(noted.positions)):
             return None
         for name, value in zip(self._names, noted.attributes):
             setattr(self._generator, name, value)
         return noted
 
-    @counting(_effects_differ)
-    def _noted(self, values: Sequence[Any], timestamps: NDArray[np.int64]) -> Noted | None:
-        start = self._attributes()
-        return None if start is None else self.notedUnchecked(values, timestamps, start)
-
-    def notedUnchecked(
+    def _noted(
         self, values: Sequence[Any], timestamps: NDArray[np.int64], start: Sequence[Any]
     ) -> Noted | None:
-        """Return the effects of ``onEvent`` for ``values``, from ``start`` on, without a check: for
-        the checks themselves."""
+        """Return the effects of ``onEvent`` for ``values``, from ``start`` on."""
         if not len(timestamps):
             return None
         kinds = tuple(_kind(value) for value in start)
@@ -169,14 +119,44 @@ class EventFold:
             elements = RowColumns(values.batch.append_column("timestamp", times), values.shape)
         else:
             elements = RowColumns(pa.RecordBatch.from_arrays([times], ["timestamp"]), VALUE)
-        traces = self._traces.get((columns, kinds))
-        if traces is None:
-            traces = TraceCache(lambda elements: self._plan(elements, columns, kinds), self.runs)
-            self._traces[columns, kinds] = traces
-        plan = traces.of(elements)
+        plan = self._traces.of(elements, kinds)
         if plan is None or (plan.testsNone and (not columns or has_nulls(elements.batch))):
             return None
         return plan.noted(elements.batch, start)
+
+    def _difference(
+        self,
+        noted: Noted,
+        values: Sequence[Any],
+        timestamps: NDArray[np.int64],
+        start: Sequence[Any],
+    ) -> str | None:
+        """The first difference in the attributes after a few elements of a run, and in the watermarks
+        that these emit; None if there is none."""
+        count, rows = self.runs.checks, len(timestamps)
+        if isinstance(values, RowColumns):
+            positions = chosen(values, count, self.runs.seed)
+            part: Sequence[Any] = values.take(positions)
+            elements = elements_at(values, positions)
+        else:
+            positions = np.unique(np.linspace(0, rows - 1, min(count, rows)).astype(np.intp))
+            part = elements = [values[place] for place in positions.tolist()]
+        times = timestamps[positions]
+        found = noted if len(positions) == rows else self._noted(part, times, start)
+        if found is None:
+            return None
+        over_columns = found.attributes, found.positions.tolist(), found.watermarks.tolist()
+
+        def called(_: int) -> Any:
+            generator: Any = copy(self._generator)
+            output = _Emitted()
+            for element, time in zip(elements, times.tolist()):
+                generator.onEvent(element, time, output)
+                output.position += 1
+            attributes = [getattr(generator, name) for name in self._names]
+            return attributes, output.positions, output.watermarks
+
+        return difference_of(positions[:1], lambda _: elements, lambda _: over_columns, called)
 
     def _attributes(self, unset: bool = False) -> list[Any] | None:
         """The values of the attributes that ``onEvent`` writes; None if one of them cannot be
@@ -199,20 +179,17 @@ class EventFold:
             values.append(kept)
         return values
 
-    def _plan(self, elements: RowColumns, columns: bool, kinds: tuple[Kind, ...]) -> _Plan:
+    def _trace(self, elements: RowColumns, *content: Any) -> _Plan:
+        (kinds,) = content
         trace = Trace()
-        if columns:
-            element, (timestamp,) = element_and_extra(trace, elements)
-        else:
-            element, (timestamp,) = (
-                External(trace, None, "event"),
-                column_symbols(trace, elements.schema.types),
-            )
-        traced, emission = self._followed(trace, element, timestamp, kinds)
+        element, extra = _SIGNATURE.symbols(trace, elements)
+        event = element if extra else External(trace, None, "event")  # no columns
+        traced, emission = self._followed(trace, event, extra[0] if extra else element, kinds)
         fields = traced.columns[: len(kinds)]
         if [field.kind for field in fields] != list(kinds):
             raise Unsupported("changes the type of an attribute, or may do so")
-        return _Plan(kinds, matched_patterns(trace.expressions, fields), traced, emission)
+        patterns = matched_patterns(trace.expressions, fields)
+        return _Plan(Reduction(tuple(patterns), kinds, None), traced, emission)
 
     def _followed(
         self, trace: Trace, element: Any, timestamp: Symbol, kinds: Sequence[Kind]
@@ -247,7 +224,7 @@ class EventFold:
         if start is None:
             raise Unsupported("keeps its values elsewhere than in plain attributes")
         trace = Trace(exploring=True)
-        element, timestamp = unknown_symbols(trace, 2)
+        element, (timestamp,) = _SIGNATURE.symbols(trace, None)
         kinds: list[Kind] = ["unknown" if value is None else _kind(value) for value in start]
         self._followed(trace, element, timestamp, kinds)
 
@@ -255,23 +232,12 @@ class EventFold:
 class _Plan:
     """How the attributes of a generator change with a run of elements, and what it emits."""
 
-    def __init__(
-        self,
-        kinds: Sequence[Kind],
-        patterns: Sequence[ReductionPattern],
-        traced: Traced,
-        emission: Emission,
-    ) -> None:
-        self._kinds = kinds
-        self._patterns = patterns
+    def __init__(self, reduction: Reduction, traced: Traced, emission: Emission) -> None:
+        self._reduction = reduction
         self._traced = traced
         self._emission = emission
-        steps = [s.operation for s in traced.steps if needs_accumulator(s.operation)]
-        asked = leaves(*chain.from_iterable(emission.slots), *steps)
-        numbers = {leaf.number for leaf in asked if isinstance(leaf, Accumulated)}
-        if any(patterns[number].way not in RUNNING for number in numbers):
-            raise Unsupported("uses the best element so far")
-        self._running = bool(numbers)
+        asked = [*chain.from_iterable(emission.slots), *accumulator_steps(traced.steps)]
+        self._running = asks_running(reduction, asked)
         self.testsNone = traced.testsNone
         """Whether ``onEvent`` tests a value for None."""
 
@@ -283,41 +249,27 @@ class _Plan:
         """The effects of the elements of ``batch``; None if Python's could differ."""
         run = run_of(batch)
         everyone = np.zeros(batch.num_rows, dtype=np.intp)
-        folding = Folding(run, batch, everyone, 1, False)
+        types = [ARROW_TYPES[kind] for kind in self._reduction.kinds]
+        first = [pa.array([value], kind) for value, kind in zip(start, types)]
+        begun = pa.RecordBatch.from_arrays(first, names=list(map(str, range(len(first)))))
         try:
-            first = [pa.array([v], ARROW_TYPES[kind]) for v, kind in zip(start, self._kinds)]
-            names = [str(number) for number in range(len(first))]
-            begun = pa.RecordBatch.from_arrays(first, names=names)
-            folding.begin(begun, None)
-            folded = (
-                folded_field(folding, self._patterns, self._kinds, start, number)
-                for number in range(len(self._patterns))
-            )
+            folded = Folding(run, batch, everyone, 1, self._reduction, begun).fields()
             attributes = [to_arrow(column)[0].as_py() for column in folded]
             if self._running:
-                before = RunningFold(run, everyone, begun, self._patterns, self._kinds)
+                before = RunningFold(run, everyone, begun, self._reduction)
                 run = run.accumulating(before.field)
             run.check(self._traced.steps)
-            return Noted(attributes, *self._emitted(run))
+            emitted = EmittedColumns()
+            emitted.add(self._emission, run, batch, np.arange(run.count))
+            results, positions = emitted.joined()
+            if results is None:
+                return Noted(attributes, positions, np.zeros(0, np.int64))
+            watermarks = of_arrow(results.arrow(0))
+            return (
+                Noted(attributes, positions, watermarks.data) if watermarks.kind == "int" else None
+            )
         except NOT_EXACT:
             return None
-
-    def _emitted(self, run: Run) -> tuple[Positions, NDArray[np.int64]]:
-        """The positions of the elements that emit, and the watermarks."""
-        parts = []
-        for condition, timestamp in self._emission.slots:
-            part, mask = elements_where(run, condition)
-            if part.count:
-                places = np.arange(run.count) if mask is None else np.flatnonzero(mask)
-                values = part.values(timestamp)
-                if values.kind != "int":
-                    raise Inexact
-                parts.append((places, values.array(part.count)))
-        if not parts:
-            return np.zeros(0, np.intp), np.zeros(0, np.int64)
-        positions, watermarks = map(np.concatenate, zip(*parts))
-        order = np.argsort(positions, kind="stable")
-        return positions[order], watermarks[order]
 
 
 def _kind(value: Any) -> Kind:

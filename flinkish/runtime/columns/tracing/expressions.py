@@ -6,7 +6,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Kind = Literal["int", "float", "bool", "str", "none", "opaque", "object", "unknown"]
 """The Python type of all values of an expression. Values of ``opaque`` are passed on, those of
@@ -67,6 +67,19 @@ class Choice:
 
 
 Expression: TypeAlias = Column | Accumulated | Constant | Operation | Call | Choice
+
+
+class Step(NamedTuple):
+    """An operation, and the outcomes of the conditions that lead to it."""
+
+    path: tuple[tuple[Expression, bool], ...]
+    operation: Expression
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The operation and the conditions."""
+        return (self.operation, *(condition for condition, _ in self.path))
+
 
 PYTHON_TYPES: dict[Kind, type] = {"int": int, "float": float, "bool": bool, "str": str}
 """The class of the values of a kind."""
@@ -215,6 +228,29 @@ def leaves(*expressions: Expression) -> list[Expression]:
 def columns_read(*expressions: Expression) -> set[int]:
     """The indices of the columns in ``expressions``."""
     return {leaf.number for leaf in leaves(*expressions) if isinstance(leaf, Column)}
+
+
+def alike(one: Expression, other: Expression) -> bool:
+    """Whether two expressions of different traces compute the same."""
+    if type(one) is not type(other) or one.kind != other.kind:
+        return False
+    operands, others = parts_of(one), parts_of(other)
+    return (
+        _own(one) == _own(other)
+        and len(operands) == len(others)
+        and all(map(alike, operands, others))
+    )
+
+
+def _own(expression: Expression) -> Any:
+    """What ``expression`` is apart from its operands."""
+    if isinstance(expression, Constant):
+        return repr(expression.value)
+    if isinstance(expression, Operation):
+        return expression.name
+    if isinstance(expression, Call):
+        return expression.function
+    return None if isinstance(expression, Choice) else expression.number
 
 
 def folds(expression: Expression) -> bool:

@@ -3,6 +3,7 @@ run."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ _LOOKED_AT = 1 << 12
 def folds_differ(
     fold: ColumnFold,
     folded: pa.RecordBatch,
-    values: RowColumns,
+    values: Sequence[Any],
     groups: Positions,
     count: int,
     start: pa.RecordBatch | None = None,
@@ -34,7 +35,8 @@ def folds_differ(
 ) -> str | None:
     """The first difference in the accumulators ``folded`` of a run; None if there is none. Of large
     groups a few elements are folded again, over columns and by the function."""
-    plan = fold._traces.of(values)
+    assert isinstance(values, RowColumns)
+    plan = fold.plan(values)
     if plan is None:
         return None
     read = plan.columns
@@ -51,9 +53,8 @@ def folds_differ(
         after: pa.RecordBatch | None = folded.take(pa.array(numbers))
     else:
         part = values.take(positions)
-        after = fold.foldUnchecked(
-            part, of, len(numbers), before, None if before is None else begins
-        )
+        begins_of = None if before is None else begins
+        after = fold.fold(part, of, len(numbers), before, begins_of, checks=False)
     if after is None:
         return None
     elements = elements_at(values, positions, read)
@@ -82,32 +83,6 @@ def folds_differ(
         return [elements[place] for place in np.flatnonzero(of == number).tolist()]
 
     return difference_of(numbers, shown_elements, made.__getitem__, called)
-
-
-def combining_differs(
-    fold: ColumnFold, combined: pa.RecordBatch, parts: pa.RecordBatch, groups: Positions, count: int
-) -> str | None:
-    """The first difference in the ``combined`` accumulators of a reduction, for which a part is an
-    element too; None if there is none."""
-    elements = RowColumns(parts, fold._elements(parts).shape)
-    positions, whole = _members(elements, groups, count, fold, None)
-    if not whole:
-        return None
-    numbers, of = np.unique(groups[positions], return_inverse=True)
-    found = elements_at(elements, positions)
-    made = fold.accumulators(combined.take(pa.array(numbers)))
-    reduce = reduce_call(fold._function)
-
-    def own(number: int) -> list[Any]:
-        return [found[place] for place in np.flatnonzero(of == number).tolist()]
-
-    def called(number: int) -> Any:
-        accumulator, *others = own(number)
-        for other in others:
-            accumulator = reduce(accumulator, other)
-        return accumulator
-
-    return difference_of(numbers, own, made.__getitem__, called)
 
 
 def _members(

@@ -30,10 +30,10 @@ from flinkish.runtime.columns.tracing.expressions import (
     Expression,
     Kind,
     Operation,
+    Step,
     folds,
     parts_of,
 )
-from flinkish.runtime.columns.tracing.trace import Step
 from flinkish.runtime.records.rows import python_values
 
 
@@ -99,8 +99,11 @@ class Values:
         return Values(self.kind, self.data.filter(pa.array(mask)))
 
     def integers(self) -> Values:
-        """The values as integers, which bools are in arithmetic. Raises Inexact for other kinds."""
+        """The values as integers, which bools are in arithmetic. Raises Inexact for other kinds, and
+        for a constant beyond 64 bits."""
         if self.kind == "int":
+            if self.constant:
+                _long(self.data)
             return self
         if self.kind != "bool":
             raise Inexact
@@ -452,10 +455,6 @@ def to_arrow(data: Any) -> pa.Array:
 _Bounds: TypeAlias = Callable[[int, int, int, int], tuple[int, int]]
 
 
-def _sum_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
-    return a + c, b + d
-
-
 def _difference_bounds(a: int, b: int, c: int, d: int) -> tuple[int, int]:
     return a - d, b - c
 
@@ -474,9 +473,6 @@ def _within(a: Values, b: Values, bounds: _Bounds) -> tuple[int, int]:
         low, high = bounds(*a.bounds(), *b.bounds())
         if low < LEAST or high > MOST:
             raise Inexact
-    for operand in (a, b):
-        if operand.constant:
-            _long(operand.data)
     return low, high
 
 
@@ -507,15 +503,18 @@ def _has_zero(data: Any) -> bool:
 
 
 def _quotient(a: Values, b: Values) -> Values:
+    if "float" not in (a.kind, b.kind):
+        _check_exact_as_floats(a, b)
+    return _float_division(operator.truediv, a, b)
+
+
+def _check_exact_as_floats(a: Values, b: Values) -> None:
+    """Raises Inexact for integers that floats cannot represent."""
     for operand in (a, b):
         if operand.kind != "float":
             low, high = operand.integers().bounds()
-            if max(-low, high) > _EXACT_FLOAT and "float" not in (a.kind, b.kind):
+            if max(-low, high) > _EXACT_FLOAT:
                 raise Inexact
-    divisor = _finite_size(b)
-    if _has_zero(divisor):
-        raise Inexact
-    return _float(_finite_size(a) / divisor)
 
 
 def _floor_quotient(a: Values, b: Values) -> Values:
@@ -541,9 +540,6 @@ def _divided(a: Values, b: Values) -> tuple[Values, Values]:
     a, b = a.integers(), b.integers()
     if _has_zero(b.data):
         raise Inexact
-    for operand in (a, b):
-        if operand.constant:
-            _long(operand.data)
     return a, b
 
 
@@ -558,11 +554,7 @@ def _bitwise(function: Callable[[Any, Any], Any]) -> Callable[..., Values]:
     def computed(a: Values, b: Values) -> Values:
         if a.kind == b.kind == "bool":
             return Values("bool", function(a.data, b.data))
-        a, b = a.integers(), b.integers()
-        for operand in (a, b):
-            if operand.constant:
-                _long(operand.data)
-        return Values("int", function(a.data, b.data))
+        return Values("int", function(a.integers().data, b.integers().data))
 
     return computed
 
@@ -588,13 +580,8 @@ def _absolute(a: Values) -> Values:
     if a.kind == "float":
         return Values("float", abs(a.data))
     a = a.integers()
-    low, high = a.bounds()
-    if low == LEAST:
-        a.tighten()
-        low, high = a.bounds()
-        if low == LEAST:
-            raise Inexact
-    return Values("int", abs(a.data), 0, max(-low, high, 0))
+    low, high = _within(Values("int", 0), a, _difference_bounds)
+    return Values("int", abs(a.data), 0, max(-low, high))
 
 
 # ---------------------------------------------------------------------- conversions
@@ -643,17 +630,9 @@ def _comparison(compare: Callable[[Any, Any], Any], texts: str) -> Callable[...,
                 return Values("bool", compare(a.data, b.data))
             return _of_mask(getattr(pc, texts)(_text(a), _text(b)))
         if "float" in (a.kind, b.kind):
-            for operand in (a, b):
-                if operand.kind != "float":
-                    low, high = operand.integers().bounds()
-                    if max(-low, high) > _EXACT_FLOAT:
-                        raise Inexact
+            _check_exact_as_floats(a, b)
             return Values("bool", compare(_finite_size(a), _finite_size(b)))
-        a, b = a.integers(), b.integers()
-        for operand in (a, b):
-            if operand.constant:
-                _long(operand.data)
-        return Values("bool", compare(a.data, b.data))
+        return Values("bool", compare(a.integers().data, b.integers().data))
 
     return computed
 
@@ -682,19 +661,14 @@ def _text(a: Values) -> Any:
     return pa.scalar(a.data, pa.string()) if a.constant else a.data
 
 
-def _concatenated(a: Values, b: Values) -> Values:
-    if a.kind != "str" or b.kind != "str":
+def _plus(a: Values, b: Values) -> Values:
+    if "str" not in (a.kind, b.kind):
+        return _PLUS(a, b)
+    if a.kind != b.kind:
         raise Inexact
     if a.constant and b.constant:
         return Values("str", a.data + b.data)
-    try:
-        return Values("str", pc.binary_join_element_wise(_text(a), _text(b), ""))
-    except pa.ArrowException:
-        raise Inexact from None
-
-
-def _plus(a: Values, b: Values) -> Values:
-    return _concatenated(a, b) if "str" in (a.kind, b.kind) else _PLUS(a, b)
+    return Values("str", pc.binary_join_element_wise(_text(a), _text(b), ""))
 
 
 def _text_length(a: Values) -> Values:
@@ -706,7 +680,7 @@ def _text_length(a: Values) -> Values:
     return Values("int", lengths.astype(np.int64))
 
 
-_PLUS = _arithmetic(operator.add, _sum_bounds)
+_PLUS = _arithmetic(operator.add, lambda a, b, c, d: (a + c, b + d))
 
 _KERNELS: dict[str, Callable[..., Values]] = {
     "+": _plus,
@@ -733,11 +707,5 @@ _KERNELS: dict[str, Callable[..., Values]] = {
     "int": _to_int,
     "float": _to_float,
     "truth": _truth,
-    "concat": _concatenated,
     "len": _text_length,
 }
-
-
-def kernel_names() -> Sequence[str]:
-    """The names of all operations that have a kernel."""
-    return tuple(_KERNELS)

@@ -27,17 +27,6 @@ CLASSES = (datetime, date, time, timedelta, Decimal)
 """The classes whose objects can be followed: those cannot change, and do the same for the same
 arguments."""
 
-_DATE: dict[str, Kind] = dict.fromkeys(("year", "month", "day"), "int")
-_TIME: dict[str, Kind] = dict.fromkeys(("hour", "minute", "second", "microsecond", "fold"), "int")
-
-_ATTRIBUTES: dict[type[Any], dict[str, Kind]] = {
-    datetime: {**_DATE, **_TIME},
-    date: _DATE,
-    time: _TIME,
-    timedelta: dict.fromkeys(("days", "seconds", "microseconds"), "int"),
-    Decimal: {},
-}
-
 _DATE_METHODS: dict[str, _Result] = {
     **dict.fromkeys(("weekday", "isoweekday", "toordinal"), "int"),
     **dict.fromkeys(("isoformat", "strftime", "ctime"), "str"),
@@ -72,23 +61,29 @@ _MAKERS: dict[tuple[type[Any], str], type[Any]] = {
 
 _NUMBERS = (int, float)
 
-_OPERATIONS: dict[tuple[str, type[Any] | None, type[Any] | None], _Result] = {
-    **{("-", kind, kind): timedelta for kind in (datetime, date)},
-    **{(sign, kind, timedelta): kind for sign in "+-" for kind in (datetime, date, timedelta)},
-    **{("+", timedelta, kind): kind for kind in (datetime, date)},
-    **{(sign, timedelta, number): timedelta for sign in "*/" for number in _NUMBERS},
-    **{("*", number, timedelta): timedelta for number in _NUMBERS},
-    ("/", timedelta, timedelta): "float",
-    ("//", timedelta, timedelta): "int",
-    ("//", timedelta, int): timedelta,
-    ("%", timedelta, timedelta): timedelta,
-    **{
-        (sign, *pair): Decimal
-        for sign in ("+", "-", "*", "/", "//", "%", "**")
-        for pair in ((Decimal, Decimal), (Decimal, int), (int, Decimal))
-    },
+_KINDS: dict[type[Any], Kind] = {int: "int", float: "float"}
+
+_SAMPLES: dict[type[Any] | None, Any] = {
+    datetime: datetime(2000, 1, 2),
+    date: date(2000, 1, 2),
+    time: time(1),
+    timedelta: timedelta(1),
+    Decimal: Decimal(1),
+    int: 1,
+    float: 1.0,
 }
-"""The type of the result of an operation on two operands of these classes."""
+"""Of each class an object. The class of a result depends on those of the operands alone."""
+
+
+def _result_of(function: Callable[..., Any], *classes: type[Any] | None) -> _Result | None:
+    """The class or kind of what ``function`` returns for objects of ``classes``; None if it does not
+    take these, or returns something else."""
+    try:
+        made = function(*map(_SAMPLES.__getitem__, classes))
+    except (KeyError, TypeError, AttributeError):
+        return None
+    return type(made) if type(made) in CLASSES else _KINDS.get(type(made))
+
 
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -144,7 +139,7 @@ class Made(Symbol):
     def _traced_arithmetic(self, name: str, other: Any, reflected: bool) -> Any:
         pair = (other, self) if reflected else (self, other)
         first, second = map(self._traced_class_of, pair)
-        result = _OPERATIONS.get((name, first, second))
+        result = _result_of(_SIGNS[name], first, second)
         if result is None:
             self._traced_unsupported(
                 f"uses {name} on a {self._traced_class.__name__} and another value"
@@ -203,43 +198,38 @@ class Made(Symbol):
         if name.startswith("__"):
             raise AttributeError(name)
         kind = self._traced_class
-        attribute = _ATTRIBUTES[kind].get(name)
+        attribute = None if name in _METHODS[kind] else _result_of(_getter(name), kind)
         if attribute is not None:
             return self._traced_result(_getter(name), attribute, self)
         result = _METHODS[kind].get(name)
         if result is None:
             self._traced_unsupported(f"reads {name} of a {kind.__name__}")
-        return _Caller(self._traced_trace, getattr(kind, name), result, (self,))
+        return _caller(self._traced_trace, getattr(kind, name), result, self)
 
 
-class _Caller:
-    """A method that returns a number, text, bool or object. It is called for each element."""
+def _caller(
+    trace: Trace, function: Callable[..., Any], result: _Result, *before: Any
+) -> Callable[..., Any]:
+    """``function``, which is called for each element, with ``before`` as its first arguments."""
 
-    def __init__(
-        self, trace: Trace, function: Callable[..., Any], result: _Result, before: tuple[Any, ...]
-    ) -> None:
-        self._trace = trace
-        self._function = function
-        self._result = result
-        self._before = before
+    def call(*arguments: Any, **named: Any) -> Any:
+        called = _with_names(function, tuple(named)) if named else function
+        return computed(trace, called, result, (*before, *arguments, *named.values()))
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        function = _with_names(self._function, tuple(named)) if named else self._function
-        values = (*self._before, *arguments, *named.values())
-        return computed(self._trace, function, self._result, values)
+    return call
 
 
-def maker_of(trace: Trace, kind: Any, name: str) -> _Caller | None:
+def maker_of(trace: Trace, kind: Any, name: str) -> Callable[..., Any] | None:
     """The method ``name`` of the class ``kind``, if it makes an object that can be followed."""
     made = _MAKERS.get((kind, name)) if kind in CLASSES else None
-    return None if made is None else _Caller(trace, _method(kind, name), made, ())
+    return None if made is None else _caller(trace, _method(kind, name), made)
 
 
 def made_by_class(
     trace: Trace, kind: type[Any], arguments: tuple[Any, ...], named: Mapping[str, Any]
 ) -> Any:
     """Trace a call of ``kind``, one of the ``CLASSES``."""
-    return _Caller(trace, kind, kind, ())(*arguments, **named)
+    return _caller(trace, kind, kind)(*arguments, **named)
 
 
 def computed(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,41 +19,38 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flinkish.api.functions.state import State
-from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
 from flinkish.runtime.columns.tracing.effects import Effects, KeyedRun, Positions, Timers
 from flinkish.runtime.columns.tracing.emissions import Emission, Emitted
-from flinkish.runtime.columns.tracing.expressions import Accumulated, Kind, folds, leaves
+from flinkish.runtime.columns.tracing.expressions import Kind, folds
 from flinkish.runtime.columns.tracing.folding import (
     ARROW_TYPES,
     Folding,
     first_positions,
-    folded_field,
     normal,
 )
 from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Inexact, Mask, Run, Values, to_arrow
+from flinkish.runtime.columns.tracing.map_entries import EntryGroups, MapKey, OtherMapKey
 from flinkish.runtime.columns.tracing.phase_trace import (
     EXTRA,
     Content,
     Held,
+    MapKeys,
     NotListed,
     Phase,
     Specialization,
     StateKinds,
     follow_phase,
 )
-from flinkish.runtime.columns.tracing.reduction_patterns import (
-    ReductionPattern,
-    matched_patterns,
-    needs_accumulator,
-)
-from flinkish.runtime.columns.tracing.running import RUNNING, RunningFold
-from flinkish.runtime.columns.tracing.symbolic_elements import element_and_extra, unknown_symbols
-from flinkish.runtime.columns.tracing.symbols import MOST_ITEMS, Symbol, kind_of_constant
+from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, matched_patterns
+from flinkish.runtime.columns.tracing.running import RunningFold, accumulator_steps, asks_running
+from flinkish.runtime.columns.tracing.symbolic_elements import Signature
+from flinkish.runtime.columns.tracing.symbolic_values import MOST_ITEMS
+from flinkish.runtime.columns.tracing.symbols import Symbol, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import Trace
-from flinkish.runtime.columns.tracing.trace_cache import TraceCache
+from flinkish.runtime.columns.tracing.traced_function import TraceCache, TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
-from flinkish.runtime.columns.tracing.unsupported import Unsupported, why_unsupported
-from flinkish.runtime.columns.tracing.value_shapes import column_of_values, structure, take_apart
+from flinkish.runtime.columns.tracing.unsupported import Unsupported
+from flinkish.runtime.columns.tracing.value_shapes import column_of_values, columns_of, structure
 from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import VALUE, Shape
@@ -67,16 +63,20 @@ _MOST_SPECIALIZATIONS = 16
 """The most specializations of a function. For others, it is called for each element."""
 
 
+_SIGNATURE = Signature(extra=len(EXTRA))
+
 SOMETHING = object()
 """Stands for the contents of a list or map state."""
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Distinct keys, and their hashes if known."""
+    """The key of each group, and their hashes if known."""
 
     values: Sequence[Any]
     hashes: Hashes | None
+    mapKeys: Sequence[Any] | None = None
+    """The key of each group's entry in the maps, if groups are by entry."""
 
 
 class KeyedStates(StateKinds, Protocol):
@@ -84,7 +84,7 @@ class KeyedStates(StateKinds, Protocol):
 
     def stored(self, state: State, keys: Keys) -> list[Any]:
         """Return the contents of ``state`` for each of ``keys``: None if it is empty, SOMETHING for
-        a list or map."""
+        a list, a map that is not read by entry, or None in a map that is."""
 
 
 class Writes(NamedTuple):
@@ -96,7 +96,7 @@ class Writes(NamedTuple):
     groups: Positions
     values: list[Any]
     """The new values, the elements that are added to a list, or the entries that are put into a
-    map; None where the state is cleared."""
+    map, without a value where one is removed; None where the state is cleared."""
 
 
 @dataclass
@@ -112,11 +112,12 @@ class Phased:
     before them."""
 
 
-class PhaseFold:
+class PhaseFold(TracedFunction["_Plan"]):
     """``processElement`` of a function with keyed states, over columns.
 
     The function may read, update and clear ValueStates, add to ListStates and MapStates, read them
-    while they are empty for the key, register event-time timers, and emit. Wherever the effects of
+    while they are empty for the key, register and delete timers, and emit; or else read and change
+    one entry of its MapStates for each element. Wherever the effects of
     a run could differ from those of the function's own calls, ``processed`` returns None, and the
     caller calls the function for each element. Without ``states``, only ``reason`` can be used.
     """
@@ -130,25 +131,26 @@ class PhaseFold:
     ) -> None:
         """``named``: the user's function, if ``function`` is a wrapper. ``broadcast``: the broadcast
         states that its context gives."""
+        super().__init__(named or function, None if broadcast is None else broadcast.versions)
         self.function = function
         self.broadcast = broadcast
         self._states = states
-        self.runs = ColumnRuns("PhaseFold", named or function)
         self._used: list[State] = []
-        self._traces: dict[Specialization, TraceCache[_Plan]] = {}
+        self._specializations: set[Specialization] = set()
         self._contents: list[Content] = ["empty", "other"]
         self._codes: dict[Any, int] = {}
-        self._unlisted: State | None = None
-
-    @property
-    def reason(self) -> str | None:
-        """Why the function is not traced; None if it can be, as far as known without input."""
-        return self.runs.difference or why_unsupported(self._explore)
+        self._map_key: MapKeys = "unknown"
+        self._found: NotListed | OtherMapKey | None = None
 
     @property
     def states(self) -> Sequence[State]:
         """The states that the function is known to use."""
         return self._used
+
+    @property
+    def byEntry(self) -> bool:
+        """Whether the function is known to use one entry of its maps for each element."""
+        return isinstance(self._map_key, MapKey)
 
     def processed(self, run: KeyedRun, keys: Keys) -> Phased | None:
         """The effects of ``run``, whose groups have ``keys``; None if the function has to be
@@ -160,24 +162,40 @@ class PhaseFold:
         extra = (
             pa.array(run.timestamps, pa.int64()),
             pa.array(run.watermarks, pa.int64()),
+            pa.array(np.full(len(values), run.clock)),
             run.keys,
         )
         for name, column in zip(EXTRA, extra):
             batch = batch.append_column(name, column)
         elements = RowColumns(batch, values.shape)
+        tried = False
         while True:
             try:
                 return self._in_phases(elements, run.groups, keys)
             except NotListed as found:
                 self._used.append(found.state)
-                self._traces.clear()
+            except OtherMapKey as found:
+                self._map_key = "any" if tried or found.key is None else found.key
+                tried = True
+            self._traces = TraceCache(self._trace, self.runs)
+            self._specializations.clear()
 
     def _in_phases(self, elements: RowColumns, groups: Positions, keys: Keys) -> Phased | None:
         assert self._states is not None
+        of_keys, entries = groups, None
+        if isinstance(self._map_key, MapKey):
+            try:
+                entries = EntryGroups.of(self._map_key, elements.batch, groups)
+            except NOT_EXACT:
+                return None
+            groups, owners = entries.groups, entries.owners
+            hashes = None if keys.hashes is None else keys.hashes[owners]
+            of_owners = list(map(keys.values.__getitem__, owners.tolist()))
+            keys = Keys(of_owners, hashes, entries.mapKeys)
         count = len(keys.values)
         values = [self._states.stored(state, keys) for state in self._used]
         codes = [np.fromiter(map(self._code, column), np.intp, count) for column in values]
-        done = _Done(groups, self._used, values, codes, self._code_of)
+        done = _Done(of_keys, groups, entries, self._used, values, codes, self._code_of)
         places = np.arange(len(groups))
         for _ in range(_MOST_PHASES):
             left: list[Positions] = []
@@ -240,9 +258,8 @@ class PhaseFold:
             if value is SOMETHING:
                 return 1
             parts: list[Any] = []
-            try:
-                shape = structure(value, parts)
-            except Unsupported:
+            shape = structure(value, parts)
+            if shape is None:
                 return 1
             known = self._code_of(shape, tuple(map(kind_of_constant, parts)))
             if known > 1 and shape.flat and shape.kind in (None, tuple, list):
@@ -261,46 +278,42 @@ class PhaseFold:
         return known
 
     def _plan_for(self, specialization: Specialization, elements: RowColumns) -> _Plan | None:
-        traces = self._traces.get(specialization)
-        if traces is None:
-            if len(self._traces) >= _MOST_SPECIALIZATIONS:
-                return None
-            traces = self._traces[specialization] = TraceCache(
-                partial(self._plan, specialization),
-                self.runs,
-                None if self.broadcast is None else self.broadcast.versions,
-            )
-        plan = traces.of(elements)
-        if self._unlisted is not None:
-            state, self._unlisted = self._unlisted, None
-            raise NotListed(state)
+        self._specializations.add(specialization)
+        if len(self._specializations) > _MOST_SPECIALIZATIONS:
+            self._specializations.discard(specialization)
+            return None
+        plan = self._traces.of(elements, specialization)
+        if self._found is not None:
+            found, self._found = self._found, None
+            raise found
         return plan
 
-    def _plan(self, specialization: Specialization, elements: RowColumns) -> _Plan:
+    def _trace(self, elements: RowColumns, *content: Any) -> _Plan:
+        specialization: Specialization = content[0]
         width = len(elements.schema)
         try:
             phase = follow_phase(
                 self.function,
-                lambda trace: element_and_extra(trace, elements),
+                lambda trace: _SIGNATURE.symbols(trace, elements),
                 width,
                 self._used,
                 specialization,
                 self._states,
+                self._map_key,
                 self.broadcast,
             )
-        except NotListed as found:
-            self._unlisted = found.state
+        except (NotListed, OtherMapKey) as found:
+            self._found = found
             raise
         return _Plan(phase, specialization, width - len(EXTRA))
 
     def _explore(self) -> None:
-        """Raises Unsupported if the function cannot be traced, whatever the elements are."""
-
         def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
-            element, *extra = unknown_symbols(trace, 1 + len(EXTRA))
-            return element, extra
+            return _SIGNATURE.symbols(trace, None)
 
-        follow_phase(self.function, arguments, 1 + len(EXTRA), (), (), None, self.broadcast)
+        follow_phase(
+            self.function, arguments, 1 + len(EXTRA), (), (), None, broadcast=self.broadcast
+        )
 
 
 class _Plan:
@@ -313,18 +326,13 @@ class _Plan:
         fields = [e for folded in phase.folded for e in folded.fields]
         if tuple(e.kind for e in fields) != phase.kinds:
             raise Unsupported("changes the type of a field of its state, or may do so")
-        self._patterns: Sequence[ReductionPattern] = matched_patterns(
-            phase.trace.expressions, fields
-        )
+        patterns = matched_patterns(phase.trace.expressions, fields)
+        self._reduction = Reduction(tuple(patterns), phase.kinds, None)
         for ending in phase.endings:
             if not {e.kind for e in ending.fields} <= {*ARROW_TYPES, "unknown"}:
                 raise Unsupported("keeps something in its state that is not a number, text or bool")
-        steps = [s.operation for s in phase.traced.steps if needs_accumulator(s.operation)]
-        asked = leaves(*phase.effects, *steps)
-        numbers = {leaf.number for leaf in asked if isinstance(leaf, Accumulated)}
-        self._running = bool(numbers)
-        if any(self._patterns[number].way not in RUNNING for number in numbers):
-            raise Unsupported("uses the best element so far of each key")
+        asked = [*phase.effects, *accumulator_steps(phase.traced.steps)]
+        self._running = asks_running(self._reduction, asked)
         self._ends_by_state = any(folds(ending.condition) for ending in phase.endings)
         self._ends_at_once = any(
             getattr(ending.condition, "value", False) is True for ending in phase.endings
@@ -373,7 +381,7 @@ class _Plan:
         run = run_of(part.batch)
         met = self._meeting(run, part, start)
         met.check(self.phase.traced.steps)
-        effects = Effects(done.groups)
+        effects = Effects(done.keys)
         effects.add(self.phase, met, part.batch, part.places)
         done.add(self, effects, [*self._folded(run, part, start), *self._ended(met, part)])
         return rest
@@ -398,19 +406,9 @@ class _Plan:
         for state in states:
             held = self._held[state]
             assert isinstance(held, Held)
-            own = list(map(values[state].__getitem__, listed))
-            lists: Sequence[Any]
-            if held.shape.kind is None:
-                lists = [own]
-            elif held.shape.kind in (tuple, list) and held.shape.flat:
-                lists = list(map(list, zip(*own)))
-            else:
-                parts: list[Any] = []
-                for value in own:
-                    if not take_apart(held.shape, value, parts):
-                        raise Inexact
-                width = held.shape.width
-                lists = [parts[number::width] for number in range(width)]
+            lists = columns_of(held.shape, list(map(values[state].__getitem__, listed)))
+            if lists is None:
+                raise Inexact
             columns += [
                 column_of_values(list(each), ARROW_TYPES[kind])
                 for each, kind in zip(lists, held.kinds)
@@ -421,7 +419,7 @@ class _Plan:
         """``run`` with the states before each element, if an effect depends on them."""
         if not self._running:
             return run
-        known = RunningFold(run, part.groups, _batch_of(start), self._patterns, self.phase.kinds)
+        known = RunningFold(run, part.groups, _batch_of(start), self._reduction)
         return run.accumulating(known.field)
 
     def _ends(self, part: _Part, start: list[pa.Array]) -> Positions:
@@ -445,21 +443,20 @@ class _Plan:
         """The values after the phase of the states that are folded."""
         if not self.phase.folded:
             return
-        folding = Folding(run, part.batch, part.groups, part.count, False)
-        folding.begin(_batch_of(start), None)
-        kinds, number = self.phase.kinds, 0
+        begun = _batch_of(start)
+        folding = Folding(run, part.batch, part.groups, part.count, self._reduction, begun)
+        columns, number = folding.fields(), 0
         first = first_positions(part.groups, part.count)
         for folded in self.phase.folded:
             fields = []
             changed = np.zeros(part.count, dtype=np.bool_)
             for kind in folded.held.kinds:
-                made = to_arrow(folded_field(folding, self._patterns, kinds, None, number))
-                fields.append(normal(made, ARROW_TYPES[kind]))
+                fields.append(normal(to_arrow(columns[number]), ARROW_TYPES[kind]))
                 changed |= _differ(start[number], fields[-1])
                 number += 1
             where = np.flatnonzero(changed & (first >= 0))
-            columns = [python_values(column.take(pa.array(where))) for column in fields]
-            made = list(folded.held.shape.made(columns))
+            values = [python_values(column.take(pa.array(where))) for column in fields]
+            made = list(folded.held.shape.made(values))
             yield _Left(folded.state, part.places[first[where]], part.members[where], made, None)
 
     def _ended(self, met: Run, part: _Part) -> Iterator[_Left]:
@@ -545,13 +542,19 @@ class _Done:
 
     def __init__(
         self,
+        keys: Positions,
         groups: Positions,
+        entries: EntryGroups | None,
         states: Sequence[State],
         values: list[list[Any]],
         codes: list[Positions],
         code_of: Callable[[Shape, tuple[Kind | None, ...]], int],
     ) -> None:
+        """``entries``: the groups, if they are by entry."""
+        self.keys = keys
+        """The number of each element's key."""
         self.groups = groups
+        self._entries = entries
         self.values = values
         """The values by state and group."""
         self.called: list[Positions] = []
@@ -600,11 +603,11 @@ class _Done:
 
     def phased(self) -> Phased | None:
         """All effects; None if the function has to be called for too many elements, or if a call
-        could change variables from which the effects were computed."""
+        could change variables or entries from which the effects were computed."""
         called = np.sort(np.concatenate(self.called))
-        if self.tooMany or (len(called) and self._variables):
+        if self.tooMany or (len(called) and (self._variables or self._entries is not None)):
             return None
-        effects = Effects(self.groups) if self._effects is None else self._effects
+        effects = Effects(self.keys) if self._effects is None else self._effects
         try:
             emitted, timers = effects.emitted(), effects.timers()
             for state, (values, positions) in effects.added().items():
@@ -613,6 +616,8 @@ class _Done:
         except NOT_EXACT:
             return None
         writes = [w.inOrder(state) for w, state in zip(self._writes, self._states) if w.values]
+        if self._entries is not None:
+            writes = [_in_maps(each, self._entries) for each in writes]
         return Phased(writes, timers, emitted, called)
 
 
@@ -657,6 +662,13 @@ class _StateWrites:
         order = np.argsort(positions, kind="stable")
         values = list(map(self.values.__getitem__, order.tolist()))
         return Writes(state, positions[order], groups[order], values)
+
+
+def _in_maps(writes: Writes, entries: EntryGroups) -> Writes:
+    """Return updates of the values of entries as updates of maps."""
+    keys = map(entries.mapKeys.__getitem__, writes.groups.tolist())
+    values = [(key,) if value is None else (key, value) for key, value in zip(keys, writes.values)]
+    return writes._replace(groups=entries.owners[writes.groups], values=values)
 
 
 def _batch_of(columns: Sequence[pa.Array]) -> pa.RecordBatch:

@@ -29,25 +29,21 @@ from flinkish.runtime.columns.tracing.emissions import (
     parts_of_value,
 )
 from flinkish.runtime.columns.tracing.expressions import Constant, Expression, Kind
+from flinkish.runtime.columns.tracing.externals import External
+from flinkish.runtime.columns.tracing.map_entries import EntryStandIn, MapKey, OtherMapKey
 from flinkish.runtime.columns.tracing.stand_ins import (
     AggregationStandIn,
     KeyedContextStandIn,
     StandIn,
 )
-from flinkish.runtime.columns.tracing.symbols import (
-    Symbol,
-    is_constant,
-    kept,
-    own,
-    symbolic,
-    taken_apart,
-)
-from flinkish.runtime.columns.tracing.trace import External, Trace, Traced
+from flinkish.runtime.columns.tracing.symbolic_values import kept, own, symbolic, taken_apart
+from flinkish.runtime.columns.tracing.symbols import Symbol, is_constant
+from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
 from flinkish.runtime.records.shapes import Shape
 from flinkish.runtime.state.broadcast_state import BroadcastStates
 
-EXTRA = ("timestamp", "watermark", "key")
+EXTRA = ("timestamp", "watermark", "clock", "key")
 """The columns that follow those of an element."""
 
 Arguments: TypeAlias = Callable[[Trace], tuple[Any, Sequence[Symbol]]]
@@ -75,6 +71,11 @@ class StateKinds(Protocol):
 
     def default(self, state: ValueState[Any]) -> Any:
         """The default value of ``state``."""
+
+
+MapKeys: TypeAlias = MapKey | Literal["any", "unknown"]
+"""The key under which a function uses the entries of its maps, one for each element. ``"any"``: it
+uses several, or changes other states too. ``"unknown"``: this has not been found out."""
 
 
 class NotListed(CannotTell):
@@ -122,6 +123,7 @@ class Phase:
     emitted: Mapping[str | None, Emission]
     """The emissions to the main output, and to each side output by its id."""
     timers: tuple[Slot, ...]
+    """For each timer its time, and the index of the call in ``TIMER_CALLS``."""
     added: Mapping[int, Emission]
     """The additions to lists, and the keys and values that are put into maps, by the index of the
     state."""
@@ -145,22 +147,26 @@ def follow_phase(
     states: Sequence[State],
     specialization: Specialization,
     kinds: StateKinds | None,
-    broadcast: BroadcastStates | None,
+    mapKey: MapKeys = "unknown",
+    broadcast: BroadcastStates | None = None,
 ) -> Phase:
     """Trace ``function`` for an element. ``arguments`` gives the element and a symbol for each of
     ``EXTRA``, together ``width`` columns. ``kinds`` is None if the function has not been opened,
     ``broadcast`` unless its context gives broadcast states.
-    Raises Unsupported if it cannot be traced, and NotListed for a state that is not in
-    ``states``."""
+    With a MapKey, maps hold for the specialization what their entries under that key hold. Raises
+    Unsupported if the function cannot be traced, NotListed for a state that is not in ``states``,
+    and OtherMapKey if it does not use its maps as ``mapKey`` says."""
     known = dict(zip(states, specialization))
     seen = _Seen(known)
-    _Look(arguments, width, kinds, known, frozenset(), broadcast).follow(function, seen.note)
+    _Look(arguments, width, kinds, known, mapKey, frozenset(), broadcast).follow(
+        function, seen.note
+    )
     constant = frozenset(
         state
         for state in known
         if isinstance(known[state], Held) and state not in seen.set and state in seen.used
     )
-    look = _Look(arguments, width, kinds, known, constant, broadcast)
+    look = _Look(arguments, width, kinds, known, mapKey, constant, broadcast)
     traced = look.follow(function, seen.all)
     columns = iter(traced.columns[1:])
     folded, endings, added = [], [], {}
@@ -181,7 +187,7 @@ def follow_phase(
                 endings.append(Ending(number, next(columns), None, fills=True))
             added[number] = seen.added[state].emission(columns)
     emitted = seen.emissions.emitted(columns)
-    timers = tuple(tuple(next(columns) for _ in range(2)) for _ in range(seen.timers))
+    timers = tuple(tuple(next(columns) for _ in range(3)) for _ in range(seen.timers))
     return Phase(
         trace=look.trace,
         traced=traced,
@@ -219,6 +225,7 @@ class _Look:
         width: int,
         kinds: StateKinds | None,
         known: Mapping[State, Content],
+        mapKey: MapKeys,
         constant: frozenset[State],
         broadcast: BroadcastStates | None,
     ) -> None:
@@ -233,6 +240,8 @@ class _Look:
         )
         self._kinds = kinds
         self._known = known
+        self._width = width
+        self.mapKey = mapKey
         self._values = self._symbols(constant, width)
 
     def follow(self, function: Callable[..., Any], done: Callable[[_Look], Any]) -> Traced:
@@ -281,23 +290,35 @@ class _Look:
             return None
         if self._kinds is None:
             return _not_yet(self.trace)
-        known = self.states.get(value)
+        stand_in = self.of(value)
+        if isinstance(value, MapState) and isinstance(stand_in, _ValueStandIn):
+            assert isinstance(self.mapKey, MapKey)
+            return EntryStandIn(self.trace, stand_in, self.mapKey, self._width)
+        return stand_in
+
+    def of(self, state: State) -> _ValueStandIn | _CollectionStandIn:
+        """What stands for the contents of ``state``."""
+        known = self.states.get(state)
         if known is None:
-            known = self.states[value] = self._made(value, self._kinds)
+            assert self._kinds is not None
+            known = self.states[state] = self._made(state, self._kinds)
         return known
 
     def _made(self, state: State, kinds: StateKinds) -> _ValueStandIn | _CollectionStandIn:
         kinds.check(state)
+        by_entry = isinstance(state, MapState) and isinstance(self.mapKey, MapKey)
         content = self._known.get(state)
         if content is None:
             raise NotListed(state)
-        if content == "other" and isinstance(state, ValueState):
+        if not isinstance(state, ValueState) and not by_entry:
+            undecided = self._width if self.mapKey == "unknown" else None
+            return _CollectionStandIn(self.trace, state, content == "empty", undecided)
+        if content == "other":
             raise self.trace.unsupported(
                 "uses a state that holds more than numbers, texts and bools"
             )
-        if not isinstance(state, ValueState):
-            return _CollectionStandIn(self.trace, state, content == "empty")
-        return _ValueStandIn(self.trace, self._values.get(state), kinds.default(state))
+        default = kinds.default(state) if isinstance(state, ValueState) else None
+        return _ValueStandIn(self.trace, self._values.get(state), default)
 
 
 class _Seen:
@@ -318,6 +339,12 @@ class _Seen:
         """Note what the function did on the path just followed."""
         for state, stand_in in look.states.items():
             self.used.add(state)
+            if (
+                isinstance(look.mapKey, MapKey)
+                and not isinstance(state, MapState)
+                and stand_in.done
+            ):
+                raise OtherMapKey(None)
             if isinstance(stand_in, _CollectionStandIn):
                 if stand_in.added:
                     self.added.setdefault(state, Emissions()).note(look.trace, stand_in.added)
@@ -332,7 +359,7 @@ class _Seen:
         self.emissions.note(look.trace, look.collector)
         self.timers = max(self.timers, len(look.context.timers))
         if self.timers > MOST_EFFECTS:
-            raise Unsupported(f"registers more than {MOST_EFFECTS} timers")
+            raise Unsupported(f"registers and deletes more than {MOST_EFFECTS} timers")
         return 0
 
     def all(self, look: _Look) -> tuple[Any, ...]:
@@ -353,14 +380,15 @@ class _Seen:
                 done.extend(self.added[state].filled(look.trace, added))
         done.extend(self.emissions.filled(look.trace, look.collector))
         for number in range(self.timers):
-            registers = number < len(look.context.timers)
-            done.append(registers)
-            done.append(look.context.timers[number] if registers else 0)
+            present = number < len(look.context.timers)
+            call, time = look.context.timers[number] if present else (0, 0)
+            done += [present, time, call]
         return tuple(done)
 
     def _kept(self, look: _Look, state: State) -> Iterator[Any]:
         """Whether the state is updated, and its fields after the element."""
-        stand_in = look.standInOf(state)
+        stand_in = look.of(state)
+        assert isinstance(stand_in, _ValueStandIn)
         updated = stand_in.done == "set"
         yield updated
         current = stand_in.current if updated else stand_in.start
@@ -408,13 +436,16 @@ class _ValueStandIn(StandIn):
 class _CollectionStandIn(StandIn):
     """Stands for a ``ListState`` or ``MapState``. It can be added to, and read while it is empty."""
 
-    def __init__(self, trace: Trace, state: State, empty: bool) -> None:
+    def __init__(self, trace: Trace, state: State, empty: bool, undecided: int | None) -> None:
+        """``undecided``: the number of columns of the element, if the function may use its maps by
+        entry."""
         if not isinstance(state, (ListState, MapState)):
             raise trace.unsupported("uses a state that is no ValueState, ListState or MapState")
         super().__init__(trace)
         self._is_map = isinstance(state, MapState)
         self._kind = "map" if self._is_map else "list"
         self._empty = empty
+        self._undecided = undecided
         self.begin()
 
     def begin(self) -> None:
@@ -424,14 +455,20 @@ class _CollectionStandIn(StandIn):
         self.done: Literal["", "added", "cleared"] = ""
 
     def get(self, *keys: Any) -> Any:
+        self._check_by_entry(*keys)
         self._check_empty()
         return None if self._is_key(*keys) else []
 
     def contains(self, *keys: Any) -> bool:
+        self._check_by_entry(*keys)
         self._check_empty()
         if not self._is_key(*keys):
             raise self._trace.unsupported("uses contains of a ListState")
         return False
+
+    def remove(self, *keys: Any) -> None:
+        self._check_by_entry(*keys)
+        raise self._trace.unsupported(f"uses remove of its {self._kind}")
 
     def add(self, *values: Any) -> None:
         if self._is_map or len(values) != 1 or values[0] is None:
@@ -459,6 +496,13 @@ class _CollectionStandIn(StandIn):
         if not self._empty:
             self.done = "cleared"
 
+    def _check_by_entry(self, *keys: Any) -> None:
+        """Raises OtherMapKey if the function may use its maps by entry."""
+        if self._is_map and self._undecided is not None and len(keys) == 1:
+            key = MapKey.of(self._trace, keys[0], self._undecided)
+            if key is not None:
+                raise OtherMapKey(key)
+
     def _check_empty(self) -> None:
         if not self._empty or self.done:
             raise self._trace.unsupported("reads a list or map state that is not empty")
@@ -476,8 +520,8 @@ class _CollectionStandIn(StandIn):
 
     def __getattr__(self, attribute: str) -> Any:
         if self._is_map and attribute == "isEmpty":
-            self._check_empty()
-            return lambda: True
+            empty = self.done == "cleared" or (self._empty and not self.done)
+            return lambda: empty
         if self._is_map and attribute in ("keys", "values", "entries"):
             self._check_empty()
             return lambda: iter(())

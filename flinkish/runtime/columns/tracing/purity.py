@@ -47,7 +47,7 @@ _REASONS = {
 
 _MAKES_TEXT = {"hex", "to_bytes", "tzname"}
 """Methods of numbers and time zones that return texts."""
-_HIDDEN = ("__", "_traced_")
+HIDDEN = ("__", "_traced_")
 """Prefixes of attributes that belong to a symbol rather than to the value that it stands for."""
 
 
@@ -83,7 +83,7 @@ def impurity(code: CodeType, writes: bool = False) -> str | None:
             or (step.does is Does.STORE_ENCLOSING and step.argument in code.co_cellvars)
         ):
             return f"{_reason(step, owner)} (line {line})"
-        if (written or step.does is Does.LOAD_ATTRIBUTE) and step.argument.startswith(_HIDDEN):
+        if (written or step.does is Does.LOAD_ATTRIBUTE) and step.argument.startswith(HIDDEN):
             uses = "writes" if written else "reads"
             return f"{uses} the attribute {step.argument} (line {line})"
         if formats and _may_be_formatted(code, step, following):

@@ -3,16 +3,139 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from types import FunctionType
+import keyword
+import operator
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import partialmethod
+from inspect import getattr_static
+from types import FunctionType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.types.row import Row
-from flinkish.runtime.columns.tracing.guards import found_in_class
-from flinkish.runtime.columns.tracing.symbols import Record
+from flinkish.runtime.columns.tracing.guards import found_in_class, is_data_descriptor
 
 if TYPE_CHECKING:
     from flinkish.runtime.columns.tracing.trace import Trace
+
+
+def is_position(key: Any) -> bool:
+    """Whether ``key`` is an int or a slice of ints."""
+    if isinstance(key, slice):
+        return all(type(part) in (int, type(None)) for part in (key.start, key.stop, key.step))
+    return type(key) is int
+
+
+_TUPLE_FIELD = type(namedtuple("_Tuple", "field").field)  # type: ignore[attr-defined]
+"""The class of the descriptors of a NamedTuple's fields."""
+
+
+class Record:
+    """A Row, NamedTuple or dataclass whose parts are symbols."""
+
+    __slots__ = ("_traced_kind", "_traced_names", "_traced_parts", "_traced_trace")
+
+    def __init__(
+        self, trace: Trace, kind: type[Any], names: tuple[str, ...], parts: tuple[Any, ...]
+    ) -> None:
+        self._traced_trace = trace
+        self._traced_kind = kind
+        self._traced_names = names
+        self._traced_parts = parts
+        trace.guards.attributes(kind)
+
+    def _traced_unpacked(self) -> tuple[type[Any], tuple[str, ...], tuple[Any, ...]]:
+        """The class, the names of the parts, and the parts."""
+        return self._traced_kind, self._traced_names, self._traced_parts
+
+    def __getattr__(self, name: str) -> Any:
+        kind, names = self._traced_kind, self._traced_names
+        if name in names and self._traced_is_attribute(name):
+            return self._traced_parts[names.index(name)]
+        if kind is Row:
+            if name == "getField":
+                return self.__getitem__
+            if name == "getArity":
+                return self.__len__
+            if name == "asDict":
+                return lambda: dict(zip(names, self._traced_parts))
+        elif not name.startswith("_"):
+            member = getattr_static(kind, name, None)
+            if isinstance(member, staticmethod):
+                return self._traced_trace.callable_of(member.__func__)
+            if isinstance(member, FunctionType):
+                return self._traced_trace.bound(member, self)
+            if type(member) is property and isinstance(member.fget, FunctionType):
+                return self._traced_trace.bound(member.fget, self)()
+        raise self._traced_trace.unsupported(f"reads {name} of a {kind.__name__}")
+
+    def _traced_is_attribute(self, name: str) -> bool:
+        if self._traced_kind is not Row:
+            member = getattr_static(self._traced_kind, name, None)
+            if issubclass(self._traced_kind, tuple):
+                return isinstance(member, _TUPLE_FIELD)
+            return isinstance(member, MemberDescriptorType) or not is_data_descriptor(member)
+        usable = name.isidentifier() and not keyword.iskeyword(name) and name[0] != "_"
+        return usable and name not in vars(Row) and name not in ("count", "index")
+
+    def __getitem__(self, key: Any) -> Any:
+        if self._traced_kind is Row and isinstance(key, str):
+            if key in self._traced_names:
+                return self._traced_parts[self._traced_names.index(key)]
+            raise self._traced_trace.unsupported(
+                f"reads the field {key!r}, which the rows do not have"
+            )
+        self._traced_needs_tuple("takes an item")
+        if not is_position(key):
+            raise self._traced_trace.unsupported("takes an item by a value")
+        return self._traced_parts[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        self._traced_needs_tuple("iterates over")
+        return iter(self._traced_parts)
+
+    def __len__(self) -> int:
+        self._traced_needs_tuple("takes the length of")
+        return len(self._traced_parts)
+
+    def __bool__(self) -> bool:
+        if not issubclass(self._traced_kind, tuple) and (
+            hasattr(self._traced_kind, "__bool__") or hasattr(self._traced_kind, "__len__")
+        ):
+            raise self._traced_trace.unsupported(
+                f"uses a {self._traced_kind.__name__} as a condition"
+            )
+        return len(self._traced_parts) > 0 if issubclass(self._traced_kind, tuple) else True
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise self._traced_trace.unsupported(f"writes into a {self._traced_kind.__name__}")
+
+    def _traced_needs_tuple(self, action: str) -> None:
+        if not issubclass(self._traced_kind, tuple):
+            raise self._traced_trace.unsupported(f"{action} a {self._traced_kind.__name__}")
+
+    def _traced_compared(self, compare: Callable[[Any, Any], Any], other: Any) -> Any:
+        self._traced_needs_tuple("compares")
+        if isinstance(other, Record):
+            other._traced_needs_tuple("compares")
+            other = other._traced_parts
+        if type(other) is not tuple:
+            raise self._traced_trace.unsupported(f"compares a {self._traced_kind.__name__}")
+        return compare(self._traced_parts, other)
+
+    def __hash__(self) -> int:
+        raise self._traced_trace.unsupported(f"hashes a {self._traced_kind.__name__}")
+
+    def __format__(self, spec: str) -> str:
+        return self._traced_trace.text_of(f"a {self._traced_kind.__name__}")
+
+    def __repr__(self) -> str:
+        return self._traced_trace.text_of(f"a {self._traced_kind.__name__}")
+
+
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    _compare = partialmethod(Record._traced_compared, getattr(operator, _name))
+    setattr(Record, f"__{_name}__", _compare)
 
 
 def constructed(

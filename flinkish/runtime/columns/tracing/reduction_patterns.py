@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from flinkish.runtime.columns.tracing.expressions import (
     COMPARISONS,
@@ -28,7 +28,7 @@ from flinkish.runtime.columns.tracing.unsupported import Unsupported
 NEVER_RAISES = ("+", "<", "<=", ">", ">=", "==", "!=")
 """The operations that raise no error, whatever the numbers or texts are."""
 
-Way: TypeAlias = Literal["kept", "sum", "lowest", "highest", "last", "best", "ranked"]
+Way: TypeAlias = Literal["kept", "sum", "lowest", "highest", "last", "ranked"]
 Ranking: TypeAlias = tuple[tuple[int, bool], ...]
 """The fields that decide which of two elements is better, compared one after the other; each with
 whether the higher value wins."""
@@ -40,17 +40,12 @@ class ReductionPattern:
     with all.
 
     By ``way``, the field is kept, or it is the sum, the lowest, the highest or the last of
-    ``value``, or the ``value`` of the element that is best by the field ``by``, or by several
-    fields in ``ranking``.
+    ``value``, or the ``value`` of the element that is best by the fields in ``ranking``.
     """
 
     way: Way
     value: Expression | None = None
     only: Expression | None = None
-    by: int = -1
-    against: Expression | None = None
-    """For ``best``: the value with which the field ``by`` is compared."""
-    highest: bool = False
     lastOfEqual: bool = False
     ranking: Ranking = ()
 
@@ -73,7 +68,7 @@ class ReductionPattern:
             return False
         if self.way == "sum":
             return kind == "int"
-        if self.way in ("best", "ranked"):
+        if self.way == "ranked":
             return reduces or not self.lastOfEqual
         return self.way != "last" or self.only is None
 
@@ -95,32 +90,49 @@ def matched_patterns(
     field has none."""
     matcher = _Matcher(expressions, fields)
     patterns = [matcher.pattern(number, field) for number, field in enumerate(fields)]
-    _check_best(patterns)
+    for number, pattern in enumerate(patterns):
+        if not all(
+            _agrees(patterns[ranked], pattern, higher) for ranked, higher in pattern.ranking
+        ):
+            raise _no_pattern(number)
     return patterns
 
 
-def _check_best(patterns: Sequence[ReductionPattern]) -> None:
-    """Raises Unsupported unless each field of a best element agrees with the fields by which it is
-    chosen."""
-    for number, pattern in enumerate(patterns):
-        if pattern.way == "best":
-            by = patterns[pattern.by]
-            if (by.way, by.value, by.only, by.lastOfEqual) != (
-                "highest" if pattern.highest else "lowest",
-                pattern.against,
-                pattern.only,
-                pattern.lastOfEqual,
-            ):
-                raise _no_pattern(number)
-        for ranked, _ in pattern.ranking:
-            other = patterns[ranked]
-            if (other.way, other.ranking, other.only, other.lastOfEqual) != (
-                "ranked",
-                pattern.ranking,
-                pattern.only,
-                pattern.lastOfEqual,
-            ):
-                raise _no_pattern(number)
+def _agrees(by: ReductionPattern, pattern: ReductionPattern, higher: bool) -> bool:
+    """Whether the field of ``by``, by which the element of ``pattern`` is chosen, is set with it."""
+    if (by.only, by.lastOfEqual) != (pattern.only, pattern.lastOfEqual):
+        return False
+    if len(pattern.ranking) == 1:
+        return by.way == ("highest" if higher else "lowest")
+    return by.way == "ranked" and by.ranking == pattern.ranking
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """How the fields of an accumulator change with the elements. ``start``: the fields of a new
+    accumulator; None if the first element is the first accumulator."""
+
+    patterns: tuple[ReductionPattern, ...]
+    kinds: tuple[Kind, ...]
+    start: tuple[Any, ...] | None
+
+    @property
+    def exactInAnyGrouping(self) -> bool:
+        """Whether elements can be folded in parts, which are then combined."""
+        reduces = self.start is None
+        return all(
+            pattern.exactInAnyGrouping(number, kind, reduces)
+            for number, (pattern, kind) in enumerate(zip(self.patterns, self.kinds))
+        )
+
+    @property
+    def commutes(self) -> bool:
+        """Whether the elements may come in any order."""
+        return self.exactInAnyGrouping and all(
+            pattern.way in ("kept", "sum")
+            or (pattern.way in ("lowest", "highest") and kind != "float")
+            for pattern, kind in zip(self.patterns, self.kinds)
+        )
 
 
 def needs_accumulator(operation: Expression) -> bool:
@@ -149,8 +161,11 @@ class _Matcher:
         if isinstance(expression, Choice):
             if self._says_what_zero_gives(expression):
                 return self.pattern(number, expression.then)
-            if folds(expression.condition):
-                return self._ranked(number, expression) or self._compared(number, expression)
+            condition = expression.condition
+            if isinstance(condition, Accumulated) and condition.kind == "bool":
+                return self._any_or_all(number, condition, expression)
+            if folds(condition):
+                return self._ranked(number, expression)
             return self._conditional(number, expression)
         raise _no_pattern(number)
 
@@ -197,7 +212,7 @@ class _Matcher:
             return replace(changed, only=where)
         if then.way != otherwise.way or then.lastOfEqual != otherwise.lastOfEqual:
             raise _no_pattern(number)
-        if then.way in ("best", "ranked"):
+        if then.way == "ranked":
             raise _no_pattern(number)
         assert then.value is not None
         assert otherwise.value is not None
@@ -215,47 +230,22 @@ class _Matcher:
             self._make.truth(condition), within if truth else no, no if truth else within
         )
 
-    def _compared(self, number: int, choice: Choice) -> ReductionPattern:
-        condition = choice.condition
-        if isinstance(condition, Accumulated) and condition.kind == "bool":
-            return self._any_or_all(number, condition, choice)
-        comparison = _comparison(condition)
-        if comparison is None or comparison.sign not in _OPPOSITE:
-            raise _no_pattern(number)
-        value, so_far, sign = comparison
-        taken, kept = choice.then, choice.otherwise
-        if isinstance(taken, Accumulated):
-            taken, kept, sign = kept, taken, _OPPOSITE[sign]
-        if not (isinstance(kept, Accumulated) and kept.number == number) or folds(taken):
-            raise _no_pattern(number)
-        way: Way = "lowest" if sign in ("<", "<=") else "highest"
-        if so_far.number == number and taken is value:
-            return ReductionPattern(way, value, lastOfEqual=len(sign) == 2)
-        if so_far.number != number:
-            return ReductionPattern(
-                "best",
-                taken,
-                by=so_far.number,
-                against=value,
-                highest=way == "highest",
-                lastOfEqual=len(sign) == 2,
-            )
-        raise _no_pattern(number)
-
-    def _ranked(self, number: int, choice: Choice) -> ReductionPattern | None:
-        """The pattern of a field of the better of two elements, if several fields are compared;
-        else None."""
+    def _ranked(self, number: int, choice: Choice) -> ReductionPattern:
+        """The pattern of the lowest or highest value, or of a field of the better of two elements."""
         taken: set[Expression] = set()
         ranks = _ranks(choice, number, taken)
-        if ranks is None or len(ranks.compared) < 2 or len(taken) != 1:
-            return None
-        (value,) = taken
+        if ranks is None or len(taken) != 1:
+            raise _no_pattern(number)
+        (value,), (first, *others) = taken, ranks.compared
+        if first.so_far.number == number and value is first.value and not others:
+            way: Way = "highest" if first.sign == ">" else "lowest"
+            return ReductionPattern(way, value, lastOfEqual=ranks.lastOfEqual)
         # Each compared value has to be the one that its field is set to
         if folds(value) or any(
             _set_to(self._fields[pair.so_far.number], pair.so_far) is not pair.value
             for pair in ranks.compared
         ):
-            return None
+            raise _no_pattern(number)
         ranking = tuple((pair.so_far.number, pair.sign == ">") for pair in ranks.compared)
         return ReductionPattern("ranked", value, ranking=ranking, lastOfEqual=ranks.lastOfEqual)
 
@@ -359,9 +349,6 @@ def _set_to(field: Expression, so_far: Accumulated) -> Expression | None:
         elif expression is not so_far:
             leaves.add(expression)
     return leaves.pop() if len(leaves) == 1 else None
-
-
-_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def _no_pattern(number: int) -> Unsupported:

@@ -10,10 +10,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.runtime.columns.tracing.expressions import Kind
+from flinkish.runtime.columns.tracing.expressions import (
+    Accumulated,
+    Expression,
+    Kind,
+    Step,
+    leaves,
+)
 from flinkish.runtime.columns.tracing.folding import Groups, comparable, normal
 from flinkish.runtime.columns.tracing.kernels import MOST, Inexact, Run, Values, of_arrow, to_arrow
-from flinkish.runtime.columns.tracing.reduction_patterns import ReductionPattern
+from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, needs_accumulator
+from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.records.rows import by_code
 
 _ELEMENTS_A_GROUP = 8
@@ -22,6 +29,20 @@ _ELEMENTS_A_GROUP = 8
 
 RUNNING = ("kept", "last", "sum", "lowest", "highest")
 """The ways of fields that can be computed before each element."""
+
+
+def accumulator_steps(steps: Sequence[Step]) -> list[Expression]:
+    """The operations of ``steps`` that could raise an error for some accumulator."""
+    return [step.operation for step in steps if needs_accumulator(step.operation)]
+
+
+def asks_running(reduction: Reduction, asked: Sequence[Expression]) -> bool:
+    """Whether any of ``asked`` depends on the accumulator before each element. Raises Unsupported for
+    fields that can be computed only at the end of a run."""
+    numbers = {leaf.number for leaf in leaves(*asked) if isinstance(leaf, Accumulated)}
+    if any(reduction.patterns[number].way not in RUNNING for number in numbers):
+        raise Unsupported("uses the best element so far of each key")
+    return bool(numbers)
 
 
 class RunningFold:
@@ -34,14 +55,12 @@ class RunningFold:
         run: Run,
         groups: Groups,
         start: pa.RecordBatch,
-        patterns: Sequence[ReductionPattern],
-        kinds: Sequence[Kind],
+        reduction: Reduction,
     ) -> None:
         self._run = run
         self._groups = groups
         self._start = start
-        self._patterns = patterns
-        self._kinds = kinds
+        self._reduction = reduction
         self._fields: dict[int, Values] = {}
 
     def field(self, number: int) -> Values:
@@ -68,7 +87,7 @@ class RunningFold:
         return np.diff(self._firsts, append=self._run.count)
 
     def _computed(self, number: int) -> Values:
-        pattern, kind = self._patterns[number], self._kinds[number]
+        pattern, kind = self._reduction.patterns[number], self._reduction.kinds[number]
         start = self._start.column(number)
         if pattern.way == "kept" or not self._run.count:
             return of_arrow(start.take(pa.array(self._groups)))

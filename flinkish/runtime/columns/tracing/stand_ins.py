@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from flinkish.api.functions.aggregations import FieldAggregator
+from flinkish.api.functions.aggregations import (
+    ComparableAggregator,
+    FieldAggregator,
+    SumAggregator,
+)
 from flinkish.api.time.elements import Watermark
 from flinkish.runtime.columns.tracing.emissions import Emitting
+from flinkish.runtime.columns.tracing.expressions import NUMBERS
+from flinkish.runtime.columns.tracing.record_classes import Record
 from flinkish.runtime.columns.tracing.symbolic_elements import column_of
-from flinkish.runtime.columns.tracing.symbols import Record, Symbol, symbolic, taken_apart
+from flinkish.runtime.columns.tracing.symbolic_values import symbolic, taken_apart
+from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
 from flinkish.runtime.columns.tracing.value_shapes import structure
@@ -30,17 +37,20 @@ class StandIn:
 class ElementContextStandIn(StandIn):
     """Stands for the context of a process function."""
 
-    def __init__(self, trace: Trace, out: Emitting, timestamp: Symbol, watermark: Symbol) -> None:
+    def __init__(
+        self, trace: Trace, out: Emitting, timestamp: Symbol, watermark: Symbol, clock: Symbol
+    ) -> None:
         super().__init__(trace)
         self._out = out
         self._timestamp = timestamp
         self._watermark = watermark
+        self._clock = clock
 
     def timestamp(self) -> Symbol:
         return self._trace.noted(self._timestamp._traced_expression)  # some elements have none
 
     def timerService(self) -> TimerServiceStandIn:
-        return TimerServiceStandIn(self._trace, self._watermark)
+        return TimerServiceStandIn(self._trace, self._watermark, self._clock)
 
     def output(self, outputTag: Any, value: Any) -> None:
         self._out.output(outputTag, value)
@@ -50,17 +60,25 @@ class KeyedContextStandIn(ElementContextStandIn):
     """Stands for the context of a keyed process function."""
 
     def __init__(
-        self, trace: Trace, out: Emitting, timestamp: Symbol, watermark: Symbol, key: Symbol
+        self,
+        trace: Trace,
+        out: Emitting,
+        timestamp: Symbol,
+        watermark: Symbol,
+        clock: Symbol,
+        key: Symbol,
     ) -> None:
-        super().__init__(trace, out, timestamp, watermark)
+        super().__init__(trace, out, timestamp, watermark, clock)
         self._key = key
-        self.timers: list[Any] = []
+        self.timers: list[tuple[int, Any]] = []
+        """The calls that register and delete timers: the index of each in ``TIMER_CALLS``, and its
+        argument."""
 
     def getCurrentKey(self) -> Symbol:
         return self._key
 
     def timerService(self) -> TimerServiceStandIn:
-        return KeyedTimerServiceStandIn(self._trace, self._watermark, self.timers)
+        return KeyedTimerServiceStandIn(self._trace, self._watermark, self._clock, self.timers)
 
 
 class TimerServiceStandIn(StandIn):
@@ -68,25 +86,53 @@ class TimerServiceStandIn(StandIn):
 
     _kind = "timer service"
 
-    def __init__(self, trace: Trace, watermark: Symbol) -> None:
+    def __init__(self, trace: Trace, watermark: Symbol, clock: Symbol) -> None:
         super().__init__(trace)
         self._watermark = watermark
+        self._clock = clock
 
     def currentWatermark(self) -> Symbol:
         return self._watermark
+
+    def currentProcessingTime(self) -> Symbol:
+        return self._clock
+
+
+TIMER_CALLS = (
+    "registerEventTimeTimer",
+    "deleteEventTimeTimer",
+    "registerProcessingTimeTimer",
+    "deleteProcessingTimeTimer",
+)
+"""The methods of a timer service that register and delete timers: by time domain, and each that
+deletes behind the one that registers."""
 
 
 class KeyedTimerServiceStandIn(TimerServiceStandIn):
     """Stands for the timer service of a keyed function."""
 
-    def __init__(self, trace: Trace, watermark: Symbol, timers: list[Any]) -> None:
-        super().__init__(trace, watermark)
+    def __init__(
+        self, trace: Trace, watermark: Symbol, clock: Symbol, timers: list[tuple[int, Any]]
+    ) -> None:
+        super().__init__(trace, watermark, clock)
         self._timers = timers
 
     def registerEventTimeTimer(self, time: Any) -> None:
+        self._note(0, time)
+
+    def deleteEventTimeTimer(self, time: Any) -> None:
+        self._note(1, time)
+
+    def registerProcessingTimeTimer(self, time: Any) -> None:
+        self._note(2, time)
+
+    def deleteProcessingTimeTimer(self, time: Any) -> None:
+        self._note(3, time)
+
+    def _note(self, call: int, time: Any) -> None:
         if self._trace.expression(time).kind not in ("int", "unknown"):
-            raise self._trace.unsupported("registers a timer at a time that is not an integer")
-        self._timers.append(time)
+            raise self._trace.unsupported("has a timer at a time that is not an integer")
+        self._timers.append((call, time))
 
 
 class WindowContextStandIn(StandIn):
@@ -138,33 +184,40 @@ _WATERMARK = structure(Watermark(0), [])
 
 
 class AggregationStandIn:
-    """Stands for the aggregations ``sum``, ``min`` and ``max`` of a field."""
+    """Stands for the aggregations ``sum``, ``min``, ``max``, ``minBy`` and ``maxBy`` of a field."""
 
     def __init__(self, trace: Trace, aggregator: FieldAggregator[Any]) -> None:
         self._trace = trace
         self._aggregator = aggregator
 
     def reduce(self, so_far: Any, element: Any) -> Any:
-        """``so_far`` with its field aggregated with that of ``element``."""
+        """``so_far`` with its field aggregated with that of ``element``, or the better of both."""
         aggregator, trace = self._aggregator, self._trace
         if trace.exploring:
             raise CannotTell
-        shape, fields = taken_apart(trace, so_far)
-        number = column_of(shape, aggregator.field)
-        parts = [Symbol(trace, field) for field in fields]
-        of_element, added_fields = taken_apart(trace, element)
+        shape, fields = taken_apart(trace, so_far, lists=True)
+        of_element, added_fields = taken_apart(trace, element, lists=True)
         if of_element != shape:
             raise Unsupported("aggregates elements of different shapes")
-        field = added_fields[number]
+        number = column_of(shape, aggregator.field)
+        kinds = {fields[number].kind, added_fields[number].kind}
+        parts: list[Any] = [Symbol(trace, field) for field in fields]
         before: Any = parts[number]
-        added: Any = Symbol(trace, field)
-        numbers = {fields[number].kind, field.kind} <= {"int", "float"}
-        if not numbers or aggregator.method not in ("sum", "min", "max"):
-            raise Unsupported("is an aggregation that is not the sum or an extreme of numbers")
-        if aggregator.method == "sum":
+        added: Any = Symbol(trace, added_fields[number])
+        if type(aggregator) is SumAggregator:
+            if not kinds <= {"int", "float"}:
+                raise Unsupported("sums up a field that is not an int or a float")
             parts[number] = before + added
-        elif aggregator.method == "max":
-            parts[number] = before if before > added else added
+            return symbolic(trace, shape, parts)
+        if type(aggregator) is not ComparableAggregator:
+            raise Unsupported(f"is an aggregation of its own, {type(aggregator).__name__}")
+        if not (kinds <= set(NUMBERS) or kinds == {"str"}):
+            raise Unsupported("compares a field that is not a number or text")
+        if aggregator._by and not aggregator._first:
+            better = not (before > added if aggregator._highest else before < added)
         else:
-            parts[number] = before if added > before else added
+            better = bool(added > before if aggregator._highest else added < before)
+        if aggregator._by:
+            return element if better else so_far
+        parts[number] = added if better else before
         return symbolic(trace, shape, parts)

@@ -3,53 +3,46 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from operator import attrgetter, itemgetter
-from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from flinkish.api.types.fields import (
-    WHOLE,
-    Field,
-    NamedField,
-    PositionedField,
-    WholeElement,
-    field_read,
-    position_of,
-)
+from flinkish.api.types.fields import WHOLE, Field, position_of
 from flinkish.runtime.columns.tracing.kernels import kind_of
 from flinkish.runtime.columns.tracing.objects import Made
-from flinkish.runtime.columns.tracing.symbols import Symbol, symbolic, taken_apart
-from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.columns.tracing.symbolic_values import symbolic
+from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
 
-
-def symbolic_element(trace: Trace, values: RowColumns) -> Any:
-    """A symbolic element of ``values``."""
-    return symbolic(trace, values.shape, column_symbols(trace, values.schema.types))
+if TYPE_CHECKING:
+    from flinkish.runtime.columns.tracing.trace import Trace
 
 
-def element_and_extra(trace: Trace, elements: RowColumns) -> tuple[Any, list[Symbol]]:
-    """A symbolic element of ``elements``, and a symbol for each column behind the element's."""
-    width = elements.shape.width
-    symbols = column_symbols(trace, elements.schema.types)
-    return symbolic(trace, elements.shape, symbols[:width]), symbols[width:]
+class Signature(NamedTuple):
+    """The arguments of a function that are symbols: an element, or one of ``pairs``, and the values of
+    ``extra`` columns behind those of the element."""
 
+    extra: int = 0
+    pairs: bool = False
 
-def unknown_symbols(trace: Trace, count: int) -> list[Symbol]:
-    """Symbols for ``count`` values of which nothing is known."""
-    return [Symbol(trace, trace.expressions.column(n, "unknown")) for n in range(count)]
-
-
-def column_symbols(trace: Trace, types: Sequence[pa.DataType]) -> list[Symbol]:
-    """A value of each column, by their Arrow types."""
-    return [_column_symbol(trace, number, kind) for number, kind in enumerate(types)]
+    def symbols(self, trace: Trace, elements: RowColumns | None) -> tuple[Any, list[Symbol]]:
+        """A symbolic element of ``elements``, and a symbol for each further column. None: nothing is
+        known of the elements."""
+        if elements is not None:
+            width = elements.shape.width
+            types = enumerate(elements.schema.types)
+            symbols = [_column_symbol(trace, number, kind) for number, kind in types]
+            return symbolic(trace, elements.shape, symbols[:width]), symbols[width:]
+        width = 2 if self.pairs else 1
+        symbols = [
+            Symbol(trace, trace.expressions.column(number, "unknown"))
+            for number in range(width + self.extra)
+        ]
+        return tuple(symbols[:2]) if self.pairs else symbols[0], symbols[width:]
 
 
 def _column_symbol(trace: Trace, number: int, kind: pa.DataType) -> Symbol:
@@ -96,34 +89,3 @@ def column_of(shape: Shape, field: Field | None) -> int:
     if shape.parts[position].kind is not None:
         raise Unsupported("reads something that is not a field of the element")
     return sum(part.width for part in shape.parts[:position])
-
-
-def following_getters(exploring: bool = False) -> Trace:
-    """A trace that also follows field getters and bound methods that the function refers to."""
-    trace = Trace(exploring, standIn=lambda value: _getter(trace, value))
-    return trace
-
-
-def _getter(trace: Trace, value: Any) -> Callable[..., Any] | None:
-    if isinstance(value, (NamedField, PositionedField)):
-        field = field_read(value)
-        return lambda element: _field_of(trace, element, field)
-    if isinstance(value, (MethodType, WholeElement)):
-        return lambda *arguments: trace.callable_of(value)(*arguments)
-    if isinstance(value, itemgetter):
-        return value
-    if isinstance(value, attrgetter):
-        hidden = any(name.startswith("_") for name in value.__reduce__()[1])
-        return None if hidden else value
-    return None
-
-
-def _field_of(trace: Trace, element: Any, field: Field | None) -> Any:
-    if trace.exploring and isinstance(element, Symbol):
-        return element
-    if isinstance(element, Symbol) and element._traced_kind == "opaque":
-        raise trace.unsupported(
-            "reads a field of a single value"
-        )  # which may be a list or a struct
-    shape, columns = taken_apart(trace, element)
-    return Symbol(trace, columns[column_of(shape, field)])

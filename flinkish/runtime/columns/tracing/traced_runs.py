@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -18,21 +21,78 @@ from flinkish.runtime.columns.tracing.kernels import (
 from flinkish.runtime.columns.tracing.trace import Traced
 from flinkish.runtime.records.partly_read import Columns
 from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.shapes import tuple_shape
 
 
-def run_of(batch: Columns, timestamps: NDArray[np.int64] | None = None) -> Run:
-    """The rows of ``batch`` as a run; the timestamps are the column after the last of ``batch``."""
+class ColumnsBeside:
+    """The columns of several batches side by side: elements with further columns, or pairs of
+    elements. A column is gathered when it is first read, as a function may read few of many."""
+
+    def __init__(self, *sources: tuple[Columns, pa.Array | None]) -> None:
+        """``sources``: batches, each with the positions of the rows; None: all."""
+        self.sources = sources
+        self._places = [
+            (number, column)
+            for number, (columns, _) in enumerate(sources)
+            for column in range(columns.num_columns)
+        ]
+        types = chain.from_iterable(columns.schema.types for columns, _ in sources)
+        self.schema = pa.schema([(str(number), kind) for number, kind in enumerate(types)])
+        columns, positions = sources[0]
+        self.num_rows = columns.num_rows if positions is None else len(positions)
+        self.num_columns = len(self._places)
+        self._taken: dict[int, pa.Array] = {}
+
+    def column(self, i: int) -> pa.Array:
+        """A column, with a value for each row."""
+        if i not in self._taken:
+            source, number = self._places[i]
+            columns, positions = self.sources[source]
+            column = columns.column(number)
+            self._taken[i] = column if positions is None else column.take(positions)
+        return self._taken[i]
+
+    def take(self, indices: pa.Array) -> ColumnsBeside:
+        """The rows at ``indices``."""
+        return ColumnsBeside(
+            *(
+                (columns, indices if positions is None else positions.take(indices))
+                for columns, positions in self.sources
+            )
+        )
+
+    def filter(self, mask: pa.Array) -> ColumnsBeside:
+        """The rows where ``mask`` is true."""
+        return self.take(pa.array(np.flatnonzero(mask)))
+
+    def slice(self, offset: int, length: int) -> ColumnsBeside:
+        """``length`` rows from ``offset`` on."""
+        return self.take(pa.array(np.arange(offset, offset + length)))
+
+
+def pairs_of(
+    ones: RowColumns, firsts: NDArray[np.intp], twos: RowColumns, seconds: NDArray[np.intp]
+) -> RowColumns:
+    """The pairs of the elements of ``ones`` at ``firsts`` with those of ``twos`` at ``seconds``."""
+    columns = ColumnsBeside((ones.columns, pa.array(firsts)), (twos.columns, pa.array(seconds)))
+    return RowColumns(columns, tuple_shape([ones.shape, twos.shape]))
+
+
+def columns_at_hand(batch: Columns) -> Iterable[pa.Array]:
+    """The columns of ``batch`` that need neither be read nor gathered."""
+    if isinstance(batch, ColumnsBeside):
+        return chain.from_iterable(columns_at_hand(columns) for columns, _ in batch.sources)
+    return batch.columns if isinstance(batch, pa.RecordBatch) else ()
+
+
+def run_of(batch: Columns) -> Run:
+    """The rows of ``batch`` as a run."""
     columns: dict[int, Values] = {}
 
     def column(number: int) -> Values:
         known = columns.get(number)
         if known is None:
-            if number == batch.num_columns:
-                assert timestamps is not None
-                known = Values("int", timestamps)
-            else:
-                known = of_arrow(batch.column(number))
-            columns[number] = known
+            known = columns[number] = of_arrow(batch.column(number))
         return known
 
     return Run(batch.num_rows, column)
@@ -43,14 +103,12 @@ def has_nulls(batch: Columns) -> bool:
     return any(nulls(batch.column(number)) for number in range(batch.num_columns))
 
 
-def checked_run(
-    traced: Traced, batch: Columns, timestamps: NDArray[np.int64] | None = None
-) -> Run | None:
+def checked_run(traced: Traced, batch: Columns) -> Run | None:
     """The rows of ``batch`` as a run; None if Python might raise an error, or take another branch,
     for one."""
     if traced.testsNone and has_nulls(batch):
         return None
-    run = run_of(batch, timestamps)
+    run = run_of(batch)
     try:
         run.check(traced.steps)
     except NOT_EXACT:
@@ -58,18 +116,16 @@ def checked_run(
     return run
 
 
-def results_of(traced: Traced, run: Run, batch: Columns) -> RowColumns | None:
-    """Evaluate ``traced`` over a run of the rows of ``batch``; None if Python's results may
-    differ."""
-    try:
-        columns = [_column(run, batch, expression) for expression in traced.columns]
-    except NOT_EXACT:
-        return None
+def results_of(traced: Traced, run: Run, elements: RowColumns) -> RowColumns:
+    """Evaluate ``traced`` over ``run``, that of ``elements``. Raises one of ``NOT_EXACT`` if Python's
+    results may differ."""
+    columns = [column_of_run(run, elements.columns, each) for each in traced.columns]
     results = pa.RecordBatch.from_arrays(columns, names=list(traced.shape.columnNames))
     return RowColumns(results, traced.shape)
 
 
-def _column(run: Run, batch: Columns, expression: Expression) -> pa.Array:
-    if isinstance(expression, Column) and expression.number < batch.num_columns:
+def column_of_run(run: Run, batch: Columns, expression: Expression) -> pa.Array:
+    """The values of ``expression`` in ``run``, that of ``batch``, as a column."""
+    if isinstance(expression, Column):
         return batch.column(expression.number)  # also with nulls
     return to_arrow(run.array(expression))

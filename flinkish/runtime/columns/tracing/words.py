@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from flinkish.api.bytecode import Does, position_of, steps
+from flinkish.runtime.columns.tracing.checks import Positions
 from flinkish.runtime.columns.tracing.expressions import Expression, columns_read
 from flinkish.runtime.columns.tracing.kernels import Inexact, Run
 from flinkish.runtime.columns.tracing.symbols import Symbol, is_constant
@@ -36,9 +37,12 @@ class Split:
     method: str
     arguments: tuple[Any, ...]
 
-    def explode(self, run: Run, batch: pa.RecordBatch, read: set[int]) -> Exploded:
-        """A row for each word of the texts of ``run``, whose rows are ``batch``. Columns that are
-        not ``read`` are null. Raises Inexact where Python might raise an error."""
+    def explode(
+        self, run: Run, batch: pa.RecordBatch, read: set[int]
+    ) -> tuple[pa.RecordBatch, Positions]:
+        """A row for each word of the texts of ``run``, whose rows are ``batch``, and the position of
+        the word's element. Columns that are not ``read`` are null. Raises Inexact where Python might
+        raise an error."""
         texts = run.values(self.text)
         if texts.kind != "str":
             raise Inexact
@@ -57,15 +61,7 @@ class Split:
         ]
         columns.append(pa.array(chain.from_iterable(words), pa.string()))
         names = [*batch.schema.names, "word"]
-        return Exploded(pa.RecordBatch.from_arrays(columns, names), positions)
-
-
-@dataclass(frozen=True)
-class Exploded:
-    """Rows for words, and for each the position of its element."""
-
-    batch: pa.RecordBatch
-    positions: np.ndarray[Any, np.dtype[np.intp]]
+        return pa.RecordBatch.from_arrays(columns, names), positions
 
 
 @dataclass

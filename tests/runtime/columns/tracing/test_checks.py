@@ -31,12 +31,11 @@ from flinkish.runtime.columns.tracing import (
 )
 from flinkish.runtime.columns.tracing.checks import chosen, same
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold, FoldPlan
-from flinkish.runtime.columns.tracing.column_function import ColumnFunction
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction, PairMap
 from flinkish.runtime.columns.tracing.column_runs import counted_runs, forget_differences
 from flinkish.runtime.columns.tracing.combining import Combination
 from flinkish.runtime.columns.tracing.event_fold import EventFold
 from flinkish.runtime.columns.tracing.expressions import Expressions
-from flinkish.runtime.columns.tracing.pair_function import PairMap
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.testing import StreamTestHarness
@@ -496,7 +495,7 @@ def test_no_function_is_called_without_checks(monkeypatch):
     def refusing(*_):
         raise AssertionError("checked")
 
-    monkeypatch.setattr("flinkish.runtime.columns.tracing.column_function.difference_of", refusing)
+    monkeypatch.setattr("flinkish.runtime.columns.tracing.traced_function.difference_of", refusing)
     assert len(emitted(lambda s: s.map(lambda r: r.n - 1), [ROWS], checks=0)) == 3
 
 

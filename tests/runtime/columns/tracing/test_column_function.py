@@ -381,6 +381,17 @@ def test_another_is_called(getter):
     assert ColumnFunction(lambda row: getter(row[0])).results(rows) is None
 
 
+FIRST = itemgetter(0)
+
+
+def test_a_getter_may_look_at_a_formatted_text():
+    """Which is known only when the function is called."""
+    formatting = ColumnFunction(lambda row: FIRST(f"{row.name}!"))
+    formatting.runs.checks = 0
+    assert formatting.results(ROWS) is None
+    assert "calls a getter with a formatted text" in formatting.reason
+
+
 @pytest.mark.parametrize("selector", [lambda c: c.x, attrgetter("x"), field_getter("x")])
 def test_a_key_that_is_a_column_stays_one(selector):
     pairs = ColumnFunction(lambda v: Changing(v.x)).results(ROWS)

@@ -165,7 +165,7 @@ def results(function, rows):
     up."""
     columns = FlatMapColumns(function, None)
     columns.runs.checks = 2
-    found = columns.process(Records(rows.anew(), np.arange(len(rows)) * 10), 0)
+    found = columns.process(Records(rows.anew(), np.arange(len(rows)) * 10), 0, 0)
     called = []
     for position, row in enumerate(rows.anew()):
         out = Collected()
