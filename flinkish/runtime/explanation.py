@@ -32,6 +32,7 @@ from flinkish.api.plan.two_input import (
 from flinkish.api.plan.window_operator import (
     CONTENT_LAYOUT,
     EVICTING_LAYOUT,
+    GENERAL_LAYOUT,
     SESSION_LAYOUT,
     AlignedLayout,
     WindowOperatorDescription,
@@ -50,10 +51,11 @@ from flinkish.runtime.columns.tracing.emitting_function import (
     FlatMapColumns,
     PairFunction,
     ProcessFunctionColumns,
-    WindowFunctionColumns,
 )
 from flinkish.runtime.columns.tracing.event_fold import EventFold
 from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
+from flinkish.runtime.columns.triggered_windows import fires_with_timers, why_element_by_element
+from flinkish.runtime.columns.window_functions import window_function_columns
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.broadcast_state import BroadcastStates
@@ -339,7 +341,7 @@ def _against_columns(description: WindowOperatorDescription) -> str | None:
         return SEES_ELEMENTS
     if layout == CONTENT_LAYOUT:
         return "has windows that begin and end with elements"
-    return "has a trigger or an assigner that sees each element"
+    return why_element_by_element(description)
 
 
 def _against_evictor(description: WindowOperatorDescription) -> str | None:
@@ -355,8 +357,9 @@ def _against_call(description: WindowOperatorDescription) -> str | None:
         return "is given all elements of a window"
     if overrides_clear(description.function):
         return "overrides clear()"
-    assert description.call is not None
-    return _against_columns(description) or WindowFunctionColumns(description.call).reason
+    if description.layout == GENERAL_LAYOUT and fires_with_timers(description):
+        return "is called as timers fire"
+    return _against_columns(description) or window_function_columns(description).reason
 
 
 def _against_join(description: WindowOperatorDescription, join: JoinCall) -> str | None:

@@ -65,6 +65,7 @@ from flinkish.runtime.columns.timestamps import (
     ColumnSourceWatermarks,
     ColumnTimestampsAndWatermarks,
 )
+from flinkish.runtime.columns.triggered_windows import ColumnWindowOperator
 from flinkish.runtime.operators.async_wait import AsyncWaitOperator
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.one_input import StreamInOrder
@@ -76,7 +77,7 @@ from flinkish.runtime.operators.two_input import (
     KeyedCoStreamMap,
 )
 from flinkish.runtime.windowing.content_windows import ContentWindowOperator
-from flinkish.runtime.windowing.window_operator import EvictingWindowOperator, WindowOperator
+from flinkish.runtime.windowing.window_operator import EvictingWindowOperator
 
 OperatorFactory = Callable[[OperatorContext, Any], StreamOperator]
 
@@ -84,7 +85,7 @@ _WINDOW_OPERATORS: dict[str, OperatorFactory] = {
     CONTENT_LAYOUT.name: ContentWindowOperator,
     EVICTING_LAYOUT.name: EvictingWindowOperator,
     SESSION_LAYOUT.name: ColumnSessionWindows,
-    GENERAL_LAYOUT.name: WindowOperator,
+    GENERAL_LAYOUT.name: ColumnWindowOperator,
 }
 """The window operators by the name of the layout, unless it is an ``AlignedLayout``."""
 

@@ -362,6 +362,17 @@ def count_trigger(read: StreamReader) -> DataStream[Any]:
     )
 
 
+def count_window(read: StreamReader) -> DataStream[Any]:
+    """Emit the number of values of each window."""
+    return (
+        read("events")
+        .keyBy(lambda row: row.key)
+        .countWindow(FIRED_AFTER)
+        .aggregate(SumAndCount())
+        .map(lambda sums: (sums[1],))
+    )
+
+
 def evictor(read: StreamReader) -> DataStream[Any]:
     return (
         read("events")
@@ -749,6 +760,14 @@ JOBS: Mapping[str, Job] = {
             ("events",),
             "key string, end long, count long",
             count_trigger,
+            group="more",
+        ),
+        Job(
+            "count_window",
+            "countWindow of 5",
+            ("events",),
+            "count long",
+            count_window,
             group="more",
         ),
         Job(

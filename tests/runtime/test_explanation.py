@@ -14,11 +14,14 @@ from flinkish import (
     CountEvictor,
     CountTrigger,
     DeltaEvictor,
+    DeltaTrigger,
     EventTimeSessionWindows,
+    EventTimeTrigger,
     FileSource,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     ProcessWindowFunction,
+    PurgingTrigger,
     RichFlatMapFunction,
     StreamExecutionEnvironment,
     TumblingEventTimeWindows,
@@ -307,7 +310,27 @@ def connected(stream):
             "TumblingEventTimeWindows: window function window by window, as it is given all elements",
         ),
         (
+            lambda s: (
+                tumbling(s)
+                .trigger(PurgingTrigger.of(EventTimeTrigger.create()))
+                .aggregate(Sums(), Ends())
+            ),
+            "TumblingEventTimeWindows: window function window by window, as it is called as timers fire",
+        ),
+        (
+            lambda s: (
+                s.keyBy("x").countWindow(2).aggregate(Sums(), lambda key, context, sums: list(sums))
+            ),
+            "GlobalWindows: window function over columns, where its elements are columns",
+        ),
+        (
             lambda s: tumbling(s).trigger(CountTrigger.of(2)).aggregate(Sums()),
+            "TumblingEventTimeWindows: aggregation over columns, where its elements are columns",
+        ),
+        (
+            lambda s: (
+                tumbling(s).trigger(DeltaTrigger.of(2, lambda a, b: b.x - a.x)).aggregate(Sums())
+            ),
             "TumblingEventTimeWindows: aggregation element by element, as it has a trigger",
         ),
         (

@@ -411,7 +411,8 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
         ctx.deleteProcessingTimeTimer(time)
 
 
-_COUNT = ReducingStateDescriptor[int]("count", add)
+COUNT = ReducingStateDescriptor[int]("count", add)
+"""The number of elements of a window since it last fired."""
 
 
 class CountTrigger(QuietTrigger[object, Window]):
@@ -445,7 +446,7 @@ class CountTrigger(QuietTrigger[object, Window]):
     def onElement(
         self, element: object, timestamp: int, window: Window, ctx: TriggerContext
     ) -> TriggerResult:
-        count = ctx.getPartitionedState(_COUNT)
+        count = ctx.getPartitionedState(COUNT)
         count.add(1)
         if (count.get() or 0) >= self._max_count:
             count.clear()
@@ -453,13 +454,13 @@ class CountTrigger(QuietTrigger[object, Window]):
         return TriggerResult.CONTINUE
 
     def clear(self, window: Window, ctx: TriggerContext) -> None:
-        ctx.getPartitionedState(_COUNT).clear()
+        ctx.getPartitionedState(COUNT).clear()
 
     def canMerge(self) -> bool:
         return True
 
     def onMerge(self, window: Window, ctx: OnMergeContext) -> None:
-        ctx.mergePartitionedState(_COUNT)
+        ctx.mergePartitionedState(COUNT)
 
     def __repr__(self) -> str:
         return f"CountTrigger({self._max_count})"

@@ -7,11 +7,20 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.plan.window_operator import WindowOperatorDescription
+from flinkish.api.windowing.assigners import GlobalWindows
+from flinkish.api.windowing.windows import GlobalWindow
 from flinkish.runtime.columns.tracing.column_function import may_be_traced
 from flinkish.runtime.columns.tracing.emissions import Emitted
 from flinkish.runtime.columns.tracing.emitting_function import WindowFunctionColumns
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.records.rows import RowColumns
+
+
+def window_function_columns(description: WindowOperatorDescription) -> WindowFunctionColumns:
+    """The window function of ``description``, which must have one, over columns."""
+    assert description.call is not None
+    globally = isinstance(description.assigner, GlobalWindows)
+    return WindowFunctionColumns(description.call, GlobalWindow.get() if globally else None)
 
 
 class WindowFunctionPath:
@@ -22,7 +31,7 @@ class WindowFunctionPath:
         self._columns: WindowFunctionColumns | None = None
         traces = operator.tracesFunctions and may_be_traced(description.function)
         if description.call is not None and traces:
-            self._columns = WindowFunctionColumns(description.call)
+            self._columns = window_function_columns(description)
 
     @property
     def possible(self) -> bool:

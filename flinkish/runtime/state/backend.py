@@ -51,9 +51,9 @@ class StateTable(ABC):
         """The block of any key in the void namespace, for callers that cannot afford a call for
         each look-up; None if the table has no blocks."""
 
-    def find(self, keys: Sequence[Any], hashes: Hashes) -> None:
+    def find(self, keys: Sequence[Any], hashes: Hashes, named: bool = False) -> None:
         """Find the blocks of ``keys``, which have the hashes ``hashes``, at once, if the table has
-        blocks."""
+        blocks. ``named``: those of other namespaces than the void one."""
 
     @abstractmethod
     def get(self, key: Any, namespace: Any, default: Any = None) -> Any:

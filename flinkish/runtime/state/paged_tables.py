@@ -42,8 +42,8 @@ class PagedStateTable(StateTable, Paged):
     def void(self) -> Mapping[Any, StoredBlock]:
         return self._void.blocks
 
-    def find(self, keys: Sequence[Any], hashes: Hashes) -> None:
-        self._void.blocks.find(keys, hashes)
+    def find(self, keys: Sequence[Any], hashes: Hashes, named: bool = False) -> None:
+        (self._named if named else self._void).blocks.find(keys, hashes)
 
     def get(self, key: Any, namespace: Any, default: Any = None) -> Any:
         if namespace is None:

@@ -1,8 +1,8 @@
 """``WindowOperator``: windows of any assigner under any trigger, element by element.
 
 This is the general operator, which defines how windows behave. For the common cases there are
-faster operators with the same results: ``SessionWindowOperator``, and ``AlignedWindowOperator`` in
-``runtime/columns``.
+faster operators with the same results: ``SessionWindowOperator``, and in ``runtime/columns``
+``AlignedWindowOperator`` and ``ColumnWindowOperator``.
 """
 
 from __future__ import annotations

@@ -148,6 +148,11 @@ final class Jobs {
                                 Types.TUPLE(Types.LONG, Types.LONG),
                                 Types.TUPLE(Types.LONG, Types.LONG),
                                 Types.STRING);
+            case "count_window":
+                return keyed(events(bench, "events"))
+                        .countWindow(5)
+                        .aggregate(new SumAndCount<>())
+                        .map(sums -> String.valueOf(sums.f1));
             case "evictor":
                 return keyed(events(bench, "events"))
                         .window(minutes)

@@ -73,6 +73,7 @@ class WindowOperatorDriver:
         """The type of the numbers, as columns."""
         self._state: Any = DictPageStore() if paged else {}
         self._directory: Any = None
+        self._clock = ProcessingTimeService()
         self.output: list[tuple[Any, ...]] = []
         self.rowsFolded = self.rowsJoined = 0
         """The folded rows: of the two parts, and of both as one."""
@@ -114,9 +115,14 @@ class WindowOperatorDriver:
         """A watermark comes in."""
         self.operator.processWatermark(timestamp)
 
-    def restart(self, description: WindowOperatorDescription | None = None) -> None:
-        """Go on from a snapshot, in an operator made anew, of another ``description`` if there is one."""
+    def restart(
+        self,
+        description: WindowOperatorDescription | None = None,
+        kind: type[WindowOperator] | None = None,
+    ) -> None:
+        """Go on from a snapshot, in an operator made anew, of another ``description`` or ``kind`` if there is one."""
         self._description = description or self._description
+        self._kind = kind or self._kind
         self.operator.onPeriodicEmit()
         snapshot = pickle.loads(pickle.dumps(self.operator.snapshot()))
         if self._paged:
@@ -133,13 +139,18 @@ class WindowOperatorDriver:
             PagedKeyedStateBackend("window") if self._paged else HeapKeyedStateBackend(self._state)
         )
         context = OperatorContext(
-            "window", "Window", self._backend, ProcessingTimeService(), output, TaskInfo("Window")
+            "window", "Window", self._backend, self._clock, output, TaskInfo("Window")
         )
         self.operator = self._kind(context, self._description)
         self.operator.open()
         if self._paged:
             self._backend.load(self._state, self._directory)
         self.operator.restore(snapshot)
+
+    def advanceClock(self, now: int) -> None:
+        """The processing-time clock reaches ``now``."""
+        self._clock.advanceTo(now)
+        self.operator.advanceProcessingTime(now)
 
     def numEntries(self) -> int:
         """Entries of keyed state."""

@@ -178,7 +178,7 @@ def run(driver: WindowOperatorDriver, steps: list[Any]) -> list[Moment]:
     moments = []
     for step in steps:
         try:
-            _take(driver, step)
+            take(driver, step)
         except FlinkishError as refusal:
             moments.append(Moment((str(refusal),), None))
             break
@@ -191,7 +191,8 @@ def run(driver: WindowOperatorDriver, steps: list[Any]) -> list[Moment]:
     return moments
 
 
-def _take(driver: WindowOperatorDriver, step: Any) -> None:
+def take(driver: WindowOperatorDriver, step: Any) -> None:
+    """Take one of ``steps``."""
     if step == "restart":
         driver.restart()
     elif step == "end":

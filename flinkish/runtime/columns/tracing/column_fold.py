@@ -32,16 +32,17 @@ from flinkish.runtime.columns.tracing.reduction_patterns import (
     matched_patterns,
     needs_accumulator,
 )
+from flinkish.runtime.columns.tracing.running import RunningFold, next_of_group
 from flinkish.runtime.columns.tracing.stand_ins import AggregationStandIn
 from flinkish.runtime.columns.tracing.symbolic_elements import Signature
 from flinkish.runtime.columns.tracing.symbolic_values import symbolic
 from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import TracedFunction
-from flinkish.runtime.columns.tracing.traced_runs import checked_run
+from flinkish.runtime.columns.tracing.traced_runs import checked_run, run_of
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
-from flinkish.runtime.columns.tracing.value_shapes import columns_of
-from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.columns.tracing.value_shapes import column_of_values, columns_of
+from flinkish.runtime.records.rows import RowColumns, concatenated
 from flinkish.runtime.records.shapes import Shape, shape_of, with_shape
 
 
@@ -188,6 +189,41 @@ class ColumnFold(TracedFunction[FoldPlan]):
             lambda answer: folds_differ(self, answer, values, groups, count, start, started),
         )
 
+    def foldAfter(
+        self,
+        values: RowColumns,
+        groups: NDArray[np.intp],
+        count: int,
+        places: NDArray[np.intp],
+        start: pa.RecordBatch | None = None,
+        started: NDArray[np.bool_] | None = None,
+    ) -> pa.RecordBatch | None:
+        """The accumulators after each element at ``places``, and below them those of ``fold``."""
+        folded = self.fold(values, groups, count, start, started)
+        plan = None if folded is None else self.plan(values)
+        if folded is None or plan is None:
+            return None
+        reduction = plan.combination
+        run = run_of(values.columns)
+        folding = Folding(run, values.columns, groups, count, reduction, start, started)
+        added = folding.added()
+        added = np.ones(len(groups), dtype=np.bool_) if added is None else added
+        try:
+            numbers = range(len(reduction.kinds))
+            begun = _batch(list(map(folding.initial_column, numbers)), plan.schema)
+            adding = run.where(added)
+            running = RunningFold(adding, groups[added], begun, reduction)
+            before = [running.field(number).array(adding.count) for number in numbers]
+            both = concatenated([_batch(before, plan.schema), folded])
+        except NOT_EXACT:
+            return None
+        # The accumulator after an element is that before the next one of its group
+        following = next_of_group(groups, count)[places]
+        after = np.where(
+            following < 0, adding.count + groups[places], np.cumsum(added)[following] - 1
+        )
+        return both.take(pa.array(np.r_[after, adding.count + np.arange(count)]))
+
     def combine(
         self, parts: pa.RecordBatch, groups: NDArray[np.intp], count: int
     ) -> pa.RecordBatch | None:
@@ -242,6 +278,19 @@ class ColumnFold(TracedFunction[FoldPlan]):
         return reduce_call(self._function)(one, element) if self._reduces else None
 
     # ------------------------------------------------------------------ accumulators
+
+    def folded(self, accumulators: Sequence[Any], values: RowColumns) -> pa.RecordBatch | None:
+        """Python accumulators as the folded columns of elements like ``values``; None if columns
+        cannot hold them."""
+        plan = self.plan(values)
+        columns = None if plan is None else columns_of(plan.shape, accumulators)
+        if plan is None or columns is None:
+            return None
+        try:
+            arrays = [column_of_values(list(c), k) for c, k in zip(columns, plan.schema.types)]
+            return _batch(arrays, plan.schema)
+        except NOT_EXACT:
+            return None
 
     def accumulators(self, folded: pa.RecordBatch) -> list[Any]:
         """The accumulators as Python objects."""

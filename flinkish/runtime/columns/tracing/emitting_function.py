@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.api.windowing.windows import TimeWindow
+from flinkish.api.plan.window_operator import WindowCall
+from flinkish.api.windowing.windows import TimeWindow, Window
 from flinkish.runtime.columns.tracing.broadcast_stand_ins import BroadcastContextStandIn
 from flinkish.runtime.columns.tracing.checks import CalledContext, Collected, Positions
 from flinkish.runtime.columns.tracing.emissions import (
@@ -311,10 +312,15 @@ class PairFunction(EmittingFunction):
 class WindowFunctionColumns(EmittingFunction):
     """The window function after an aggregation, called with the one result of a key and window.
 
-    The function may use the key, the start and end of the window, and the result.
+    The function may use the key, the start and end of the window, and the result. ``window``: the
+    one window of all elements, if they are not TimeWindows.
     """
 
     signature = Signature(extra=3)
+
+    def __init__(self, call: WindowCall, window: Window | None = None) -> None:
+        super().__init__(call)
+        self._window = window
 
     def results(
         self,
@@ -330,11 +336,13 @@ class WindowFunctionColumns(EmittingFunction):
 
     def _emit(self, function: Any, element: Any, extra: Sequence[Any], out: _Out) -> None:
         key, start, end = extra
+        context: Any
         if isinstance(out, Emitting):
-            window: Any = Record(out.trace, TimeWindow, ("start", "end"), (start, end))
-            context: Any = WindowContextStandIn(out.trace, window)
+            times = ("start", "end")
+            window = self._window or Record(out.trace, TimeWindow, times, (start, end))
+            context = WindowContextStandIn(out.trace, window)
         else:
-            window = TimeWindow(start, end)
+            window = self._window or TimeWindow(start, end)
             context = SimpleNamespace(window=lambda: window)
         out.collectReturned(function(key, window, context, (element,), out), wrote=False)
 

@@ -45,6 +45,16 @@ def asks_running(reduction: Reduction, asked: Sequence[Expression]) -> bool:
     return bool(numbers)
 
 
+def next_of_group(groups: Groups, count: int) -> Groups:
+    """The position of the next element of each element's group; -1 if there is none. All groups
+    are below ``count``."""
+    order = by_code(groups, count)
+    following = np.full(len(groups), -1, dtype=np.intp)
+    same = np.flatnonzero(np.diff(groups[order]) == 0)
+    following[order[same]] = order[same + 1]
+    return following
+
+
 class RunningFold:
     """The fields of the accumulators of ``groups`` before each element of ``run``, starting from
     the rows of ``start``. Methods raise Inexact if a field could differ from the one that Python

@@ -10,6 +10,7 @@ from flinkish.api.functions.aggregations import (
     SumAggregator,
 )
 from flinkish.api.time.elements import Watermark
+from flinkish.api.windowing.windows import Window
 from flinkish.runtime.columns.tracing.emissions import Emitting
 from flinkish.runtime.columns.tracing.expressions import NUMBERS
 from flinkish.runtime.columns.tracing.record_classes import Record
@@ -138,11 +139,11 @@ class KeyedTimerServiceStandIn(TimerServiceStandIn):
 class WindowContextStandIn(StandIn):
     """Stands for the context of a window function."""
 
-    def __init__(self, trace: Trace, window: Record) -> None:
+    def __init__(self, trace: Trace, window: Record | Window) -> None:
         super().__init__(trace)
         self._window = window
 
-    def window(self) -> Record:
+    def window(self) -> Record | Window:
         return self._window
 
 

@@ -76,13 +76,27 @@ def check_started(fold, function, values, groups, count, folded, expected, rando
     begun = [deepcopy(e) if there else None for e, there in zip(expected, started)]
     again = fold.fold(values, groups, count, folded, None if started.all() else started)
     try:
-        wanted = accumulated(function, values, groups, begun)
+        wanted = accumulated(function, values, groups, deepcopy(begun))
     except Exception:
         assert again is None
         return
     if again is not None:
         outcomes["started"] += 1
         assert exactly(tuple(fold.accumulators(again))) == exactly(tuple(wanted))
+        check_after(fold, function, values, groups, begun, folded, started, random, outcomes)
+
+
+def check_after(fold, function, values, groups, begun, start, started, random, outcomes):
+    places = np.flatnonzero([random.random() < 0.4 for _ in values])
+    after = fold.foldAfter(values, groups, len(begun), places, start, started)
+    if after is not None:
+        outcomes["after"] += 1
+        found = fold.accumulators(after)
+        for place, accumulator in zip(places.tolist(), found):
+            end = place + 1
+            wanted = accumulated(function, values[:end], groups[:end], deepcopy(begun))
+            assert exactly(accumulator) == exactly(wanted[groups[place]])
+        assert len(found) == len(places) + len(begun)
 
 
 def check_combined(fold, values, groups, count, expected, random, outcomes):
@@ -179,6 +193,7 @@ def test_functions_take_the_columns():
     aggregates = check_aggregates(1, 60)
     assert aggregates["columns"] > 5
     assert aggregates["started"] > 5
+    assert aggregates["after"] > 5
     reduces = check_reduces(1, 60)
     assert reduces["columns"] > 10
     assert reduces["combined"] > 3

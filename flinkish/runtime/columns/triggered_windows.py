@@ -1,0 +1,423 @@
+"""``ColumnWindowOperator``: a ``WindowOperator`` that takes whole runs where the trigger is one of
+Flink's, which says when a pane fires without being asked for each element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from flinkish.api.plan.window_operator import WindowOperatorDescription
+from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.api.windowing.assigners import (
+    GlobalWindows,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+    WindowStagger,
+)
+from flinkish.api.windowing.triggers import (
+    COUNT,
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    CountTrigger,
+    EndOfStreamTrigger,
+    EventTimeTrigger,
+    NeverTrigger,
+    ProcessingTimeoutTrigger,
+    ProcessingTimeTrigger,
+    PurgingTrigger,
+)
+from flinkish.api.windowing.windows import TimeWindow
+from flinkish.runtime.columns.pane_segments import RunPanes, Segments
+from flinkish.runtime.columns.panes import AlignedWindows, Positions
+from flinkish.runtime.columns.tracing.column_fold import ColumnFold
+from flinkish.runtime.columns.tracing.folding import first_positions, last_positions
+from flinkish.runtime.columns.window_functions import WindowFunctionPath
+from flinkish.runtime.operators.base import OperatorContext
+from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, records_at
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records
+from flinkish.runtime.records.rows import RowColumns, by_code, concatenated
+from flinkish.runtime.state.backend import StateTable
+from flinkish.runtime.windowing.window_contents import TABLE
+from flinkish.runtime.windowing.window_operator import WindowOperator
+
+LEAST_ELEMENTS = 1 << 8
+"""Smaller runs are processed element by element, which is faster."""
+
+_ELEMENTS_A_PANE = 2
+"""With fewer elements for each pane, reading and writing the panes costs more than folding saves."""
+
+_ELEMENTS_A_ROUND = 128
+"""With fewer elements for each round of panes that keep their contents, computing the accumulator
+before each element is faster."""
+
+_BY_PANE = (
+    EventTimeTrigger,
+    ProcessingTimeTrigger,
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    NeverTrigger,
+    EndOfStreamTrigger,
+)
+"""The triggers that only register timers, until the window has ended: once they have seen one
+element of a pane, the others up to the next watermark change nothing."""
+
+
+def why_element_by_element(description: WindowOperatorDescription) -> str | None:
+    """Why windows of the general layout are kept element by element. None: they are not."""
+    assigner, (trigger, _, timeout) = description.assigner, _nested(description.trigger)
+    aligned = type(assigner) in (GlobalWindows, TumblingProcessingTimeWindows) or (
+        type(assigner) is TumblingEventTimeWindows
+        and assigner.windowStagger is WindowStagger.ALIGNED
+    )
+    known = type(trigger) is CountTrigger or (type(trigger) in _BY_PANE and timeout is None)
+    return None if aligned and known else "has a trigger or an assigner that sees each element"
+
+
+def fires_with_timers(description: WindowOperatorDescription) -> bool:
+    """Whether windows that are not kept element by element fire one by one, as timers are due."""
+    return type(_nested(description.trigger)[0]) in _BY_PANE
+
+
+def _nested(trigger: Any) -> tuple[Any, bool, ProcessingTimeoutTrigger[Any, Any] | None]:
+    """The trigger inside of others, whether one of these purges, and the timeout, if it has just
+    one."""
+    purges, timeout = False, None
+    while True:
+        if type(trigger) is PurgingTrigger:
+            purges = True
+        elif type(trigger) is ProcessingTimeoutTrigger and timeout is None:
+            timeout = trigger
+        else:
+            return trigger, purges, timeout
+        trigger = trigger._nested
+
+
+class ColumnWindowOperator(WindowOperator):
+    """A ``WindowOperator`` that processes the elements of a run pane by pane, where each is in one
+    window and the trigger is one of Flink's that need not be asked for each (``_BY_PANE``), or a
+    ``CountTrigger``, also with a timeout; both also under a ``PurgingTrigger``.
+
+    State is laid out as in ``WindowOperator``, which takes over at any run: contents and counts of
+    the panes of a run are read, folded as columns, and written back.
+    """
+
+    def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
+        super().__init__(context, description)
+        aggregation, assigner = description.aggregation, description.assigner
+        trigger, self._purges, self._timeout = _nested(description.trigger)
+        self._possible = why_element_by_element(description) is None
+        self._every = max(trigger._max_count, 1) if type(trigger) is CountTrigger else None
+        self._needs_times = type(trigger) is ContinuousEventTimeTrigger
+        self._fold = None if aggregation is None else ColumnFold(aggregation)
+        self._aligned = (
+            AlignedWindows(assigner.size, assigner.size, assigner.offset)
+            if isinstance(assigner, TumblingEventTimeWindows)
+            else None
+        )
+
+    def open(self) -> None:
+        super().open()
+        self._function_path = WindowFunctionPath(self, self._description)
+
+    # ------------------------------------------------------------------ elements
+
+    def processRecords(self, records: Records) -> None:
+        apart = self._apart(records)
+        ahead = records
+        if apart is not None and len(apart):
+            ahead = records_at(records, np.delete(np.arange(len(records)), apart))
+        if apart is None or not self._process_columns(ahead):
+            super().processRecords(records)
+            return
+        self.metrics.numRecordsIn += len(ahead)
+        if len(apart):
+            super().processRecords(records_at(records, apart))
+
+    def _apart(self, records: Records) -> Positions | None:
+        """The elements to process one by one, as their windows are late or, with timers, have
+        ended; their results, if any, are the only ones of the run. None: all elements."""
+        if not self._possible or len(records) < LEAST_ELEMENTS:
+            return None
+        values, timestamps, windows = records.values, records.timestamps, self._aligned
+        if not isinstance(values, RowColumns) or values.mayDiffer:
+            return None
+        if self._fold is not None and not (self.tracesFunctions and self._fold.follows(values)):
+            return None
+        none = np.zeros(0, dtype=np.intp)
+        lowest, highest = int(timestamps.min()), int(timestamps.max())
+        if windows is None:
+            return None if self._needs_times and lowest == NO_TIMESTAMP else none
+        if (
+            not windows.fit(timestamps)
+            or highest - lowest > MAX_TIMESTAMP
+            or self.currentWatermark == MAX_TIMESTAMP
+        ):
+            return None
+        ended = self.currentWatermark - (0 if self._every is None else self._lateness)
+        if ended < lowest:
+            return none
+        return np.flatnonzero(windows.firstEnds(timestamps) - 1 <= ended)
+
+    def _process_columns(self, records: Records) -> bool:
+        """Process elements that are not late. False, with nothing done, if they have to be
+        processed one by one."""
+        values = records.values
+        panes = self._panes(records) if len(records) else None
+        if panes is None or len(panes) * _ELEMENTS_A_PANE > len(records):
+            return False
+        assert isinstance(values, RowColumns)
+        if self._every is None:
+            segments = Segments.whole(panes)
+        else:
+            counts = [count or 0 for count in panes.stored(self._counts())]
+            segments = Segments.every(self._every, panes, np.array(counts))
+        if self._fold is None:
+            self._list(values, panes, segments)
+            return True
+        return self._aggregate(values, panes, segments)
+
+    def _panes(self, records: Records) -> RunPanes | None:
+        """The panes of the elements; None if the keys are no column."""
+        values, keys, timestamps = records.values, records.keys, records.timestamps
+        if isinstance(keys, ColumnKeys) and isinstance(values, RowColumns):
+            encoded = values.encoded(keys.column)
+        elif isinstance(keys, ComputedKeys):
+            encoded = keys.encoded
+        else:
+            return None
+        if self._aligned is None:
+            (window,) = self._windows_of(None, int(timestamps[0]))
+            return RunPanes.of(encoded, records, timestamps, 1, lambda _: window)
+        size = self._aligned.size
+        low = int(self._aligned.lastStarts(timestamps.min()))
+        numbers = (timestamps - low) // size
+
+        def window_of(number: int) -> TimeWindow:
+            start = low + number * size
+            return TimeWindow(start, start + size)
+
+        return RunPanes.of(encoded, records, numbers, int(numbers.max()) + 1, window_of)
+
+    # ------------------------------------------------------------------ aggregated panes
+
+    def _aggregate(self, values: RowColumns, panes: RunPanes, segments: Segments) -> bool:
+        """Fold the elements into the panes, and emit what fires. False, with nothing done, if a
+        function has to be called for each element."""
+        fold, firing = self._fold, segments.firing
+        assert fold is not None
+        kept = panes.stored(self.backend.table(TABLE))
+        if self._purges or not len(firing):
+            folded = self._folded(values, segments, kept)
+        elif len(values) < int(segments.counts.max()) * _ELEMENTS_A_ROUND:
+            folded = self._folded_running(values, panes, segments, kept)
+        else:
+            folded = self._folded_in_rounds(values, panes, segments, kept)
+        if folded is None:
+            return False
+        results = None
+        if len(firing):
+            results = fold.results(folded.take(pa.array(segments.groups[firing])))
+            if results is None:
+                return False
+        after: list[Any] = fold.accumulators(folded.take(pa.array(segments.lasts)))
+        if self._purges and len(firing):
+            after = [each if left else None for each, left in zip(after, segments.left.tolist())]
+        self._write(panes, after, segments)
+        if results is not None:
+            self._emit(results, values, panes, firing)
+        return True
+
+    def _folded(
+        self, values: RowColumns, segments: Segments, kept: Sequence[Any]
+    ) -> pa.RecordBatch | None:
+        """The accumulator of each segment; the first of a pane begins with what was ``kept``. None
+        if columns cannot represent them."""
+        assert self._fold is not None
+        count = int(segments.lasts[-1]) + 1
+        begun = self._begun(values, kept, segments.firsts, count)
+        return None if begun is None else self._fold.fold(values, segments.groups, count, *begun)
+
+    def _folded_in_rounds(
+        self, values: RowColumns, panes: RunPanes, segments: Segments, kept: Sequence[Any]
+    ) -> pa.RecordBatch | None:
+        """As ``_folded``, but each segment begins with the accumulator of the one before: the first
+        segments of all panes are folded, then the second ones, and so on."""
+        assert self._fold is not None
+        rounds, active = int(segments.counts.max()), np.arange(len(panes))
+        begun = self._begun(values, kept, active, len(panes))
+        if begun is None:
+            return None
+        order = by_code(segments.rounds, rounds)
+        ordered, groups = values.take(order), panes.groups[order]
+        ends = np.cumsum(np.bincount(segments.rounds)).tolist()
+        numbers = np.empty(len(panes), dtype=np.intp)
+        places = np.empty(int(segments.lasts[-1]) + 1, dtype=np.intp)
+        found: list[pa.RecordBatch] = []
+        start = done = 0
+        for number, end in enumerate(ends):
+            numbers[active] = np.arange(len(active))
+            folded = self._fold.fold(
+                ordered.between(start, end), numbers[groups[start:end]], len(active), *begun
+            )
+            if folded is None:
+                return None
+            found.append(folded)
+            places[segments.firsts[active] + number] = done + np.arange(len(active))
+            start, done = end, done + len(active)
+            stays = segments.counts[active] > number + 1
+            active, begun = active[stays], (folded.filter(pa.array(stays)), None)
+        return concatenated(found).take(pa.array(places))
+
+    def _folded_running(
+        self, values: RowColumns, panes: RunPanes, segments: Segments, kept: Sequence[Any]
+    ) -> pa.RecordBatch | None:
+        """As ``_folded_in_rounds``, for panes with so many segments that rounds would be short."""
+        assert self._fold is not None
+        count, firing = len(panes), segments.firing
+        begun = self._begun(values, kept, np.arange(count), count)
+        if begun is None:
+            return None
+        folded = self._fold.foldAfter(values, panes.groups, count, firing, *begun)
+        if folded is None:
+            return None
+        places = np.empty(int(segments.lasts[-1]) + 1, dtype=np.intp)
+        places[segments.lasts] = len(firing) + np.arange(count)
+        places[segments.groups[firing]] = np.arange(len(firing))
+        return folded.take(pa.array(places))
+
+    def _begun(
+        self, values: RowColumns, kept: Sequence[Any], places: Positions, count: int
+    ) -> tuple[pa.RecordBatch | None, NDArray[np.bool_] | None] | None:
+        """The accumulators with which ``count`` groups begin, and a mask of those that have one:
+        the groups at ``places`` for which a pane has something ``kept``. None if columns cannot
+        represent them."""
+        assert self._fold is not None
+        present = np.array([each is not None for each in kept])
+        if not present.any():
+            return None, None
+        begun = self._fold.folded([each for each in kept if each is not None], values)
+        if begun is None:
+            return None
+        started, rows = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.intp)
+        started[places[present]] = True
+        rows[places[present]] = np.arange(begun.num_rows)
+        return begun.take(pa.array(rows)), started
+
+    def _emit(
+        self,
+        results: RowColumns,
+        values: RowColumns,
+        panes: RunPanes,
+        firing: Positions,
+    ) -> None:
+        """Emit ``results``, with which the panes fire at the elements at ``firing``."""
+        fired = panes.groups[firing]
+        lasts = np.array([window.maxTimestamp() for window in panes.windows])
+        starts, ends = panes.bounds
+        emitted = self._function_path.process(
+            results, panes.keyColumn.take(pa.array(fired)), starts[fired], ends[fired]
+        )
+        if emitted is None:
+            calls = zip(fired.tolist(), firing.tolist(), ((result,) for result in results))
+            self._call(panes, values, calls, own=True)
+        elif emitted.results is not None:
+            timestamps = lasts[fired[emitted.positions]]
+            self.output.emitRecords(Records(emitted.results, timestamps))
+
+    # ------------------------------------------------------------------ listed panes
+
+    def _list(self, values: RowColumns, panes: RunPanes, segments: Segments) -> None:
+        """Add the elements to the panes, which list them, and call the function for those that
+        fire."""
+        kept = panes.stored(self.backend.table(TABLE))
+        ends = np.cumsum(np.bincount(segments.groups))
+        parts = list(values.take(panes.order).parts([0, *ends.tolist()]))
+        firing = segments.firing
+
+        def calls() -> Iterator[tuple[int, int, list[Any]]]:
+            for pane, element, segment in zip(
+                panes.groups[firing].tolist(), firing.tolist(), segments.groups[firing].tolist()
+            ):
+                elements = _added(kept[pane], parts[segment])
+                kept[pane] = None if self._purges else elements
+                yield pane, element, elements if self._purges else list(elements)
+
+        self._call(panes, values, calls(), own=self._purges)
+        for pane, segment in enumerate(segments.lasts.tolist()):
+            if not len(segments.left) or segments.left[pane]:
+                kept[pane] = _added(kept[pane], parts[segment])
+        self._write(panes, kept, segments)
+
+    def _call(
+        self,
+        panes: RunPanes,
+        values: RowColumns,
+        calls: Iterable[tuple[int, int, Sequence[Any]]],
+        own: bool,
+    ) -> None:
+        """Call the window function for each of ``calls``: the number of a pane, the position of the
+        element at which it fires, and the elements that the function gets. ``own``: nobody else
+        reads these."""
+        backend, keys, windows, element = self.backend, panes.keys, panes.windows, 0
+        with self.userCodeOf(lambda: values[element]):
+            for pane, place, elements in calls:
+                element = place
+                backend.currentKey = keys[pane]
+                self._set_window(windows[pane])
+                self._function.process(keys[pane], windows[pane], elements, own)
+        self.output.flush()
+
+    # ------------------------------------------------------------------ state
+
+    def _counts(self) -> StateTable:
+        """The table of the state in which a CountTrigger counts."""
+        self._window_states.of(COUNT)
+        return self.backend.table(self._window_states.tableOf(COUNT))
+
+    def _write(self, panes: RunPanes, contents: Sequence[Any], segments: Segments) -> None:
+        """Store the contents of the panes, the trigger's state, and their timers."""
+        panes.store(self.backend.table(TABLE), contents)
+        if self._every is not None and self._timeout is None:
+            panes.store(self._counts(), [left or None for left in segments.left.tolist()])
+        context = self._trigger_context
+        for key, window, timestamp in zip(panes.keys, panes.windows, panes.timestamps.tolist()):
+            self.backend.currentKey = key
+            if self._every is None:
+                self._set_window(window)
+                self._trigger.onElement(None, timestamp, window, context)
+            self._register_cleanup_timer(window, self._cleanup_time(window))
+        if self._timeout is not None:
+            self._await_timeouts(panes, segments)
+
+    def _await_timeouts(self, panes: RunPanes, segments: Segments) -> None:
+        """Let the trigger see one element of each pane since it last fired; the others change
+        nothing more, as the clock stands still."""
+        assert self._timeout is not None
+        counts, context, left = self._counts(), self._trigger_context, segments.left.tolist()
+        fired = (segments.counts + (segments.left == 0) > 1).tolist()
+        if self._timeout._reset:
+            seen = last_positions(panes.groups, len(panes))
+        else:
+            count = int(segments.lasts[-1]) + 1
+            seen = first_positions(segments.groups, count)[segments.lasts]
+        for pane in np.argsort(seen).tolist():
+            key, window = panes.keys[pane], panes.windows[pane]
+            self.backend.currentKey = key
+            self._set_window(window)
+            if fired[pane]:
+                self._trigger.clear(window, context)
+            if left[pane] > 1:
+                counts.put(key, window, left[pane] - 1)
+            if left[pane]:
+                self._trigger.onElement(None, int(panes.timestamps[pane]), window, context)
+
+
+def _added(kept: list[Any] | None, elements: list[Any]) -> list[Any]:
+    if kept is None:
+        return elements
+    kept += elements
+    return kept

@@ -1,0 +1,290 @@
+"""Windows under Flink's triggers give over columns what they give element by element."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from flinkish import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    CountTrigger,
+    DeltaTrigger,
+    EventTimeTrigger,
+    GlobalWindows,
+    OutputTag,
+    ProcessingTimeoutTrigger,
+    PurgingTrigger,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+    TumblingProcessingTimeWindows,
+    WindowStagger,
+)
+from flinkish.api.errors import FlinkishError
+from flinkish.api.functions.aggregations import ComparableAggregator, SumAggregator
+from flinkish.api.plan.window_operator import WindowOperatorDescription, apply_call, process_call
+from flinkish.runtime.columns import triggered_windows
+from flinkish.runtime.columns.triggered_windows import ColumnWindowOperator
+from flinkish.runtime.windowing.window_contents import TABLE
+from flinkish.runtime.windowing.window_operator import WindowOperator
+from tests.runtime.windowing.operators import WindowOperatorDriver
+from tests.runtime.windowing.streams import (
+    BY_ORDER,
+    WINDOW_FUNCTIONS,
+    Digest,
+    LargeTotals,
+    Means,
+    Totals,
+    listed,
+    steps,
+    take,
+    timestamps,
+)
+
+
+@pytest.fixture(autouse=True)
+def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triggered_windows, "LEAST_ELEMENTS", 1)
+    monkeypatch.setattr(triggered_windows, "_ELEMENTS_A_PANE", 1)
+    monkeypatch.setattr(triggered_windows, "_ELEMENTS_A_ROUND", 1)
+
+
+def _last(key, context, elements):
+    return [(key, context.window().maxTimestamp(), each) for each in elements]
+
+
+class Halves(Totals):
+    """Totals without a result for some."""
+
+    def getResult(self, accumulator):
+        return accumulator[0] // 2 if accumulator[0] % 2 else None
+
+
+FUNCTIONS: list[dict[str, Any]] = [
+    {"aggregation": Totals()},
+    {"aggregation": Means()},
+    {"aggregation": LargeTotals()},
+    {"aggregation": Halves()},
+    {"aggregation": Digest()},
+    {"aggregation": SumAggregator(1)},
+    {"aggregation": ComparableAggregator(1, "maxBy", first=False)},
+    {"aggregation": lambda a, b: (a[0], max(a[1], b[1]))},
+    {"aggregation": Totals(), "call": process_call(_last)},
+    {"aggregation": Totals(), "call": apply_call(listed)},
+    {"call": apply_call(listed)},
+    *BY_ORDER,
+]
+ASSIGNERS: list[Any] = [
+    TumblingEventTimeWindows.of(20),
+    TumblingEventTimeWindows.of(7, 3),
+    GlobalWindows.create(),
+    TumblingProcessingTimeWindows.of(10),
+]
+COUNTS = st.builds(CountTrigger.of, st.integers(0, 6))
+TIMEOUTS = st.builds(
+    ProcessingTimeoutTrigger.of,
+    COUNTS | COUNTS.map(PurgingTrigger.of),
+    st.integers(1, 30),
+    st.booleans(),
+    st.booleans(),
+)
+
+
+@st.composite
+def descriptions(draw: st.DrawFn) -> WindowOperatorDescription:
+    assigner = draw(st.sampled_from(ASSIGNERS))
+    functions, triggers = FUNCTIONS, COUNTS | st.just(ContinuousProcessingTimeTrigger.of(6))
+    if isinstance(assigner, GlobalWindows):
+        assigner = draw(st.sampled_from([assigner, GlobalWindows.createWithEndOfStreamTrigger()]))
+    else:
+        functions = [*FUNCTIONS, *({"aggregation": Totals(), **of} for of in WINDOW_FUNCTIONS)]
+    if assigner.isEventTime():
+        triggers |= st.just(ContinuousEventTimeTrigger.of(6))
+    trigger = draw(triggers | COUNTS | TIMEOUTS | st.just(assigner.getDefaultTrigger()))
+    if draw(st.booleans()):
+        trigger = PurgingTrigger.of(trigger)
+    description = WindowOperatorDescription(
+        assigner,
+        trigger,
+        allowedLateness=draw(st.just(0) | st.integers(0, 30)),
+        lateDataOutputTag=draw(st.sampled_from([OutputTag("late"), None])),
+    )
+    return replace(description, **draw(st.sampled_from(functions)))
+
+
+near = st.tuples(st.sampled_from("abc"), st.integers(0, 9), timestamps)
+several = st.lists(near, min_size=5, max_size=30)
+moves = st.tuples(st.just("clock"), st.integers(0, 50))
+
+
+STATES = "count", "fire-time", "timeout"
+"""The states of triggers."""
+
+
+def _observed(driver: WindowOperatorDriver, step: Any) -> Any:
+    """All that can be seen of an operator after a step: output in its order, timers and state."""
+    driver.output.clear()
+    try:
+        if isinstance(step, tuple):
+            driver.advanceClock(step[1])
+        else:
+            take(driver, step)
+    except FlinkishError as refusal:
+        return str(refusal)
+    operator = driver.operator
+    tables = [operator.backend.table(name) for name in (TABLE, *STATES)]
+    return (
+        repr(driver.output),
+        operator.metrics.numLateRecordsDropped,
+        operator.metrics.numRecordsIn,
+        (operator.nextEventTimeTimer(), operator.numEventTimeTimers()),
+        (operator.nextProcessingTimeTimer(), operator.numProcessingTimeTimers()),
+        [sorted(map(repr, table.entries())) for table in tables],
+    )
+
+
+SUMS = WindowOperatorDescription(
+    TumblingEventTimeWindows.of(20), CountTrigger.of(3), aggregation=Totals()
+)
+PURGED = replace(SUMS, assigner=GlobalWindows.create(), trigger=PurgingTrigger.of(CountTrigger(3)))
+TWO_KEYS = [(key, n, n) for n in range(12) for key in "ab"]
+
+
+@pytest.mark.takes_columns("ColumnFold", "WindowFunctionColumns")
+@pytest.mark.parametrize(("paged", "short"), [(False, 1), (True, 1), (True, 99)])
+@given(
+    description=descriptions(),
+    steps=st.lists(several | several | steps | moves, max_size=8),
+)
+@example(description=SUMS, steps=[TWO_KEYS, 9, TWO_KEYS, "restart", TWO_KEYS, 40])
+@example(
+    description=replace(
+        PURGED, trigger=ProcessingTimeoutTrigger.of(PURGED.trigger, 20, resetTimerOnNewRecord=True)
+    ),
+    steps=[TWO_KEYS[:10], ("clock", 15), TWO_KEYS[:5], "restart", ("clock", 30), ("clock", 40)],
+)
+@example(description=PURGED, steps=[TWO_KEYS, "restart", TWO_KEYS, "restart", TWO_KEYS])
+@example(
+    description=replace(SUMS, **WINDOW_FUNCTIONS[1], allowedLateness=10),
+    steps=[TWO_KEYS, 50, TWO_KEYS],
+)
+def test_gives_what_the_general_operator_gives(
+    paged: bool, short: int, description: WindowOperatorDescription, steps: list[Any]
+) -> None:
+    with mock.patch.object(triggered_windows, "_ELEMENTS_A_ROUND", short):
+        _assert_same(paged, description, steps)
+
+
+def _assert_same(paged: bool, description: WindowOperatorDescription, steps: list[Any]) -> None:
+    of_columns = WindowOperatorDriver(ColumnWindowOperator, description, paged, columns=True)
+    general = WindowOperatorDriver(WindowOperator, description, paged, columns=True)
+    for step in steps:
+        mine, theirs = _observed(of_columns, step), _observed(general, step)
+        assert mine == theirs
+        if isinstance(mine, str):
+            break
+
+
+@pytest.mark.parametrize("paged", [False, True])
+@given(description=descriptions(), steps=st.lists(several | steps | moves, max_size=8))
+@example(description=SUMS, steps=[TWO_KEYS, TWO_KEYS, TWO_KEYS, 40])
+def test_either_operator_goes_on_from_the_state_of_the_other(
+    paged: bool, description: WindowOperatorDescription, steps: list[Any]
+) -> None:
+    kinds = [ColumnWindowOperator, WindowOperator]
+    taking_turns = WindowOperatorDriver(kinds[0], description, paged, columns=True)
+    general = WindowOperatorDriver(WindowOperator, description, paged, columns=True)
+    for number, step in enumerate(steps):
+        mine, theirs = _observed(taking_turns, step), _observed(general, step)
+        assert mine == theirs
+        if isinstance(mine, str):
+            break
+        taking_turns.restart(kind=kinds[number % 2])
+        general.restart()
+
+
+class OwnCount(CountTrigger):
+    """A trigger of the user's, which may do anything at an element."""
+
+
+def _singly(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """A list of the elements that are processed one by one, which grows."""
+    processed = []
+    process = WindowOperator._process_element
+
+    def counted(operator, value, timestamp):
+        processed.append(value)
+        process(operator, value, timestamp)
+
+    monkeypatch.setattr(WindowOperator, "_process_element", counted)
+    return processed
+
+
+def _run(description: WindowOperatorDescription, columns: bool = True) -> list[tuple[Any, ...]]:
+    driver = WindowOperatorDriver(ColumnWindowOperator, description, columns=columns)
+    driver.process([(key, (key, number), at) for key, number, at in TWO_KEYS])
+    return driver.output
+
+
+def _value(key, context, elements, out):
+    for value in elements:
+        out.collect((key, value))
+
+
+@pytest.mark.parametrize("assigner", ASSIGNERS)
+@pytest.mark.parametrize(
+    "function",
+    [
+        {"aggregation": Totals(), "call": process_call(_value)},
+        {"aggregation": Totals(), "call": process_call(_last)},
+        {"aggregation": Means(), "call": apply_call(listed)},
+        {"aggregation": lambda a, b: b},
+        {"call": apply_call(listed)},
+    ],
+)
+def test_no_element_is_processed_singly(
+    assigner: Any, function: dict[str, Any], monkeypatch: Any
+) -> None:
+    singly = _singly(monkeypatch)
+    count = CountTrigger.of(3)
+    for trigger in (count, ProcessingTimeoutTrigger.of(count, 9), assigner.getDefaultTrigger()):
+        _run(WindowOperatorDescription(assigner, trigger, **function))
+        _run(WindowOperatorDescription(assigner, PurgingTrigger.of(trigger), **function))
+    assert not singly
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"trigger": OwnCount(3)},
+        {"trigger": ProcessingTimeoutTrigger.of(EventTimeTrigger.create(), 9)},
+        {"trigger": DeltaTrigger.of(3, lambda a, b: b[1] - a[1])},
+        {"assigner": SlidingEventTimeWindows.of(10, 5)},
+        {"assigner": TumblingEventTimeWindows.of(10, 0, WindowStagger.NATURAL)},
+        {"aggregation": LargeTotals()},
+        {"aggregation": Digest()},
+    ],
+)
+def test_other_triggers_assigners_and_functions_see_each_element(
+    changes: dict[str, Any], monkeypatch: Any
+) -> None:
+    singly = _singly(monkeypatch)
+    _run(replace(SUMS, **changes))
+    assert len(singly) == len(TWO_KEYS)
+
+
+def test_late_elements_and_objects_are_processed_singly(monkeypatch: Any) -> None:
+    singly = _singly(monkeypatch)
+    assert _run(SUMS, columns=False) == _run(SUMS)
+    assert len(singly) == len(TWO_KEYS)
+    singly.clear()
+    driver = WindowOperatorDriver(ColumnWindowOperator, SUMS, columns=True)
+    driver.watermark(19)
+    driver.process([(key, (key, number), 2 * at) for key, number, at in TWO_KEYS])
+    assert len(singly) == driver.operator.metrics.numLateRecordsDropped == 20
+    assert driver.operator.metrics.numRecordsIn == len(TWO_KEYS)
