@@ -77,7 +77,8 @@ class Contains(OfElements):
     def processElement(self, value, ctx, out):
         rules = ctx.getBroadcastState(RULES)
         if rules.contains("a") and rules.contains(value.name):
-            out.collect((value.at, ctx.currentWatermark(), rules.get("a")))
+            times = ctx.timestamp(), ctx.currentWatermark(), ctx.currentProcessingTime()
+            out.collect((*times, rules.get("a")))
 
 
 class Joins(OfElements):
