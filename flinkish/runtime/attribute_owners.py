@@ -158,8 +158,11 @@ class _Walk:
             yield from self.owners(value.__func__)
         elif isinstance(value, functools.partial):
             yield from self._all((value.func, value.args, value.keywords))
-            held = (("args", value.args), *value.keywords.items())
-            yield Owner("functools.partial", lambda: value, lambda: held)
+            yield Owner(
+                "functools.partial",
+                lambda: value,
+                lambda: [("args", value.args), *value.keywords.items()],
+            )
         elif isinstance(value, types.FunctionType):
             if _is_ours(value):
                 yield from self._all(held for _, held in _of_function(value))

@@ -7,9 +7,10 @@ from flinkish.api.plan.window_operator import AlignedLayout
 from flinkish.compat.stream_analytics import CappedSessionWindows
 from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.columns.session_windows import ColumnSessionWindows
+from flinkish.runtime.columns.triggered_windows import ColumnWindowOperator
 from flinkish.runtime.registry import create_operator
 from flinkish.runtime.windowing.content_windows import ContentWindowOperator
-from flinkish.runtime.windowing.window_operator import EvictingWindowOperator, WindowOperator
+from flinkish.runtime.windowing.window_operator import EvictingWindowOperator
 from flinkish.testing import StreamTestHarness
 
 TUMBLING = fl.TumblingEventTimeWindows.of(10, 3)
@@ -36,10 +37,10 @@ def windows(assigner, trigger=None, evictor=None):
         (windows(TUMBLING), "aligned", AlignedWindowOperator),
         (windows(SLIDING), "aligned", AlignedWindowOperator),
         (windows(SESSIONS), "session", ColumnSessionWindows),
-        (windows(STAGGERED), "general", WindowOperator),
-        (windows(CLOCK_SESSIONS), "general", WindowOperator),
-        (windows(TUMBLING, COUNT), "general", WindowOperator),
-        (windows(SESSIONS, COUNT), "general", WindowOperator),
+        (windows(STAGGERED), "general", ColumnWindowOperator),
+        (windows(CLOCK_SESSIONS), "general", ColumnWindowOperator),
+        (windows(TUMBLING, COUNT), "general", ColumnWindowOperator),
+        (windows(SESSIONS, COUNT), "general", ColumnWindowOperator),
         (windows(TUMBLING, evictor=EVICTOR), "evicting", AlignedWindowOperator),
         (windows(TUMBLING, COUNT, EVICTOR), "evicting", EvictingWindowOperator),
         (windows(SESSIONS, evictor=EVICTOR), "evicting", EvictingWindowOperator),
