@@ -223,7 +223,7 @@ def quick(port: int) -> tuple[Quick, ...]:
     return (
         Quick("a local job of two elements", small_job, 4),
         Quick("the trace of a function", traced_function, 0.6),
-        Quick("300 asynchronous lookups", asynchronous_lookups, 10),
+        Quick("300 asynchronous lookups", asynchronous_lookups, 7),
         Quick("five calls of the web page", lambda: calls_of_the_page(port), 4),
     )
 

@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
+from itertools import islice
+from math import inf
 from typing import Any, TypeVar
 
 from flinkish.api.errors import UnfitElementError, shown
@@ -29,6 +31,15 @@ R = TypeVar("R")
 
 MOST_WAITING = 50
 """An operator collects up to this many times its capacity before it processes the elements."""
+
+MOST_SECONDS = 0.01
+"""A worker whose results are there at once lets the other workers continue after so long."""
+
+_Started = dict[asyncio.Task[None], float]
+"""When each worker started its element, in the time of the event loop."""
+
+_EXPIRED = inf
+"""The start of an element that has timed out, and of a worker without an element."""
 
 
 class AsyncWaitOperator(OneInputOperator):
@@ -46,6 +57,8 @@ class AsyncWaitOperator(OneInputOperator):
         self._retries_result = predicate.resultPredicate()
         self._retries_error = predicate.exceptionPredicate()
         self._invoke = _future_form(description.call)
+        retries = self._retries_result or self._retries_error
+        self._attempts = self._retried if retries else self._invoke
         function = description.function
         self._on_timeout = _future_form(
             function.timeout if isinstance(function, AsyncFunction) else _timed_out
@@ -118,57 +131,89 @@ class AsyncWaitOperator(OneInputOperator):
             results = iter(self._loop.run(self._results(values)))
         for part in waiting:
             if isinstance(part, Records):
-                for timestamp in part.timestamps.tolist():
-                    for result in next(results):
-                        self.output.collect(result, timestamp)
-                self.output.flush()
+                self._emit(part, list(islice(results, len(part))))
             elif isinstance(part, WatermarkStatus):
                 super().processWatermarkStatus(part)
             else:
                 super().processWatermark(part)
 
+    def _emit(self, records: Records, results: list[list[Any]]) -> None:
+        if not self.output.reusesObjects:
+            self.output.emitRecords(records.flatMapped(results).copied())
+            return
+        for of_record, timestamp in zip(results, records.timestamps.tolist()):
+            for result in of_record:
+                self.output.collect(result, timestamp)
+        self.output.flush()
+
     # ------------------------------------------------------------------ in the event loop
 
-    async def _results(self, values: list[Any]) -> list[Iterable[Any]]:
+    async def _results(self, values: list[Any]) -> list[list[Any]]:
         """The results for each value; up to ``capacity`` values are in flight."""
-        results: list[Iterable[Any]] = [()] * len(values)
-        positions = iter(range(len(values)))
-
-        async def work(positions: Iterator[int]) -> None:
-            for position in positions:
-                results[position] = await self._named_result(values[position])
-
+        results: list[list[Any]] = [[]] * len(values)
+        elements = iter(enumerate(values))
+        started: _Started = {}
         workers = [
-            asyncio.create_task(work(positions)) for _ in range(min(self._capacity, len(values)))
+            asyncio.create_task(self._work(elements, results, started))
+            for _ in range(min(self._capacity, len(values)))
         ]
+        tasks = [*workers, asyncio.create_task(self._watch(started))]
         try:
             await asyncio.gather(*workers)
         finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
         return results
 
-    async def _named_result(self, value: Any) -> Iterable[Any]:
-        """The results for ``value``; an error names the value."""
-        try:
-            return await self._result(value)
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:
-            raise_named(self.name, error, lambda: value)
-            raise
-
-    async def _result(self, value: Any) -> Iterable[Any]:
-        try:
-            async with asyncio.timeout(self._timeout) as limit:
-                return await self._attempts(value)
-        except TimeoutError:
-            if not limit.expired():
+    async def _work(
+        self, elements: Iterator[tuple[int, Any]], results: list[list[Any]], started: _Started
+    ) -> None:
+        """Find the results of one element after the other; an error names the element."""
+        task = asyncio.current_task()
+        assert task is not None
+        now = asyncio.get_running_loop().time
+        began = now()
+        for position, value in elements:
+            started[task] = since = now()
+            if since - began > MOST_SECONDS:
+                started[task] = _EXPIRED
+                await asyncio.sleep(0)
+                started[task] = began = now()
+            try:
+                results[position] = await self._result(value, task, started)
+            except asyncio.CancelledError:
                 raise
+            except BaseException as error:
+                raise_named(self.name, error, lambda: value)  # noqa: B023 - called at once
+        started[task] = _EXPIRED
+
+    async def _watch(self, started: _Started) -> None:
+        """Cancel the workers whose elements have timed out. One clock for all of them costs less
+        than a timer each."""
+        now = asyncio.get_running_loop().time
+        while True:
+            due = now() - self._timeout
+            for worker, since in started.items():
+                if since <= due:
+                    started[worker] = _EXPIRED
+                    worker.cancel()
+            # Elements that start during the sleep are due after it
+            earliest = min(started.values(), default=_EXPIRED)
+            await asyncio.sleep(min(earliest - due, self._timeout))
+
+    async def _result(self, value: Any, task: asyncio.Task[None], started: _Started) -> list[Any]:
+        try:
+            return _checked(await self._attempts(value))
+        except (asyncio.CancelledError, TimeoutError):
+            if started[task] != _EXPIRED or task.cancelling() > 1:
+                raise
+        finally:
+            if started[task] == _EXPIRED:
+                task.uncancel()
         return _checked(await self._on_timeout(value))
 
-    async def _attempts(self, value: Any) -> Iterable[Any]:
+    async def _retried(self, value: Any) -> list[Any]:
         attempt = 1
         while True:
             try:
@@ -188,6 +233,8 @@ class AsyncWaitOperator(OneInputOperator):
 
 
 def _checked(returned: Any) -> list[Any]:
+    if type(returned) is list:
+        return returned.copy()
     if returned is None:
         raise UnfitElementError(
             "the asynchronous function gave None in place of its results. Return a list of them, [] for"
@@ -202,22 +249,25 @@ def _timed_out(value: Any) -> Any:
 
 def _future_form(function: Callable[..., Any]) -> Callable[[Any], Awaitable[Any]]:
     """``function``, which takes a ResultFuture or returns its results, as a coroutine function."""
-    takes_future = _takes_future(function)
 
     async def with_future(value: Any) -> Any:
         future = LoopFuture()
         returned = function(value, future)
-        if inspect.isawaitable(returned):
+        if returned is not None and inspect.isawaitable(returned):
             returned = await returned
             if returned is not None:
                 return returned
-        return await future.awaited
+        if not future.completed:
+            await future.completion()
+        return future.result()
 
     async def returning(value: Any) -> Any:
         returned = function(value)
         return await returned if inspect.isawaitable(returned) else returned
 
-    return with_future if takes_future else returning
+    if _takes_future(function):
+        return with_future
+    return function if inspect.iscoroutinefunction(function) else returning
 
 
 def _takes_future(function: Callable[..., Any]) -> bool:
@@ -228,31 +278,53 @@ def _takes_future(function: Callable[..., Any]) -> bool:
 
 
 class LoopFuture(ResultFuture[Any]):
-    """A ResultFuture of the running event loop."""
+    """A ResultFuture of the running event loop. What completes it before it is awaited costs no
+    turn of the loop."""
 
-    __slots__ = ("_loop", "awaited")
+    __slots__ = ("_loop", "_waiter", "completed")
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self.awaited: asyncio.Future[Any] = self._loop.create_future()
+        self._waiter: asyncio.Future[None] | None = None
+        self.completed: list[tuple[Any, BaseException | None]] = []
+        """The results or the error of each call. Appending is atomic, so one of several threads is
+        the first."""
 
     def complete(self, result: Iterable[Any]) -> None:
-        self._call(self.awaited.set_result, result)
+        self.completed.append((result, None))
+        if self._waiter is not None:
+            self._wake(self._waiter)
 
     def completeExceptionally(self, error: BaseException) -> None:
         if not isinstance(error, BaseException):
             error = UnfitElementError(
                 f"completeExceptionally got {shown(error)}. Pass an exception."
             )
-        self._call(self.awaited.set_exception, error)
+        self.completed.append((None, error))
+        if self._waiter is not None:
+            self._wake(self._waiter)
 
-    def _call(self, method: Callable[[Any], None], value: Any) -> None:
-        def first() -> None:
-            if not self.awaited.done():
-                method(value)
+    def _wake(self, waiter: asyncio.Future[None]) -> None:
+        def wake() -> None:
+            if not waiter.done():
+                waiter.set_result(None)
 
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(first)
+            self._loop.call_soon_threadsafe(wake)
+
+    async def completion(self) -> None:
+        """Wait for the first call."""
+        self._waiter = self._loop.create_future()
+        # A thread may have completed it before it could see the waiter
+        if not self.completed:
+            await self._waiter
+
+    def result(self) -> Any:
+        """The results of the first call. Raises its error."""
+        result, error = self.completed[0]
+        if error is not None:
+            raise error
+        return result
 
 
 class _EventLoop:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from math import inf
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import flinkish as fl
 from flinkish import AsyncDataStream, AsyncRetryStrategies, RetryPredicates, TimeUnit
+from flinkish.runtime.operators import async_wait
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 from tests.streams import values
@@ -53,6 +57,74 @@ def test_a_coroutine_may_complete_the_future_too():
     harness = StreamTestHarness(waiting(Awaited()))
     harness.processElement(1)
     assert values(harness) == [2]
+
+
+class Answering(fl.AsyncFunction):
+    """Answers each way in which an answer may come."""
+
+    def asyncInvoke(self, value, resultFuture):
+        number, way = value
+        if way == "thread":
+            threading.Thread(target=resultFuture.complete, args=([number],)).start()
+        elif way == "at once":
+            resultFuture.complete([number])
+            resultFuture.completeExceptionally(ValueError("only the first counts"))
+        return self.awaited(number, way) if way in AWAITED else None
+
+    async def awaited(self, number, way):
+        if way == "suspended":
+            await asyncio.sleep(0)
+        elif way == "late":
+            await asyncio.Event().wait()
+        elif way == "late but answered":
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                return [number]
+        return [number]
+
+    def timeout(self, value, resultFuture):
+        resultFuture.complete([-1 - value[0]])
+
+
+AWAITED = ["returned", "suspended", "late", "late but answered"]
+ANSWERS = st.sampled_from(["at once", "returned", "suspended", "thread"])
+TIMED_OUT = st.sampled_from(["at once", "returned", "late", "late but answered"])
+
+
+@given(
+    st.one_of(
+        st.tuples(st.just(60_000), st.lists(ANSWERS, max_size=12)),
+        st.tuples(st.just(1), st.lists(TIMED_OUT, max_size=6)),
+    ),
+    st.integers(1, 4),
+)
+def test_an_answer_may_come_in_any_way(given, capacity):
+    timeout, ways = given
+    jobs = MicroBatches(waiting(Answering(), timeout, capacity=capacity), 1)
+    [results] = jobs.run([[[((n, way), n) for n, way in enumerate(ways)]]])
+    expected = [(-1 - n if way == "late" else n, n) for n, way in enumerate(ways)]
+    assert [(r.value, r.timestamp) for r in results] == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "turned"), [(inf, [False, False, False]), (-inf, [False, True, True])]
+)
+def test_answers_at_once_need_no_turn_of_the_loop_but_leave_it_some(monkeypatch, seconds, turned):
+    class AtOnce(fl.RichAsyncFunction):
+        def open(self, openContext):
+            self.turned = asyncio.Event()
+
+        def asyncInvoke(self, value, resultFuture):
+            if value == 0:
+                asyncio.get_running_loop().call_soon(self.turned.set)
+            resultFuture.complete([self.turned.is_set()])
+
+    monkeypatch.setattr(async_wait, "MOST_SECONDS", seconds)
+    [results] = MicroBatches(waiting(AtOnce(), capacity=1), 1).run(
+        [[[(n, None) for n in range(3)]]]
+    )
+    assert [r.value for r in results] == turned
 
 
 def test_results_come_before_the_next_watermark_though_elements_after_it_are_under_way():
@@ -186,10 +258,10 @@ class Flaky(fl.RichAsyncFunction):
         return [] if tried == self.failures + 1 else [(value, tried)]
 
 
-def retried(failures, strategy):
+def retried(failures, strategy, timeout=5_000):
     return StreamTestHarness(
         lambda stream: AsyncDataStream.orderedWaitWithRetry(
-            stream, Flaky(failures), 5_000, TimeUnit.MILLISECONDS, strategy
+            stream, Flaky(failures), timeout, TimeUnit.MILLISECONDS, strategy
         )
     )
 
@@ -215,6 +287,18 @@ def test_after_the_last_attempt_the_error_is_raised_and_the_result_stays():
     harness = retried(0, empty.ifResult(lambda results: True).build())
     harness.processElement("a")
     assert values(harness) == [("a", 2)]
+
+
+def test_the_timeout_includes_the_retries():
+    strategy = (
+        AsyncRetryStrategies.FixedDelayRetryStrategyBuilder(5, 60_000)
+        .ifException(RetryPredicates.HAS_EXCEPTION_PREDICATE)
+        .build()
+    )
+    harness = retried(2, strategy, timeout=1)
+    with pytest.raises(fl.UserFunctionError, match=r"timed out.*'a'$") as failed:
+        harness.processElement("a")
+    assert failed.value.__cause__.__context__ is None
 
 
 def test_delays_grow_up_to_the_greatest():
