@@ -203,7 +203,7 @@ def takes(function: Callable[..., Any], arguments: int) -> bool:
     return True
 
 
-_COMES_APART = (str, bytes, bytearray, Mapping)
+_COMES_APART = (str, bytes, bytearray, tuple, Mapping)
 
 
 def results_of(
@@ -222,11 +222,14 @@ def results_of(
         return ()
     if wrote and type(returned) in (list, tuple) and returned.count(None) == len(returned):
         return ()
-    apart = _COMES_APART if tuples and type(returned) is tuple else (*_COMES_APART, tuple)
-    if isinstance(returned, apart) or not isinstance(returned, Iterable):
+    kind = type(returned)
+    results: Iterable[Any] = returned
+    if kind is list or kind is types.GeneratorType or (tuples and kind is tuple):
+        return results
+    if isinstance(returned, _COMES_APART) or not isinstance(returned, Iterable):
         raise UnfitElementError(
             f"{function} returned {shown(returned)} of type {type(returned).__name__}, but must"
             " return its results as a list, yield them, or write them to out. For one result return"
             " a list of it: [result]."
         )
-    return returned
+    return results

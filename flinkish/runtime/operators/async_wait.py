@@ -233,8 +233,6 @@ class AsyncWaitOperator(OneInputOperator):
 
 
 def _checked(returned: Any) -> list[Any]:
-    if type(returned) is list:
-        return returned.copy()
     if returned is None:
         raise UnfitElementError(
             "the asynchronous function gave None in place of its results. Return a list of them, [] for"

@@ -25,7 +25,7 @@ from flinkish.runtime.operators.contexts import (
 )
 from flinkish.runtime.operators.keyed import KeyedOperator, TimerOperator, keyed_elements
 from flinkish.runtime.operators.output import TimestampedCollector
-from flinkish.runtime.records.copies import copied_results, keeps_nothing
+from flinkish.runtime.records.copies import keeps_nothing
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.state.accumulation import check_no_reduction
 from flinkish.runtime.state.backend import Timer
@@ -86,29 +86,25 @@ class StreamFlatMap(OneInputOperator):
     def __init__(self, context: OperatorContext, description: FlatMapDescription) -> None:
         super().__init__(context)
         self._function = description.function
-        self._call = description.call
-        self._iterate = description.iterate
+        self._call = _collecting(description)
         self._collector = TimestampedCollector(self.output)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        if self._iterate is not None:
-            self._process_iterables(self._iterate, records)
-        elif self._call is not None:
-            self.collectElements(self._call, self._collector, records)
+        self.collectElements(self._call, self._collector, records)
 
-    def _process_iterables(self, iterate: Callable[[Any], Any], records: Records) -> None:
-        if self.output.reusesObjects:
-            self.collectElements(
-                lambda value, out: out.collectAll(results_of(iterate(value), tuples=True)),
-                self._collector,
-                records,
-            )
-            return
-        lists = self.mapped(
-            lambda value: copied_results(results_of(iterate(value), tuples=True)), records
-        )
-        self.output.emitRecords(records.flatMapped(lists))
+
+def _collecting(description: FlatMapDescription) -> Callable[[Any, Any], Any]:
+    """The function, which collects its results if it returns or yields them."""
+    if description.call is not None:
+        return description.call
+    iterate = description.iterate
+    assert iterate is not None
+
+    def collect(value: Any, out: TimestampedCollector) -> None:
+        out.collectAll(results_of(iterate(value), tuples=True))
+
+    return collect
 
 
 class StreamInOrder(OneInputOperator):

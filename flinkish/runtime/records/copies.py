@@ -178,13 +178,6 @@ def copied_values(values: Sequence[Any]) -> Sequence[Any]:
     return [value if type(value) in ATOMS else copied(value) for value in values]
 
 
-def copied_results(results: Iterable[Any]) -> list[Any]:
-    """``copied`` of each result of a function, at the moment when a generator yields it."""
-    if type(results) in (list, tuple) and all(map(_is_atom, map(type, results))):
-        return list(results)
-    return [result if type(result) in ATOMS else copied(result) for result in results]
-
-
 def _learn(kind: type[Any]) -> _Parts | None:
     parts = _parts_of(kind)
     if parts is _nothing:
