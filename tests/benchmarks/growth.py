@@ -31,6 +31,7 @@ from tests.benchmarks.stored_keys import cost
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 BATCHES = 4
 """The number of batches of each run; the first does not count."""
@@ -133,25 +134,37 @@ class Revise(fl.KeyedProcessFunction[int, int, int]):
         self.document.update(document[1:] + document[:1])
 
 
+def write_documents(spark: SparkSession, directory: Path, keys: int, groups: int) -> None:
+    """Write a savepoint of so many documents, in so many key groups."""
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    made = fl.OperatorTransformation.bootstrapWith(spark.range(keys))
+    documents = made.keyBy(lambda row: row.id).transform(MakeDocuments())
+    writer = fl.SavepointWriter.newSavepoint(env, groups).withOperator("documents", documents)
+    writer.write(f"{directory}/savepoint")
+
+
+def run_documents(
+    spark: SparkSession, directory: Path, keys: int, touched: int, batches: int = 1_000_000
+) -> tuple[fl.JobClient, StreamingQuery]:
+    """Start the job that goes on from that savepoint, and revises so many documents in a batch."""
+    env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
+    env.enableCheckpointing(f"{directory}/checkpoint").setSavepoint(f"{directory}/savepoint")
+    env.getConfig().setElementsPerBatch(touched)
+    numbers = env.fromSequence(0, batches * touched - 1).uid("numbers")
+    revised = numbers.keyBy(lambda number: random.Random(number).randrange(keys))
+    revised.process(Revise()).uid("documents").sinkTo(
+        fl.FileSink.forCsv(f"{directory}/results", "count LONG")
+    )
+    client = env.executeAsync("documents")
+    return client, micro_batches.running_query(spark)
+
+
 def seconds_of_documents(spark: SparkSession, megabytes: int) -> float:
     """The median of a batch that revises TOUCHED documents, of so many megabytes of them on disk."""
     keys, batches = megabytes * 1_000_000 // DOCUMENT_BYTES, 8
-    with tempfile.TemporaryDirectory() as directory:
-        env = fl.StreamExecutionEnvironment.getExecutionEnvironment(spark)
-        made = fl.OperatorTransformation.bootstrapWith(spark.range(keys))
-        documents = made.keyBy(lambda row: row.id).transform(MakeDocuments())
-        savepoint = f"{directory}/savepoint"
-        writer = fl.SavepointWriter.newSavepoint(env, 16).withOperator("documents", documents)
-        writer.write(savepoint)
-        env.enableCheckpointing(f"{directory}/checkpoint").setSavepoint(savepoint)
-        env.getConfig().setElementsPerBatch(TOUCHED)
-        numbers = env.fromSequence(0, batches * TOUCHED - 1).uid("numbers")
-        revised = numbers.keyBy(lambda number: random.Random(number).randrange(keys))
-        revised.process(Revise()).uid("documents").sinkTo(
-            fl.FileSink.forCsv(f"{directory}/results", "count LONG")
-        )
-        client = env.executeAsync("documents")
-        query = micro_batches.running_query(spark)
+    with tempfile.TemporaryDirectory() as name:
+        write_documents(spark, Path(name), keys, groups=16)
+        client, query = run_documents(spark, Path(name), keys, TOUCHED, batches)
         client.getJobExecutionResult()
         return median(micro_batches.batches_of(query).seconds[4:batches])
 
