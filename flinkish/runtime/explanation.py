@@ -37,7 +37,10 @@ from flinkish.api.plan.window_operator import (
     AlignedLayout,
     WindowOperatorDescription,
 )
-from flinkish.api.windowing.assigners import EventTimeSessionWindows
+from flinkish.api.windowing.assigners import (
+    DynamicEventTimeSessionWindows,
+    EventTimeSessionWindows,
+)
 from flinkish.runtime.columns.eviction import SEES_ELEMENTS, Eviction
 from flinkish.runtime.columns.rolling_reduce import why_rolling_unsupported
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
@@ -334,14 +337,22 @@ def _against_columns(description: WindowOperatorDescription) -> str | None:
     if isinstance(layout, AlignedLayout):
         return None if description.evictor is None else _against_evictor(description)
     if layout == SESSION_LAYOUT:
-        if type(description.assigner) is EventTimeSessionWindows:
-            return None
-        return "has windows whose gap depends on the element"
+        return _against_sessions(description.assigner)
     if layout == EVICTING_LAYOUT:
         return SEES_ELEMENTS
     if layout == CONTENT_LAYOUT:
         return "has windows that begin and end with elements"
     return why_element_by_element(description)
+
+
+def _against_sessions(assigner: Any) -> str | None:
+    """Why sessions are not kept as columns. None: they are."""
+    if type(assigner) is EventTimeSessionWindows:
+        return None
+    if type(assigner) is not DynamicEventTimeSessionWindows:
+        return "has an assigner that sees each element"
+    reason = ColumnFunction(assigner._gap).reason if may_be_traced(assigner._gap) else CHECKPOINTED
+    return None if reason is None else f"has a gap extractor that {reason}"
 
 
 def _against_evictor(description: WindowOperatorDescription) -> str | None:

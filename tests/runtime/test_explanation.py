@@ -365,7 +365,11 @@ def connected(stream):
             lambda s: sessions(s, EventTimeSessionWindows.withDynamicGap(lambda v: v.x)).aggregate(
                 Sums()
             ),
-            "DynamicEventTimeSessionWindows: aggregation element by element, as it has windows whose",
+            "DynamicEventTimeSessionWindows: aggregation over columns, where its elements are columns",
+        ),
+        (
+            lambda s: sessions(s, EventTimeSessionWindows.withDynamicGap(hash)).aggregate(Sums()),
+            "DynamicEventTimeSessionWindows: aggregation element by element, as it has a gap extractor that",
         ),
         (
             lambda s: connected(s).process(BothSides()),

@@ -205,6 +205,7 @@ def milliseconds(*times: int) -> list[Time]:
 TUMBLING = fl.TumblingEventTimeWindows.of(*milliseconds(10))
 SLIDING = fl.SlidingEventTimeWindows.of(*milliseconds(20, 8))
 SESSIONS = fl.EventTimeSessionWindows.withGap(*milliseconds(6))
+DYNAMIC = fl.EventTimeSessionWindows.withDynamicGap(lambda row: row.value + 1)
 
 
 def larger(a: Row, b: Row) -> Row:
@@ -239,6 +240,10 @@ JOBS: dict[str, tuple[Any, type | None]] = {
     ),
     "sessions, late": (
         windowed(SESSIONS, 5, lambda w: w.aggregate(Sum(), WithKey())),
+        ColumnSessionWindows,
+    ),
+    "sessions, dynamic": (
+        windowed(DYNAMIC, 5, lambda w: w.aggregate(Sum(), KeyAndWindow())),
         ColumnSessionWindows,
     ),
     "sessions, all": (windowed(SESSIONS, 0, lambda w: w.process(Last())), None),

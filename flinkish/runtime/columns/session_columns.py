@@ -1,10 +1,9 @@
 """``SessionColumns``: open sessions as columns, if the window's function allows it.
 
-The elements of a run, sorted by key and time, form a session as long as no gap between two is
-longer than the window's gap. Each is merged with the open sessions that it touches, and the
-elements are folded as arrays, without a Python object for an element, a key or a session. An open
-session is a row of a ``KeyedColumnTable``: its key, start and end, and the fields of its
-accumulator.
+The windows of the elements of a run, sorted by key and time, form a session as long as they touch.
+Each is merged with the open sessions that it touches, and the elements are folded as arrays,
+without a Python object for an element, a key or a session. An open session is a row of a
+``KeyedColumnTable``: its key, start and end, and the fields of its accumulator.
 
 The result has to equal that of ``MergingWindowSet``, element by element. If it depends on an order
 that columns do not have, the key is deoptimized: the operator keeps its sessions one by one from
@@ -14,98 +13,34 @@ then on:
   depends on the elements before it.
 * Two sessions merge, and the function's ``merge`` may differ from adding all elements to one
   accumulator: ``merge`` cannot be traced, or it keeps a first element or adds floats.
+* Under a dynamic gap, an element's own window may be just that of a session that has grown. Flink
+  then begins anew (``MergingWindowSet``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from flinkish.api.time.elements import MAX_TIMESTAMP
-from flinkish.api.windowing.windows import TimeWindow
+from flinkish.runtime.columns.open_sessions import (
+    Mask,
+    OpenSession,
+    OpenSessions,
+    Times,
+    session_rows,
+)
 from flinkish.runtime.columns.panes import Positions
+from flinkish.runtime.columns.session_runs import Codes, SessionRun
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.records.keys import ColumnKeys
-from flinkish.runtime.records.records import Hashes, Records, Timestamps
-from flinkish.runtime.records.rows import RowColumns, concatenated, grouped, python_values
+from flinkish.runtime.records.records import Hashes, Records
+from flinkish.runtime.records.rows import RowColumns, concatenated, python_values
 from flinkish.runtime.state.backend import DUE, KeyedColumnTable
-
-_START, _END, _KEY, _FIELDS = 2, 3, 4, 5
-_NAMES = ("hash", "due", "start", "end", "key")
-
-FARTHEST = 2**61
-"""Two numbers up to here can be added without leaving 64 bits."""
-
-Mask = NDArray[np.bool_]
-Times = NDArray[np.int64]
-Codes = NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class OpenSession:
-    """A session with its accumulator as a Python object."""
-
-    key: Any
-    window: TimeWindow
-    accumulator: Any
-
-
-class OpenSessions:
-    """Open sessions, as rows of columns."""
-
-    def __init__(self, rows: pa.RecordBatch, fold: ColumnFold) -> None:
-        self.rows = rows
-        self._fold = fold
-
-    def __len__(self) -> int:
-        return int(self.rows.num_rows)
-
-    @property
-    def starts(self) -> Times:
-        return self._numbers(_START)
-
-    @property
-    def ends(self) -> Times:
-        return self._numbers(_END)
-
-    @property
-    def keys(self) -> pa.Array:
-        return self.rows.column(_KEY)
-
-    @property
-    def accumulators(self) -> pa.RecordBatch:
-        """The columns of the accumulators."""
-        return self.rows.select(list(range(_FIELDS, self.rows.num_columns)))
-
-    def at(self, positions: Positions) -> OpenSessions:
-        """The sessions at ``positions``, in that order."""
-        return OpenSessions(self.rows.take(pa.array(positions)), self._fold)
-
-    def where(self, mask: Mask) -> OpenSessions:
-        """The sessions for which ``mask`` is true."""
-        return OpenSessions(self.rows.filter(pa.array(mask)), self._fold)
-
-    def results(self) -> RowColumns | None:
-        """The function's results as columns; None if the function has to be called for each
-        session."""
-        return self._fold.results(self.accumulators)
-
-    def singly(self) -> Iterator[OpenSession]:
-        """Each session with its accumulator."""
-        accumulators = self._fold.accumulators(self.accumulators)
-        for key, start, end, accumulator in zip(
-            python_values(self.keys), self.starts.tolist(), self.ends.tolist(), accumulators
-        ):
-            yield OpenSession(key, TimeWindow(start, end), accumulator)
-
-    def _numbers(self, column: int) -> Times:
-        numbers: Times = self.rows.column(column).to_numpy()
-        return numbers
 
 
 @dataclass(frozen=True)
@@ -133,16 +68,16 @@ class Due:
 
 
 class SessionColumns:
-    """The open sessions of a key group that are columns; a session ends ``gap`` ms after its last
-    element."""
+    """The open sessions of a key group that are columns; ``dynamic``: their elements have different
+    gaps."""
 
     def __init__(
-        self, table: KeyedColumnTable, fold: ColumnFold, gap: int, allowedLateness: int
+        self, table: KeyedColumnTable, fold: ColumnFold, allowedLateness: int, dynamic: bool
     ) -> None:
         self._table = table
         self._fold = fold
-        self._gap = gap
         self._lateness = allowedLateness
+        self._dynamic = dynamic
 
     def __len__(self) -> int:
         return len(self._table)
@@ -154,11 +89,15 @@ class SessionColumns:
     # ------------------------------------------------------------------ elements
 
     def add(
-        self, records: Records, watermarks: Times, isApart: Callable[[Any], bool] | None
+        self,
+        records: Records,
+        ends: Times,
+        watermarks: Times,
+        isApart: Callable[[Any], bool] | None,
     ) -> Added | None:
         """Add the elements of a run. None, with nothing added, if the run cannot be vectorised.
-        ``watermarks``: the watermark before each element. ``isApart``: whether the sessions of a key
-        are kept one by one; None: no key's are.
+        ``ends``: the end of each element's own window. ``watermarks``: the watermark before each
+        element. ``isApart``: whether the sessions of a key are kept one by one; None: no key's are.
         """
         values, keys, hashes = records.values, records.keys, records.hashes
         if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
@@ -175,8 +114,8 @@ class SessionColumns:
         if len(batches) > 1:
             return None
         stored = OpenSessions(batches[0], self._fold) if batches else None
-        run = SessionRun.of(records.timestamps, encoded, stored, self._gap)
-        if run is None:
+        run = SessionRun.of(records.timestamps, ends, encoded, stored)
+        if run is None or (stored is not None and (stored.grown is not None) != self._dynamic):
             return None
         apart = np.zeros(len(run.distinct), dtype=np.bool_)
         late = run.late(watermarks, self._lateness, apart)
@@ -184,6 +123,8 @@ class SessionColumns:
             run.noteFired(watermarks, apart)
         if not self._fold.mergesInAnyOrder(values):
             run.noteMerges(apart)
+        if self._dynamic:
+            run.noteBegunAnew(apart)
         in_order = np.flatnonzero(apart)
         apart[run.codeOfIndex] |= known
         left = apart[run.codes] | late
@@ -232,7 +173,8 @@ class SessionColumns:
         hash_of = np.zeros(len(run.distinct), dtype=np.uint32)
         hash_of[run.codes] = hashes
         keys = run.distinct.take(pa.array(codes))
-        rows = _session_rows(hash_of[codes], run.starts[made], ends, keys, folded)
+        grown = run.grown[made] if self._dynamic else None
+        rows = session_rows(hash_of[codes], run.starts[made], ends, keys, folded, grown)
         timers = self._timers(ends, watermark)
         if stored is None:
             self._table.replace([rows])
@@ -321,193 +263,3 @@ class SessionColumns:
         ``ends``."""
         firing = int((ends - 1 > watermark).sum())
         return firing + len(ends) if self._lateness else firing
-
-
-@dataclass(frozen=True)
-class SessionRun:
-    """The sessions that the elements of a run form with one another and with the stored sessions.
-
-    A *code* stands for a key. Sessions of a key that touch are one, as with
-    ``TimeWindow.intersects``.
-    """
-
-    gap: int
-    timestamps: Timestamps
-    distinct: pa.Array
-    """The keys, by code."""
-    codeOfIndex: Codes
-    """The code of each key in the run's dictionary."""
-    codes: Codes
-    """The code of each element."""
-    sessions: Codes
-    """The session of each element."""
-    sessionsOfStored: Codes
-    """The session that each stored session is part of."""
-    stored: OpenSessions | None
-    count: int
-    starts: Times
-    ends: Times
-    codesOfSessions: Codes
-
-    @classmethod
-    def of(
-        cls,
-        timestamps: Timestamps,
-        encoded: pa.DictionaryArray,
-        stored: OpenSessions | None,
-        gap: int,
-    ) -> SessionRun | None:
-        """The sessions of elements with those timestamps and keys; None if the stored keys have
-        another type, or if 64 bits do not suffice to number that many keys over such a time."""
-        distinct, known = encoded.dictionary, 0
-        code_of: Codes = np.arange(len(distinct))
-        if stored is not None:
-            if stored.keys.type != distinct.type:
-                return None
-            known = len(stored)
-            code_of, distinct = grouped(pa.concat_arrays([stored.keys, distinct]))
-        of_index = code_of[known:]
-        codes = of_index[encoded.indices.to_numpy()]
-        places = _places(codes, timestamps, timestamps, gap)
-        if places is None:
-            return None
-        order = np.argsort(places[0])
-        begins = _begins(np.diff(places[0][order]) > gap)
-        of_element = _numbered(order, begins)
-        lasts = np.append(begins[1:], len(order)) - 1
-        codes_of = codes[order[begins]]
-        starts, ends = timestamps[order[begins]], timestamps[order[lasts]] + gap
-        of_stored: Codes = np.zeros(0, dtype=np.intp)
-        if stored is not None:
-            codes_of = np.concatenate([code_of[:known], codes_of])
-            starts = np.concatenate([stored.starts, starts])
-            ends = np.concatenate([stored.ends, ends])
-            places = _places(codes_of, starts, ends, 1)
-            if places is None:
-                return None
-            order = np.argsort(places[0])
-            reach = np.maximum.accumulate(places[1][order])
-            begins = _begins(places[0][order][1:] > reach[:-1])
-            joined = _numbered(order, begins)
-            of_stored, of_element = joined[:known], joined[known:][of_element]
-            lasts = np.append(begins[1:], len(order)) - 1
-            codes_of, starts = codes_of[order[begins]], starts[order[begins]]
-            ends = starts + (reach[lasts] - places[0][order[begins]])
-        return cls(
-            gap=gap,
-            timestamps=timestamps,
-            distinct=distinct,
-            codeOfIndex=of_index,
-            codes=codes,
-            sessions=of_element,
-            sessionsOfStored=of_stored,
-            stored=stored,
-            count=len(begins),
-            starts=starts,
-            ends=ends,
-            codesOfSessions=codes_of,
-        )
-
-    def late(self, watermarks: Times, allowedLateness: int, apart: Mask) -> Mask:
-        """Return a mask of the elements that are late whatever their order. Adds a key to ``apart``
-        if the order of its elements matters, because the watermark has passed the end of one
-        element's own session."""
-        lasts = self.timestamps + (self.gap - 1)
-        behind = lasts <= watermarks
-        if not behind.any():
-            return behind
-        expired = lasts + allowedLateness <= watermarks
-        elements = np.bincount(self.sessions, minlength=self.count)
-        late = np.bincount(self.sessions[expired], minlength=self.count) == elements
-        late[self.sessionsOfStored] = False
-        passed = np.bincount(self.sessions[behind], minlength=self.count) > 0
-        apart[self.codesOfSessions[passed & ~late]] = True
-        late_elements: Mask = late[self.sessions]
-        return late_elements
-
-    def _spans(self) -> tuple[Codes, Times, Times]:
-        """The session, and the first and last timestamp, of each stored session, and behind these of
-        each element of the run: those of a stored session came before."""
-        if self.stored is None:
-            return self.sessions, self.timestamps, self.timestamps
-        return (
-            np.concatenate([self.sessionsOfStored, self.sessions]),
-            np.concatenate([self.stored.starts, self.timestamps]),
-            np.concatenate([self.stored.ends - self.gap, self.timestamps]),
-        )
-
-    def noteMerges(self, apart: Mask) -> None:
-        """Add the keys to ``apart`` that have two sessions to merge if their elements come one by
-        one."""
-        before = np.bincount(self.sessionsOfStored, minlength=self.count)
-        apart[self.codesOfSessions[before > 1]] = True
-        sessions, first, last = self._spans()
-        order = np.argsort(sessions, kind="stable")
-        ordered, first, last = sessions[order], first[order], last[order]
-        origin = int(first.min())
-        span = int(last.max()) - origin + 1
-        if span * self.count > FARTHEST:
-            apart[:] = True
-            return
-        highest = np.maximum.accumulate(ordered * span + (last - origin)) - ordered * span
-        lowest = np.minimum.accumulate(first - origin - ordered * span) + ordered * span
-        same = ordered[1:] == ordered[:-1]
-        apart_from = first[1:] - origin > highest[:-1] + self.gap
-        apart_from |= last[1:] - origin < lowest[:-1] - self.gap
-        apart[self.codesOfSessions[ordered[1:][same & apart_from]]] = True
-
-    def noteFired(self, watermarks: Times, apart: Mask) -> None:
-        """Add the keys to ``apart`` that have a session of which a part may fire before it meets the
-        rest."""
-        sessions, first, last = self._spans()
-        stored = np.full(len(sessions) - len(watermarks), watermarks[0])
-        before = np.concatenate([stored, watermarks])
-        order = np.lexsort((first, sessions))
-        sessions, last, before = sessions[order], last[order], before[order]
-        origin = int(last.min())
-        span = int(last.max()) - origin + 1
-        if span * self.count > FARTHEST:
-            apart[:] = True
-            return
-        offsets = sessions * span - origin
-        highest = np.maximum.accumulate(last + offsets) - offsets
-        met = np.maximum(before[1:], before[:-1])
-        fired = (sessions[1:] == sessions[:-1]) & (met >= highest[:-1] + (self.gap - 1))
-        apart[self.codesOfSessions[sessions[1:][fired]]] = True
-
-
-def _places(codes: Codes, starts: Times, ends: Times, space: int) -> tuple[Times, Times] | None:
-    """``starts`` and ``ends`` on one line, on which the times of a key lie before those of the next
-    key, more than ``space`` apart. None if 64 bits are not enough."""
-    origin = int(starts.min())
-    length = int(ends.max()) - origin + space + 1
-    if length * (int(codes.max()) + 1) > FARTHEST:
-        return None
-    offsets = codes * length - origin
-    return starts + offsets, ends + offsets
-
-
-def _begins(new: Mask) -> Codes:
-    """The positions at which a group begins: the first, and those where ``new`` is true (it omits
-    the first)."""
-    return np.concatenate([np.zeros(1, dtype=np.intp), np.flatnonzero(new) + 1])
-
-
-def _numbered(order: Codes, begins: Codes) -> Codes:
-    """The number of the group of each position in ``order``; the groups begin at ``begins``."""
-    new = np.zeros(len(order), dtype=np.intp)
-    new[begins[1:]] = 1
-    numbers = np.empty(len(order), dtype=np.intp)
-    numbers[order] = np.cumsum(new)
-    return numbers
-
-
-def _session_rows(
-    hashes: Hashes, starts: Times, ends: Times, keys: pa.Array, folded: pa.RecordBatch
-) -> pa.RecordBatch:
-    """Rows of sessions that have not fired."""
-    arrays = [*map(pa.array, (hashes, ends - 1, starts, ends)), keys]
-    fields = [(name, array.type) for name, array in zip(_NAMES, arrays)]
-    fields += [(field.name, field.type) for field in folded.schema]
-    schema = pa.schema(fields, metadata=folded.schema.metadata)
-    return pa.RecordBatch.from_arrays([*arrays, *folded.columns], schema=schema)

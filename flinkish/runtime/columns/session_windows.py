@@ -10,15 +10,16 @@ import numpy as np
 
 from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.elements import earliest
-from flinkish.api.windowing.assigners import EventTimeSessionWindows
-from flinkish.runtime.columns.panes import Positions
-from flinkish.runtime.columns.session_columns import (
-    FARTHEST,
-    OpenSession,
-    OpenSessions,
-    SessionColumns,
+from flinkish.api.windowing.assigners import (
+    DynamicEventTimeSessionWindows,
+    EventTimeSessionWindows,
 )
+from flinkish.runtime.columns.open_sessions import OpenSession, OpenSessions
+from flinkish.runtime.columns.panes import Positions
+from flinkish.runtime.columns.session_columns import SessionColumns
+from flinkish.runtime.columns.session_runs import FARTHEST
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction, column_function
 from flinkish.runtime.columns.tracing.emissions import Emitted
 from flinkish.runtime.columns.window_functions import WindowFunctionPath
 from flinkish.runtime.operators.base import OperatorContext
@@ -26,6 +27,7 @@ from flinkish.runtime.operators.keyed import keys_of
 from flinkish.runtime.records.frames import Frame, Marks
 from flinkish.runtime.records.keys import records_at
 from flinkish.runtime.records.records import Hashes, Records, Timestamps, untimed
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.windowing.session_windows import SessionWindowOperator
 from flinkish.runtime.windowing.window_contents import TABLE
@@ -77,8 +79,9 @@ class _Firing:
 
 
 class ColumnSessionWindows(SessionWindowOperator):
-    """A ``SessionWindowOperator`` that keeps sessions with a fixed gap as columns, without timers
-    (``SessionColumns``), if their elements are columns and the function can be traced.
+    """A ``SessionWindowOperator`` that keeps sessions as columns, without timers
+    (``SessionColumns``), if their elements are columns and the functions can be traced: the
+    aggregation, and the gap extractor of a dynamic gap.
 
     The sessions of a key are kept either there or one by one. ``_deoptimize`` moves the sessions of
     a key that columns cannot represent to the operator.
@@ -88,9 +91,11 @@ class ColumnSessionWindows(SessionWindowOperator):
         super().__init__(context, description)
         aggregation, assigner = description.aggregation, description.assigner
         self._fold = None if aggregation is None else ColumnFold(aggregation)
-        self._gap = None
+        self._gap: int | ColumnFunction | None = None
         if type(assigner) is EventTimeSessionWindows:
             self._gap = assigner.sessionTimeout
+        elif type(assigner) is DynamicEventTimeSessionWindows:
+            self._gap = column_function(assigner._gap, traces=self.tracesFunctions)
 
     def open(self) -> None:
         super().open()
@@ -98,15 +103,16 @@ class ColumnSessionWindows(SessionWindowOperator):
         self._columns = None
         if self._fold is not None:
             rows = self.backend.keyedColumnTable(TABLE)
+            dynamic = isinstance(self._gap, ColumnFunction)
             self._columns = SessionColumns(
-                rows, self._fold, self._gap or 0, self._description.allowedLateness
+                rows, self._fold, self._description.allowedLateness, dynamic
             )
         self._adds_columns = self._gap is not None and not self._function.clears
         self._firing: list[_Firing] = []
 
     def _restored_timers(self, snapshot: dict[str, Any]) -> int:
         if self._columns is not None and len(self._columns) and not self._adds_columns:
-            # The job before this one had a fixed gap, or a function without clear()
+            # The job before this one had another assigner, or a function without clear()
             self._deoptimize(self._columns.takenAll())
         return super()._restored_timers(snapshot)
 
@@ -152,19 +158,19 @@ class ColumnSessionWindows(SessionWindowOperator):
     def _process_columns(self, records: Records, watermarks: Timestamps) -> Positions | None:
         """Add elements as columns; ``watermarks``: the watermark before each. Returns the positions of
         those to add one by one; None: all."""
-        columns, gap = self._columns, self._gap
-        if columns is None or gap is None or not (self._adds_columns and self.tracesFunctions):
+        columns = self._columns
+        if columns is None or not (self._adds_columns and self.tracesFunctions):
             return None
         if not len(records):
             return None
-        lowest, highest = int(records.timestamps.min()), int(records.timestamps.max())
-        margin = gap + self._description.allowedLateness
-        if lowest < -FARTHEST or highest + margin > FARTHEST:
+        ends = self._ends(records)
+        if ends is None:
             return None
         sets = self._merging_sets
         assert sets is not None
         added = columns.add(
             records,
+            ends,
             watermarks,
             (lambda key: sets.get(key, None) is not None) if len(sets) else None,
         )
@@ -178,6 +184,21 @@ class ColumnSessionWindows(SessionWindowOperator):
             return added.left
         return np.sort(np.concatenate([added.left, added.late]))
 
+    def _ends(self, records: Records) -> Timestamps | None:
+        """The end of each element's own window; None if the gap extractor has to be called for each
+        element, or if a time comes too near to the ends of 64 bits."""
+        values, timestamps, gaps = records.values, records.timestamps, self._gap
+        if isinstance(gaps, ColumnFunction):
+            if not isinstance(values, RowColumns) or gaps.readsVariables(values):
+                return None
+            gaps = gaps.integers(values)
+        if gaps is None or np.min(gaps) <= 0:
+            return None
+        longest = int(np.max(gaps)) + self._description.allowedLateness
+        if int(timestamps.min()) < -FARTHEST or int(timestamps.max()) + longest > FARTHEST:
+            return None
+        return timestamps + gaps
+
     def _keep_apart(self, keys: Set[Any], hashes: Hashes | None) -> None:
         """Keep the sessions of ``keys`` one by one from now on; ``hashes`` include those of
         ``keys``."""
@@ -187,11 +208,11 @@ class ColumnSessionWindows(SessionWindowOperator):
 
     def _deoptimize(self, taken: Iterable[OpenSession]) -> None:
         """Move sessions that were columns to the operator."""
-        sessions: dict[Any, list[Any]] = {}
+        sessions: dict[Any, list[OpenSession]] = {}
         for session in taken:
-            sessions.setdefault(session.key, []).append((session.window, session.accumulator))
+            sessions.setdefault(session.key, []).append(session)
         for key, of_key in sessions.items():
-            self.keepOpen(key, of_key)
+            self.keepOpen(key, [(s.window, s.stateWindow, s.accumulator) for s in of_key])
 
     # ------------------------------------------------------------------ time
 

@@ -103,15 +103,15 @@ class SessionWindowOperator(WindowOperator):
         if merged_state_windows:
             self._contents.merge(state_window, merged_state_windows)
 
-    def keepOpen(self, key: Any, sessions: Sequence[tuple[TimeWindow, Any]]) -> None:
-        """Store open sessions of ``key`` with their contents. The key has no other sessions, and
-        their timers have been counted already."""
+    def keepOpen(self, key: Any, sessions: Sequence[tuple[TimeWindow, TimeWindow, Any]]) -> None:
+        """Store open sessions of ``key``, each with its state window and its contents. The key has no
+        other sessions, and their timers have been counted already."""
         assert self._merging_sets is not None
         self.backend.currentKey = key
-        for window, contents in sessions:
-            self._contents.put(window, contents)
-            self._wake(window, self._lifetime.due(window, self.currentWatermark))
-        self._merging_sets.put(key, None, tuple((window, window) for window, _ in sessions))
+        for window, state_window, contents in sessions:
+            self._contents.put(state_window, contents)
+            self._wake(state_window, self._lifetime.due(window, self.currentWatermark))
+        self._merging_sets.put(key, None, tuple(session[:2] for session in sessions))
 
     # ------------------------------------------------------------------ time
 

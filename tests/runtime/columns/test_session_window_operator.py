@@ -76,10 +76,8 @@ OF_COLUMNS: list[dict[str, Any]] = [
 
 
 @st.composite
-def descriptions(
-    draw: st.DrawFn, functions: Any = FUNCTIONS, dynamic: bool = True
-) -> WindowOperatorDescription:
-    if not dynamic or draw(st.booleans()):
+def descriptions(draw: st.DrawFn, functions: Any = FUNCTIONS) -> WindowOperatorDescription:
+    if draw(st.booleans()):
         assigner: Any = EventTimeSessionWindows.withGap(draw(st.integers(1, 15)))
     else:
         assigner = EventTimeSessionWindows.withDynamicGap(lambda value: value[1] + 1)
@@ -127,19 +125,28 @@ SUMS = replace(
     **OF_COLUMNS[0],
 )
 """A drawn example may consist of functions that cannot be vectorised; this one never does."""
+DYNAMIC = replace(SUMS, assigner=EventTimeSessionWindows.withDynamicGap(lambda value: value[1] + 1))
+GROWN = [("a", 0, 1), ("a", 0, 2)]
+"""A session that has grown to be just as long as the window of ("a", 1, 1)."""
 
 
 @pytest.mark.takes_columns("ColumnFold")
 @pytest.mark.parametrize("paged", [False, True])
 @given(
-    description=descriptions([*FUNCTIONS, *OF_COLUMNS, *OF_COLUMNS], dynamic=False),
+    description=descriptions([*FUNCTIONS, *OF_COLUMNS, *OF_COLUMNS]),
     steps=st.lists(several | several | steps, max_size=10),
 )
 @example(description=SUMS, steps=[[(key, n, n) for n in range(12) for key in "ab"], 30])
 @example(description=SUMS, steps=[[(key, n, n * 5) for n in range(12) for key in "ab"], 99])
+@example(description=DYNAMIC, steps=[[(key, n, n) for n in range(12) for key in "ab"], 0, 9, "end"])
+@example(description=DYNAMIC, steps=[[*GROWN, ("a", 1, 1)], "end"])
+@example(description=DYNAMIC, steps=[[*GROWN, ("b", 3, 1)], "restart", [("a", 1, 1)], "end"])
+@example(description=DYNAMIC, steps=[GROWN, [("a", 1, 1), ("a", 0, 3)], "end"])
+@example(description=DYNAMIC, steps=[[("a", 3, 5), ("a", 9, 1), ("a", 9, 1), ("a", 0, 8)], "end"])
 def test_gives_the_same_of_columns(
     paged: bool, description: WindowOperatorDescription, steps: list[Any]
 ) -> None:
+    assume(not _may_end_together(description, steps))
     sessions = WindowOperatorDriver(ColumnSessionWindows, description, paged, columns=True)
     general = WindowOperatorDriver(WindowOperator, description)
     for mine, theirs in zip(run(sessions, steps), run(general, steps)):
@@ -164,6 +171,20 @@ def test_sessions_of_columns_go_on_where_functions_are_no_longer_traced(paged: b
     assert sums == {(3, 21), (3, 14), (3, 49)}
     assert len(driver.output) == 5
     assert driver.operator.numEventTimeTimers() == driver.numEntries() == 0
+
+
+@pytest.mark.parametrize("paged", [False, True])
+@pytest.mark.parametrize("descriptions", [(SUMS, DYNAMIC, SUMS), (DYNAMIC, SUMS, DYNAMIC)])
+def test_sessions_go_on_under_another_gap(paged: bool, descriptions: Any) -> None:
+    def results(kind: Any, columns: bool) -> Any:
+        driver = WindowOperatorDriver(kind, descriptions[0], paged, columns)
+        for start, description in zip((0, 20, 40), descriptions):
+            driver.restart(description)
+            driver.process([(key, (key, n % 4), start + n) for n in range(20) for key in "ab"])
+        driver.watermark(MAX_TIMESTAMP)
+        return sorted(map(repr, driver.output)), driver.numEntries()
+
+    assert results(ColumnSessionWindows, True) == results(WindowOperator, False)
 
 
 @pytest.mark.parametrize("paged", [False, True])
