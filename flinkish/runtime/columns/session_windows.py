@@ -187,14 +187,15 @@ class ColumnSessionWindows(SessionWindowOperator):
     def _ends(self, records: Records) -> Timestamps | None:
         """The end of each element's own window; None if the gap extractor has to be called for each
         element, or if a time comes too near to the ends of 64 bits."""
-        values, timestamps, gaps = records.values, records.timestamps, self._gap
-        if isinstance(gaps, ColumnFunction):
-            if not isinstance(values, RowColumns) or gaps.readsVariables(values):
-                return None
-            gaps = gaps.integers(values)
-        if gaps is None or np.min(gaps) <= 0:
+        values, timestamps, gap = records.values, records.timestamps, self._gap
+        gaps: Timestamps | None = None
+        if isinstance(gap, int):
+            gaps = np.array([gap])
+        elif gap is not None and isinstance(values, RowColumns) and not gap.readsVariables(values):
+            gaps = gap.integers(values)
+        if gaps is None or int(gaps.min()) <= 0:
             return None
-        longest = int(np.max(gaps)) + self._description.allowedLateness
+        longest = int(gaps.max()) + self._description.allowedLateness
         if int(timestamps.min()) < -FARTHEST or int(timestamps.max()) + longest > FARTHEST:
             return None
         return timestamps + gaps

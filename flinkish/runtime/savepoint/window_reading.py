@@ -17,8 +17,8 @@ from flinkish.runtime.columns.element_runs import (
     key_column,
     singly,
 )
+from flinkish.runtime.columns.open_sessions import OpenSession, OpenSessions
 from flinkish.runtime.columns.panes import accumulators_of
-from flinkish.runtime.columns.session_columns import OpenSession, OpenSessions
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.records.rows import python_values
 from flinkish.runtime.state.accumulation import added, reduced
