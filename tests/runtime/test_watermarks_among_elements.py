@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import flinkish as fl
 from flinkish import DataStream, OutputTag, Row, Time, WatermarkStrategy
-from flinkish.runtime.columns import panes, phase_columns
+from flinkish.runtime.columns import aligned_windows, panes, phase_columns
 from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.columns.path import WithColumns
 from flinkish.runtime.columns.session_windows import ColumnSessionWindows
@@ -221,6 +221,10 @@ JOBS: dict[str, tuple[Any, type | None]] = {
         windowed(TUMBLING, 5, lambda w: w.aggregate(Sum(), WithKey())),
         AlignedWindowOperator,
     ),
+    "tumbling, updates": (
+        windowed(TUMBLING, 9, lambda w: w.aggregate(Sum(), KeyAndWindow())),
+        AlignedWindowOperator,
+    ),
     "tumbling, all": (windowed(TUMBLING, 0, lambda w: w.process(Last())), AlignedWindowOperator),
     "sliding": (
         windowed(SLIDING, 0, lambda w: w.aggregate(Sum(), KeyAndWindow())),
@@ -376,6 +380,7 @@ def test_as_one_by_one(job: str, shortest: int, batches: Any, groups: int, slice
         expected = results_of(build, batches, groups, traces=False, slices=slices)
     with (
         mock.patch.object(phase_columns, "LEAST_ELEMENTS", 1),
+        mock.patch.object(aligned_windows, "LEAST_LATE", 1),
         mock.patch.object(frames, "SHORTEST_COLUMNS", shortest),
         mock.patch.object(writer, "_LEAST_FOLDED", 1 if shortest == 0 else 4096),
         mock.patch.object(panes, "_LEAST_ELEMENTS_A_GROUP", 0 if shortest == 0 else 2),

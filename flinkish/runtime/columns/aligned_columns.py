@@ -290,14 +290,57 @@ class AlignedColumns(ColumnPath):
             if folded is None:
                 return None
             contents.append(folded)
+        return self._results(windows, contents)
+
+    def update(
+        self, records: Records, windows: Sequence[tuple[TimeWindow, Positions]]
+    ) -> Records | None:
+        """Add elements to windows that have fired, each to those at its position. Returns the results
+        with which the windows fire again, element by element. None, with nothing added, if a window
+        is kept key by key, or if columns cannot hold the accumulators or results."""
+        values, keys = records.values, records.keys
+        if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys):
+            return None
+        if self._fold is None or not (self._operator.tracesFunctions and self._function.possible):
+            return None
+        updates, contents = [], []
+        for window, positions in windows:
+            if self._by_key.table.size(window):
+                return None
+            members = values.take(positions)
+            known = window not in self._columns or self._settle(window)
+            found = self._columns.updates(window, members, keys.over(members)) if known else None
+            if found is None:
+                return None
+            updates.append(found.slice(0, len(members)))
+            contents.append(found.slice(len(members)))
+        order = np.argsort(np.concatenate([positions for _, positions in windows]), kind="stable")
+        results = self._results([window for window, _ in windows], updates, order)
+        if results is None:
+            return None
+        for (window, _), folded in zip(windows, contents):
+            self._columns.replace(window, folded)
+            self._note(window)
+        return results
+
+    def _results(
+        self,
+        windows: Sequence[TimeWindow],
+        contents: Sequence[pa.RecordBatch],
+        order: Positions | None = None,
+    ) -> Records | None:
+        """The results of the rows of ``contents``, a folded run for each window; ``order``: the order
+        of all rows. None if columns cannot hold the results."""
         if not of_one_kind(contents):
             return None
         together = concatenated(contents)
+        counts = [folded.num_rows for folded in contents]
+        starts, ends = (np.repeat(times, counts) for times in np.array(windows, dtype=np.int64).T)
+        if order is not None:
+            together, starts, ends = together.take(pa.array(order)), starts[order], ends[order]
         results = self._columns.results(together)
         if results is None:
             return None
-        counts = [folded.num_rows for folded in contents]
-        starts, ends = (np.repeat(times, counts) for times in np.array(windows, dtype=np.int64).T)
         emitted = self._function.process(results, together.column(0), starts, ends)
         if emitted is None:
             return None

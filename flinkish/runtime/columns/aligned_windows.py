@@ -31,15 +31,17 @@ from flinkish.runtime.windowing.window_contexts import ClockContext
 from flinkish.runtime.windowing.window_functions import window_function
 from flinkish.runtime.windowing.window_lifetime import WindowLifetime
 
+LEAST_LATE = 64
+"""Fewer late elements at a time are processed one by one, which is faster."""
+
 
 class AlignedWindowOperator(KeyedOperator, OneInputOperator):
     """A ``WindowOperator`` for aligned windows under ``EventTimeTrigger``, with the same results.
     It adds a run of elements to one window after another.
 
     It registers no timers: the set of open windows, which all keys share, says which are due.
-    ``numEventTimeTimers`` reports the number that ``WindowOperator`` would have. Only an element of
-    a window that has fired already, within the allowed lateness, is processed singly, as it fires
-    the window again.
+    ``numEventTimeTimers`` reports the number that ``WindowOperator`` would have. An element of a
+    window that has fired already, within the allowed lateness, fires the window again.
 
     A window is kept either by key (``WindowsByKey``) or as columns (``AlignedColumns``). Before
     elements are added to it by key, ``AlignedColumns.deoptimize`` moves its contents there.
@@ -101,7 +103,7 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
         behind = self._behind(timestamps, lowest)
         self._add(records, inTime=behind is None)
         if behind is not None:
-            self._process_singly(records, np.flatnonzero(behind), added=True)
+            self._process_late(records, np.flatnonzero(behind))
 
     def processFrame(self, frame: Frame) -> None:
         """Add elements together that come before and after watermarks at which windows fire: those of a
@@ -138,9 +140,10 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
     def _pass(self, frame: Frame, behind: Positions) -> None:
         """Pass the watermarks of a frame, with the elements at ``behind`` in their places."""
         *before, left = frame.watermarksBefore(behind)
-        for place, watermarks in zip(behind, before):
-            self.processWatermarks(watermarks)
-            self._process_singly(frame.records, np.array([place]), added=True)
+        starts = [place for place, watermarks in enumerate(before) if watermarks or not place]
+        for start, end in zip(starts, [*starts[1:], len(behind)]):
+            self.processWatermarks(before[start])
+            self._process_late(frame.records, behind[start:end])
         self.processWatermarks(left)
 
     def _takes_frame(self, frame: Frame) -> bool:
@@ -204,6 +207,25 @@ class AlignedWindowOperator(KeyedOperator, OneInputOperator):
             late = timestamps + np.int64(self._lateness) <= watermark
             behind = np.where(gaps, late, behind)
         return behind if behind.any() else None
+
+    def _process_late(self, records: Records, positions: Positions) -> None:
+        """Add elements of which a window has fired to those that have; the others have them."""
+        if len(positions) >= LEAST_LATE:
+            late, watermark = records_at(records, positions), self.currentWatermark
+            every = np.arange(len(positions))
+            firing = [
+                (window, every if places is None else places)
+                for window, places in self._windows.split(late.timestamps)
+                if window.maxTimestamp() <= watermark
+                and not self._lifetime.isLate(window, watermark)
+            ]
+            results = self._columns.update(late, firing) if firing else None
+            if results is not None:
+                if len(results):
+                    self.output.emitRecords(results)
+                updated = np.concatenate([places for _, places in firing])
+                positions = np.delete(positions, updated)
+        self._process_singly(records, positions, added=True)
 
     def _process_singly(self, records: Records, positions: Positions, added: bool) -> None:
         """Add elements one by one; ``added``: the windows that have not fired have them already."""

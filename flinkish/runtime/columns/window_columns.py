@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.element_runs import (
@@ -35,6 +36,7 @@ from flinkish.runtime.columns.element_runs import (
 )
 from flinkish.runtime.columns.eviction import Eviction
 from flinkish.runtime.columns.panes import (
+    Positions,
     accumulators_of,
     combined_run,
     folded_run,
@@ -105,9 +107,7 @@ class WindowColumns:
         self, window: TimeWindow, values: RowColumns, keys: ColumnKeys, timestamps: Timestamps
     ) -> None:
         """Add elements; they are stored once they are settled."""
-        run = decoded(values.batch)
-        noted = with_shape(pa.schema(run.schema, {KEY_COLUMN: str(keys.column)}), values.shape)
-        run = run.replace_schema_metadata(noted.metadata)
+        run = _run_of(values, keys)
         if tag_of(values.shape) is not None:
             arrived = self._arrived.get(window)
             arrived = self._table.size(window) if arrived is None else arrived
@@ -176,6 +176,24 @@ class WindowColumns:
             self._table.append(window, values if beside else folded)
         self._forget(window)
         return True
+
+    def updates(
+        self, window: TimeWindow, values: RowColumns, keys: ColumnKeys
+    ) -> pa.RecordBatch | None:
+        """A row for each of some further elements of ``window``, which is settled: their keys with
+        the accumulators after them. Below these are the contents of the window with all of them.
+        None if columns cannot hold the accumulators."""
+        base = None
+        if window in self._table:
+            base = self.folded(window)
+            if base is None:
+                return None
+        return self._folded(_run_of(values, keys), base, np.arange(len(values)))
+
+    def replace(self, window: TimeWindow, folded: pa.RecordBatch) -> None:
+        """Replace the contents of ``window``, which is settled."""
+        self._table.remove(window)
+        self._table.append(window, folded)
 
     # ------------------------------------------------------------------ contents
 
@@ -260,34 +278,47 @@ class WindowColumns:
         return self._folded(concatenated(added), base)
 
     def _folded(
-        self, elements: pa.RecordBatch, base: pa.RecordBatch | None
+        self,
+        elements: pa.RecordBatch,
+        base: pa.RecordBatch | None,
+        places: Positions | None = None,
     ) -> pa.RecordBatch | None:
         """The accumulators of ``base`` after adding ``elements``; None if columns cannot hold
-        them."""
+        them. Above them are those after each element at ``places``."""
         assert self._fold is not None
-        keys = elements.column(key_column(elements))
+        keys, values = elements.column(key_column(elements)), elements_of(elements)
+        start: pa.RecordBatch | None = None
+        started: NDArray[np.bool_] | None = None
         if base is None:
-            codes, distinct = grouped(keys)
-            folded = self._fold.fold(elements_of(elements), codes, len(distinct))
-            return None if folded is None else folded_run(distinct, folded).batch
-        if base.column(0).type != keys.type:
+            known, (groups, distinct) = 0, grouped(keys)
+            touched = np.arange(len(distinct))
+        elif base.column(0).type != keys.type:
             return None
-        # The keys of a folded run are distinct, so their codes are their rows
-        known = base.num_rows
-        codes, distinct = grouped(pa.concat_arrays([base.column(0), keys]))
-        touched, groups = np.unique(codes[known:], return_inverse=True)
-        started = touched < known
-        start = base.take(pa.array(np.where(started, touched, 0)))
-        folded = self._fold.fold(
-            elements_of(elements), groups, len(touched), accumulators_of(start), started
-        )
-        if folded is None or not of_one_kind([folded, accumulators_of(base)]):
+        else:
+            # The keys of a folded run are distinct, so their codes are their rows
+            known = base.num_rows
+            codes, distinct = grouped(pa.concat_arrays([base.column(0), keys]))
+            touched, groups = np.unique(codes[known:], return_inverse=True)
+            started = touched < known
+            start = accumulators_of(base.take(pa.array(np.where(started, touched, 0))))
+        count, of_rows = len(touched), distinct.take(pa.array(touched))
+        if places is None:
+            folded = self._fold.fold(values, groups, count, start, started)
+        else:
+            folded = self._fold.foldAfter(values, groups, count, places, start, started)
+            of_rows = pa.concat_arrays([keys.take(pa.array(places)), of_rows])
+        if folded is None:
             return None
-        new = folded_run(distinct.take(pa.array(touched)), folded).batch
-        both = concatenated([base, new])
+        new = folded_run(of_rows, folded).batch
+        if base is None:
+            return new
+        if not of_one_kind([folded, accumulators_of(base)]):
+            return None
+        above = len(of_rows) - count
         rows = np.arange(len(distinct))
-        rows[touched] = known + np.arange(len(touched))
-        return both.take(pa.array(rows))
+        rows[touched] = known + above + np.arange(count)
+        both = concatenated([base, new])
+        return both.take(pa.array(np.r_[known + np.arange(above), rows]))
 
     def _combined(self, runs: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
         """Folded runs combined into one; None if they are of several kinds."""
@@ -304,3 +335,10 @@ class WindowColumns:
         codes, distinct = grouped(run.column(0))
         combined = combined_run(self._fold, run, distinct, codes)
         return None if combined is None else combined.batch
+
+
+def _run_of(values: RowColumns, keys: ColumnKeys) -> pa.RecordBatch:
+    """A run of elements, which notes its key column."""
+    run = decoded(values.batch)
+    noted = with_shape(pa.schema(run.schema, {KEY_COLUMN: str(keys.column)}), values.shape)
+    return run.replace_schema_metadata(noted.metadata)

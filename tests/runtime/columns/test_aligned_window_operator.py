@@ -22,6 +22,7 @@ from flinkish.api.errors import MissingTimestampError, UserFunctionError
 from flinkish.api.functions.aggregations import ComparableAggregator, SumAggregator
 from flinkish.api.plan.window_operator import WindowOperatorDescription, apply_call, process_call
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
+from flinkish.runtime.columns import aligned_windows
 from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
@@ -41,6 +42,11 @@ from tests.runtime.windowing.streams import (
     steps,
     without_names,
 )
+
+
+@pytest.fixture(autouse=True)
+def _few_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aligned_windows, "LEAST_LATE", 1)
 
 
 class Firings(ProcessWindowFunction):
@@ -122,6 +128,9 @@ SUMS = replace(
 )
 """A drawn example may consist of functions that cannot be vectorised, or have too few elements; this one never does."""
 
+LATE_ONES = [(key, n, n % 12) for n in range(20) for key in "abc"]
+"""Several elements of a key and window, also of a key that the windows do not have yet."""
+
 of_two_keys = st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.integers(-30, 70))
 many_a_key = st.lists(of_two_keys, min_size=9, max_size=24)
 
@@ -133,6 +142,10 @@ many_a_key = st.lists(of_two_keys, min_size=9, max_size=24)
     steps=st.lists(many_a_key | steps, max_size=8),
 )
 @example(description=SUMS, steps=[[(key, n, n) for n in range(12) for key in "ab"], 30])
+@example(
+    description=replace(SUMS, allowedLateness=9, lateDataOutputTag=LATE),
+    steps=[0, LATE_ONES[:9], 30, LATE_ONES, "restart", LATE_ONES, 10, LATE_ONES, "end"],
+)
 def test_gives_the_same_of_columns_with_many_elements_a_key(
     paged: bool, description: WindowOperatorDescription, steps: list[Any]
 ) -> None:
@@ -144,6 +157,65 @@ def test_gives_the_same_of_columns_with_many_elements_a_key(
         # A key counts in each run of columns, and elements are in the state from the end of the batch on
         assert moment.timers >= other.timers
         assert (moment.timers > 0, moment.entries > 0) <= (other.timers > 0, other.entries > 0)
+
+
+def _updates(
+    kind: Any, function: dict[str, Any], assigner: Any, columns: bool = True
+) -> list[tuple[Any, ...]]:
+    """The output for late elements of windows that have fired, and of windows that are new."""
+    description = WindowOperatorDescription(
+        assigner, EventTimeTrigger.create(), allowedLateness=20, lateDataOutputTag=LATE, **function
+    )
+    driver = WindowOperatorDriver(kind, description, True, columns)
+    driver.process([(key, (key, n), n) for n in range(12, 24) for key in "ab"])
+    driver.watermark(25)
+    driver.output.clear()
+    driver.process([(key, (key, n), at - 6) for key, n, at in LATE_ONES])
+    driver.process([(key, (key, n), at * 3) for key, n, at in LATE_ONES])
+    return driver.output
+
+
+@pytest.mark.parametrize(
+    "function",
+    [OF_COLUMNS[0], OF_COLUMNS[4], *BY_ORDER[:2], BY_ORDER[3]]
+    + [{"aggregation": Totals(), **function} for function in WINDOW_FUNCTIONS],
+)
+@pytest.mark.parametrize("assigner", [SUMS.assigner, TumblingEventTimeWindows.of(12)])
+def test_late_elements_update_windows_as_columns(
+    function: dict[str, Any], assigner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the updates in the order of the elements."""
+    expected = _updates(WindowOperator, function, assigner)
+    monkeypatch.delattr(AlignedWindowOperator, "_add_and_fire")
+    found = _updates(AlignedWindowOperator, function, assigner)
+    for label in ("main", "late"):
+        updates = [each for each in found if each[0] == label]
+        assert updates == [each for each in expected if each[0] == label] != []
+
+
+@pytest.mark.parametrize(
+    ("function", "columns"),
+    [
+        (OF_COLUMNS[0], False),
+        ({"aggregation": LargeTotals()}, True),
+        ({"aggregation": Digest()}, True),
+        ({"aggregation": Totals(), "call": apply_call(listed)}, True),
+        ({"call": apply_call(listed)}, True),
+    ],
+)
+def test_other_late_elements_are_added_singly(
+    function: dict[str, Any], columns: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = []
+    add = AlignedWindowOperator._add_and_fire
+
+    def noted(operator: Any, *arguments: Any) -> None:
+        added.append(arguments)
+        add(operator, *arguments)
+
+    monkeypatch.setattr(AlignedWindowOperator, "_add_and_fire", noted)
+    _updates(AlignedWindowOperator, function, TumblingEventTimeWindows.of(12), columns)
+    assert added
 
 
 def _at_once(start: int, elements: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
