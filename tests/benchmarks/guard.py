@@ -26,7 +26,7 @@ from flinkish.runtime.records.rows import RowColumns
 from flinkish.web.server import WebServer
 from tests.benchmarks import one_by_one, texts
 from tests.benchmarks.inputs import INPUTS, elements_of
-from tests.benchmarks.jobs import BOUNDED, FIRED_AFTER, JOBS, MINUTE
+from tests.benchmarks.jobs import BOUNDED, FIRED_AFTER, JOBS, MINUTE, SHORTEST_GAP
 from tests.runtime.micro_batches import MicroBatches
 from tests.web.jobs import Client, details
 
@@ -56,19 +56,25 @@ def tumbling(lines: Iterable[Line]) -> Iterable[tuple[Any, ...]]:
     return windows.values()
 
 
-def sessions(lines: Iterable[Line]) -> Iterator[tuple[Any, ...]]:
+def sessions(
+    lines: Iterable[Line], gap: Callable[[int], int] = lambda value: GAP
+) -> Iterator[tuple[Any, ...]]:
     keys: dict[str, list[tuple[int, int]]] = {}
     for key, value, at in lines:
         keys.setdefault(key, []).append((at, value))
     for elements in keys.values():
         elements.sort()
-        last, total, count = elements[0][0], 0, 0
+        end, total, count = elements[0][0], 0, 0
         for at, value in elements:
-            if at - last > GAP:
+            if at > end:
                 yield total, count
                 total, count = 0, 0
-            last, total, count = at, total + value, count + 1
+            end, total, count = max(end, at + gap(value)), total + value, count + 1
         yield total, count
+
+
+def dynamic_sessions(lines: Iterable[Line]) -> Iterator[tuple[Any, ...]]:
+    return sessions(lines, lambda value: SHORTEST_GAP + value)
 
 
 def rows(lines: Iterable[Line]) -> Iterator[tuple[Any, ...]]:
@@ -105,6 +111,7 @@ def count_window(lines: Iterable[Line]) -> Iterator[tuple[Any, ...]]:
 GUARDED = (
     Guarded("tumbling", tumbling, 2),
     Guarded("sessions", sessions, 2.5),
+    Guarded("dynamic_sessions", dynamic_sessions, 4),
     Guarded("rows", rows, 2),
     Guarded("keyed_totals", keyed_totals, 3),
     Guarded("rolling_sum", rolling_sum, 6),

@@ -53,6 +53,8 @@ MINUTE = 60_000
 LAST = 2**62
 FIRED_AFTER = 5
 UNDER_WAY = 100
+SHORTEST_GAP = 500
+"""The gap of sessions after an element is this and its value, in ms."""
 ABOUT = 100
 """A rule is about the values with its remainder by this."""
 KNOWN = -1
@@ -347,6 +349,15 @@ class KeyAndEnd(ProcessWindowFunction[tuple[int, int], tuple[str, int, int, int]
     ) -> None:
         for total, count in elements:
             out.collect((key, context.window().end, total, count))
+
+
+def dynamic_sessions(read: StreamReader) -> DataStream[Any]:
+    return (
+        read("sessions")
+        .keyBy(lambda row: row.key)
+        .window(EventTimeSessionWindows.withDynamicGap(lambda row: SHORTEST_GAP + row.value))
+        .aggregate(SumAndCount())
+    )
 
 
 def count_trigger(read: StreamReader) -> DataStream[Any]:
@@ -753,6 +764,14 @@ JOBS: Mapping[str, Job] = {
             late_updates,
             group="more",
             updates=2,
+        ),
+        Job(
+            "dynamic_sessions",
+            "sessions, a gap of 0.5 to 1.5 s by element",
+            ("sessions",),
+            SUMS,
+            dynamic_sessions,
+            group="more",
         ),
         Job(
             "count_trigger",

@@ -27,7 +27,6 @@ from flinkish.runtime.operators.keyed import keys_of
 from flinkish.runtime.records.frames import Frame, Marks
 from flinkish.runtime.records.keys import records_at
 from flinkish.runtime.records.records import Hashes, Records, Timestamps, untimed
-from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.windowing.session_windows import SessionWindowOperator
 from flinkish.runtime.windowing.window_contents import TABLE
@@ -187,12 +186,12 @@ class ColumnSessionWindows(SessionWindowOperator):
     def _ends(self, records: Records) -> Timestamps | None:
         """The end of each element's own window; None if the gap extractor has to be called for each
         element, or if a time comes too near to the ends of 64 bits."""
-        values, timestamps, gap = records.values, records.timestamps, self._gap
+        timestamps, gap = records.timestamps, self._gap
         gaps: Timestamps | None = None
         if isinstance(gap, int):
             gaps = np.array([gap])
-        elif gap is not None and isinstance(values, RowColumns) and not gap.readsVariables(values):
-            gaps = gap.integers(values)
+        elif gap is not None:
+            gaps = gap.integers(records.values)
         if gaps is None or int(gaps.min()) <= 0:
             return None
         longest = int(gaps.max()) + self._description.allowedLateness

@@ -73,6 +73,10 @@ final class Jobs {
                         SlidingEventTimeWindows.of(Duration.ofMinutes(1), Duration.ofSeconds(15)));
             case "sessions":
                 return aggregated(events(bench, "sessions"), EventTimeSessionWindows.withGap(Duration.ofSeconds(1)));
+            case "dynamic_sessions":
+                return aggregated(
+                        events(bench, "sessions"),
+                        EventTimeSessionWindows.withDynamicGap((Tuple3<String, Long, Long> row) -> 500 + row.f1));
             case "tumbling_sum":
                 return keyed(events(bench, "events")).window(minutes).sum(1).map(row -> row.f0 + "," + row.f1);
             case "all_elements":
@@ -206,7 +210,7 @@ final class Jobs {
     }
 
     private static <T extends Tuple> DataStream<String> aggregated(
-            DataStream<T> stream, WindowAssigner<Object, TimeWindow> windows) {
+            DataStream<T> stream, WindowAssigner<? super T, TimeWindow> windows) {
         return keyed(stream)
                 .window(windows)
                 .aggregate(

@@ -10,11 +10,14 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from flinkish import (
+    Duration,
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
     EventTimeTrigger,
     OutputTag,
+    SessionWindowTimeGapExtractor,
 )
+from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.functions.aggregations import ComparableAggregator, SumAggregator
 from flinkish.api.plan.window_operator import WindowOperatorDescription, apply_call
 from flinkish.api.time.elements import MAX_TIMESTAMP
@@ -125,7 +128,10 @@ SUMS = replace(
     **OF_COLUMNS[0],
 )
 """A drawn example may consist of functions that cannot be vectorised; this one never does."""
-DYNAMIC = replace(SUMS, assigner=EventTimeSessionWindows.withDynamicGap(lambda value: value[1] + 1))
+SHORTEST = 1
+DYNAMIC = replace(
+    SUMS, assigner=EventTimeSessionWindows.withDynamicGap(lambda value: value[1] + SHORTEST)
+)
 GROWN = [("a", 0, 1), ("a", 0, 2)]
 """A session that has grown to be just as long as the window of ("a", 1, 1)."""
 
@@ -171,6 +177,46 @@ def test_sessions_of_columns_go_on_where_functions_are_no_longer_traced(paged: b
     assert sums == {(3, 21), (3, 14), (3, 49)}
     assert len(driver.output) == 5
     assert driver.operator.numEventTimeTimers() == driver.numEntries() == 0
+
+
+class Gap(SessionWindowTimeGapExtractor):
+    def extract(self, element):
+        return SHORTEST + element[1]
+
+
+@pytest.mark.parametrize(
+    ("gap", "singly"),
+    [
+        (Gap(), 0),
+        (lambda value: 5, 0),
+        (lambda value: 5 if value[0] == "a" else 7, 0),
+        (lambda value: Duration.ofMillis(5), 24),
+        (lambda value: 2**62, 24),
+        (lambda value: hash(value[1]) + 1, 24),
+    ],
+)
+def test_gaps_are_computed_as_columns(gap: Any, singly: int, monkeypatch: Any) -> None:
+    processed = []
+    process = ColumnSessionWindows._process_element
+
+    def counted(operator: Any, value: Any, timestamp: int) -> None:
+        processed.append(value)
+        process(operator, value, timestamp)
+
+    monkeypatch.setattr(ColumnSessionWindows, "_process_element", counted)
+    description = replace(SUMS, assigner=EventTimeSessionWindows.withDynamicGap(gap))
+    driver = WindowOperatorDriver(ColumnSessionWindows, description, columns=True)
+    driver.process([(key, (key, n), n) for n in range(12) for key in "ab"])
+    assert len(processed) == singly
+
+
+def test_a_gap_of_a_run_that_is_not_above_zero_is_refused_by_name() -> None:
+    assigner = EventTimeSessionWindows.withDynamicGap(lambda value: value[1] - 3)
+    driver = WindowOperatorDriver(
+        ColumnSessionWindows, replace(SUMS, assigner=assigner), columns=True
+    )
+    with pytest.raises(IllegalArgumentError, match=r"number=3\) is 0 ms, but must be"):
+        driver.process([("a", ("a", n), n) for n in (9, 3, 2)])
 
 
 @pytest.mark.parametrize("paged", [False, True])
