@@ -77,7 +77,7 @@ class ReadOnlyView(ReadOnlyBroadcastState[Any, Any]):
     def immutableEntries(self) -> Iterable[MapEntry[Any, Any]]:
         return self._state.immutableEntries()
 
-    def _refuse(self, *arguments: object) -> NoReturn:
+    def _refuse(self, *arguments: object, **named: object) -> NoReturn:
         raise IllegalStateError(
             "broadcast state can only be changed in processBroadcastElement, which all tasks call"
             " with the same elements. Elsewhere it is read only."
