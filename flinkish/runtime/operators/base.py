@@ -65,11 +65,20 @@ class StreamingRuntimeContext(RuntimeContext):
             self._refuse()
         return self._states.of(stateProperties)
 
-    getState = _state
-    getListState = _state
-    getMapState = _state
-    getReducingState = _state
-    getAggregatingState = _state
+    def getState(self, stateProperties: StateDescriptor[Any]) -> Any:
+        return self._state(stateProperties)
+
+    def getListState(self, stateProperties: StateDescriptor[Any]) -> Any:
+        return self._state(stateProperties)
+
+    def getMapState(self, stateProperties: StateDescriptor[Any]) -> Any:
+        return self._state(stateProperties)
+
+    def getReducingState(self, stateProperties: StateDescriptor[Any]) -> Any:
+        return self._state(stateProperties)
+
+    def getAggregatingState(self, stateProperties: StateDescriptor[Any]) -> Any:
+        return self._state(stateProperties)
 
     def _refuse(self) -> NoReturn:
         raise IllegalStateError(

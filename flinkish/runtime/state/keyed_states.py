@@ -71,11 +71,20 @@ class KeyedStates(KeyedStateStore):
             )
         return known[1]
 
-    getState = of
-    getListState = of
-    getMapState = of
-    getReducingState = of
-    getAggregatingState = of
+    def getState(self, stateProperties: StateDescriptor[Any]) -> Any:
+        return self.of(stateProperties)
+
+    def getListState(self, stateProperties: StateDescriptor[Any]) -> Any:
+        return self.of(stateProperties)
+
+    def getMapState(self, stateProperties: StateDescriptor[Any]) -> Any:
+        return self.of(stateProperties)
+
+    def getReducingState(self, stateProperties: StateDescriptor[Any]) -> Any:
+        return self.of(stateProperties)
+
+    def getAggregatingState(self, stateProperties: StateDescriptor[Any]) -> Any:
+        return self.of(stateProperties)
 
     def keysOf(self, descriptor: StateDescriptor[Any]) -> list[Any]:
         """The keys with an entry in a state, in the current namespace."""

@@ -19,7 +19,9 @@ from flinkish.api.functions.runtime_context import TaskInfo
 from flinkish.pyflink import datastream as pyflink
 from flinkish.runtime.metrics import OperatorMetricGroup
 from flinkish.runtime.metrics_totals import EventRate, MetricsTotals
+from flinkish.runtime.operators.base import StreamingRuntimeContext
 from flinkish.runtime.reports import OperatorReport
+from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 
@@ -238,3 +240,11 @@ def test_the_rate_of_a_meter_is_over_all_tasks():
     assert set(user) == {"events", "events.rate", "other"}
     assert user["events"] == 10
     assert user["events.rate"] > 0
+
+
+@pytest.mark.parametrize("kind", ["", "List", "Map", "Reducing", "Aggregating"])
+@pytest.mark.parametrize("make", [StreamingRuntimeContext, KeyedStates])
+def test_wrong_arguments_are_told_of_the_method_that_was_called(make, kind):
+    method = getattr(make, f"get{kind}State")
+    with pytest.raises(TypeError, match=rf"{make.__name__}\.get{kind}State\(\) missing"):
+        method(object.__new__(make))
