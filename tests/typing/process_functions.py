@@ -191,6 +191,10 @@ class Above(KeyedBroadcastProcessFunction[str, Flight, Flight, Flight]):
         assert_type(limits, BroadcastState[str, float])
         limits.put(*value)
         ctx.applyToKeyedState(WORST, lambda key, state: state.update(0.0))
+        ctx.applyToKeyedState(
+            ListStateDescriptor("seen", str),
+            lambda key, state: assert_type(state, ListState[str]).clear(),
+        )
 
 
 class AboveAnyKey(BroadcastProcessFunction[Flight, Flight, str]):

@@ -15,6 +15,8 @@ from flinkish import (
     EventTimeSessionWindows,
     GlobalWindow,
     GlobalWindows,
+    ListState,
+    ListStateDescriptor,
     ProcessAllWindowFunction,
     ProcessWindowFunction,
     PurgingTrigger,
@@ -23,8 +25,11 @@ from flinkish import (
     StreamExecutionEnvironment,
     Time,
     TimeWindow,
+    TriggerContext,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
+    ValueState,
+    ValueStateDescriptor,
     WindowContext,
     WindowedStream,
     WindowFunction,
@@ -106,6 +111,11 @@ def triggers_and_evictors_fit_any_element() -> None:
     keyed.window(GlobalWindows.create()).trigger(PurgingTrigger.of(CountTrigger.of(2)))
     keyed.window(TumblingProcessingTimeWindows.of(Time.seconds(1))).evictor(CountEvictor.of(2))
     keyed.window(EventTimeSessionWindows.withDynamicGap(len)).trigger(CountTrigger.of(2))
+
+
+def state_of_a_trigger_is_that_of_its_descriptor(ctx: TriggerContext) -> None:
+    assert_type(ctx.getPartitionedState(ValueStateDescriptor("last", int)), ValueState[int])
+    assert_type(ctx.getPartitionedState(ListStateDescriptor("seen", str)), ListState[str])
 
 
 def joins_know_both_sides() -> None:

@@ -28,6 +28,7 @@ from flinkish.api.type_variables import (
     IN2_contra,
     K_contra,
     OUT_co,
+    T,
     X,
 )
 
@@ -160,7 +161,7 @@ class KeyedBroadcastContext(BroadcastContext, Generic[K_co]):
 
     @abstractmethod
     def applyToKeyedState(
-        self, stateDescriptor: StateDescriptor[Any, S], function: KeyedStateLike[S]
+        self, stateDescriptor: StateDescriptor[T, S], function: KeyedStateLike[S]
     ) -> None:
         """Call ``function(key, state)`` for every key with an entry in that state.
 

@@ -107,7 +107,7 @@ class TriggerContext(ABC):
         """Delete the timer, if it is registered."""
 
     @abstractmethod
-    def getPartitionedState(self, stateDescriptor: StateDescriptor[Any, S]) -> S:
+    def getPartitionedState(self, stateDescriptor: StateDescriptor[T, S]) -> S:
         """The state that ``stateDescriptor`` names, of the current key and window. It is checkpointed;
         clear it in ``clear``."""
 
