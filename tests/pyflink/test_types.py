@@ -105,6 +105,21 @@ def test_types_are_of_pyflinks_classes():
     assert Types.INT() == BasicTypeInfo.INT_TYPE_INFO() != Types.LONG()
 
 
+def test_the_type_of_a_field_is_converted_once():
+    class Counted(type(Types.INT())):
+        asked = 0
+
+        @property
+        def core(self):
+            self.asked += 1
+            return super().core
+
+    field = Counted("Integer", 32)
+    nested = Types.TUPLE([Types.ROW([Types.TUPLE([field])])])
+    assert nested.core is not None
+    assert field.asked == 1
+
+
 def test_a_row_is_set_read_compared_and_pickled():
     row = Row(name="JFK", delay=7)
     row["delay"] = 8

@@ -508,7 +508,8 @@ class _FieldsTypeInfo(TypeInformation, ABC):
 
     def _core_types(self) -> list[CoreType[Any]] | None:
         """The types of the fields as flinkish's own; None if one of them has none."""
-        known = [kind.core for kind in self._field_types if kind.core is not None]
+        cores = (kind.core for kind in self._field_types)
+        known = [core for core in cores if core is not None]
         return known if len(known) == len(self._field_types) else None
 
     def _texts(self, value: Any) -> list[str]:
