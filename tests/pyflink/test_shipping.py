@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import fractions
 import importlib.util
+import inspect
 import json
 import subprocess
 import sys
 
 import cloudpickle
+import pytest
 
 from flinkish.pyflink.common.shipping import shippable
+from flinkish.pyflink.datastream import adapters
 
 LOADED = "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb'))(20))"
 
@@ -37,3 +40,13 @@ def test_a_module_that_a_runner_has_loaded_from_a_file(tmp_path):
 def test_what_a_worker_can_import_goes_by_its_name():
     assert b"fractions" in cloudpickle.dumps(shippable(fractions.Fraction(1, 2)))
     assert len(cloudpickle.dumps(shippable(json.dumps))) < 100
+
+
+@pytest.mark.parametrize(
+    "adapter",
+    [kind for kind in vars(adapters).values() if getattr(kind, "_names", ())],
+    ids=lambda kind: kind.__name__,
+)
+def test_the_methods_of_an_adapter_go_by_their_names(adapter):
+    for _, method in inspect.getmembers(adapter, inspect.isfunction):
+        assert cloudpickle.loads(cloudpickle.dumps(method)) is method

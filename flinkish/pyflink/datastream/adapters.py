@@ -236,22 +236,13 @@ class ReduceAdapter(FunctionAdapter, RichReduceFunction[Any]):
         return result if self._convert is None else self._convert(result)
 
 
-def _emitting(name: str, wrapped: Callable[[Any], Any]) -> Any:
-    """A method that calls ``name`` of the function with its argument and the ``wrapped`` context, and
-    emits the results."""
-
-    def call(self: FunctionAdapter, value: Any, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(self._methods[name](value, wrapped(ctx)), ctx, out)
-
-    return call
-
-
 class ProcessAdapter(FunctionAdapter, CoreProcessFunction[Any, Any]):
     """A ProcessFunction."""
 
     _names = ("process_element",)
 
-    processElement = _emitting("process_element", ElementContext)
+    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._methods["process_element"](value, ElementContext(ctx)), ctx, out)
 
 
 class KeyedProcessAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, Any]):
@@ -259,8 +250,11 @@ class KeyedProcessAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, An
 
     _names = ("process_element", "on_timer")
 
-    processElement = _emitting("process_element", KeyedElementContext)
-    onTimer = _emitting("on_timer", KeyedTimerContext)
+    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._methods["process_element"](value, KeyedElementContext(ctx)), ctx, out)
+
+    def onTimer(self, timestamp: int, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._methods["on_timer"](timestamp, KeyedTimerContext(ctx)), ctx, out)
 
 
 class CoMapAdapter(FunctionAdapter, RichCoMapFunction[Any, Any, Any]):
@@ -298,8 +292,11 @@ class CoProcessAdapter(FunctionAdapter, CoreCoProcessFunction[Any, Any, Any]):
 
     _names = ("process_element1", "process_element2")
 
-    processElement1 = _emitting("process_element1", ElementContext)
-    processElement2 = _emitting("process_element2", ElementContext)
+    def processElement1(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._methods["process_element1"](value, ElementContext(ctx)), ctx, out)
+
+    def processElement2(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._methods["process_element2"](value, ElementContext(ctx)), ctx, out)
 
 
 class KeyedCoProcessAdapter(FunctionAdapter, CoreKeyedCoProcessFunction[Any, Any, Any, Any]):
@@ -307,9 +304,14 @@ class KeyedCoProcessAdapter(FunctionAdapter, CoreKeyedCoProcessFunction[Any, Any
 
     _names = ("process_element1", "process_element2", "on_timer")
 
-    processElement1 = _emitting("process_element1", KeyedElementContext)
-    processElement2 = _emitting("process_element2", KeyedElementContext)
-    onTimer = _emitting("on_timer", KeyedTimerContext)
+    def processElement1(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._methods["process_element1"](value, KeyedElementContext(ctx)), ctx, out)
+
+    def processElement2(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._methods["process_element2"](value, KeyedElementContext(ctx)), ctx, out)
+
+    def onTimer(self, timestamp: int, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._methods["on_timer"](timestamp, KeyedTimerContext(ctx)), ctx, out)
 
 
 class BroadcastAdapter(FunctionAdapter, CoreBroadcastProcessFunction[Any, Any, Any]):
@@ -317,8 +319,15 @@ class BroadcastAdapter(FunctionAdapter, CoreBroadcastProcessFunction[Any, Any, A
 
     _names = ("process_element", "process_broadcast_element")
 
-    processElement = _emitting("process_element", ReadOnlyContext)
-    processBroadcastElement = _emitting("process_broadcast_element", BroadcastElementContext)
+    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._methods["process_element"](value, ReadOnlyContext(ctx)), ctx, out)
+
+    def processBroadcastElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(
+            self._methods["process_broadcast_element"](value, BroadcastElementContext(ctx)),
+            ctx,
+            out,
+        )
 
 
 class KeyedBroadcastAdapter(FunctionAdapter, CoreKeyedBroadcastProcessFunction[Any, Any, Any, Any]):
@@ -326,9 +335,18 @@ class KeyedBroadcastAdapter(FunctionAdapter, CoreKeyedBroadcastProcessFunction[A
 
     _names = ("process_element", "process_broadcast_element", "on_timer")
 
-    processElement = _emitting("process_element", KeyedReadOnlyContext)
-    processBroadcastElement = _emitting("process_broadcast_element", BroadcastElementContext)
-    onTimer = _emitting("on_timer", KeyedBroadcastTimerContext)
+    def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._methods["process_element"](value, KeyedReadOnlyContext(ctx)), ctx, out)
+
+    def processBroadcastElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(
+            self._methods["process_broadcast_element"](value, BroadcastElementContext(ctx)),
+            ctx,
+            out,
+        )
+
+    def onTimer(self, timestamp: int, ctx: Any, out: Collector[Any]) -> None:
+        self._emit(self._methods["on_timer"](timestamp, KeyedBroadcastTimerContext(ctx)), ctx, out)
 
 
 class AsyncAdapter(FunctionAdapter, RichAsyncFunction[Any, Any]):
