@@ -148,7 +148,7 @@ def _member(owner: Receiver | None, name: str) -> Receiver | None:
         found = inspect.getattr_static(owner, name, None)
         if isinstance(found, property):
             return _resolved(found.fget, owner)
-        if name == "core":  # of flinkish itself
+        if name in ("core", "keyed_core"):  # of flinkish itself
             return OTHER
         if _is_ours(found):
             return found

@@ -227,6 +227,7 @@ RUNS = """
     windows = keyed.window(TumblingEventTimeWindows.of(Time.seconds(5))).trigger(CountTrigger.of(1))
     windows.reduce(lambda a, b: a).name("a").uid("b").set_parallelism(2).print()
     stream.core.toDataFrame().select("a").where("x").limit(5)
+    keyed.keyed_core.toDataFrame().select("a").where("x").limit(5)
     with stream.execute_and_collect() as results:
         print([result.bit_length() for result in results])
 """
