@@ -685,6 +685,12 @@ def test_options_are_applied_and_unknown_ones_kept(local, caplog):
     assert "python.fn-execution.bundle.size" in configuration.key_set()
 
 
+@pytest.mark.parametrize(("text", "left_on"), [("TRUE", True), ("true", True), ("false", False)])
+def test_chaining_is_left_on_unless_the_option_is_false(local, text, left_on):
+    local.configure(Configuration().set_string("pipeline.operator-chaining.enabled", text))
+    assert local.is_chaining_enabled() is left_on
+
+
 def test_a_job_client(local):
     local.from_collection([1]).for_each_batch(lambda values, batch: None)
     client = local.execute_async("mine")

@@ -397,7 +397,7 @@ _VALUES: dict[str, Callable[[str], Any]] = {
     "pipeline.max-parallelism": int,
     "pipeline.auto-watermark-interval": _millis,
     "pipeline.object-reuse": _is_true,
-    "pipeline.operator-chaining.enabled": _is_true,
+    "pipeline.operator-chaining.enabled": lambda text: text != "false",
     "execution.buffer-timeout.interval": _millis,
     "execution.runtime-mode": lambda text: CoreRuntimeMode[text.upper()],
     "execution.checkpointing.interval": _millis,
