@@ -154,14 +154,12 @@ def handed_out(values: Sequence[Any]) -> Sequence[Any]:
 def copied_mutable(value: Any) -> Any:
     """A deep copy of a mutable value; ``value`` itself if it can be neither pickled nor copied."""
     kind = type(value)
-    if kind is list or kind is set:
-        if all(map(_is_atom, map(type, value))):
-            return value.copy()
-    elif kind is dict and all(map(_is_atom, map(type, chain(value, value.values())))):
+    if (kind is list or kind is set) and all(map(_is_atom, map(type, value))):
         return value.copy()
     if kind not in _NOT_PICKLED:
         try:
-            return pickle.loads(pickle.dumps(value, 5))
+            made = _copied_dict(value, set()) if kind is dict else None
+            return pickle.loads(pickle.dumps(value, 5)) if made is None else made
         except Exception:
             if kind.__module__ != "builtins":
                 _NOT_PICKLED.add(kind)
@@ -169,6 +167,22 @@ def copied_mutable(value: Any) -> Any:
         return copy.deepcopy(value)
     except Exception:
         return value
+
+
+def _copied_dict(value: dict[Any, Any], copied: set[int]) -> dict[Any, Any] | None:
+    """A copy of a dict of atoms and such dicts, as documents are: pickle takes several times as long for dates. None
+    for another dict, or if two of those in it are one. ``copied``: the ids of those that have been copied."""
+    if not all(map(_is_atom, map(type, value))) or id(value) in copied:
+        return None
+    copied.add(id(value))
+    made = value.copy()
+    for name, part in value.items():
+        if type(part) not in ATOMS:
+            inner = _copied_dict(part, copied) if type(part) is dict else None
+            if inner is None:
+                return None
+            made[name] = inner
+    return made
 
 
 def copied_values(values: Sequence[Any]) -> Sequence[Any]:
