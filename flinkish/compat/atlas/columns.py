@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from flinkish.api.connectors.file_source import FileSource
@@ -16,7 +15,6 @@ from flinkish.api.functions.functions import AggregateFunction
 from flinkish.api.plan.operators import TimestampsAndWatermarksDescription
 from flinkish.api.plan.transformations import OneInputTransformation, SourceTransformation
 from flinkish.api.streams.data_stream import DataStream
-from flinkish.compat.atlas.bson.numbers import integer_result
 from flinkish.compat.atlas.bson.values import INT32, Document, is_number
 from flinkish.compat.atlas.queries import is_operators
 
@@ -103,30 +101,30 @@ class ColumnGroup:
             return lambda row: row[name]
         return _function(f"({', '.join(f'r[{field!r}]' for _, field in self.identity)},)")
 
-    def identityOf(self, key: Any) -> Any:
-        """The ``_id`` of a key."""
-        if self.identity is None or isinstance(self.identity, str):
-            return None if self.identity is None else key
-        return {name: value for (name, _), value in zip(self.identity, key)}
-
-    def document(self, key: Any, folded: Sequence[int]) -> Document:
-        """The document of a group."""
-        document: Document = {"_id": self.identityOf(key)}
-        numbers = iter(folded)
+    def document(self) -> Callable[[Any, tuple[int, ...]], Document]:
+        """The document of a key and its numbers."""
+        identity = "key"
+        if self.identity is None:
+            identity = "None"
+        elif not isinstance(self.identity, str):
+            names = enumerate(name for name, _ in self.identity)
+            identity = f"{{{', '.join(f'{name!r}: key[{i}]' for i, name in names)}}}"
+        parts, position = [f"'_id': {identity}"], 0
         for name, accumulator, folds in self.fields:
-            value, *counts = islice(numbers, len(folds))
-            if not counts:
-                document[name] = integer_result(value)
-            elif not counts[0]:
-                document[name] = None
+            value, count = f"numbers[{position}]", f"numbers[{position + 1}]"
+            position += len(folds)
+            if len(folds) == 1:
+                # As a double where 64 bits do not hold it
+                result = f"{value} if {_LOWEST} <= {value} <= {_HIGHEST} else float({value})"
             else:
-                document[name] = value / counts[0] if accumulator == "$avg" else value
-        return document
+                result = f"{f'{value} / {count}' if accumulator == '$avg' else value} if {count} else None"
+            parts.append(f"{name!r}: {result}")
+        return _function(f"{{{', '.join(parts)}}}", "key, numbers")
 
 
-def _function(expression: str) -> Callable[[Any], Any]:
+def _function(expression: str, parameters: str = "r") -> Callable[..., Any]:
     """``lambda r: expression``. Field names are in it as literals only."""
-    function: Callable[[Any], Any] = eval(f"lambda r: {expression}")
+    function: Callable[..., Any] = eval(f"lambda {parameters}: {expression}")
     return function
 
 

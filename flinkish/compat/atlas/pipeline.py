@@ -339,7 +339,7 @@ class _Builder:
             self._stream = self._stream.filter(matches)
         self._strategy = self._strategy.withTimestampAssigner(group.timestamp())
         self._unread = source
-        folded, told = fold_columns(group), groups_of_window(note, group.document)
+        folded, told = fold_columns(group), groups_of_window(note, group.document())
         self._windowed(plan, lambda windows: windows.aggregate(folded, told), key=group.key())
         self._after_group(plan)
         return True
