@@ -7,46 +7,15 @@ event time is a whole number of ms. All else goes document by document.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from flinkish.api.connectors.file_source import FileSource
-from flinkish.api.functions.functions import AggregateFunction
-from flinkish.api.plan.operators import TimestampsAndWatermarksDescription
-from flinkish.api.plan.transformations import OneInputTransformation, SourceTransformation
-from flinkish.api.streams.data_stream import DataStream
 from flinkish.compat.atlas.bson.values import INT32, Document, is_number
 from flinkish.compat.atlas.queries import is_operators
+from flinkish.compat.folds import HIGHEST, LOWEST, WHOLE, ColumnFold
 
-_WHOLE = ("Byte", "Short", "Integer", "Long")
 _FIRST_DATE, _LAST_DATE = -62_135_596_800_000, 253_402_300_799_999
 """The range of Python's dates in ms: from year 1 to year 9999."""
-_LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
-
-
-@dataclass(frozen=True)
-class ColumnFold:
-    """One number of an accumulator: ``sum`` of ``value``, or the ``min`` or ``max``; of a field, or of 1 where the
-    field is not null (``counts``), or of a constant."""
-
-    kind: str
-    value: str | int
-    counts: bool = False
-
-    @property
-    def start(self) -> int:
-        """The number before any row."""
-        return {"sum": 0, "min": _HIGHEST, "max": _LOWEST}[self.kind]
-
-    def expression(self, position: int) -> str:
-        """The number after the row ``r``, as a Python expression."""
-        before = f"a[{position}]"
-        if isinstance(self.value, int):
-            return f"{before} + {self.value}"
-        field = f"r[{self.value!r}]"
-        if self.kind == "sum":
-            return f"{before} + (0 if {field} is None else {1 if self.counts else field})"
-        return f"{self.kind}({before}, {self.start} if {field} is None else {field})"
 
 
 @dataclass(frozen=True)
@@ -63,9 +32,9 @@ class ColumnGroup:
     """The name and accumulator of each field, and its numbers."""
 
     @property
-    def folds(self) -> list[ColumnFold]:
+    def folds(self) -> tuple[ColumnFold, ...]:
         """The numbers of all fields."""
-        return [fold for _, _, folds in self.fields for fold in folds]
+        return tuple(fold for _, _, folds in self.fields for fold in folds)
 
     def isTimed(self) -> Callable[[Any], bool]:
         """Whether a row has an event time: a ``long`` that is a date."""
@@ -115,7 +84,7 @@ class ColumnGroup:
             position += len(folds)
             if len(folds) == 1:
                 # As a double where 64 bits do not hold it
-                result = f"{value} if {_LOWEST} <= {value} <= {_HIGHEST} else float({value})"
+                result = f"{value} if {LOWEST} <= {value} <= {HIGHEST} else float({value})"
             else:
                 result = f"{f'{value} / {count}' if accumulator == '$avg' else value} if {count} else None"
             parts.append(f"{name!r}: {result}")
@@ -128,52 +97,7 @@ def _function(expression: str, parameters: str = "r") -> Callable[..., Any]:
     return function
 
 
-class FoldColumns(AggregateFunction[Any, "tuple[int, ...]", "tuple[int, ...]"]):
-    """Folds the rows of a group."""
-
-    def __init__(self, group: ColumnGroup) -> None:
-        self.group = group
-
-    def createAccumulator(self) -> tuple[int, ...]:
-        raise NotImplementedError
-
-    def add(self, value: Any, accumulator: tuple[int, ...]) -> tuple[int, ...]:
-        raise NotImplementedError
-
-    def getResult(self, accumulator: tuple[int, ...]) -> tuple[int, ...]:
-        return accumulator
-
-    def __reduce__(self) -> Any:
-        return fold_columns, (self.group,)
-
-
-def fold_columns(group: ColumnGroup) -> FoldColumns:
-    """The function of a group. Each has a separate class, whose ``add`` is one expression."""
-    start = tuple(fold.start for fold in group.folds)
-    parts = ", ".join(fold.expression(i) for i, fold in enumerate(group.folds))
-    add = eval(f"lambda self, r, a: ({parts},)")
-    methods = {"createAccumulator": lambda self: start, "add": add}
-    made: FoldColumns = type("FoldColumns", (FoldColumns,), methods)(group)
-    return made
-
-
 # ---------------------------------------------------------------------- what can be
-
-
-def column_types(stream: DataStream[Any]) -> dict[str, str]:
-    """The kinds of the columns of a table that is read from files; none of any other stream."""
-    transformation = stream.getTransformation()
-    while isinstance(transformation, OneInputTransformation) and isinstance(
-        transformation.operator, TimestampsAndWatermarksDescription
-    ):
-        transformation = transformation.inputs[0]
-    if not isinstance(transformation, SourceTransformation):
-        return {}
-    source = transformation.source
-    if not isinstance(source, FileSource) or source.schema is None:
-        return {}
-    found = stream.getType()
-    return {name: kind.kind for name, kind in zip(found.getFieldNames(), found.getFieldTypes())}
 
 
 def column_group(
@@ -212,7 +136,7 @@ def _field(path: Any, types: Mapping[str, str], kinds: Sequence[str]) -> str | N
 
 
 def _identity(identity: Any, types: Mapping[str, str]) -> Any:
-    kinds = ("String", "Boolean", *_WHOLE)
+    kinds = ("String", "Boolean", *WHOLE)
     if identity is None:
         return None
     if isinstance(identity, str):
@@ -229,12 +153,12 @@ def _folds(accumulator: str, argument: Any, types: Mapping[str, str]) -> tuple[C
         return (ColumnFold("sum", 1),)
     if accumulator == "$sum" and type(argument) is int and abs(argument) < INT32:
         return (ColumnFold("sum", argument),)
-    field = _field(argument, types, _WHOLE)
+    field = _field(argument, types, WHOLE)
     kind = {"$sum": "sum", "$avg": "sum", "$min": "min", "$max": "max"}.get(accumulator)
     if field is None or kind is None:
         return ()
-    value = ColumnFold(kind, field)
-    return (value,) if accumulator == "$sum" else (value, ColumnFold("sum", field, counts=True))
+    value = ColumnFold(kind, f"r[{field!r}]")
+    return (value,) if accumulator == "$sum" else (value, replace(value, kind="count"))
 
 
 _COMPARISONS = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<=", "$eq": "=="}
@@ -248,7 +172,7 @@ def _conditions(query: Any, types: Mapping[str, str]) -> list[str] | None:
         operators = inner if is_operators(inner) else {"$eq": inner}
         for operator, wanted in operators.items():
             is_text = kind == "String" and isinstance(wanted, str)
-            is_same = is_text or (kind in (*_WHOLE, "Double") and _is_finite(wanted))
+            is_same = is_text or (kind in (*WHOLE, "Double") and _is_finite(wanted))
             if not is_same or operator not in _COMPARISONS or (is_text and operator != "$eq"):
                 return None
             field = f"r[{name!r}]"

@@ -15,7 +15,7 @@ from flinkish.api.eventtime.watermarks import WatermarkGenerator, WatermarkOutpu
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.time.elements import Watermark
 from flinkish.compat.atlas.bson.values import Document, millis
-from flinkish.compat.atlas.columns import column_group, column_types, fold_columns
+from flinkish.compat.atlas.columns import column_group
 from flinkish.compat.atlas.documents import (
     DocumentsByClockDescription,
     DocumentsDescription,
@@ -45,6 +45,7 @@ from flinkish.compat.atlas.windows import (
     run_in_window,
     window_plan,
 )
+from flinkish.compat.folds import column_types, fold_columns
 
 
 class Pipeline:
@@ -339,7 +340,7 @@ class _Builder:
             self._stream = self._stream.filter(matches)
         self._strategy = self._strategy.withTimestampAssigner(group.timestamp())
         self._unread = source
-        folded, told = fold_columns(group), groups_of_window(note, group.document())
+        folded, told = fold_columns(group.folds), groups_of_window(note, group.document())
         self._windowed(plan, lambda windows: windows.aggregate(folded, told), key=group.key())
         self._after_group(plan)
         return True

@@ -13,6 +13,7 @@ from flinkish.compat.stream_analytics.compiler import (
     OVER_PARTS,
     Scope,
     compile_expression,
+    kind_of,
     refuse_others,
 )
 from flinkish.compat.stream_analytics.text import LIMIT, function_name, is_function
@@ -26,6 +27,9 @@ from flinkish.compat.stream_analytics.values import (
     sort_key,
 )
 
+SUM_OF_FLOATS = "sum of floats"
+"""The kind of a fold: the sum of the whole numbers as floats."""
+
 Values = Sequence[Any]
 Finish = Callable[[int, Sequence[Values]], Any]
 """Makes the value of an aggregate: of the number of rows, and what each input is for the rows."""
@@ -37,10 +41,20 @@ class Aggregate:
 
     inputs: Mapping[str, Evaluate]
     finish: Finish
+    folds: tuple[str, ...] = ()
+    """The kinds of the folds that it can be made of instead; none if it needs all rows."""
 
     def of(self, rows: Sequence[Environment]) -> Any:
         """The value for ``rows``."""
         return self.finish(len(rows), [list(map(read, rows)) for read in self.inputs.values()])
+
+    def ofFolds(self, numbers: Sequence[int]) -> Any:
+        """The value for what ``folds`` has given."""
+        if len(numbers) == 1:
+            return numbers[0]
+        value, count = numbers
+        found = float(value) / count if self.folds[0] == SUM_OF_FLOATS and count else value
+        return self.finish(count, [[found] if count else []])
 
 
 def compile_aggregate(node: exp.Expression, scope: Scope) -> Aggregate:
@@ -77,7 +91,7 @@ def _compiled(name: str, call: exp.Expression, node: exp.Expression, scope: Scop
         raise scope.text.error(call, f"{name} has {len(arguments)} argument(s), and takes 1.")
     (argument,) = arguments
     if name in ("COUNT", "COUNT_BIG") and isinstance(argument, exp.Star):
-        return Aggregate({}, lambda count, inputs: count)
+        return Aggregate({}, lambda count, inputs: count, _FOLDS[name])
     if name.startswith("PERCENTILE"):
         return _percentile(name, argument, node, scope)
     of_values = _OF_VALUES[name]
@@ -88,7 +102,10 @@ def _compiled(name: str, call: exp.Expression, node: exp.Expression, scope: Scop
             found = list({frozen(item): item for item in found}.values())
         return of_values(found)
 
-    return Aggregate(_inputs([argument], scope), finish)
+    folds = () if distinct else _FOLDS.get(name, ())
+    if len(folds) > 1 and kind_of(argument, scope) != "bigint":
+        folds = ()
+    return Aggregate(_inputs([argument], scope), finish, folds)
 
 
 def _inputs(nodes: Iterable[exp.Expression], scope: Scope) -> dict[str, Evaluate]:
@@ -110,9 +127,9 @@ def _sum(values: list[Any]) -> Any:
     if not values:
         return None
     numbers = _numbers(values)
-    if all(isinstance(number, int) for number in numbers):
-        return bigint(int(sum(numbers)))
-    return math.fsum(numbers)
+    if any(issubclass(kind, float) for kind in set(map(type, numbers))):
+        return math.fsum(numbers)
+    return bigint(int(sum(numbers)))
 
 
 def _average(values: list[Any]) -> Any:
@@ -155,6 +172,14 @@ _OF_VALUES: dict[str, Callable[[list[Any]], Any]] = {
     "STDEVP": _spread(sample=False, root=True),
     "VAR": _spread(sample=True, root=False),
     "VARP": _spread(sample=False, root=False),
+}
+_FOLDS: dict[str, tuple[str, ...]] = {
+    "COUNT": ("count",),
+    "COUNT_BIG": ("count",),
+    "SUM": ("sum", "count"),
+    "AVG": (SUM_OF_FLOATS, "count"),
+    "MIN": ("min", "count"),
+    "MAX": ("max", "count"),
 }
 _OF_ORDERED = ("COLLECT", "COLLECTTOP", "TOPONE", "PERCENTILE_CONT", "PERCENTILE_DISC")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlglot import exp
 
+from flinkish.compat.folds import HIGHEST
 from flinkish.compat.stream_analytics.text import Place, Text, written
 from flinkish.compat.stream_analytics.values import Environment, Evaluate, ValueFailure
 
@@ -25,6 +26,9 @@ class Scope:
     """By the text of an expression, the name under which its value is in the environment."""
     grouped: bool = False
     """Whether only what is computed may be named."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """By the lower-case name of a field of the only source, ``bigint`` or ``nvarchar``, if it is that or NULL in every
+    event."""
 
 
 OPERANDS = frozenset({"this", "expression", "expressions"})
@@ -82,6 +86,31 @@ def guard(place: Place, what: str, call: Callable[..., Any]) -> Callable[..., An
             raise place.error(f"{what}: {failure}.") from None
 
     return checked
+
+
+_WHOLE = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod)
+
+
+def kind_of(node: exp.Expression, scope: Scope) -> str | None:
+    """``bigint`` or ``nvarchar`` if that, or NULL, is what an expression gives for every event; else None."""
+    names = names_of(node)
+    if names is not None and len(scope.sources) == 1:
+        of_source = len(names) > 1 and names[0].lower() in scope.sources
+        return scope.columns.get(".".join(names[of_source:]).lower())
+    parts: Iterable[exp.Expression] = ()
+    if isinstance(node, exp.Literal):
+        fits = not node.is_string and node.name.isdigit() and int(node.name) <= HIGHEST
+        return "bigint" if fits else None
+    if isinstance(node, exp.Paren):
+        return kind_of(node.this, scope)
+    if isinstance(node, _WHOLE):
+        parts = (node.this, node.expression)
+    elif isinstance(node, exp.Case):
+        default = node.args.get("default")
+        parts = [branch.args["true"] for branch in node.args["ifs"]]
+        parts += [] if default is None else [default]
+    found = {kind_of(part, scope) for part in parts}
+    return "bigint" if found == {"bigint"} else None
 
 
 def names_of(node: exp.Expression) -> list[str] | None:

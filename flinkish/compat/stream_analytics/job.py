@@ -13,6 +13,7 @@ from flinkish.api.eventtime.arrival_time import TimeOfSome
 from flinkish.api.eventtime.watermarks import TimestampAssignerLike
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.api.types.row import Row
+from flinkish.compat.folds import WHOLE, column_types
 from flinkish.compat.stream_analytics.queries import EventOrdering, byArrivalTime, timestampBy
 from flinkish.compat.stream_analytics.values import (
     Record,
@@ -119,7 +120,7 @@ def query(
         functions=udf or {},
         independentSubstreams=independentSubstreams,
     )
-    planner = Planner(text, ordered.records, rows, dict(udf or {}))
+    planner = Planner(text, ordered.records, ordered.columns, rows, dict(udf or {}))
     outputs = planner.outputs()
     if start is not None:
         outputs = {name: _from(start, stream) for name, stream in outputs.items()}
@@ -170,6 +171,20 @@ class _Inputs:
         if key not in self._known:
             self._known[key] = self._ordered(known, timing, str(table.alias_or_name))
         return self._known[key]
+
+    def columns(self, name: str) -> dict[str, str]:
+        """The fields of an input that are ``bigint`` or ``nvarchar`` in every event, by their lower-case names."""
+        declared = self.text.tables.get(name.lower())
+        stream = self.inputs[self._names[name.lower()]]
+        kinds = column_types(stream) if declared is None else declared
+        known = {"String": "nvarchar", **dict.fromkeys(WHOLE, "bigint")}
+        found = {column: known.get(kind, kind) for column, kind in kinds.items()}
+        return {
+            column.lower(): kind
+            for column, kind in found.items()
+            if kind in ("bigint", "nvarchar")
+            and [*map(str.lower, found)].count(column.lower()) == 1
+        }
 
     def _ordered(self, name: str, timing: Timing | None, alias: str) -> DataStream[Record]:
         from flinkish.compat.stream_analytics.compiler import Scope, compile_expression

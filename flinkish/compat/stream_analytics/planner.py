@@ -9,6 +9,8 @@ from typing import Any
 from sqlglot import exp
 
 from flinkish.api.streams.data_stream import DataStream
+from flinkish.api.windowing.assigners import SlidingEventTimeWindows, TumblingEventTimeWindows
+from flinkish.compat.folds import fold_columns
 from flinkish.compat.stream_analytics.aggregates import (
     AGGREGATES,
     Aggregate,
@@ -20,6 +22,7 @@ from flinkish.compat.stream_analytics.compiler import (
     Scope,
     compile_condition,
     compile_expression,
+    kind_of,
     names_of,
     refuse_others,
 )
@@ -76,6 +79,8 @@ class _Rows:
     """By how much the event of a source may be older than the row that it is in, in ms."""
     computed: Mapping[str, str] = field(default_factory=dict)
     """By the text of an analytic function, the name under which its value is in the environment."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """See ``Scope.columns``."""
 
 
 @dataclass
@@ -84,6 +89,8 @@ class Planner:
 
     _text: Text
     _inputs: Inputs
+    _columns: Callable[[str], Mapping[str, str]]
+    """The kinds of the columns of an input."""
     _references: Mapping[str, Sequence[Record]]
     """By their names in lower case."""
     _functions: Mapping[str, Callable[..., Any]]
@@ -133,7 +140,7 @@ class Planner:
         self._refuse_clauses(node)
         conditions = node.args.get("where")
         rows = self._joined(node)
-        scope = replace(self._scope(rows.sources), computed=rows.computed)
+        scope = replace(self._scope(rows.sources), computed=rows.computed, columns=rows.columns)
         stream = rows.stream
         if conditions is not None:
             stream = stream.filter(compile_condition(conditions.this, scope))
@@ -248,10 +255,13 @@ class Planner:
 
     def _source(self, table: exp.Expression) -> _Rows:
         source = self._alias(table)
+        columns: Mapping[str, str] = {}
         if isinstance(table, exp.Subquery):
             records = self._query(table.this)
         elif isinstance(table, exp.Table):
             records = self._table(table)
+            if str(table.name).lower() not in self._steps:
+                columns = self._columns(str(table.name))
         else:
             raise self._text.error(table, f"{table.sql()} is no source. Name an input or a step.")
         moment = f"@{source}"
@@ -260,7 +270,7 @@ class Planner:
             time = ctx.timestamp()
             out.collect({source: record, moment: time, "@": time})
 
-        return _Rows(records.process(enter), (source,))
+        return _Rows(records.process(enter), (source,), columns=columns)
 
     def _table(self, table: exp.Table) -> DataStream[Record]:
         timing = self._text.timing(table)
@@ -487,7 +497,8 @@ class Planner:
                 having.this, replace(inside, computed={**of_items, **computed})
             )
         evaluate = tuple(compile_expression(part, scope) for part in keys)
-        return GroupResults(evaluate, aggregates, items, condition)
+        plain = all(kind_of(key, scope) is not None for key in keys)
+        return GroupResults(evaluate, aggregates, items, condition, plain)
 
     def _windowed(
         self,
@@ -514,7 +525,19 @@ class Planner:
         def results_of_key(key: Any, context: Any, rows: Any) -> Iterator[Record]:
             return results_of(context, rows)
 
+        def results_of_folds(key: Any, context: Any, folded: Any) -> Iterator[Record]:
+            end = context.window().maxTimestamp()
+            (numbers,) = folded
+            found = results.ofFolds(_key_values(key, len(results.keys)), numbers, end, identity)
+            if found is not None:
+                yield found
+
         contributed = stream.map(contribution).name("Group By")
+        if results.folds and isinstance(
+            window.assigner, SlidingEventTimeWindows | TumblingEventTimeWindows
+        ):
+            keyed = contributed.keyBy(lambda row: row[0]).window(window.assigner)
+            return keyed.aggregate(fold_columns(results.folds), results_of_folds)
         if partition or (results.keys and not together):
             keyed = contributed.keyBy(lambda row: row[0]).window(window.assigner)
             return keyed.process(results_of_key)
@@ -551,6 +574,13 @@ def _key(parts: tuple[Evaluate, ...]) -> Evaluate:
         return () if value is None else frozen(value)
 
     return key
+
+
+def _key_values(key: Any, parts: int) -> Sequence[Any]:
+    """What ``_key`` has made a key of, if that were whole numbers, texts or NULL."""
+    if parts == 1:
+        return (None if key == () else key,)
+    return key if parts else ()
 
 
 def _join_key(parts: Sequence[Evaluate]) -> Callable[[Environment], tuple[Any, ...]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from flinkish.compat.stream_analytics.aggregates import Aggregate
+from flinkish.compat.folds import ColumnFold
+from flinkish.compat.stream_analytics.aggregates import SUM_OF_FLOATS, Aggregate
 from flinkish.compat.stream_analytics.values import Environment, Evaluate, Record, frozen
 
 
@@ -32,7 +34,9 @@ class GroupResults:
         aggregates: Sequence[tuple[str, Aggregate]],
         items: tuple[Item, ...],
         condition: Callable[[Environment], bool] | None,
+        plainKeys: bool = False,
     ) -> None:
+        """``plainKeys``: the keys are whole numbers, texts or NULL."""
         inputs: dict[str, Evaluate] = {}
         for _, aggregate in aggregates:
             inputs.update(aggregate.inputs)
@@ -41,9 +45,12 @@ class GroupResults:
         """What a row contributes, behind the key of its window: its keys, and each input of the aggregates once."""
         places = {text: place for place, text in enumerate(inputs, 1 + len(keys))}
         self._aggregates = [
-            (slot, aggregate.finish, [places[text] for text in aggregate.inputs])
+            (slot, aggregate, [places[text] for text in aggregate.inputs])
             for slot, aggregate in aggregates
         ]
+        folds = [_fold_of(kind, places) for _, a, places in self._aggregates for kind in a.folds]
+        self.folds = tuple(folds) if plainKeys and all(a.folds for _, a in aggregates) else ()
+        """What makes the values of the aggregates without the rows; nothing if they need these."""
         self._items = items
         self._condition = condition
 
@@ -57,12 +64,32 @@ class GroupResults:
 
     def of(self, rows: Sequence[Contribution], end: int, window: str | None) -> Record | None:
         """The record of a group; None if HAVING is not true."""
-        found: Environment = {"@": end, "@window": window}
-        for position, value in enumerate(rows[0][1 : 1 + len(self.keys)]):
-            found[f"#key{position}"] = value
         columns = list(zip(*rows))
-        for slot, finish, places in self._aggregates:
-            found[slot] = finish(len(rows), [columns[place] for place in places])
+        values = [
+            aggregate.finish(len(rows), [columns[place] for place in places])
+            for _, aggregate, places in self._aggregates
+        ]
+        return self._record(rows[0][1 : 1 + len(self.keys)], values, end, window)
+
+    def ofFolds(
+        self, keys: Sequence[Any], numbers: Sequence[int], end: int, window: str | None
+    ) -> Record | None:
+        """The same of what ``folds`` has given."""
+        left = iter(numbers)
+        values = [
+            aggregate.ofFolds(list(islice(left, len(aggregate.folds))))
+            for _, aggregate, _ in self._aggregates
+        ]
+        return self._record(keys, values, end, window)
+
+    def _record(
+        self, keys: Sequence[Any], values: Sequence[Any], end: int, window: str | None
+    ) -> Record | None:
+        found: Environment = {"@": end, "@window": window}
+        for position, value in enumerate(keys):
+            found[f"#key{position}"] = value
+        for (slot, _, _), value in zip(self._aggregates, values):
+            found[slot] = value
         record = record_from(self._items, found)
         if self._condition is not None:
             for position, item in enumerate(self._items):
@@ -71,6 +98,17 @@ class GroupResults:
             if not self._condition(found):
                 return None
         return record
+
+
+def _fold_of(kind: str, places: Sequence[int]) -> ColumnFold:
+    """The fold of a kind over contributions, whose input is at ``places``; none of it: of each 1."""
+    if not places:
+        return ColumnFold("sum", 1)
+    value = f"r[{places[0]}]"
+    if kind == SUM_OF_FLOATS:
+        # A float beyond 2**53 is another number
+        return ColumnFold("sum", f"(None if {value} is None else int(float({value})))")
+    return ColumnFold(kind, value)
 
 
 def record_from(items: tuple[Item, ...], row: Environment) -> Record:

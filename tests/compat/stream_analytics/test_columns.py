@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from flinkish import FlinkishError
+from flinkish import FileSource, FlinkishError, StreamExecutionEnvironment, WatermarkStrategy
+from flinkish.compat.stream_analytics import query
 from flinkish.runtime.columns import uniform_elements
 from tests.compat.stream_analytics.queries import CASES
 from tests.compat.stream_analytics.test_language import compare, in_order, local
@@ -116,3 +118,69 @@ ROWS = [{"at": 500 * n, "n": n, "m": 2, "x": n / 3, "s": "ab"[n % 2]} for n in r
 @given(queries(), events)
 def test_as_event_by_event(sql: str, rows: list[dict[str, Any]]) -> None:
     assert outcome(sql, rows, traces=True) == outcome(sql, rows, traces=False)
+
+
+# ---------------------------------------------------------------- folds
+
+DECLARED = "CREATE TABLE Input (at bigint, n bigint, m bigint, x float, s nvarchar(max)); "
+numbers = st.recursive(
+    st.sampled_from(["n", "m", "Input.n", "0", "7"]),
+    lambda inner: st.builds(
+        str.format,
+        st.sampled_from(["({} + {})", "({} - {})", "({} * {})", "({} / {})", "({} % {})"])
+        | st.sampled_from(["CASE WHEN {} > {} THEN n END", "CASE {} WHEN m THEN 1 ELSE {} END"]),
+        inner,
+        inner,
+    ),
+    max_leaves=3,
+)
+of_numbers = st.builds(
+    str.format, st.sampled_from(["SUM({})", "AVG({})", "MIN({})", "MAX({})", "COUNT({})"]), numbers
+)
+
+
+@st.composite
+def grouped(draw: st.DrawFn) -> str:
+    items = draw(st.lists(of_numbers | st.just("COUNT(x)"), min_size=1, max_size=3))
+    keys = draw(st.lists(st.sampled_from(["n", "s", "m * 2"]), max_size=2, unique=True))
+    window = draw(st.sampled_from(["TumblingWindow(second, 2)", "HoppingWindow(second, 4, 1)"]))
+    having = draw(st.sampled_from(["", " HAVING COUNT(*) > 1"]))
+    shown = "".join(f", {key} AS k{number}" for number, key in enumerate(keys))
+    return (
+        f"SELECT {_named(items)}, COUNT(*) AS rows, System.Timestamp() AS until{shown}"
+        f" FROM Input TIMESTAMP BY at GROUP BY {', '.join([*keys, window])}{having}"
+    )
+
+
+TUMBLING = "FROM Input TIMESTAMP BY at GROUP BY s, TumblingWindow(second, 2)"
+
+
+@pytest.mark.takes_columns("ColumnFold")
+@example(f"SELECT s, AVG(n) AS c {TUMBLING}", ROWS, True)
+@given(grouped(), events, st.booleans())
+def test_folds_are_as_all_rows_of_a_window(
+    sql: str, rows: list[dict[str, Any]], traces: bool
+) -> None:
+    """Where all numbers are whole, windows do not keep their rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "flinkish.compat.stream_analytics.aggregates._FOLDS", defaultdict[str, Any](tuple)
+        )
+        expected = outcome(DECLARED + sql, rows, traces=False)
+    assert outcome(DECLARED + sql, rows, traces) == expected
+
+
+def test_the_columns_of_files_are_folded() -> None:
+    env = StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    files = FileSource.forCsv("rows", "at BIGINT, n INT, s STRING, x DOUBLE, S STRING")
+    rows = env.fromSource(files, WatermarkStrategy.noWatermarks(), "rows")
+
+    def folds(item: str, key: str) -> bool:
+        text = f"SELECT {item} FROM Input TIMESTAMP BY at GROUP BY {key}, TumblingWindow(second, 2)"
+        query(text, {"Input": rows}).outputs["output"].forEachBatch(lambda found, batch: None)
+        return "aggregation over columns" in env.explain()
+
+    assert not folds("SUM(x)", "n")
+    assert not folds("SUM(n)", "x")
+    assert not folds("SUM(n)", "s")  # may be either column
+    assert folds("SUM(N)", "n + 1")
