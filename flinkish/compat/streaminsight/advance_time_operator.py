@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from flinkish.api.errors import MissingTimestampError
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark, WatermarkStatus
 from flinkish.compat.streaminsight.advance_time import (
@@ -23,8 +26,8 @@ from flinkish.compat.streaminsight.events import (
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.two_input import TwoInputOperator
 from flinkish.runtime.operators.watermark_assigner import WatermarkEmitter
-from flinkish.runtime.records.frames import Frame, MarksBuilder
-from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
+from flinkish.runtime.records.frames import Frame, Marks
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.registry import register_operator
 
@@ -48,12 +51,22 @@ class IncrementGeneration:
         """The increment that ``event`` causes, or None."""
         if isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
             return None
-        return self.afterStart(event.startTime)
+        due = (
+            self._count_due()
+            if self._settings.duration is None
+            else self._time_due(event.startTime)
+        )
+        return event.startTime - self._settings.delay if due else None
 
-    def afterStart(self, start: int) -> int | None:
-        """The increment that an event from ``start`` on causes, or None."""
-        due = self._count_due() if self._settings.duration is None else self._time_due(start)
-        return start - self._settings.delay if due else None
+    def afterStarts(self, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each of the events that begin at ``starts`` causes an increment."""
+        every = self._settings.eventCount
+        if every is None:
+            return np.array([self._time_due(start) for start in starts.tolist()], dtype=bool)
+        counts = self._count + 1 + np.arange(len(starts))
+        self._count = (self._count + len(starts)) % every
+        due: NDArray[np.bool_] = counts % every == 0
+        return due
 
     def _count_due(self) -> bool:
         assert self._settings.eventCount is not None
@@ -158,38 +171,47 @@ class AdvanceTimeOperator(TwoInputOperator):
         starts = self._starts(records.values)
         if starts is None:
             return False
-        kept, marks, count = [], MarksBuilder(), 0
-        generation, watermark = self._generation, self._emitter.watermark
+        generation = self._generation
         before = None if generation is None else generation.snapshot()
-        for start in starts:
-            in_time = start > watermark
-            kept.append(in_time)
-            count += in_time
-            increment = None if generation is None else generation.afterStart(start)
-            if increment is not None and increment - 1 > watermark:
-                watermark = increment - 1
-                if watermark > MAX_TIMESTAMP:
-                    self._emitter.emitWatermark(Watermark(watermark))  # raises
-                marks.addWatermark(count, watermark)
-        if count < len(kept) and self._description.violations is not None:
+        # An increment at c is Watermark(c - 1)
+        raised = np.full(len(starts), MIN_TIMESTAMP)
+        if generation is not None and self._description.generation is not None:
+            behind = self._description.generation.delay + 1
+            if (
+                not MIN_TIMESTAMP
+                <= int(starts.min()) - behind
+                <= int(starts.max()) - behind
+                <= MAX_TIMESTAMP
+            ):
+                return False
+            due = generation.afterStarts(starts)
+            raised[due] = starts[due] - behind
+        watermarks = np.maximum.accumulate(np.r_[self._emitter.watermark, raised])
+        kept = starts > watermarks[:-1]
+        dropped = len(starts) - int(kept.sum())
+        if dropped and self._description.violations is not None:
             if generation is not None:
                 generation.restore(before)
             return False
-        self.metrics.numLateRecordsDropped += len(kept) - count
-        timed = records.timed(timestamps_of(starts)).kept(kept)
-        self.output.emitFrame(Frame(timed, self._emitter.passing(marks.build())))
+        self.metrics.numLateRecordsDropped += dropped
+        rising = raised > watermarks[:-1]
+        marks = Marks.of(np.cumsum(kept)[rising], raised[rising])
+        timed = records.timed(starts).kept(kept)
+        self.output.emitFrame(Frame(timed, self._emitter.passing(marks)))
         return True
 
-    def _starts(self, events: Sequence[Any]) -> list[int] | None:
+    def _starts(self, events: Sequence[Any]) -> NDArray[np.int64] | None:
         """When the events start; None if some are edges or no events, or if the policy may move them."""
         if isinstance(events, RowColumns):
-            return events.values(0) if events.shape.kind is PointEvent else None
-        kinds = set(map(type, events))
-        if kinds != {PointEvent}:
+            starts = events.values(0) if events.shape.kind is PointEvent else [None]
+        else:
+            kinds = set(map(type, events))
             drops = self._description.policy is AdvanceTimePolicy.Drop
-            if not (drops and kinds <= {PointEvent, IntervalEvent}):
+            if kinds != {PointEvent} and not (drops and kinds <= {PointEvent, IntervalEvent}):
                 return None
-        return [event.startTime for event in events]
+            starts = [event.startTime for event in events]
+        found = np.array(starts)
+        return found if found.dtype == np.int64 else None
 
     def _process_singly(self, records: Records) -> None:
         for value, timestamp in zip(records.values, records.timestamps.tolist()):
