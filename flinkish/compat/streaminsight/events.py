@@ -18,6 +18,8 @@ T = TypeVar("T")
 X = TypeVar("X")
 
 
+_set = object.__setattr__
+
 TICK: Final = 1
 """The smallest step of time, in ms."""
 
@@ -74,8 +76,9 @@ def part_of_interval(startTime: int, endTime: int, payload: X) -> IntervalEvent[
     """An ``IntervalEvent`` that is known to be right. Windows make one for each event that they have, and the checks
     of the constructor take most of its time."""
     event = object.__new__(IntervalEvent)
-    fields = event.__dict__
-    fields["startTime"], fields["endTime"], fields["payload"] = startTime, endTime, payload
+    _set(event, "startTime", startTime)
+    _set(event, "endTime", endTime)
+    _set(event, "payload", payload)
     return event
 
 

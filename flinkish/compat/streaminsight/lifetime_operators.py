@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Sequence
-from itertools import compress, repeat
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from flinkish.api.errors import InvalidProgramError, NotSupportedError, shown
 from flinkish.api.functions.adapt import results_of
@@ -17,12 +13,16 @@ from flinkish.api.time.durations import fits_long
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP, Watermark
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.compat.streaminsight.events import (
-    TICK,
     EdgeEvent,
     EdgeType,
     IntervalEvent,
     PointEvent,
     part_of_interval,
+)
+from flinkish.compat.streaminsight.lifetime_columns import (
+    ClosingPoints,
+    lifetimes_by_key,
+    starts_of,
 )
 from flinkish.compat.streaminsight.lifetime_logic import (
     OPEN,
@@ -40,7 +40,6 @@ from flinkish.runtime.operators.watermark_assigner import WatermarkEmitter
 from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.frames import Frame
 from flinkish.runtime.records.records import Records
-from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.registry import register_operator
 from flinkish.runtime.state.backend import Timer
 
@@ -92,6 +91,8 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         self._open_windows = context.backend.timerQueue("open-windows")
         self._emitter = WatermarkEmitter(self.output)
         self._collector = ResultCollector(self.output, description)
+        self._points: ClosingPoints | None = None
+        """While the watermarks of a frame are processed, its points."""
         self._closed: dict[Any, tuple[Timer, list[Members]]] = {}
         """By key the windows that the watermarks at hand close, and the timer that says so."""
         self._shared: dict[int, IntervalEvent[Any]] = {}
@@ -128,10 +129,9 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         reach, events = self._logic.reach, frame.records.values
         if reach is None or not len(events):
             return False
-        lifetimes = lifetimes_of(events)
-        if lifetimes is None:
+        starts = starts_of(events)
+        if starts is None:
             return False
-        starts = np.array([life.start for life in lifetimes])
         late = starts <= frame.watermarks(self.currentWatermark)
         dropped = int(late.sum())
         if int(starts.max()) + reach > MAX_TIMESTAMP:
@@ -139,20 +139,23 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         if dropped and self._description.lateDataOutput is not None:
             return False  # they keep their place among the increments
         self.metrics.numLateRecordsDropped += dropped
-        taken: defaultdict[Any, list[Lifetime]] = defaultdict(list)
-        for key, lifetime in compress(zip(keys_of(frame.records), lifetimes), ~late):
-            taken[key].append(lifetime)
-        if isinstance(events, RowColumns) and frame.records.immutable:
-            self._sharing = lifetimes
-            self._shared = {id(life): part_of_interval(*life) for life in lifetimes}
-        for key, added in taken.items():
+        keys = list(keys_of(frame.records))
+        self._points = ClosingPoints.of(self._description.windows, frame, keys, starts, ~late)
+        if self._points is None:
+            self._add(lifetimes_by_key(keys, events, ~late), None)
+        return True
+
+    def _add(self, lifetimes: Mapping[Any, list[Lifetime]], closedUntil: int | None) -> None:
+        """Add lifetimes by key. ``closedUntil``: up to where windows have closed, if it is known."""
+        for key, added in lifetimes.items():
             self.backend.currentKey = key
             state = self._table.get(key, None) or LifetimeState([], None)
+            if closedUntil is not None:
+                state = state._replace(closedUntil=closedUntil)
             new = self._logic.inWindowsToCome(added)
             self._register(LifetimeState(new, state.closedUntil))
             state.lifetimes.extend(new)
             self._keep(key, state)
-        return True
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
@@ -224,8 +227,13 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
             # What an increment at infinity closes depends on what is left then: on the events that have not ended
             parts = [[each for each in changing if each < MAX_TIMESTAMP]]
             parts += [[each] for each in changing[-1:] if each == MAX_TIMESTAMP]
-        for part in filter(None, parts):
-            self._advance(part)
+        for number, part in enumerate(parts):
+            if part:
+                self._advance(part)
+            if self._points is not None and not number:
+                # Before an increment at infinity, which closes their windows
+                self._add(self._points.staying, self._points.increment)
+                self._points = None
         self._forget_shared()
         if timestamps and timestamps[-1] > self.currentWatermark:
             self.skipToWatermark(timestamps[-1])
@@ -235,11 +243,21 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         self._closed.clear()
         self.currentWatermark = watermarks[-1]
         self._fire(self.timers.advanceWatermark, watermarks[-1])
-        closed_by: list[list[tuple[Timer, TimeWindow, list[Lifetime]]]] = [[] for _ in watermarks]
+        closing = {} if self._points is None else self._points.closing
+        closed_by: list[list[tuple[Timer, TimeWindow, list[Lifetime], slice | None]]] = [
+            [] for _ in watermarks
+        ]
         for timer, windows in self._closed.values():
             for window, members in windows:
                 place = bisect_left(watermarks, window.maxTimestamp())
-                closed_by[place].append((timer, window, members))
+                points = closing.pop((timer.key, window), None)
+                closed_by[place].append((timer, window, members, points))
+        for (key, window), points in closing.items():
+            timer = Timer(window.maxTimestamp(), key, None)
+            closed_by[bisect_left(watermarks, timer.timestamp)].append((timer, window, [], points))
+        if closing:
+            for closed in closed_by:
+                closed.sort(key=lambda each: each[1].end)
         for watermark, closed in zip(watermarks, closed_by):
             with self.userCodeOf(lambda: self.timer):
                 for each in closed:
@@ -305,10 +323,18 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         if since is not None:
             self._open_windows.add(since, key, None)
 
-    def _apply(self, timer: Timer, window: TimeWindow, members: list[Lifetime]) -> None:
+    def _apply(
+        self,
+        timer: Timer,
+        window: TimeWindow,
+        members: list[Lifetime],
+        points: slice | None,
+    ) -> None:
         events: list[Any] = list(map(self._shared.get, map(id, members)))
         if not all(events):
             events = [e or self._event(life, window) for e, life in zip(events, members)]
+        if points is not None and self._points is not None:
+            events += self._points.inWindow(points)
         self.timer, self.backend.currentKey = timer, timer.key
         self._collector.window = window
         # An apply call looks at no context
@@ -326,19 +352,6 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
             self._sharing.append(life)
             self._shared[id(life)] = event
         return event
-
-
-def lifetimes_of(events: Sequence[Any]) -> list[Lifetime] | None:
-    """The lifetimes of points and intervals; None if there are others among them."""
-    if isinstance(events, RowColumns) and events.shape.kind is PointEvent:
-        starts, *columns = (events.values(number) for number in range(len(events.schema)))
-        ends = [start + TICK for start in starts]
-        parts = zip(starts, ends, events.shape.parts[1].made(columns))
-        # In C, as in Shape.made
-        return list(map(tuple.__new__, repeat(Lifetime), parts))
-    if {PointEvent, IntervalEvent}.issuperset(map(type, events)):
-        return [Lifetime(event.startTime, event.endTime, event.payload) for event in events]
-    return None
 
 
 class ResultCollector(Collector[Any]):
