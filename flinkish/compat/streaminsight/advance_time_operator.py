@@ -23,6 +23,7 @@ from flinkish.compat.streaminsight.events import (
     PointEvent,
     TemporalEvent,
 )
+from flinkish.compat.streaminsight.lifetime_columns import starts_of
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.two_input import TwoInputOperator
 from flinkish.runtime.operators.watermark_assigner import WatermarkEmitter
@@ -202,16 +203,12 @@ class AdvanceTimeOperator(TwoInputOperator):
 
     def _starts(self, events: Sequence[Any]) -> NDArray[np.int64] | None:
         """When the events start; None if some are edges or no events, or if the policy may move them."""
-        if isinstance(events, RowColumns):
-            starts = events.values(0) if events.shape.kind is PointEvent else [None]
-        else:
-            kinds = set(map(type, events))
-            drops = self._description.policy is AdvanceTimePolicy.Drop
-            if kinds != {PointEvent} and not (drops and kinds <= {PointEvent, IntervalEvent}):
-                return None
-            starts = [event.startTime for event in events]
-        found = np.array(starts)
-        return found if found.dtype == np.int64 else None
+        points = isinstance(events, RowColumns) and events.shape.kind is PointEvent
+        moves = self._description.policy is not AdvanceTimePolicy.Drop
+        if moves and not points and set(map(type, events)) != {PointEvent}:
+            return None
+        starts = starts_of(events)
+        return starts if starts is not None and starts.dtype == np.int64 else None
 
     def _process_singly(self, records: Records) -> None:
         for value, timestamp in zip(records.values, records.timestamps.tolist()):

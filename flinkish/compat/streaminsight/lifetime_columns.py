@@ -11,6 +11,7 @@ from itertools import compress, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
@@ -20,12 +21,15 @@ from flinkish.compat.streaminsight.lifetime_logic import Lifetime
 from flinkish.compat.streaminsight.windows import HoppingLifetimeWindows, LifetimeWindows
 from flinkish.runtime.records.frames import Frame
 from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.shapes import Shape
 
 
 def starts_of(events: Sequence[Any]) -> NDArray[Any] | None:
     """When points and intervals start; None if there are others among them."""
     if isinstance(events, RowColumns) and events.shape.kind is PointEvent:
-        return np.array(events.values(0))
+        column = events.arrow(0)
+        plain = pa.types.is_int64(column.type) and not column.null_count
+        return column.to_numpy() if plain else np.array(events.values(0))
     if {PointEvent, IntervalEvent}.issuperset(map(type, events)):
         return np.array([event.startTime for event in events])
     return None
@@ -56,9 +60,10 @@ class ClosingPoints(NamedTuple):
     """The points of a frame, by whether its increments, without that at infinity, close their windows."""
 
     closing: dict[tuple[Any, TimeWindow], slice]
-    """By key and window, where the points in each that closes are in ``ordered``."""
-    ordered: RowColumns
-    """Points window by window, those of a key in the order in which they came."""
+    """By key and window, where the points in each that closes are in ``columns``."""
+    columns: list[list[Any]]
+    """Those of points window by window, those of a key in the order in which they came."""
+    payload: Shape
     staying: Mapping[Any, list[Lifetime]]
     """By key, the points that are in a window which is open behind ``increment``."""
     increment: int
@@ -101,14 +106,15 @@ class ClosingPoints(NamedTuple):
             staying |= within & ~closed
             ends = ends + hop
         closing, order = _closing(keys, np.concatenate(rows), np.concatenate(of_rows), size)
-        return cls(closing, events.take(order), lifetimes_by_key(keys, events, staying), increment)
+        ordered = events.take(order)
+        columns = [ordered.values(number) for number in range(len(ordered.schema))]
+        left = lifetimes_by_key(keys, events, staying)
+        return cls(closing, columns, ordered.shape.parts[1], left, increment)
 
     def inWindow(self, part: slice) -> list[IntervalEvent[Any]]:
         """A part of the points as intervals. They are made when their window closes, and so stay in the cache."""
-        starts, *columns = (
-            self.ordered.values(number)[part] for number in range(len(self.ordered.schema))
-        )
-        payloads = self.ordered.shape.parts[1].made(columns)
+        starts, *columns = [column[part] for column in self.columns]
+        payloads = self.payload.made(columns)
         return list(map(part_of_interval, starts, [start + TICK for start in starts], payloads))
 
 

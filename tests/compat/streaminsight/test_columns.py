@@ -60,6 +60,11 @@ def of_points(source: DataStream[Row], *settings: Any) -> DataStream[Any]:
     )
 
 
+def of_rows(source: DataStream[Row], *settings: Any) -> DataStream[Any]:
+    """Points that cannot change, which stay columns up to their windows."""
+    return streaminsight.toPointStreamable(source, lambda row: PointEvent(row.at, row), *settings)
+
+
 def of_intervals(source: DataStream[Row], *settings: Any) -> DataStream[Any]:
     return streaminsight.toIntervalStreamable(
         source,
@@ -89,11 +94,12 @@ def of_watermarks(source: DataStream[Row], *settings: Any) -> DataStream[Any]:
 
 
 def seen(key: str, window: Any, events: Any) -> list[Any]:
-    """What a function sees that changes what it gets."""
-    found = [(event.startTime, event.endTime, event.payload["seen"]) for event in events]
+    """What a function sees that changes what it gets, if it can be changed."""
+    found = [(event.startTime, event.endTime, repr(event.payload)) for event in events]
     for event in events:
-        event.payload["seen"] = None
-    return [(key, *found)]
+        if isinstance(event.payload, dict):
+            event.payload["seen"] = None
+    return [(key, window, *found)]
 
 
 def by_key(values: list[Any]) -> dict[str, list[str]]:
@@ -108,6 +114,7 @@ def by_key(values: list[Any]) -> dict[str, list[str]]:
     "events_of",
     [
         pytest.param(of_points, marks=pytest.mark.takes_columns("ColumnFunction")),
+        pytest.param(of_rows, marks=pytest.mark.takes_columns("ColumnFunction")),
         of_intervals,
         of_watermarks,
     ],
