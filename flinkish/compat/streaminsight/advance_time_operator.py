@@ -196,7 +196,7 @@ class AdvanceTimeOperator(TwoInputOperator):
             return False
         self.metrics.numLateRecordsDropped += dropped
         rising = raised > watermarks[:-1]
-        marks = Marks.of(np.cumsum(kept)[rising], raised[rising])
+        marks = Marks.of(np.cumsum(kept, dtype=np.int64)[rising], raised[rising])
         timed = records.timed(starts).kept(kept)
         self.output.emitFrame(Frame(timed, self._emitter.passing(marks)))
         return True

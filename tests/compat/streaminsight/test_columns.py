@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from flinkish import (
@@ -118,6 +118,14 @@ def by_key(values: list[Any]) -> dict[str, list[str]]:
         of_intervals,
         of_watermarks,
     ],
+)
+@example(
+    [Row(key=key, at=at, lasts=4) for at, key in enumerate("abbaabbbaababbaa")],
+    (6, 3, 1),
+    AdvanceTimeGenerationSettings(2, 1),
+    AdvanceTimePolicy.Drop,
+    False,
+    {9},
 )
 @given(
     rows,
