@@ -46,7 +46,7 @@ def compile_analytic(node: exp.Expression, name: str, scope: Scope) -> Analytic:
             condition = part.expressions[0]
         else:
             columns.append(part)
-    keys = [compile_expression(column, scope) for column in columns]
+    keys = tuple(compile_expression(column, scope) for column in columns)
     when = None if condition is None else compile_condition(condition, scope)
 
     def partition(rows: Environment) -> Any:

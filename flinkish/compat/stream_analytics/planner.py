@@ -375,10 +375,10 @@ class Planner:
         outer: bool,
     ) -> DataStream[Environment]:
         left_key = _join_key(
-            [compile_expression(key, self._scope(left.sources)) for key, _ in keys]
+            tuple(compile_expression(key, self._scope(left.sources)) for key, _ in keys)
         )
         right_key = _join_key(
-            [compile_expression(key, self._scope(right.sources)) for _, key in keys]
+            tuple(compile_expression(key, self._scope(right.sources)) for _, key in keys)
         )
         # NULL equals nothing
         events = right.stream.filter(lambda row: None not in right_key(row))
@@ -418,7 +418,11 @@ class Planner:
                     )
                 )
         function = reference_join(
-            source, reference, keys, lambda row: all(condition(row) for condition in rest), outer
+            source,
+            reference,
+            tuple(keys),
+            lambda row: all(condition(row) for condition in rest),
+            outer,
         )
         return replace(rows, stream=rows.stream.flatMap(function), sources=scope.sources)
 
@@ -583,7 +587,7 @@ def _key_values(key: Any, parts: int) -> Sequence[Any]:
     return key if parts else ()
 
 
-def _join_key(parts: Sequence[Evaluate]) -> Callable[[Environment], tuple[Any, ...]]:
+def _join_key(parts: tuple[Evaluate, ...]) -> Callable[[Environment], tuple[Any, ...]]:
     """A key shared by all rows that a condition ``=`` may find equal."""
     return lambda row: tuple(join_key(part(row)) for part in parts)
 
