@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import compress, repeat
+from itertools import compress, count, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,8 +122,8 @@ def _closing(
     keys: Sequence[Any], rows: NDArray[np.intp], ends: NDArray[np.int64], size: int
 ) -> tuple[dict[tuple[Any, TimeWindow], slice], NDArray[np.intp]]:
     """The rows window by window, and the place of each key and window among them."""
-    numbers: dict[Any, int] = {}
-    codes = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.intp)[rows]
+    numbers = dict(zip(dict.fromkeys(keys), count()))
+    codes = np.fromiter(map(numbers.__getitem__, keys), np.intp, len(keys))[rows]
     order = np.lexsort((rows, codes, ends))
     rows, ends, codes = rows[order], ends[order], codes[order]
     begins = np.flatnonzero(np.diff(ends, prepend=ends[:1] - 1) | np.diff(codes, prepend=-1))
