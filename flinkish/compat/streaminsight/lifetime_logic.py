@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -147,13 +148,13 @@ class HoppingLogic(LifetimeWindowLogic):
     def changing(self, watermark: int, watermarks: Sequence[int]) -> Sequence[int]:
         if self._hop > self._size:
             return watermarks
-        found, first = [], self._offset + self._size
-        passed = (watermark + 1 - first) // self._hop
-        for each in watermarks:
-            ended = (each + 1 - first) // self._hop
-            if ended > passed or each == MAX_TIMESTAMP:
-                found.append(each)
-                passed = ended
+        found, place = [], bisect_left(watermarks, self._first_end_after(watermark + 1) - 1)
+        while place < len(watermarks):
+            found.append(watermarks[place])
+            due = self._first_end_after(watermarks[place] + 1) - 1
+            place = bisect_left(watermarks, due, place + 1)
+        if watermarks and watermarks[-1] == MAX_TIMESTAMP and found[-1:] != [MAX_TIMESTAMP]:
+            found.append(MAX_TIMESTAMP)
         return found
 
     def heldBack(self, increment: int) -> int:
