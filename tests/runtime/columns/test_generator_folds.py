@@ -130,6 +130,18 @@ class Grows(Noting):
         self.highest = self.highest + event.at * 2**40
 
 
+class Far(Noting):
+    """Begins beyond 64 bits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.latest = -(10**30)
+
+    def onEvent(self, event, eventTimestamp, output):
+        self.latest = max(self.latest, eventTimestamp)
+        self.highest = max(self.highest, eventTimestamp)
+
+
 class Emits(Noting):
     def onEvent(self, event, eventTimestamp, output):
         self.highest = max(self.highest, eventTimestamp)
@@ -238,7 +250,7 @@ class Counter:
 EMITTING: list[Any] = [Emits, HighestSoFar, EveryThird, Twice, OfTheLast]
 FOLDED: list[Any] = [ByMax, ByBranch, OfEvents, Several, ByMethod]
 CALLED: list[Any] = [Averages, Property, Rests, Keeps, Writes]
-ALL: list[Any] = [*FOLDED, *EMITTING, *CALLED, Late, Grows, Divides]
+ALL: list[Any] = [*FOLDED, *EMITTING, *CALLED, Late, Grows, Far, Divides]
 
 
 class Seen:

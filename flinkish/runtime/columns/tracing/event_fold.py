@@ -250,9 +250,9 @@ class _Plan:
         run = run_of(batch)
         everyone = np.zeros(batch.num_rows, dtype=np.intp)
         types = [ARROW_TYPES[kind] for kind in self._reduction.kinds]
-        first = [pa.array([value], kind) for value, kind in zip(start, types)]
-        begun = pa.RecordBatch.from_arrays(first, names=list(map(str, range(len(first)))))
         try:
+            first = [pa.array([value], kind) for value, kind in zip(start, types)]
+            begun = pa.RecordBatch.from_arrays(first, names=list(map(str, range(len(first)))))
             folded = Folding(run, batch, everyone, 1, self._reduction, begun).fields()
             attributes = [to_arrow(column)[0].as_py() for column in folded]
             if self._running:
