@@ -37,18 +37,19 @@ def uniform_columns(values: Sequence[Any]) -> RowColumns | None:
     names = shape.columnNames
     if len(set(names)) < len(names) or not {NoneType, *_TYPES}.issuperset(map(type, parts)):
         return None
-    columns = None if _says_how_it_is_pickled(shape) else columns_of(shape, values)
+    columns = None if _stays_objects(shape) else columns_of(shape, values)
     arrays = [] if columns is None else list(map(_array, columns))
     if not arrays or any(array is None for array in arrays):
         return None
     return RowColumns(pa.RecordBatch.from_arrays(arrays, list(names)), shape)
 
 
-def _says_how_it_is_pickled(shape: Shape) -> bool:
-    """Whether a class of ``shape`` says how its objects are pickled."""
+def _stays_objects(shape: Shape) -> bool:
+    """Whether ``shape`` has a list, whose length may differ, or a class that says how its objects are
+    pickled."""
     bases = () if shape.kind in (None, Row) else shape.kind.__mro__[:-1]
-    own = any(name in vars(base) for base in bases for name in _PICKLING)
-    return own or any(map(_says_how_it_is_pickled, shape.parts))
+    own = shape.kind is list or any(name in vars(base) for base in bases for name in _PICKLING)
+    return own or any(map(_stays_objects, shape.parts))
 
 
 def _array(values: Sequence[Any]) -> pa.Array | None:

@@ -143,6 +143,8 @@ def test_what_columns_could_not_give_back_stays_objects() -> None:
         [(0, {"a": 1}, {"a": 1}), (1, shared, shared)],
         [Lacking(), lacking],
         [Pickled(1)],
+        [[1, 2]],
+        [("a", [1, 2])],
     ):
         assert uniform_columns(elements) is None
 
