@@ -139,12 +139,13 @@ class Made(Symbol):
     def _traced_arithmetic(self, name: str, other: Any, reflected: bool) -> Any:
         pair = (other, self) if reflected else (self, other)
         first, second = map(self._traced_class_of, pair)
-        result = _result_of(_SIGNS[name], first, second)
-        if result is None:
+        function = _SIGNS.get(name)
+        result = None if function is None else _result_of(function, first, second)
+        if function is None or result is None:
             self._traced_unsupported(
                 f"uses {name} on a {self._traced_class.__name__} and another value"
             )
-        return self._traced_result(_SIGNS[name], result, *pair)
+        return self._traced_result(function, result, *pair)
 
     def _traced_compared(self, name: str, other: Any) -> Any:
         kind = self._traced_class_of(other)

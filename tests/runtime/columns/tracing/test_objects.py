@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction
+from flinkish.runtime.records.rows import RowColumns
 from tests.runtime.columns.tracing.test_same_as_python import agrees
 
 EPOCH = datetime(1970, 1, 1)
@@ -103,6 +105,12 @@ CALLED = {
 @pytest.mark.parametrize("function", CALLED.values(), ids=CALLED)
 def test_other_uses_are_called(function):
     agrees(lambda s: s.map(function), ROWS, columns=False)
+
+
+def test_an_operator_that_they_do_not_have_is_the_reason():
+    function = ColumnFunction(lambda r: r.price & r.n)
+    assert function.results(RowColumns(ROWS)) is None
+    assert "uses & on a Decimal and another value" in str(function.reason)
 
 
 def test_an_error_of_one_element_is_that_of_the_function():
