@@ -77,7 +77,9 @@ class FoldPlan:
         if own.start is None or not own.commutes or merge.combination.kinds != own.kinds:
             return False
         for _, operation in merge.traced.steps:
-            if not isinstance(operation, Operation) or operation.name not in NEVER_RAISES:
+            if not isinstance(operation, Operation) or operation.kind == "str":
+                return False
+            if operation.name not in NEVER_RAISES:
                 return False
         return all(
             pattern.joins(merging, number) and (pattern.way != "sum" or start == 0)

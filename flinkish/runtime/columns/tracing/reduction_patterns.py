@@ -26,7 +26,7 @@ from flinkish.runtime.columns.tracing.expressions import (
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 
 NEVER_RAISES = ("+", "<", "<=", ">", ">=", "==", "!=")
-"""The operations that raise no error, whatever the numbers or texts are."""
+"""The operations that raise no error, whatever the numbers are, or the texts that are compared."""
 
 Way: TypeAlias = Literal["kept", "sum", "lowest", "highest", "last", "ranked"]
 Ranking: TypeAlias = tuple[tuple[int, bool], ...]
@@ -139,7 +139,8 @@ def needs_accumulator(operation: Expression) -> bool:
     """Whether ``operation`` could raise an error in Python that depends on the accumulator's
     values."""
     harmless = (*NEVER_RAISES, "-", "*", "unary -")
-    return folds(operation) and getattr(operation, "name", "") not in harmless
+    joins_texts = operation.kind == "str"  # one may be None
+    return folds(operation) and (joins_texts or getattr(operation, "name", "") not in harmless)
 
 
 class _Matcher:

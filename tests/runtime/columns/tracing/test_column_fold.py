@@ -17,7 +17,7 @@ from flinkish.api.functions.aggregations import ComparableAggregator, SumAggrega
 from flinkish.api.functions.functions import AggregateFunction
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.records.shapes import VALUE, Shape
+from flinkish.runtime.records.shapes import VALUE, Shape, tuple_shape
 from tests.runtime.columns.tracing.random_functions import (
     Pair,
     compiled,
@@ -185,6 +185,18 @@ def test_reduce_functions(seed):
 @given(SEEDS)
 def test_sum_min_and_max(seed):
     check_aggregations(seed, 4)
+
+
+def test_texts_that_are_joined_in_vain_are_not_folded():
+    def reduce(one, other):
+        one[1] + "."  # raises an error if it is None
+        return one
+
+    columns = [pa.array([1, 2]), pa.array([None, "b"])]
+    values = RowColumns(pa.RecordBatch.from_arrays(columns, ["f0", "f1"]), tuple_shape([VALUE] * 2))
+    fold = ColumnFold(reduce)
+    fold.runs.checks = 0
+    assert fold.fold(values, np.zeros(2, np.intp), 1) is None
 
 
 @pytest.mark.slow("traces a hundred functions")
