@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time as clock
 from datetime import datetime
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import pytest
@@ -65,6 +66,16 @@ def windowed(stream, aggregate):
     timed = stream.assignTimestampsAndWatermarks(strategy)
     keyed = timed.filter(lambda value: value.x > clock.time()).keyBy(lambda value: value.name)
     return keyed.window(TumblingEventTimeWindows.of(1000)).aggregate(aggregate)
+
+
+@pytest.mark.parametrize("getter", [attrgetter("x"), itemgetter(0)])
+def test_a_getter_assigns_timestamps_over_columns(getter):
+    strategy = WatermarkStrategy[Any].forMonotonousTimestamps().withTimestampAssigner(getter)
+    lines = lines_of(lambda stream: stream.assignTimestampsAndWatermarks(strategy))
+    assert (
+        "Timestamps/Watermarks: timestamp assigner over columns, where its elements are columns"
+        in lines
+    )
 
 
 def test_each_function_has_a_line():

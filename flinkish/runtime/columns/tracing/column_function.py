@@ -14,6 +14,7 @@ from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.runtime.columns.tracing.checks import Positions
 from flinkish.runtime.columns.tracing.column_runs import A
 from flinkish.runtime.columns.tracing.expressions import Column
+from flinkish.runtime.columns.tracing.externals import getter_of
 from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run
 from flinkish.runtime.columns.tracing.symbolic_elements import Signature
 from flinkish.runtime.columns.tracing.symbols import Symbol
@@ -119,6 +120,11 @@ class ColumnFunction(_ReturningFunction):
     def __init__(self, function: Callable[..., Any], arguments: int = 1) -> None:
         super().__init__(function)
         self.signature = Signature(extra=arguments - 1)
+
+    def _follow(self, trace: Trace, element: Any, extra: Sequence[Symbol]) -> Traced:
+        # A getter that assigns timestamps names a column, and is not called with a timestamp
+        getter = getter_of(trace, self._function)
+        return super()._follow(trace, element, extra if getter is None else ())
 
     @property
     def takesTimestamps(self) -> bool:
