@@ -13,8 +13,10 @@ from flinkish.api.plan.operators import OperatorDescription
 from flinkish.api.types.fields import named_values
 from flinkish.compat.atlas.bson.values import (
     MISSING,
+    Bound,
     Document,
     DocumentError,
+    ObjectId,
     Timestamp,
     date_of,
     key_of,
@@ -85,9 +87,16 @@ def as_document(element: Any) -> Document:
 
 
 def _plain(value: Any) -> Any:
-    if not isinstance(value, Mapping) and named_values(value) is not None:
-        return as_document(value)
+    if isinstance(value, _SINGLE):
+        return value
+    fields = named_values(value)
+    if fields is not None:
+        return {name: _plain(inner) for name, inner in fields.items()}
     return [_plain(element) for element in value] if isinstance(value, (list, tuple)) else value
+
+
+_SINGLE = (str, int, float, datetime, ObjectId, Timestamp, Bound)
+"""Values without fields, some of which are dataclasses."""
 
 
 def _event_time(value: Any) -> datetime:

@@ -22,6 +22,7 @@ from flinkish import (
 )
 from flinkish.compat import atlas
 from flinkish.compat.atlas import ObjectId
+from flinkish.compat.atlas.bson.values import Timestamp
 from flinkish.compat.atlas.expressions.compiler import Place
 from flinkish.compat.atlas.sinks import DocumentRecords
 from flinkish.testing import StreamTestHarness
@@ -225,12 +226,22 @@ class Reading:
     value: float
 
 
+@dataclass
+class Readings:
+    of: dict[str, Reading]
+
+
+ID = ObjectId("507f1f77bcf86cd799439011")
+
+
 @pytest.mark.parametrize(
     ("element", "document"),
     [
         ({"a": 1}, {"a": 1}),
         (Row(a=1, b="x"), {"a": 1, "b": "x"}),
         (Reading("s", 1.5), {"sensor": "s", "value": 1.5}),
+        (Row(id=ID, times=[Timestamp(1, 2)]), {"id": ID, "times": [Timestamp(1, 2)]}),
+        (Readings({"s": Reading("s", 1.5)}), {"of": {"s": {"sensor": "s", "value": 1.5}}}),
         ('{"a": {"$numberLong": "5"}}', {"a": 5}),
         (b'{"a": 1}', {"a": 1}),
     ],
