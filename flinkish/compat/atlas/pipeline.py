@@ -362,7 +362,7 @@ class _Builder:
     def _settings(self, plan: WindowPlan) -> WindowSettings:
         """The windows of a stage, counted from the start of the processor."""
         settings = plan.settings
-        if self._start is None or settings.offset or settings.hop is None:
+        if self._start is None or plan.hasOffset or settings.hop is None:
             return settings
         return replace(settings, offset=self._start % settings.hop)
 

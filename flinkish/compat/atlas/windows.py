@@ -35,6 +35,8 @@ class WindowPlan:
     name: str
     place: Place
     settings: WindowSettings
+    hasOffset: bool
+    """Whether it says its offset, which may be 0."""
     partitionBy: Any
     stages: Sequence[Any]
 
@@ -85,13 +87,14 @@ def window_plan(name: str, argument: Any, place: Place) -> WindowPlan:
     interval = interval_of(named[length], place.at(length), 1)
     hop = interval_of(named[repeats], place.at(repeats), 1)
     offset = _option(named, "offset", place)
+    has_offset = isinstance(named.get("offset"), Mapping)
     timeout = _option(named, "idleTimeout", place)
     if repeats == "gap" and timeout.size:
         raise place.at("idleTimeout").error(
             "is not supported in sessions. Write partitionIdleTimeout in $source, so that an idle partition"
             " does not hold the others back."
         )
-    if offset.size:
+    if has_offset:
         _check_offset(offset, hop, repeats, place.at("offset"))
     if not isinstance(named["pipeline"], (list, tuple)):
         raise place.at("pipeline").error("is a list of stages.")
@@ -126,6 +129,7 @@ def window_plan(name: str, argument: Any, place: Place) -> WindowPlan:
             idleTimeout=timeout.toMillis(),
             allowedLateness=lateness.toMillis(),
         ),
+        hasOffset=has_offset,
         partitionBy=named.get("partitionBy"),
         stages=list(named["pipeline"]),
     )
@@ -156,7 +160,7 @@ def interval_of(
     size = next((named[name] for name in sizes if name in named), None)
     if size is None or not is_number(size) or not float(size).is_integer():
         raise place.error(f"lacks size, a whole number: {shown(value)}.")
-    if named["unit"] not in MILLISECONDS:
+    if named["unit"] not in tuple(MILLISECONDS):  # which may be a list
         raise place.at("unit").unknown("unit", str(named["unit"]), MILLISECONDS)
     if least is not None and size < least:
         raise place.error(f"is {int(size)} {named['unit']}, but must be {least} or more.")

@@ -180,6 +180,11 @@ class TestTheTablesOfTheDocument:
         )
         assert out.results[0]["_stream_meta"]["window"]["start"] == date(2)
 
+    def test_an_offset_of_zero_is_from_the_epoch(self) -> None:
+        stages = windows(5, offset={"offsetFromUtc": 0, "unit": "hour"})
+        out = run(stages, [event(3), event(6)], startAt=date(2))
+        assert [d["_stream_meta"]["window"]["start"] for d in out.results] == [date(5)]
+
 
 class TestTime:
     def test_without_a_time_field_the_timestamps_of_the_stream_count(self) -> None:
@@ -432,6 +437,7 @@ def test_records_of_documents() -> None:
 
 SOURCE = {"$source": {"connectionName": "in"}}
 WINDOW = {"interval": {"size": 1, "unit": "second"}, "pipeline": []}
+SESSION = {"gap": {"size": 1, "unit": "second"}, "partitionBy": "$a", "pipeline": []}
 HOUR = {"size": 1, "unit": "hour"}
 
 REFUSED = [
@@ -461,6 +467,14 @@ REFUSED = [
     (
         [SOURCE, {"$tumblingWindow": {**WINDOW, "interval": {"size": 1, "unit": "seconds"}}}],
         "there is no unit seconds. Did you mean second",
+    ),
+    (
+        [SOURCE, {"$tumblingWindow": {**WINDOW, "interval": {"size": 1, "unit": ["ms"]}}}],
+        r"there is no unit \['ms'\]",
+    ),
+    (
+        [SOURCE, {"$sessionWindow": {**SESSION, "offset": {"offsetFromUtc": 0, "unit": "ms"}}}],
+        "sessions have none",
     ),
     ([SOURCE, {"$tumblingWindow": {**WINDOW, "boundary": "x"}}], "'eventTime' or 'processingTime'"),
     (
