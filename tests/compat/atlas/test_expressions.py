@@ -458,6 +458,11 @@ def test_what_is_no_expression_is_refused_with_its_place(expression: Any, messag
         value_of(expression)
 
 
+@pytest.mark.parametrize("name", ["$indexOfArray", "$indexOfCP", "$indexOfBytes"])
+def test_the_bounds_of_what_is_null_are_not_looked_at(name: str) -> None:
+    assert value_of({name: ["$n", "x", "$missing"]}) is None
+
+
 def test_the_number_of_operators() -> None:
     assert len(OPERATORS) >= 140
     assert len(ACCUMULATORS) >= 24

@@ -98,12 +98,14 @@ def _slice(elements: list[Any], position: int, count: Any = None) -> list[Any]:
     return elements[start : start + count_of("$slice", count)]
 
 
-@operator("$indexOfArray", 2, 4, nulls=False, kinds=(any_value, any_value, whole))
-def _index_of(value: Any, wanted: Any, start: int = 0, end: int | None = None) -> int | None:
+@operator("$indexOfArray", 2, 4, nulls=False)
+def _index_of(value: Any, wanted: Any, *bounds: Any) -> int | None:
     if is_null(value):
         return None
     elements = array("$indexOfArray", value)
-    for position in range(start, len(elements) if end is None else min(end, len(elements))):
+    limits = [whole("$indexOfArray", bound) for bound in bounds]
+    start, end = (limits + [0, len(elements)][len(limits) :])[:2]
+    for position in range(start, min(end, len(elements))):
         if equal(elements[position], wanted):
             return position
     return -1

@@ -9,7 +9,6 @@ from flinkish.compat.atlas.bson.numbers import whole
 from flinkish.compat.atlas.bson.regular_expressions import compiled
 from flinkish.compat.atlas.bson.values import DocumentError, as_text, is_null, type_name
 from flinkish.compat.atlas.expressions.compiler import (
-    any_value,
     named_operator,
     operator,
     operators,
@@ -83,11 +82,12 @@ operators(
 
 
 def _index(name: str, of: Callable[[str], Any]) -> None:
-    @operator(name, 2, 4, nulls=False, kinds=(any_value, any_value, _from_zero))
-    def call(value: Any, wanted: Any, start: int = 0, end: int | None = None) -> int | None:
+    @operator(name, 2, 4, nulls=False)
+    def call(value: Any, wanted: Any, *bounds: Any) -> int | None:
         if is_null(value):
             return None
-        searched: int = of(_string(name, value)).find(of(_string(name, wanted)), start, end)
+        limits = [_from_zero(name, bound) for bound in bounds]
+        searched: int = of(_string(name, value)).find(of(_string(name, wanted)), *limits)
         return searched
 
 
