@@ -413,6 +413,7 @@ FAILING = [
     ({"$size": "$missing"}, "requires an array, but found missing"),
     ({"$toInt": "4.5"}, "Failed to parse number"),
     ({"$toInt": 2**40}, "overflow"),
+    ({"$toDecimal": "1e9999999999999999999"}, "Failed to parse number"),
     ({"$toDate": "$a"}, "Unsupported conversion from int to date"),
     ({"$dateFromString": {"dateString": "no date"}}, "Error parsing date string"),
     ({"$switch": {"branches": [{"case": False, "then": 1}]}}, "no default"),

@@ -7,7 +7,7 @@ import re
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from flinkish.api.errors import IllegalArgumentError, shown
@@ -92,9 +92,12 @@ def _to_decimal(value: Any) -> Decimal:
     if isinstance(value, datetime):
         return Decimal(millis(value))
     if isinstance(value, str):
-        if not _NUMERAL.fullmatch(value):
-            raise _unparsed(value, "number")
-        return Decimal(value)
+        try:
+            if _NUMERAL.fullmatch(value):
+                return Decimal(value)
+        except InvalidOperation:  # the exponent is too large
+            pass
+        raise _unparsed(value, "number")
     if isinstance(value, bool) or is_number(value):
         return as_decimal(value)
     raise _unsupported(value, "decimal")
