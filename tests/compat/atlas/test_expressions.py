@@ -266,6 +266,10 @@ DATES = [
         {"$dateToString": {"date": "$d", "format": "%H:%M %z (%Z minutes)", "timezone": "+05:30"}},
         "18:00 +0530 (+330 minutes)",
     ),
+    (
+        {"$dateToString": {"date": at(1880, 3, 5), "format": "%z", "timezone": "America/New_York"}},
+        "-0457",
+    ),
     ({"$dateToString": {"date": "$n", "onNull": "none"}}, "none"),
     ({"$dateFromString": {"dateString": "2024-02-29T12:30:45.678Z"}}, NOW),
     (
@@ -462,6 +466,17 @@ def test_what_is_no_expression_is_refused_with_its_place(expression: Any, messag
 @pytest.mark.parametrize("name", ["$indexOfArray", "$indexOfCP", "$indexOfBytes"])
 def test_the_bounds_of_what_is_null_are_not_looked_at(name: str) -> None:
     assert value_of({name: ["$n", "x", "$missing"]}) is None
+
+
+def test_names_of_months_are_english() -> None:
+    class Elsewhere(datetime):
+        """A date in a process whose locale is not English."""
+
+        def strftime(self, format: str) -> str:  # noqa: A002 - Python's name
+            return "März"
+
+    date = Elsewhere(2024, 3, 1, tzinfo=UTC)
+    assert value_of({"$dateToString": {"date": date, "format": "%b %B"}}) == "Mar March"
 
 
 def test_the_number_of_operators() -> None:

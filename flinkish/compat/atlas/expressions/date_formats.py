@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
@@ -13,7 +12,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from flinkish.api.errors import shown
 from flinkish.compat.atlas.bson.values import DocumentError, ObjectId, Timestamp, date_of, type_name
 
-_MONTHS = calendar.month_name[1:]
+# Python's own names are in the language of the process
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 
 
 @lru_cache(maxsize=256)
@@ -56,8 +59,14 @@ def moment(name: str, value: Any) -> datetime:
 # ---------------------------------------------------------------------- to text
 
 
-def _by_python(code: str) -> Callable[[datetime], str]:
-    return lambda local: local.strftime(f"%{code}")
+def _offset(local: datetime) -> int:
+    return (local.utcoffset() or timedelta()) // timedelta(minutes=1)
+
+
+def _signed_offset(local: datetime) -> str:
+    """Without the seconds that offsets of the 19th century have."""
+    minutes = _offset(local)
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}{abs(minutes) % 60:02}"
 
 
 def week(local: datetime) -> int:
@@ -66,12 +75,23 @@ def week(local: datetime) -> int:
 
 
 _WRITTEN: dict[str, Callable[[datetime], str]] = {
-    **{code: _by_python(code) for code in "mdHMSjuUVzbB"},
     "Y": lambda local: f"{local.year:04}",
-    "G": lambda local: f"{local.isocalendar().year:04}",
+    "m": lambda local: f"{local.month:02}",
+    "d": lambda local: f"{local.day:02}",
+    "H": lambda local: f"{local.hour:02}",
+    "M": lambda local: f"{local.minute:02}",
+    "S": lambda local: f"{local.second:02}",
     "L": lambda local: f"{local.microsecond // 1000:03}",
+    "j": lambda local: f"{local.timetuple().tm_yday:03}",
     "w": lambda local: f"{local.isoweekday() % 7 + 1}",
-    "Z": lambda local: f"{(local.utcoffset() or timedelta()) // timedelta(minutes=1):+d}",
+    "u": lambda local: f"{local.isoweekday()}",
+    "U": lambda local: f"{week(local):02}",
+    "V": lambda local: f"{local.isocalendar().week:02}",
+    "G": lambda local: f"{local.isocalendar().year:04}",
+    "z": _signed_offset,
+    "Z": lambda local: f"{_offset(local):+d}",
+    "b": lambda local: _MONTHS[local.month - 1][:3],
+    "B": lambda local: _MONTHS[local.month - 1],
     "%": lambda local: "%",
 }
 
