@@ -39,6 +39,7 @@ def compile_lookup(
         raise place.error("localField and foreignField belong together.")
     if "localField" not in named and "pipeline" not in named:
         raise place.error("needs localField and foreignField, or a pipeline.")
+    names = named["as"].split(".")
     specified = list(named.get("pipeline", []))
     all_rows = _rows(named.get("from"), specified, place, collections)
     lets = {
@@ -58,7 +59,7 @@ def compile_lookup(
         if pipeline is not None:
             values = {name: let(document, variables) for name, let in lets.items()}
             rows = pipeline(rows, {**variables, **values}, _raise)
-        return _put(document, named["as"].split("."), list(rows))
+        return _put(document, names, list(rows))
 
     return joined
 
