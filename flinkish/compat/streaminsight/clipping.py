@@ -21,7 +21,11 @@ from flinkish.compat.streaminsight.events import (
     PointEvent,
     TemporalEvent,
 )
-from flinkish.compat.streaminsight.paired_streams import PairedStreamsFunction, connected
+from flinkish.compat.streaminsight.paired_streams import (
+    PairedStreamsFunction,
+    check_streams,
+    connected,
+)
 
 T1 = TypeVar("T1")
 T2 = TypeVar("T2")
@@ -72,6 +76,7 @@ def _pieces(
     where: Callable[[Any, Any], bool],
     function: type[PiecesFunction[Any, Any]],
 ) -> SingleOutputStreamOperator[TemporalEvent[Any]]:
+    check_streams(method, left, right)
     checked_callable(f"{method}: where", where, "f(left, right)", 2)
     return connected(method, left, right, function(where), function.title)
 

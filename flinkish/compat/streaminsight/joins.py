@@ -20,7 +20,11 @@ from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOpera
 from flinkish.api.streams.windowed_stream import constant_key
 from flinkish.api.time.elements import earliest
 from flinkish.compat.streaminsight.events import TICK, EdgeEvent, IntervalEvent, TemporalEvent
-from flinkish.compat.streaminsight.paired_streams import PairedStreamsFunction, connected
+from flinkish.compat.streaminsight.paired_streams import (
+    PairedStreamsFunction,
+    check_streams,
+    connected,
+)
 from flinkish.runtime.metrics import LATE_RECORDS_DROPPED
 
 T1 = TypeVar("T1")
@@ -52,6 +56,7 @@ def temporalJoin(
     >>> harness.getOutput()[0].value
     IntervalEvent(startTime=5, endTime=8, payload='ab')
     """
+    check_streams("temporalJoin", left, right)
     checked_callable("temporalJoin: where", where, "f(left, right)", 2)
     checked_callable("temporalJoin: select", select, "f(left, right)", 2)
     function = TemporalJoinFunction(where, select)

@@ -67,6 +67,12 @@ class PairedStreamsFunction(KeyedCoProcessFunction[Any, Any, Any, Any]):
             self.begun(side, number, event, timers)
 
 
+def check_streams(method: str, left: DataStream[Any], right: DataStream[Any]) -> None:
+    """Raise InvalidProgramError unless both are streams: before what follows them is looked at."""
+    for stream in (left, right):
+        instance(method, stream, DataStream, "Pass the two streams of events first.")
+
+
 def connected(
     method: str,
     left: DataStream[Any],
@@ -75,8 +81,6 @@ def connected(
     name: str,
 ) -> SingleOutputStreamOperator[TemporalEvent[Any]]:
     """The events that ``function`` makes of two streams, both keyed or both not."""
-    for stream in (left, right):
-        instance(method, stream, DataStream, "Pass the two streams of events first.")
     if isinstance(left, KeyedStream) != isinstance(right, KeyedStream):
         raise InvalidProgramError(
             f"{method}: one stream is keyed and the other is not. Call keyBy on both or on none."

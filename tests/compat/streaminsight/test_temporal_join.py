@@ -124,6 +124,16 @@ def test_one_keyed_stream_is_refused():
         StreamTestHarness(lambda a, b: all_pairs(a.keyBy(lambda e: e.payload), b))
 
 
+def test_streams_that_are_none_are_named_before_conditions():
+    def holds(left, right):
+        return True
+
+    with pytest.raises(fl.InvalidProgramError, match="two streams of events first"):
+        StreamTestHarness(lambda a, b: streaminsight.temporalJoin(holds, a, b, holds))
+    with pytest.raises(fl.InvalidProgramError, match="two streams of events first"):
+        StreamTestHarness(lambda a, b: streaminsight.leftAntiSemiJoin(a, holds, b))
+
+
 def test_the_join_goes_on_after_a_restart():
     harness = fed([interval(2, 12, "a")], [EdgeEvent.createStart(0, "x")])
     advance(harness, 5)
