@@ -255,6 +255,15 @@ class Listed(Accumulator):
         return list(state)
 
 
+class Push(Listed):
+    """All values."""
+
+    def add(self, state: list[Any], value: Any) -> list[Any]:
+        if value is not MISSING:
+            state.append(value)
+        return state
+
+
 class FirstN(Listed):
     """The first values, or the last (``n`` below 0); a missing one is null."""
 
@@ -487,7 +496,7 @@ _OF_VALUES: dict[str, Accumulator] = {
     **_OF_ARRAYS,
     "$first": First(1),
     "$last": First(-1),
-    "$push": Listed(),
+    "$push": Push(),
     "$addToSet": Distinct(Listed()),
     "$mergeObjects": Merged(),
     "$concatArrays": Elements("$concatArrays"),

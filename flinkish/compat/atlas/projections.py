@@ -128,7 +128,21 @@ def compile_fields(specification: Any, place: Place) -> Projection:
     tree: Tree = {}
     for path, inner, where in _leaves(specification, place):
         _put(tree, path, compile_expression(inner, where), place)
-    return lambda document, variables: _added(document, tree, document, variables)
+    if any(isinstance(part, dict) for part in tree.values()):
+        return lambda document, variables: _added(document, tree, document, variables)
+    parts = list(tree.items())
+
+    def add(document: dict[str, Any], variables: Variables) -> dict[str, Any]:
+        result = dict(document)
+        for name, part in parts:
+            value = part(document, variables)
+            if value is MISSING:
+                result.pop(name, None)
+            else:
+                result[name] = value
+        return result
+
+    return add
 
 
 def _added(value: Any, tree: Tree, document: Any, variables: Variables) -> Any:

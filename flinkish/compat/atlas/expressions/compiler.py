@@ -104,6 +104,15 @@ def constant(value: Any) -> Evaluator:
 
 def path_getter(names: Sequence[str]) -> Callable[[Any], Any]:
     """Follows a dotted path through documents, and through the elements of arrays."""
+    if len(names) == 1:
+        name = names[0]
+
+        def get_one(value: Any) -> Any:
+            if isinstance(value, dict):
+                return value.get(name, MISSING)
+            return _through(value, names)
+
+        return get_one
 
     def get(value: Any) -> Any:
         for position, name in enumerate(names):
@@ -153,8 +162,13 @@ def _path(path: str, place: Place) -> Evaluator:
         )
     if name == "REMOVE":
         return constant(MISSING)
-    get = path_getter(split_path(rest, place)) if rest else lambda value: value
-    if name in ("ROOT", "CURRENT"):
+    is_document = name in ("ROOT", "CURRENT")
+    if not rest:
+        if is_document:
+            return lambda document, variables: document
+        return lambda document, variables: variables[name]
+    get = path_getter(split_path(rest, place))
+    if is_document:
         return lambda document, variables: get(document)
     return lambda document, variables: get(variables[name])
 
