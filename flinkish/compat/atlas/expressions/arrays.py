@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from flinkish.compat.atlas.bson.numbers import whole
@@ -32,11 +33,18 @@ from flinkish.compat.atlas.expressions.control import variable
 from flinkish.compat.atlas.expressions.sorting import sort_key
 
 
-def array(name: str, value: Any) -> list[Any]:
+def array(
+    name: str, value: Any, error: str = "{name} requires an array, but found {kind}"
+) -> list[Any]:
     """``value``; raises DocumentError unless it is an array."""
     if not isinstance(value, (list, tuple)):
-        raise DocumentError(f"{name} requires an array, but found {type_name(value)}")
+        raise DocumentError(error.format(name=name, kind=type_name(value)))
     return value if isinstance(value, list) else list(value)
+
+
+# In the words of MongoDB, by which a reader of dead letters looks for them
+_sized = partial(array, error="The argument to {name} must be an array, but was of type: {kind}")
+_searched = partial(array, error="{name} requires an array as a second argument, found: {kind}")
 
 
 def count_of(name: str, n: Any) -> int:
@@ -80,8 +88,8 @@ operators(
 operators(
     {
         "$isArray": (lambda value: isinstance(value, (list, tuple)), any_value),
-        "$size": (len, array),
-        "$in": (lambda value, found: any(equal(value, e) for e in found), any_value, array),
+        "$size": (len, _sized),
+        "$in": (lambda value, found: any(equal(value, e) for e in found), any_value, _searched),
         "$setIsSubset": (lambda left, right: left.keys() <= right.keys(), _set, _set),
         "$anyElementTrue": (lambda elements: any(map(truth, elements)), array),
         "$allElementsTrue": (lambda elements: all(map(truth, elements)), array),
