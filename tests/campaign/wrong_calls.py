@@ -1,6 +1,6 @@
 """Every public callable of flinkish with arguments that it cannot use.
 
-``wrong_calls()`` walks the names of ``flinkish`` and of the modules of ``flinkish.compat``: the
+``wrong_calls()`` walks the names of ``flinkish`` and of the packages of ``flinkish.compat``: the
 functions, the classes, their static and class methods, and the methods of an instance of each.
 """
 
@@ -144,6 +144,7 @@ def public_names() -> dict[str, Callable[..., Any]]:
     modules = [
         importlib.import_module(f"flinkish.compat.{module.name}")
         for module in pkgutil.iter_modules(flinkish.compat.__path__)
+        if module.ispkg  # a system; what systems share is not public
     ]
     found = {name: getattr(fl, name) for name in (*fl.__all__, *fl._CLASHING)}
     for module in modules:
