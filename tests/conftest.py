@@ -41,6 +41,7 @@ for profile, examples in {"fast": 10, "test": 25, "thorough": 200}.items():
 hypothesis.settings.load_profile("test")
 
 pytest_plugins = ["tests.engines"]
+pytest.register_assert_rewrite("tests.runtime.columns.keyed_elements")
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

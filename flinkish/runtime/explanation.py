@@ -41,7 +41,8 @@ from flinkish.api.windowing.assigners import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
 )
-from flinkish.runtime.columns.eviction import SEES_ELEMENTS, Eviction
+from flinkish.runtime.columns.evicting_windows import why_evicted_element_by_element
+from flinkish.runtime.columns.eviction import Eviction
 from flinkish.runtime.columns.rolling_reduce import why_rolling_unsupported
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.column_function import (
@@ -339,7 +340,7 @@ def _against_columns(description: WindowOperatorDescription) -> str | None:
     if layout == SESSION_LAYOUT:
         return _against_sessions(description.assigner)
     if layout == EVICTING_LAYOUT:
-        return SEES_ELEMENTS
+        return why_evicted_element_by_element(description)
     if layout == CONTENT_LAYOUT:
         return "has windows that begin and end with elements"
     return why_element_by_element(description)

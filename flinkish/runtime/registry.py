@@ -42,6 +42,7 @@ from flinkish.api.plan.window_operator import (
 )
 from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.columns.arrival_time import ColumnArrivalTime
+from flinkish.runtime.columns.evicting_windows import ColumnEvictingWindows
 from flinkish.runtime.columns.interval_join import ColumnIntervalJoin
 from flinkish.runtime.columns.keyed_process import (
     KeyedColumnBroadcast,
@@ -77,13 +78,12 @@ from flinkish.runtime.operators.two_input import (
     KeyedCoStreamMap,
 )
 from flinkish.runtime.windowing.content_windows import ContentWindowOperator
-from flinkish.runtime.windowing.window_operator import EvictingWindowOperator
 
 OperatorFactory = Callable[[OperatorContext, Any], StreamOperator]
 
 _WINDOW_OPERATORS: dict[str, OperatorFactory] = {
     CONTENT_LAYOUT.name: ContentWindowOperator,
-    EVICTING_LAYOUT.name: EvictingWindowOperator,
+    EVICTING_LAYOUT.name: ColumnEvictingWindows,
     SESSION_LAYOUT.name: ColumnSessionWindows,
     GENERAL_LAYOUT.name: ColumnWindowOperator,
 }

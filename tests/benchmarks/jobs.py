@@ -384,6 +384,17 @@ def count_window(read: StreamReader) -> DataStream[Any]:
     )
 
 
+def sliding_count_window(read: StreamReader) -> DataStream[Any]:
+    """Emit the number of values of each window."""
+    return (
+        read("events")
+        .keyBy(lambda row: row.key)
+        .countWindow(2 * FIRED_AFTER, FIRED_AFTER)
+        .aggregate(SumAndCount())
+        .map(lambda sums: (sums[1],))
+    )
+
+
 def evictor(read: StreamReader) -> DataStream[Any]:
     return (
         read("events")
@@ -787,6 +798,14 @@ JOBS: Mapping[str, Job] = {
             ("events",),
             "count long",
             count_window,
+            group="more",
+        ),
+        Job(
+            "sliding_count_window",
+            "countWindow of 10, every 5",
+            ("events",),
+            "count long",
+            sliding_count_window,
             group="more",
         ),
         Job(

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from tests.benchmarks.growth import DOCUMENT_BYTES, run_documents, write_documents
 from tests.benchmarks.micro_batches import batches_of
 from tests.cluster.standalone import StandaloneCluster
+from tests.reliability.checkpoint_size import size_of
 from tests.reliability.processes import ROOT, tree_of
 from tests.reliability.soak import pss_of
 
@@ -63,15 +64,8 @@ def session(master: str, memory: str) -> SparkSession:
 
 
 def megabytes(directory: Path) -> int:
-    """The size of all files below ``directory``; a file that goes meanwhile does not count."""
-    found = 0
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            try:
-                found += os.stat(os.path.join(folder, name)).st_size
-            except FileNotFoundError:
-                continue
-    return found // 1_000_000
+    """The size of all files below ``directory``."""
+    return size_of(directory, 0, 0).total // 1_000_000
 
 
 def parts(

@@ -18,14 +18,14 @@ from flinkish.api.output_tag import OutputTag
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.types.fields import Field
 from flinkish.api.windowing.assigners import (
+    InEventTime,
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
     WindowAssigner,
     WindowAssignerContext,
 )
 from flinkish.api.windowing.content_windows import ContentChangeWindows
-from flinkish.api.windowing.triggers import EventTimeTrigger, Trigger
-from flinkish.api.windowing.windows import TimeWindow, Window
+from flinkish.api.windowing.windows import TimeWindow
 from flinkish.compat.stream_analytics.dates import MILLISECONDS, UNITS
 from flinkish.compat.stream_analytics.windows import CappedSessionWindows
 
@@ -258,22 +258,13 @@ def SessionWindow(
     )
 
 
-class SnapshotWindow(WindowAssigner[object, TimeWindow]):
+class SnapshotWindow(InEventTime, WindowAssigner[object, TimeWindow]):
     """Events of the same timestamp (``GROUP BY System.Timestamp()``)."""
 
     def assignWindows(
         self, element: object, timestamp: int, context: WindowAssignerContext
     ) -> tuple[TimeWindow]:
         return (TimeWindow(timestamp, timestamp + 1),)
-
-    def getDefaultTrigger(self) -> Trigger[Any, TimeWindow]:
-        return EventTimeTrigger.create()
-
-    def isEventTime(self) -> bool:
-        return True
-
-    def windowType(self) -> type[Window]:
-        return TimeWindow
 
 
 def _length(window: str, argument: str, timeunit: str, size: int) -> int:

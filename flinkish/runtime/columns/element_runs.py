@@ -1,9 +1,10 @@
 """Runs of unfolded elements of a window, as ``WindowColumns`` keeps them; the schema notes the key
 column.
 
-For an evictor, a last column has the timestamps of the elements. Tagged elements, those of the two streams of a join, have a last column with their arrival number:
-how many elements came to the window before. The two streams have different columns, so their runs
-are merged apart, and only the arrival number gives the order across both.
+For an evictor, a last column has the timestamps of the elements. Tagged elements, those of the two
+streams of a join, have a last column with their arrival number: how many elements came to the
+window before. The two streams have different columns, so their runs are merged apart, and only the
+arrival number gives the order across both.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from flinkish.api.windowing.windows import TimeWindow, Window
 from flinkish.runtime.columns.panes import Positions
 from flinkish.runtime.columns.tracing.folding import first_positions
 from flinkish.runtime.records.records import Hashes, Records, Timestamps
-from flinkish.runtime.records.rows import by_code, grouped, python_values
+from flinkish.runtime.records.rows import bounds_of, by_code, grouped, python_values
 from flinkish.runtime.state.backend import StateTable
 
 
@@ -145,6 +145,12 @@ class Segments:
         )
 
     @cached_property
+    def bounds(self) -> list[int]:
+        """Where each segment begins in the order of ``RunPanes.order``, and where the last ends."""
+        bounds: list[int] = bounds_of(np.bincount(self.groups)).tolist()
+        return bounds
+
+    @cached_property
     def firsts(self) -> Positions:
         """The first segment of each pane."""
         return np.cumsum(self.counts) - self.counts
@@ -153,3 +159,70 @@ class Segments:
     def lasts(self) -> Positions:
         """The last segment of each pane."""
         return self.firsts + self.counts - 1
+
+
+@dataclass(frozen=True)
+class Spans:
+    """The elements that the firings of a run see where an evictor keeps the last ones.
+
+    Pane by pane, those of before the run and then those of the run, the elements form a sequence,
+    and each firing sees a span of it.
+    """
+
+    sequence: Positions
+    """The number of each element: first those of before the run, then those of the run."""
+    starts: Positions
+    stops: Positions
+    """The bounds of the spans, in the order of ``Segments.firing``."""
+    stays: Positions
+    ends: Positions
+    """The bounds of what stays of each pane."""
+
+    @classmethod
+    def of(
+        cls,
+        panes: RunPanes,
+        segments: Segments,
+        held: Positions,
+        maxCount: int,
+        evictsAfter: bool,
+        purges: bool,
+    ) -> Spans:
+        """The spans of panes that have ``held`` so many elements before the run. After a firing the
+        last ``maxCount`` stay, and if it ``purges`` none. They are evicted before the function sees
+        them, unless ``evictsAfter``."""
+        sizes = panes.sizes
+        former, ends = int(held.sum()), np.cumsum(held + sizes)
+        begins = ends - held - sizes
+        within = np.arange(len(panes.groups)) + np.repeat(np.cumsum(held), sizes)
+        sequence = np.empty(int(ends[-1]), dtype=np.intp)
+        sequence[within] = former + panes.order
+        numbers = np.arange(former)
+        sequence[numbers + np.repeat(np.cumsum(sizes) - sizes, held)] = numbers
+        places = np.empty_like(within)
+        places[panes.order] = within
+        by_pane = np.argsort(segments.groups[segments.firing])
+        firing = segments.firing[by_pane]
+        fired, stops = panes.groups[firing], places[firing] + 1
+        last = np.maximum(stops - maxCount, begins[fired])
+        left = stops if purges else last
+        first = np.diff(fired, prepend=-1) != 0
+        kept = np.where(first, begins[fired], np.roll(left, 1))
+        starts = np.empty_like(stops)
+        starts[by_pane] = kept if evictsAfter else np.maximum(kept, last)
+        stays = begins.copy()
+        final = np.roll(first, -1)
+        stays[fired[final]] = left[final]
+        return cls(sequence, starts, places[segments.firing] + 1, stays, ends)
+
+    @property
+    def staying(self) -> tuple[Positions, list[int]]:
+        """The places in the sequence of what stays, and the bounds of each pane's part of them."""
+        counts = self.ends - self.stays
+        bounds: list[int] = bounds_of(counts).tolist()
+        return ranges(self.stays, counts), bounds
+
+
+def ranges(starts: Positions, counts: Positions) -> Positions:
+    """The numbers of consecutive ranges, each from its start on."""
+    return np.arange(int(counts.sum())) + np.repeat(starts - np.cumsum(counts) + counts, counts)

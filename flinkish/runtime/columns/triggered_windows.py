@@ -112,7 +112,8 @@ class ColumnWindowOperator(WindowOperator):
         self._possible = why_element_by_element(description) is None
         self._every = max(trigger._max_count, 1) if type(trigger) is CountTrigger else None
         self._needs_times = type(trigger) is ContinuousEventTimeTrigger
-        self._fold = None if aggregation is None else ColumnFold(aggregation)
+        folds = aggregation is not None and description.evictor is None
+        self._fold = ColumnFold(aggregation) if folds else None
         self._aligned = (
             AlignedWindows(assigner.size, assigner.size, assigner.offset)
             if isinstance(assigner, TumblingEventTimeWindows)
@@ -176,8 +177,7 @@ class ColumnWindowOperator(WindowOperator):
             counts = [count or 0 for count in panes.stored(self._counts())]
             segments = Segments.every(self._every, panes, np.array(counts))
         if self._fold is None:
-            self._list(values, panes, segments)
-            return True
+            return self._list(records, panes, segments)
         return self._aggregate(values, panes, segments)
 
     def _panes(self, records: Records) -> RunPanes | None:
@@ -227,8 +227,11 @@ class ColumnWindowOperator(WindowOperator):
         if self._purges and len(firing):
             after = [each if left else None for each, left in zip(after, segments.left.tolist())]
         self._write(panes, after, segments)
-        if results is not None:
-            self._emit(results, values, panes, firing)
+        if results is not None and not self._emit(results, panes, firing):
+            calls = zip(
+                panes.groups[firing].tolist(), firing.tolist(), ((result,) for result in results)
+            )
+            self._call(panes, values, calls, own=True)
         return True
 
     def _folded(
@@ -307,50 +310,49 @@ class ColumnWindowOperator(WindowOperator):
         rows[places[present]] = np.arange(begun.num_rows)
         return begun.take(pa.array(rows)), started
 
-    def _emit(
-        self,
-        results: RowColumns,
-        values: RowColumns,
-        panes: RunPanes,
-        firing: Positions,
-    ) -> None:
-        """Emit ``results``, with which the panes fire at the elements at ``firing``."""
+    def _emit(self, results: RowColumns, panes: RunPanes, firing: Positions) -> bool:
+        """Emit what the window function does for ``results``, with which the panes fire at the
+        elements at ``firing``. False, with nothing done, if it has to be called for each."""
         fired = panes.groups[firing]
-        lasts = np.array([window.maxTimestamp() for window in panes.windows])
         starts, ends = panes.bounds
         emitted = self._function_path.process(
             results, panes.keyColumn.take(pa.array(fired)), starts[fired], ends[fired]
         )
-        if emitted is None:
-            calls = zip(fired.tolist(), firing.tolist(), ((result,) for result in results))
-            self._call(panes, values, calls, own=True)
-        elif emitted.results is not None:
+        if emitted is not None and emitted.results is not None:
+            lasts = np.array([window.maxTimestamp() for window in panes.windows])
             timestamps = lasts[fired[emitted.positions]]
             self.output.emitRecords(Records(emitted.results, timestamps))
+        return emitted is not None
 
     # ------------------------------------------------------------------ listed panes
 
-    def _list(self, values: RowColumns, panes: RunPanes, segments: Segments) -> None:
+    def _list(self, records: Records, panes: RunPanes, segments: Segments) -> bool:
         """Add the elements to the panes, which list them, and call the function for those that
-        fire."""
+        fire. False, with nothing done, if they have to be processed one by one."""
+        values = records.values
+        assert isinstance(values, RowColumns)
         kept = panes.stored(self.backend.table(TABLE))
-        ends = np.cumsum(np.bincount(segments.groups))
-        parts = list(values.take(panes.order).parts([0, *ends.tolist()]))
+        parts = list(values.take(panes.order).parts(segments.bounds))
         firing = segments.firing
 
         def calls() -> Iterator[tuple[int, int, list[Any]]]:
             for pane, element, segment in zip(
                 panes.groups[firing].tolist(), firing.tolist(), segments.groups[firing].tolist()
             ):
-                elements = _added(kept[pane], parts[segment])
+                elements = added(kept[pane], parts[segment])
                 kept[pane] = None if self._purges else elements
                 yield pane, element, elements if self._purges else list(elements)
 
         self._call(panes, values, calls(), own=self._purges)
+        self._add_last(kept, parts, segments)
+        self._write(panes, kept, segments)
+        return True
+
+    def _add_last(self, kept: list[Any], parts: Sequence[list[Any]], segments: Segments) -> None:
+        """Add to each pane the elements since it last fired."""
         for pane, segment in enumerate(segments.lasts.tolist()):
             if not len(segments.left) or segments.left[pane]:
-                kept[pane] = _added(kept[pane], parts[segment])
-        self._write(panes, kept, segments)
+                kept[pane] = added(kept[pane], parts[segment])
 
     def _call(
         self,
@@ -416,7 +418,8 @@ class ColumnWindowOperator(WindowOperator):
                 self._trigger.onElement(None, int(panes.timestamps[pane]), window, context)
 
 
-def _added(kept: list[Any] | None, elements: list[Any]) -> list[Any]:
+def added(kept: list[Any] | None, elements: list[Any]) -> list[Any]:
+    """``elements`` behind those that are ``kept``, if any are."""
     if kept is None:
         return elements
     kept += elements

@@ -6,11 +6,11 @@ import flinkish as fl
 from flinkish.api.plan.window_operator import AlignedLayout
 from flinkish.compat.stream_analytics import CappedSessionWindows
 from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
+from flinkish.runtime.columns.evicting_windows import ColumnEvictingWindows
 from flinkish.runtime.columns.session_windows import ColumnSessionWindows
 from flinkish.runtime.columns.triggered_windows import ColumnWindowOperator
 from flinkish.runtime.registry import create_operator
 from flinkish.runtime.windowing.content_windows import ContentWindowOperator
-from flinkish.runtime.windowing.window_operator import EvictingWindowOperator
 from flinkish.testing import StreamTestHarness
 
 TUMBLING = fl.TumblingEventTimeWindows.of(10, 3)
@@ -42,8 +42,8 @@ def windows(assigner, trigger=None, evictor=None):
         (windows(TUMBLING, COUNT), "general", ColumnWindowOperator),
         (windows(SESSIONS, COUNT), "general", ColumnWindowOperator),
         (windows(TUMBLING, evictor=EVICTOR), "evicting", AlignedWindowOperator),
-        (windows(TUMBLING, COUNT, EVICTOR), "evicting", EvictingWindowOperator),
-        (windows(SESSIONS, evictor=EVICTOR), "evicting", EvictingWindowOperator),
+        (windows(TUMBLING, COUNT, EVICTOR), "evicting", ColumnEvictingWindows),
+        (windows(SESSIONS, evictor=EVICTOR), "evicting", ColumnEvictingWindows),
         (windows(CappedSessionWindows.of(5, 10)), "content", ContentWindowOperator),
     ],
 )

@@ -157,6 +157,11 @@ final class Jobs {
                         .countWindow(5)
                         .aggregate(new SumAndCount<>())
                         .map(sums -> String.valueOf(sums.f1));
+            case "sliding_count_window":
+                return keyed(events(bench, "events"))
+                        .countWindow(10, 5)
+                        .aggregate(new SumAndCount<>())
+                        .map(sums -> String.valueOf(sums.f1));
             case "evictor":
                 return keyed(events(bench, "events"))
                         .window(minutes)

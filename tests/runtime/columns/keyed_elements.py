@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -55,3 +56,11 @@ def random_elements(random: Random, count: int, keys: str) -> list[Element]:
         )
         for _ in range(count)
     ]
+
+
+def runs_over_columns(driver: Any, function: Callable[[], Any], steps: list[Any]) -> int:
+    """The runs of a function that a ``driver`` processed as columns; fails unless all is as element by element."""
+    quick = driver(function(), columns=True)
+    assert quick.run(steps) == driver(function(), columns=False).run(steps)
+    runs: int = quick.runs
+    return runs

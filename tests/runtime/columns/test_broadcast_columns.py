@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -33,7 +33,12 @@ from flinkish.runtime.registry import create_operator
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
-from tests.runtime.columns.keyed_elements import any_elements, keyed_records, random_elements
+from tests.runtime.columns.keyed_elements import (
+    any_elements,
+    keyed_records,
+    random_elements,
+    runs_over_columns,
+)
 from tests.runtime.windowing.operators import Recorder
 
 RULES = MapStateDescriptor[Any, Any]("rules")
@@ -249,11 +254,7 @@ class Driver:
         return f"{self.output} {self.aside}"
 
 
-def same(function: Callable[[], Any], steps: list[Any]) -> int:
-    """The runs over columns; fails unless all is as element by element."""
-    quick = Driver(function(), columns=True)
-    assert quick.run(steps) == Driver(function(), columns=False).run(steps)
-    return quick.runs
+same = partial(runs_over_columns, Driver)
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -32,7 +33,12 @@ from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
 from tests.benchmarks.jobs import Totals
-from tests.runtime.columns.keyed_elements import any_elements, keyed_records, random_elements
+from tests.runtime.columns.keyed_elements import (
+    any_elements,
+    keyed_records,
+    random_elements,
+    runs_over_columns,
+)
 from tests.runtime.properties import part_of_examples
 from tests.runtime.windowing.operators import Recorder
 
@@ -355,11 +361,7 @@ class Driver:
         self.operator.advanceProcessingTime(now)
 
 
-def same(function: Callable[[], Any], steps: list[Any]) -> int:
-    """The runs that were processed as columns; fails unless all is as element by element."""
-    quick = Driver(function(), columns=True)
-    assert quick.run(steps) == Driver(function(), columns=False).run(steps)
-    return quick.runs
+same = partial(runs_over_columns, Driver)
 
 
 @pytest.fixture(autouse=True)

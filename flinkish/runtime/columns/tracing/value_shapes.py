@@ -13,9 +13,10 @@ import pyarrow as pa
 from flinkish.api.types.row import Row, row_type
 from flinkish.runtime.columns.tracing.expressions import PYTHON_TYPES
 from flinkish.runtime.columns.tracing.folding import ARROW_TYPES
-from flinkish.runtime.columns.tracing.kernels import Inexact
+from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Inexact
 from flinkish.runtime.columns.tracing.record_classes import is_record_class
 from flinkish.runtime.columns.tracing.symbolic_values import MOST_ITEMS, dict_names, took
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, Shape, is_mutable
 
 _CLASSES = {ARROW_TYPES[kind]: PYTHON_TYPES[kind] for kind in ARROW_TYPES}
@@ -71,6 +72,19 @@ def columns_of(shape: Shape, values: Sequence[Any]) -> list[Sequence[Any]] | Non
         return None
     shared = any(any(map(is_, one, other)) for one, other in combinations(mutable, 2))
     return None if shared else columns
+
+
+def columns_like(run: RowColumns, values: Sequence[Any]) -> RowColumns | None:
+    """``values`` as columns of the same types and the same shape as those of ``run``. None if they
+    are not all of that shape, or if the columns cannot hold them."""
+    columns, schema = columns_of(run.shape, values), run.schema
+    if columns is None or len(columns) != len(schema.types):
+        return None
+    try:
+        arrays = [column_of_values(list(c), kind) for c, kind in zip(columns, schema.types)]
+    except NOT_EXACT:
+        return None
+    return RowColumns(pa.RecordBatch.from_arrays(arrays, schema=schema), run.shape)
 
 
 def _add_columns(
