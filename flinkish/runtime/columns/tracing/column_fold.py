@@ -21,11 +21,6 @@ from flinkish.runtime.columns.tracing.combining import Combination
 from flinkish.runtime.columns.tracing.expressions import Constant, Kind, Operation
 from flinkish.runtime.columns.tracing.fold_checks import folds_differ
 from flinkish.runtime.columns.tracing.folding import Folding, arrow_type, normal
-from flinkish.runtime.columns.tracing.kernels import (
-    NOT_EXACT,
-    kind_of,
-    to_arrow,
-)
 from flinkish.runtime.columns.tracing.reduction_patterns import (
     NEVER_RAISES,
     ReductionPattern,
@@ -42,6 +37,7 @@ from flinkish.runtime.columns.tracing.traced_function import TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import checked_run, run_of
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.value_shapes import column_of_values, columns_of
+from flinkish.runtime.columns.tracing.values import NOT_EXACT, kind_of, to_arrow
 from flinkish.runtime.records.rows import RowColumns, concatenated
 from flinkish.runtime.records.shapes import Shape, shape_of, with_shape
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.runtime.columns.tracing.checks import Positions
 from flinkish.runtime.columns.tracing.column_runs import A
+from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.expressions import Column
 from flinkish.runtime.columns.tracing.externals import getter_of
-from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run
 from flinkish.runtime.columns.tracing.symbolic_elements import Signature
 from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
@@ -26,6 +26,7 @@ from flinkish.runtime.columns.tracing.traced_runs import (
     pairs_of,
     results_of,
 )
+from flinkish.runtime.columns.tracing.values import NOT_EXACT
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import VALUE
 

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from flinkish.runtime.columns.tracing.expressions import PYTHON_TYPES, Column, Kind
 from flinkish.runtime.columns.tracing.folding import Folding, integer_sums
-from flinkish.runtime.columns.tracing.kernels import Inexact, Values, kind_of, of_arrow
 from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, ReductionPattern
 from flinkish.runtime.columns.tracing.traced_runs import run_of
+from flinkish.runtime.columns.tracing.values import Inexact, Values, kind_of, of_arrow
 
 _COMBINATION = b"flinkish.combination"
 

@@ -11,9 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.runtime.columns.tracing.emissions import Emitted, EmittedColumns, elements_where
+from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.folding import first_positions
-from flinkish.runtime.columns.tracing.kernels import Inexact, Run
 from flinkish.runtime.columns.tracing.phase_trace import Phase
+from flinkish.runtime.columns.tracing.values import Inexact
 from flinkish.runtime.records.rows import RowColumns, by_code, grouped
 
 Positions: TypeAlias = NDArray[np.intp]

@@ -13,16 +13,17 @@ import pyarrow as pa
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.output_tag import OutputTag
 from flinkish.runtime.columns.tracing.checks import Positions
+from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.expressions import Constant, Expression
 from flinkish.runtime.columns.tracing.externals import External
 from flinkish.runtime.columns.tracing.guards import in_slot
-from flinkish.runtime.columns.tracing.kernels import Mask, Run, plain
 from flinkish.runtime.columns.tracing.record_classes import Record
 from flinkish.runtime.columns.tracing.symbolic_values import kept, taken_apart
 from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.columns.tracing.traced_runs import column_of_run
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
+from flinkish.runtime.columns.tracing.values import Mask, plain
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
 

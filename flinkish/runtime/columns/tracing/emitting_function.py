@@ -24,8 +24,8 @@ from flinkish.runtime.columns.tracing.emissions import (
     EmittedColumns,
     Emitting,
 )
+from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.expressions import Column, Step, columns_read
-from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Run
 from flinkish.runtime.columns.tracing.record_classes import Record
 from flinkish.runtime.columns.tracing.stand_ins import (
     ElementContextStandIn,
@@ -38,6 +38,7 @@ from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import ElementwiseFunction
 from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
+from flinkish.runtime.columns.tracing.values import NOT_EXACT
 from flinkish.runtime.columns.tracing.words import ROUNDS, Rounds, Split, check_rounds
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns

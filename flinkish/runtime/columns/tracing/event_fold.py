@@ -25,7 +25,6 @@ from flinkish.runtime.columns.tracing.emissions import Emission, Emissions, Emit
 from flinkish.runtime.columns.tracing.expressions import Kind
 from flinkish.runtime.columns.tracing.externals import External
 from flinkish.runtime.columns.tracing.folding import ARROW_TYPES, Folding
-from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, of_arrow, to_arrow
 from flinkish.runtime.columns.tracing.purity import impurity, written_attributes
 from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, matched_patterns
 from flinkish.runtime.columns.tracing.running import RunningFold, accumulator_steps, asks_running
@@ -36,6 +35,7 @@ from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
+from flinkish.runtime.columns.tracing.values import NOT_EXACT, of_arrow, to_arrow
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, tuple_shape
 

@@ -1,5 +1,5 @@
 """The computation of a traced function, as expressions over columns: plain data, evaluated by
-``kernels``."""
+``expression_run``."""
 
 from __future__ import annotations
 

@@ -12,19 +12,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.expressions import Column, Constant, Expression, Kind
-from flinkish.runtime.columns.tracing.kernels import (
+from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, ReductionPattern
+from flinkish.runtime.columns.tracing.values import (
     LEAST,
     MOST,
     Inexact,
     Mask,
-    Run,
     Values,
     of_arrow,
     plain,
     to_arrow,
 )
-from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, ReductionPattern
 from flinkish.runtime.records.partly_read import Columns
 
 Groups = NDArray[np.intp]

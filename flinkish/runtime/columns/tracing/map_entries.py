@@ -23,12 +23,12 @@ from flinkish.runtime.columns.tracing.expressions import (
     leaves,
 )
 from flinkish.runtime.columns.tracing.folding import ARROW_TYPES, Groups, first_positions, normal
-from flinkish.runtime.columns.tracing.kernels import Inexact, to_arrow
 from flinkish.runtime.columns.tracing.stand_ins import StandIn
 from flinkish.runtime.columns.tracing.symbolic_values import taken_apart
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.columns.tracing.traced_runs import run_of
 from flinkish.runtime.columns.tracing.unsupported import CannotTell
+from flinkish.runtime.columns.tracing.values import Inexact, to_arrow
 from flinkish.runtime.records.rows import grouped, python_values
 from flinkish.runtime.records.shapes import Shape
 

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from flinkish.api.functions.state import State
 from flinkish.runtime.columns.tracing.effects import Effects, KeyedRun, Positions, Timers
 from flinkish.runtime.columns.tracing.emissions import Emission, Emitted
+from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.expressions import Kind, folds
 from flinkish.runtime.columns.tracing.folding import (
     ARROW_TYPES,
@@ -28,7 +29,6 @@ from flinkish.runtime.columns.tracing.folding import (
     first_positions,
     normal,
 )
-from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Inexact, Mask, Run, Values, to_arrow
 from flinkish.runtime.columns.tracing.map_entries import EntryGroups, MapKey, OtherMapKey
 from flinkish.runtime.columns.tracing.phase_trace import (
     EXTRA,
@@ -51,6 +51,7 @@ from flinkish.runtime.columns.tracing.traced_function import TraceCache, TracedF
 from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.value_shapes import column_of_values, columns_of, structure
+from flinkish.runtime.columns.tracing.values import NOT_EXACT, Inexact, Mask, Values, to_arrow
 from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import VALUE, Shape

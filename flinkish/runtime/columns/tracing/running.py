@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.expressions import (
     Accumulated,
     Expression,
@@ -18,9 +19,9 @@ from flinkish.runtime.columns.tracing.expressions import (
     leaves,
 )
 from flinkish.runtime.columns.tracing.folding import Groups, comparable, normal
-from flinkish.runtime.columns.tracing.kernels import MOST, Inexact, Run, Values, of_arrow, to_arrow
 from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, needs_accumulator
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
+from flinkish.runtime.columns.tracing.values import MOST, Inexact, Values, of_arrow, to_arrow
 from flinkish.runtime.records.rows import by_code
 
 _ELEMENTS_A_GROUP = 8

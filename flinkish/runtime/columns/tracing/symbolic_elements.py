@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from flinkish.api.types.fields import WHOLE, Field, position_of
-from flinkish.runtime.columns.tracing.kernels import kind_of
 from flinkish.runtime.columns.tracing.objects import Made
 from flinkish.runtime.columns.tracing.symbolic_values import symbolic
 from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
+from flinkish.runtime.columns.tracing.values import kind_of
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
 

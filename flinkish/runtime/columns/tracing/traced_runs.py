@@ -9,16 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.expressions import Column, Expression
-from flinkish.runtime.columns.tracing.kernels import (
-    NOT_EXACT,
-    Run,
-    Values,
-    nulls,
-    of_arrow,
-    to_arrow,
-)
 from flinkish.runtime.columns.tracing.trace import Traced
+from flinkish.runtime.columns.tracing.values import NOT_EXACT, Values, nulls, of_arrow, to_arrow
 from flinkish.runtime.records.partly_read import Columns
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import tuple_shape

@@ -13,9 +13,9 @@ import pyarrow as pa
 from flinkish.api.types.row import Row, row_type
 from flinkish.runtime.columns.tracing.expressions import PYTHON_TYPES
 from flinkish.runtime.columns.tracing.folding import ARROW_TYPES
-from flinkish.runtime.columns.tracing.kernels import NOT_EXACT, Inexact
 from flinkish.runtime.columns.tracing.record_classes import is_record_class
 from flinkish.runtime.columns.tracing.symbolic_values import MOST_ITEMS, dict_names, took
+from flinkish.runtime.columns.tracing.values import NOT_EXACT, Inexact
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, Shape, is_mutable
 

@@ -19,11 +19,12 @@ import pyarrow as pa
 
 from flinkish.api.bytecode import Does, position_of, steps
 from flinkish.runtime.columns.tracing.checks import Positions
+from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.expressions import Expression, columns_read
-from flinkish.runtime.columns.tracing.kernels import Inexact, Run
 from flinkish.runtime.columns.tracing.symbols import Symbol, is_constant
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
+from flinkish.runtime.columns.tracing.values import Inexact
 
 ROUNDS = 2
 """The number of iterations of a loop that are traced."""

@@ -25,6 +25,7 @@ from flinkish import (
 from flinkish.api.errors import FlinkishError
 from flinkish.runtime.columns.tracing import (
     column_runs,
+    expression_run,
     kernels,
     stand_ins,
     trace,
@@ -36,6 +37,7 @@ from flinkish.runtime.columns.tracing.column_runs import counted_runs, forget_di
 from flinkish.runtime.columns.tracing.combining import Combination
 from flinkish.runtime.columns.tracing.event_fold import EventFold
 from flinkish.runtime.columns.tracing.expressions import Expressions
+from flinkish.runtime.columns.tracing.values import Values
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.testing import StreamTestHarness
@@ -92,15 +94,15 @@ def caught(build, batches, caplog, **settings):
 
 def faulty_minus(monkeypatch):
     """A kernel that computes something else than Python."""
-    right = kernels.Run._compute
+    right = expression_run.Run._compute
 
     def wrong(self, expression):
         computed = right(self, expression)
         if getattr(expression, "name", "") == "-":
-            return kernels.Values(computed.kind, computed.array(self.count) + 1)
+            return Values(computed.kind, computed.array(self.count) + 1)
         return computed
 
-    monkeypatch.setattr(kernels.Run, "_compute", wrong)
+    monkeypatch.setattr(expression_run.Run, "_compute", wrong)
 
 
 ROWS = batch(k=["a", "b", "a"], n=[5, 6, 9], t=[1, 2, 3])
@@ -129,7 +131,7 @@ def nobody_tests_none(monkeypatch):
 
 def equal_is_never_the_same(monkeypatch):
     """Undoes that a NaN which may be the same object is left to Python."""
-    monkeypatch.setitem(kernels._KERNELS, "== or same", kernels._EQUAL)
+    monkeypatch.setitem(kernels.KERNELS, "== or same", kernels._EQUAL)
 
 
 def timestamps_are_not_read(monkeypatch):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from flinkish import Row
 from flinkish.runtime.columns.tracing.checks import same
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
-from flinkish.runtime.columns.tracing.kernels import Values
+from flinkish.runtime.columns.tracing.values import Values
 from flinkish.runtime.records.rows import RowColumns
 
 NEAR = {"OR", "ID", 3, 2.0, None}
