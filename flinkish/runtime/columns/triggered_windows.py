@@ -74,6 +74,8 @@ def why_element_by_element(description: WindowOperatorDescription) -> str | None
         and assigner.windowStagger is WindowStagger.ALIGNED
     )
     known = type(trigger) is CountTrigger or (type(trigger) in _BY_PANE and timeout is None)
+    if timeout is not None and type(assigner) is TumblingProcessingTimeWindows:
+        known = False  # a timeout may be the cleanup timer too, and each firing registers it anew
     return None if aligned and known else "has a trigger or an assigner that sees each element"
 
 

@@ -187,6 +187,14 @@ TWO_KEYS = [(key, n, n) for n in range(12) for key in "ab"]
     ),
     steps=[TWO_KEYS[:10], ("clock", 15), TWO_KEYS[:5], "restart", ("clock", 30), ("clock", 40)],
 )
+@example(
+    description=replace(
+        SUMS,
+        assigner=TumblingProcessingTimeWindows.of(10),
+        trigger=ProcessingTimeoutTrigger.of(CountTrigger.of(5), 9),
+    ),
+    steps=[TWO_KEYS[:12], TWO_KEYS[:18], ("clock", 9)],
+)
 @example(description=PURGED, steps=[TWO_KEYS, "restart", TWO_KEYS, "restart", TWO_KEYS])
 @example(description=SLIDING, steps=[TWO_KEYS, TWO_KEYS[:5], "restart", TWO_KEYS])
 @example(description=replace(SLIDING, evictor=CountEvictor(5, True)), steps=[TWO_KEYS, TWO_KEYS])
@@ -278,7 +286,10 @@ def test_no_element_is_processed_singly(
 ) -> None:
     singly = _singly(monkeypatch)
     count = CountTrigger.of(3)
-    for trigger in (count, ProcessingTimeoutTrigger.of(count, 9), assigner.getDefaultTrigger()):
+    triggers = [count, assigner.getDefaultTrigger()]
+    if not isinstance(assigner, TumblingProcessingTimeWindows):
+        triggers.append(ProcessingTimeoutTrigger.of(count, 9))
+    for trigger in triggers:
         _run(WindowOperatorDescription(assigner, trigger, **function))
         _run(WindowOperatorDescription(assigner, PurgingTrigger.of(trigger), **function))
         for evictor in (CountEvictor(5), TimeEvictor(9)):
@@ -304,6 +315,10 @@ def test_windows_of_a_number_that_slide_are_folded_as_columns(monkeypatch: Any) 
     [
         {"trigger": OwnCount(3)},
         {"trigger": ProcessingTimeoutTrigger.of(EventTimeTrigger.create(), 9)},
+        {
+            "assigner": TumblingProcessingTimeWindows.of(9),
+            "trigger": ProcessingTimeoutTrigger.of(CountTrigger.of(3), 9),
+        },
         {"trigger": DeltaTrigger.of(3, lambda a, b: b[1] - a[1])},
         {"assigner": SlidingEventTimeWindows.of(10, 5)},
         {"assigner": TumblingEventTimeWindows.of(10, 0, WindowStagger.NATURAL)},
