@@ -57,7 +57,8 @@ def installed(package: str, number: str, environment: Path, *others: str) -> Pat
     ready = environment / f".ready-{number}"
     if not ready.exists():
         print(f"Installing {package} {number} into {environment} ...", flush=True)
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        # Isolated, as a session of Spark puts what this program has on the path
+        pip = [str(python), "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         for command in (
             [sys.executable, "-m", "venv", str(environment)],
             [*pip, f"{package}=={number}", *others],

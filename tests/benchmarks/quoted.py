@@ -25,7 +25,6 @@ def figures(measured: Mapping[str, Measured]) -> dict[str, str]:
     peers = [_of("peers", title, measured) for title in (WINDOWS, SESSIONS)]
     one = _of("smallest", "smallest batch, 1 keyed operator", measured)
     three = _of("smallest", "smallest batch, 3 keyed operators", measured)
-    evictor = _of("more", "tumbling, TimeEvictor of 10 s, ProcessWindowFunction", measured)
     queries = [row for row in measured["nexmark"].rows if row.batch == _LARGE]
     slower = [row for row in queries if row.seconds["Java"] < row.seconds["flinkish"]]
     return {
@@ -42,7 +41,6 @@ def figures(measured: Mapping[str, Measured]) -> dict[str, str]:
         "smallest-batch-Spark": _seconds(one, "Spark"),
         "smallest-batch-three-operators": _seconds(three, "flinkish"),
         "Nexmark-Java-is-faster": f"{len(slower)} of {len(queries)}",
-        "evictors-Java": f"{evictor.seconds['flinkish'] / evictor.seconds['Java']:.0f}",
     }
 
 
