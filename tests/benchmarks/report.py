@@ -173,9 +173,8 @@ def slow_rows(rows: Sequence[Row]) -> str:
         least = min(sides, key=lambda side: row.seconds[side], default=None)
         if least is not None and row.seconds[least] / row.seconds["flinkish"] < SLOW:
             size = f", {row.batch:,} a batch" if row.batch else ""
-            found.append(
-                (float(row.times(least)), f"{row.title}{size}: {row.times(least)} ({least})")
-            )
+            title = row.title.partition(": ")[0]  # of a query its number, without the question
+            found.append((float(row.times(least)), f"{title}{size}: {row.times(least)} ({least})"))
     if not found:
         return f"In no row another side takes less than {SLOW} of what flinkish takes."
     lines = "\n".join(f"- {line}" for _, line in sorted(found))
