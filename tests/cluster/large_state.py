@@ -108,7 +108,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         directory = Path(name)
-        cluster = StandaloneCluster(directory / "cluster", given.workers)
+        cluster = StandaloneCluster(directory / "cluster", given.workers, given.memory)
         stack.callback(cluster.close)
         os.environ.update(cluster.environment())
         spark = session(cluster.master, given.memory)

@@ -29,10 +29,11 @@ PYTHONPATH={packages}:$PYTHONPATH exec {python} -S "$@"
 
 
 class StandaloneCluster:
-    """A master and ``workers`` workers with one core each, whose files are in ``directory``."""
+    """A master and ``workers`` workers with one core and ``memory`` each, whose files are in ``directory``."""
 
-    def __init__(self, directory: Path, workers: int = 2) -> None:
+    def __init__(self, directory: Path, workers: int = 2, memory: str = "2g") -> None:
         self._directory = directory
+        self._memory = memory
         directory.mkdir(parents=True)
         self.python = directory / "python"
         """The script that executors run in place of Python."""
@@ -81,7 +82,8 @@ class StandaloneCluster:
 
     def _started_worker(self, number: int) -> subprocess.Popen[bytes]:
         work = self._directory / f"work-{number}"
-        arguments = ["--host", "127.0.0.1", "--cores", "1", "--memory", "2g", "--webui-port", "0"]
+        arguments = ["--host", "127.0.0.1", "--cores", "1", "--webui-port", "0"]
+        arguments += ["--memory", self._memory]
         return self._start(
             f"worker-{number}",
             "org.apache.spark.deploy.worker.Worker",

@@ -25,6 +25,7 @@ from flinkish import (
     PurgingTrigger,
     RichFlatMapFunction,
     StreamExecutionEnvironment,
+    TimeEvictor,
     TumblingEventTimeWindows,
     ValueStateDescriptor,
     Watermark,
@@ -366,7 +367,17 @@ def connected(stream):
                 .evictor(CountEvictor.of(2))
                 .aggregate(Sums())
             ),
-            "EventTimeSessionWindows: aggregation element by element, as it has an evictor, which",
+            "EventTimeSessionWindows: aggregation element by element, as it has a trigger or an",
+        ),
+        (
+            lambda s: s.keyBy(lambda v: v.x).countWindow(9, 3).aggregate(Sums()),
+            "GlobalWindows: aggregation over columns, where its elements are columns",
+        ),
+        (
+            lambda s: (
+                tumbling(s).trigger(CountTrigger.of(2)).evictor(TimeEvictor.of(2)).aggregate(Sums())
+            ),
+            "TumblingEventTimeWindows: aggregation element by element, as it has an evictor, which",
         ),
         (
             lambda s: sessions(s, EventTimeSessionWindows.withGap(9)).aggregate(Sums()),

@@ -43,13 +43,13 @@ def why_evicted_element_by_element(description: WindowOperatorDescription) -> st
         return reason
     if fires_with_timers(description):
         return "has an evictor, and is called as timers fire"
-    return None if _counts(description) else SEES_ELEMENTS
+    return SEES_ELEMENTS if _count_evictor(description) is None else None
 
 
-def _counts(description: WindowOperatorDescription) -> bool:
-    """Whether the evictor keeps a number of elements."""
+def _count_evictor(description: WindowOperatorDescription) -> CountEvictor | None:
+    """The evictor, if it keeps a number of elements."""
     evictor = description.evictor
-    return type(evictor) is CountEvictor and evictor._max_count > 0
+    return evictor if type(evictor) is CountEvictor and evictor._max_count > 0 else None
 
 
 class ColumnEvictingWindows(ColumnWindowOperator, EvictingWindowOperator):
@@ -62,8 +62,8 @@ class ColumnEvictingWindows(ColumnWindowOperator, EvictingWindowOperator):
 
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
         super().__init__(context, description)
-        evictor, aggregation = description.evictor, description.aggregation
-        self._count_evictor = evictor if _counts(description) else None
+        aggregation = description.aggregation
+        self._count_evictor = _count_evictor(description)
         folds = aggregation is not None and self.tracesFunctions
         self._span_fold = ColumnFold(aggregation) if folds else None
 
