@@ -47,8 +47,9 @@ class Part:
     memory: int
 
 
-def session(master: str, memory: str) -> SparkSession:
-    """A session on the cluster, whose executors have that much memory each."""
+def session(master: str, memory: str, retained: int) -> SparkSession:
+    """A session on the cluster, whose executors have that much memory each, and whose checkpoints go
+    back so many batches."""
     from pyspark.sql import SparkSession
 
     return (
@@ -59,6 +60,7 @@ def session(master: str, memory: str) -> SparkSession:
         # The job is in a module of the tests, which nothing else brings there
         .config("spark.executorEnv.PYTHONPATH", str(ROOT))
         .config("spark.sql.streaming.numRecentProgressUpdates", "10000")
+        .config("spark.sql.streaming.minBatchesToRetain", str(retained))
         .getOrCreate()
     )
 
@@ -105,13 +107,14 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=16, help="key groups")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--memory", default="3g", help="of an executor")
+    parser.add_argument("--retained", type=int, default=100, help="batches that a checkpoint keeps")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         directory = Path(name)
         cluster = StandaloneCluster(directory / "cluster", given.workers, given.memory)
         stack.callback(cluster.close)
         os.environ.update(cluster.environment())
-        spark = session(cluster.master, given.memory)
+        spark = session(cluster.master, given.memory, given.retained)
         begun = time.monotonic()
         write_documents(
             spark, directory, given.megabytes * 1_000_000 // DOCUMENT_BYTES, given.groups
