@@ -4,6 +4,7 @@ Flink's, which says when a pane fires without being asked for each element."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing.assigners import (
     GlobalWindows,
+    ProcessingTimeSessionWindows,
+    SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
     WindowStagger,
@@ -69,14 +72,21 @@ element of a pane, the others up to the next watermark change nothing."""
 def why_element_by_element(description: WindowOperatorDescription) -> str | None:
     """Why windows of the general layout are kept element by element. None: they are not."""
     assigner, (trigger, _, timeout) = description.assigner, _nested(description.trigger)
-    aligned = type(assigner) in (GlobalWindows, TumblingProcessingTimeWindows) or (
-        type(assigner) is TumblingEventTimeWindows
-        and assigner.windowStagger is WindowStagger.ALIGNED
-    )
-    known = type(trigger) is CountTrigger or (type(trigger) in _BY_PANE and timeout is None)
-    if timeout is not None and type(assigner) is TumblingProcessingTimeWindows:
-        known = False  # a timeout may be the cleanup timer too, and each firing registers it anew
-    return None if aligned and known else "has a trigger or an assigner that sees each element"
+    by_pane = type(trigger) in _BY_PANE and timeout is None
+    if type(assigner) is SlidingProcessingTimeWindows:
+        known = by_pane
+    elif type(assigner) is ProcessingTimeSessionWindows:
+        known = by_pane and description.evictor is None
+    elif type(assigner) is TumblingProcessingTimeWindows:
+        # A timeout may be the cleanup timer too, and each firing registers that anew
+        known = by_pane or (type(trigger) is CountTrigger and timeout is None)
+    else:
+        aligned = type(assigner) is GlobalWindows or (
+            type(assigner) is TumblingEventTimeWindows
+            and assigner.windowStagger is WindowStagger.ALIGNED
+        )
+        known = aligned and (by_pane or type(trigger) is CountTrigger)
+    return None if known else "has a trigger or an assigner that sees each element"
 
 
 def fires_with_timers(description: WindowOperatorDescription) -> bool:
@@ -100,8 +110,9 @@ def _nested(trigger: Any) -> tuple[Any, bool, ProcessingTimeoutTrigger[Any, Any]
 
 class ColumnWindowOperator(WindowOperator):
     """A ``WindowOperator`` that processes the elements of a run pane by pane, where each is in one
-    window and the trigger is one of Flink's that need not be asked for each (``_BY_PANE``), or a
-    ``CountTrigger``, also with a timeout; both also under a ``PurgingTrigger``.
+    window, or all are in the same ones by the clock, and the trigger is one of Flink's that need not
+    be asked for each (``_BY_PANE``), or a ``CountTrigger``, also with a timeout; both also under a
+    ``PurgingTrigger``.
 
     State is laid out as in ``WindowOperator``, which takes over at any run: contents and counts of
     the panes of a run are read, folded as columns, and written back.
@@ -173,14 +184,40 @@ class ColumnWindowOperator(WindowOperator):
         if panes is None or len(panes) * _ELEMENTS_A_PANE > len(records):
             return False
         assert isinstance(values, RowColumns)
-        if self._every is None:
-            segments = Segments.whole(panes)
-        else:
+        if self._every is not None:
             counts = [count or 0 for count in panes.stored(self._counts())]
             segments = Segments.every(self._every, panes, np.array(counts))
+            if self._fold is None:
+                return self._list(records, panes, segments)
+            return self._aggregate(values, panes, segments)
+        segments = Segments.whole(panes)
+        of_windows = self._in_all_windows(panes)
+        if self._merges:
+            of_windows = [self._merged(panes, values)]
         if self._fold is None:
-            return self._list(records, panes, segments)
-        return self._aggregate(values, panes, segments)
+            return all(self._list(records, each, segments) for each in of_windows)
+        return self._accumulate(values, of_windows, segments)
+
+    def _in_all_windows(self, panes: RunPanes) -> list[RunPanes]:
+        """The panes of each window in which the elements are."""
+        if type(self._assigner) is not SlidingProcessingTimeWindows:
+            return [panes]
+        windows = self._windows_of(None, NO_TIMESTAMP)
+        return [replace(panes, windows=[window] * len(panes)) for window in windows]
+
+    def _merged(self, panes: RunPanes, values: RowColumns) -> RunPanes:
+        """Add the windows of the panes to the sessions of their keys, with their timers. Returns the
+        panes with their state windows."""
+        state_windows: list[Any] = []
+        with self.userCodeOf(lambda: values[0]):
+            for key, window, time in zip(panes.keys, panes.windows, panes.timestamps.tolist()):
+                self.backend.currentKey = key
+                sessions = self._merging_windows()
+                actual = sessions.addWindow(window, self._merge)
+                state_windows.append(sessions.getStateWindow(actual))
+                self._await_end(actual, time)
+                sessions.persist()
+        return replace(panes, windows=state_windows)
 
     def _panes(self, records: Records) -> RunPanes | None:
         """The panes of the elements; None if the keys are no column."""
@@ -192,8 +229,8 @@ class ColumnWindowOperator(WindowOperator):
         else:
             return None
         if self._aligned is None:
-            (window,) = self._windows_of(None, int(timestamps[0]))
-            return RunPanes.of(encoded, records, timestamps, 1, lambda _: window)
+            windows: list[Any] = [*self._windows_of(None, int(timestamps[0])), None]
+            return RunPanes.of(encoded, records, timestamps, 1, lambda _: windows[0])
         size = self._aligned.size
         low = int(self._aligned.lastStarts(timestamps.min()))
         numbers = (timestamps - low) // size
@@ -205,6 +242,22 @@ class ColumnWindowOperator(WindowOperator):
         return RunPanes.of(encoded, records, numbers, int(numbers.max()) + 1, window_of)
 
     # ------------------------------------------------------------------ aggregated panes
+
+    def _accumulate(
+        self, values: RowColumns, ofWindows: Sequence[RunPanes], segments: Segments
+    ) -> bool:
+        """Fold the elements into the panes of each window, where none fires. False, with nothing
+        done, if a function has to be called for each element."""
+        contents: list[list[Any]] = []
+        assert self._fold is not None
+        for panes in ofWindows:
+            folded = self._folded(values, segments, panes.stored(self.backend.table(TABLE)))
+            if folded is None:
+                return False
+            contents.append(self._fold.accumulators(folded))
+        for panes, accumulators in zip(ofWindows, contents):
+            self._write(panes, accumulators, segments)
+        return True
 
     def _aggregate(self, values: RowColumns, panes: RunPanes, segments: Segments) -> bool:
         """Fold the elements into the panes, and emit what fires. False, with nothing done, if a
@@ -387,15 +440,20 @@ class ColumnWindowOperator(WindowOperator):
         panes.store(self.backend.table(TABLE), contents)
         if self._every is not None and self._timeout is None:
             panes.store(self._counts(), [left or None for left in segments.left.tolist()])
-        context = self._trigger_context
-        for key, window, timestamp in zip(panes.keys, panes.windows, panes.timestamps.tolist()):
-            self.backend.currentKey = key
-            if self._every is None:
-                self._set_window(window)
-                self._trigger.onElement(None, timestamp, window, context)
-            self._register_cleanup_timer(window, self._cleanup_time(window))
+        if not self._merges:
+            for key, window, time in zip(panes.keys, panes.windows, panes.timestamps.tolist()):
+                self.backend.currentKey = key
+                self._await_end(window, time)
         if self._timeout is not None:
             self._await_timeouts(panes, segments)
+
+    def _await_end(self, window: Any, time: int) -> None:
+        """Let a trigger that need not see each element see one of ``window``, at ``time``, and
+        register the cleanup timer."""
+        if self._every is None:
+            self._set_window(window)
+            self._trigger.onElement(None, time, window, self._trigger_context)
+        self._register_cleanup_timer(window, self._cleanup_time(window))
 
     def _await_timeouts(self, panes: RunPanes, segments: Segments) -> None:
         """Let the trigger see one element of each pane since it last fired; the others change

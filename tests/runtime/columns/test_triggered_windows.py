@@ -20,8 +20,10 @@ from flinkish import (
     GlobalWindows,
     OutputTag,
     ProcessingTimeoutTrigger,
+    ProcessingTimeSessionWindows,
     PurgingTrigger,
     SlidingEventTimeWindows,
+    SlidingProcessingTimeWindows,
     TimeEvictor,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
@@ -30,6 +32,7 @@ from flinkish import (
 from flinkish.api.errors import FlinkishError
 from flinkish.api.functions.aggregations import ComparableAggregator, SumAggregator
 from flinkish.api.plan.window_operator import WindowOperatorDescription, apply_call, process_call
+from flinkish.api.windowing.assigners import InProcessingTime
 from flinkish.runtime.columns import evicting_windows, triggered_windows
 from flinkish.runtime.columns.evicting_windows import ColumnEvictingWindows
 from flinkish.runtime.columns.tracing.column_runs import counted_runs
@@ -89,6 +92,9 @@ ASSIGNERS: list[Any] = [
     TumblingEventTimeWindows.of(7, 3),
     GlobalWindows.create(),
     TumblingProcessingTimeWindows.of(10),
+    SlidingProcessingTimeWindows.of(10, 4),
+    SlidingProcessingTimeWindows.of(4, 6),
+    ProcessingTimeSessionWindows.withGap(7),
 ]
 COUNTS = st.builds(CountTrigger.of, st.integers(0, 6))
 TIMEOUTS = st.builds(
@@ -269,6 +275,9 @@ def _value(key, context, elements, out):
         out.collect((key, value))
 
 
+EVICTORS: list[Any] = [CountEvictor(5), TimeEvictor(9)]
+
+
 @pytest.mark.parametrize("assigner", ASSIGNERS)
 @pytest.mark.parametrize(
     "function",
@@ -285,13 +294,16 @@ def test_no_element_is_processed_singly(
 ) -> None:
     singly = _singly(monkeypatch)
     count = CountTrigger.of(3)
-    triggers = [count, assigner.getDefaultTrigger()]
-    if not isinstance(assigner, TumblingProcessingTimeWindows):
-        triggers.append(ProcessingTimeoutTrigger.of(count, 9))
+    by_clock = isinstance(assigner, InProcessingTime)
+    in_one = not isinstance(assigner, (SlidingProcessingTimeWindows, ProcessingTimeSessionWindows))
+    triggers = [assigner.getDefaultTrigger()]
+    if in_one:
+        triggers += [count] if by_clock else [count, ProcessingTimeoutTrigger.of(count, 9)]
+    evictors = [] if isinstance(assigner, ProcessingTimeSessionWindows) else EVICTORS
     for trigger in triggers:
         _run(WindowOperatorDescription(assigner, trigger, **function))
         _run(WindowOperatorDescription(assigner, PurgingTrigger.of(trigger), **function))
-        for evictor in (CountEvictor(5), TimeEvictor(9)):
+        for evictor in evictors:
             _run(WindowOperatorDescription(assigner, trigger, evictor, **function))
     assert not singly
 
@@ -320,6 +332,8 @@ def test_windows_of_a_number_that_slide_are_folded_as_columns(monkeypatch: Any) 
         },
         {"trigger": DeltaTrigger.of(3, lambda a, b: b[1] - a[1])},
         {"assigner": SlidingEventTimeWindows.of(10, 5)},
+        {"assigner": SlidingProcessingTimeWindows.of(10, 5)},
+        {"assigner": ProcessingTimeSessionWindows.withGap(5)},
         {"assigner": TumblingEventTimeWindows.of(10, 0, WindowStagger.NATURAL)},
         {"aggregation": LargeTotals()},
         {"aggregation": Digest()},
