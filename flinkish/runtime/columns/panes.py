@@ -75,6 +75,17 @@ class AlignedWindows:
         """
         return timestamps - np.mod(timestamps - self.offset - self.size, self.slide) + self.slide
 
+    def containing(self, timestamps: Timestamps, after: int) -> tuple[Positions, Timestamps]:
+        """The windows that contain each timestamp and whose last ms is after ``after``: for each the
+        position of the timestamp, and the window's start. Of one timestamp the latest comes first."""
+        steps = np.arange(-(-self.size // self.slide), dtype=np.int64) * self.slide
+        starts = (self.lastStarts(timestamps)[:, np.newaxis] - steps).ravel()
+        contain = (starts > np.repeat(timestamps - self.size, len(steps))) & (
+            starts + self.size - 1 > after
+        )
+        rows = np.flatnonzero(contain)
+        return rows // len(steps), starts[rows]
+
     def allEnds(self, timestamps: Timestamps) -> Timestamps:
         """The ends of all windows that contain one of ``timestamps``, and perhaps of some more."""
         steps = np.arange(-(-self.size // self.slide), dtype=np.int64) * self.slide

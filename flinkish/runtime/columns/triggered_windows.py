@@ -12,10 +12,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.plan.window_operator import WindowOperatorDescription
-from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.api.windowing.assigners import (
     GlobalWindows,
     ProcessingTimeSessionWindows,
+    SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
@@ -41,7 +42,7 @@ from flinkish.runtime.columns.tracing.folding import first_positions, last_posit
 from flinkish.runtime.columns.window_functions import WindowFunctionPath
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, records_at
-from flinkish.runtime.records.records import NO_TIMESTAMP, Records
+from flinkish.runtime.records.records import NO_TIMESTAMP, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, by_code, concatenated
 from flinkish.runtime.state.backend import StateTable
 from flinkish.runtime.windowing.window_contents import TABLE
@@ -52,6 +53,9 @@ LEAST_ELEMENTS = 1 << 8
 
 _ELEMENTS_A_PANE = 2
 """With fewer elements for each pane, reading and writing the panes costs more than folding saves."""
+
+_MOST_WINDOWS = 32
+"""In more windows, an element is added to them one by one."""
 
 _ELEMENTS_A_ROUND = 128
 """With fewer elements for each round of panes that keep their contents, computing the accumulator
@@ -81,10 +85,7 @@ def why_element_by_element(description: WindowOperatorDescription) -> str | None
         # A timeout may be the cleanup timer too, and each firing registers that anew
         known = by_pane or (type(trigger) is CountTrigger and timeout is None)
     else:
-        aligned = type(assigner) is GlobalWindows or (
-            type(assigner) is TumblingEventTimeWindows
-            and assigner.windowStagger is WindowStagger.ALIGNED
-        )
+        aligned = type(assigner) is GlobalWindows or _aligned(assigner) is not None
         known = aligned and (by_pane or type(trigger) is CountTrigger)
     return None if known else "has a trigger or an assigner that sees each element"
 
@@ -92,6 +93,20 @@ def why_element_by_element(description: WindowOperatorDescription) -> str | None
 def fires_with_timers(description: WindowOperatorDescription) -> bool:
     """Whether windows that are not kept element by element fire one by one, as timers are due."""
     return type(_nested(description.trigger)[0]) in _BY_PANE
+
+
+def _aligned(assigner: Any) -> AlignedWindows | None:
+    """The windows of an assigner that says by timestamps alone in which few windows elements are."""
+    if (
+        type(assigner) is SlidingEventTimeWindows
+        and assigner.size <= _MOST_WINDOWS * assigner.slide
+    ):
+        return AlignedWindows(assigner.size, assigner.slide, assigner.offset)
+    if type(assigner) is not TumblingEventTimeWindows:
+        return None
+    if assigner.windowStagger is not WindowStagger.ALIGNED:
+        return None
+    return AlignedWindows(assigner.size, assigner.size, assigner.offset)
 
 
 def _nested(trigger: Any) -> tuple[Any, bool, ProcessingTimeoutTrigger[Any, Any] | None]:
@@ -109,9 +124,9 @@ def _nested(trigger: Any) -> tuple[Any, bool, ProcessingTimeoutTrigger[Any, Any]
 
 
 class ColumnWindowOperator(WindowOperator):
-    """A ``WindowOperator`` that processes the elements of a run pane by pane, where each is in one
-    window, or all are in the same ones by the clock, and the trigger is one of Flink's that need not
-    be asked for each (``_BY_PANE``), or a ``CountTrigger``, also with a timeout; both also under a
+    """A ``WindowOperator`` that processes the elements of a run pane by pane, where their timestamps
+    say in which windows they are, or the clock, and the trigger is one of Flink's that need not be
+    asked for each (``_BY_PANE``), or a ``CountTrigger``, also with a timeout; both also under a
     ``PurgingTrigger``.
 
     State is laid out as in ``WindowOperator``, which takes over at any run: contents and counts of
@@ -127,11 +142,7 @@ class ColumnWindowOperator(WindowOperator):
         self._needs_times = type(trigger) is ContinuousEventTimeTrigger
         folds = aggregation is not None and description.evictor is None
         self._fold = ColumnFold(aggregation) if folds else None
-        self._aligned = (
-            AlignedWindows(assigner.size, assigner.size, assigner.offset)
-            if isinstance(assigner, TumblingEventTimeWindows)
-            else None
-        )
+        self._aligned = _aligned(assigner)
 
     def open(self) -> None:
         super().open()
@@ -172,15 +183,31 @@ class ColumnWindowOperator(WindowOperator):
         ):
             return None
         ended = self.currentWatermark - (0 if self._every is None else self._lateness)
-        if ended < lowest:
+        if ended < lowest and windows.slide <= windows.size:
             return none
-        return np.flatnonzero(windows.firstEnds(timestamps) - 1 <= ended)
+        if windows.size == windows.slide:
+            return np.flatnonzero(windows.firstEnds(timestamps) - 1 <= ended)
+        elements, starts = windows.containing(timestamps, self._cleaned_up)
+        if bool((starts + windows.size - 1 <= ended).any()):
+            return None  # in windows that fire at once, and in others
+        return np.flatnonzero(np.bincount(elements, minlength=len(timestamps)) == 0)
+
+    @property
+    def _cleaned_up(self) -> int:
+        """Up to this time (ms) windows have been cleaned up."""
+        return max(self.currentWatermark - self._lateness, MIN_TIMESTAMP)
 
     def _process_columns(self, records: Records) -> bool:
         """Process elements that are not late. False, with nothing done, if they have to be
         processed one by one."""
-        values = records.values
-        panes = self._panes(records) if len(records) else None
+        if not len(records):
+            return False
+        starts = None
+        if self._aligned is not None:
+            elements, starts = self._aligned.containing(records.timestamps, self._cleaned_up)
+            if self._aligned.size != self._aligned.slide:
+                records = records_at(records, elements)
+        values, panes = records.values, self._panes(records, starts)
         if panes is None or len(panes) * _ELEMENTS_A_PANE > len(records):
             return False
         assert isinstance(values, RowColumns)
@@ -219,24 +246,26 @@ class ColumnWindowOperator(WindowOperator):
                 sessions.persist()
         return replace(panes, windows=state_windows)
 
-    def _panes(self, records: Records) -> RunPanes | None:
-        """The panes of the elements; None if the keys are no column."""
-        values, keys, timestamps = records.values, records.keys, records.timestamps
+    def _panes(self, records: Records, starts: Timestamps | None) -> RunPanes | None:
+        """The panes of the elements, each in the window that begins at its ``starts``; None: in that
+        of the assigner. None if the keys are no column."""
+        values, keys = records.values, records.keys
         if isinstance(keys, ColumnKeys) and isinstance(values, RowColumns):
             encoded = values.encoded(keys.column)
         elif isinstance(keys, ComputedKeys):
             encoded = keys.encoded
         else:
             return None
-        if self._aligned is None:
-            windows: list[Any] = [*self._windows_of(None, int(timestamps[0])), None]
-            return RunPanes.of(encoded, records, timestamps, 1, lambda _: windows[0])
-        size = self._aligned.size
-        low = int(self._aligned.lastStarts(timestamps.min()))
-        numbers = (timestamps - low) // size
+        if starts is None:
+            time = int(records.timestamps[0])
+            windows: list[Any] = [*self._windows_of(None, time), None]
+            return RunPanes.of(encoded, records, records.timestamps, 1, lambda _: windows[0])
+        assert self._aligned is not None
+        low, slide, size = int(starts.min()), self._aligned.slide, self._aligned.size
+        numbers = (starts - low) // slide
 
         def window_of(number: int) -> TimeWindow:
-            start = low + number * size
+            start = low + number * slide
             return TimeWindow(start, start + size)
 
         return RunPanes.of(encoded, records, numbers, int(numbers.max()) + 1, window_of)

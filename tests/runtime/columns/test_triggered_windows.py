@@ -90,12 +90,15 @@ FUNCTIONS: list[dict[str, Any]] = [
 ASSIGNERS: list[Any] = [
     TumblingEventTimeWindows.of(20),
     TumblingEventTimeWindows.of(7, 3),
+    SlidingEventTimeWindows.of(12, 4),
+    SlidingEventTimeWindows.of(9, 4, 1),
     GlobalWindows.create(),
     TumblingProcessingTimeWindows.of(10),
     SlidingProcessingTimeWindows.of(10, 4),
     SlidingProcessingTimeWindows.of(4, 6),
     ProcessingTimeSessionWindows.withGap(7),
 ]
+WITH_GAPS = SlidingEventTimeWindows.of(4, 6)
 COUNTS = st.builds(CountTrigger.of, st.integers(0, 6))
 TIMEOUTS = st.builds(
     ProcessingTimeoutTrigger.of,
@@ -108,7 +111,7 @@ TIMEOUTS = st.builds(
 
 @st.composite
 def descriptions(draw: st.DrawFn) -> WindowOperatorDescription:
-    assigner = draw(st.sampled_from(ASSIGNERS))
+    assigner = draw(st.sampled_from([*ASSIGNERS, WITH_GAPS]))
     functions, triggers = FUNCTIONS, COUNTS | st.just(ContinuousProcessingTimeTrigger.of(6))
     if isinstance(assigner, GlobalWindows):
         assigner = draw(st.sampled_from([assigner, GlobalWindows.createWithEndOfStreamTrigger()]))
@@ -331,7 +334,7 @@ def test_windows_of_a_number_that_slide_are_folded_as_columns(monkeypatch: Any) 
             "trigger": ProcessingTimeoutTrigger.of(CountTrigger.of(3), 9),
         },
         {"trigger": DeltaTrigger.of(3, lambda a, b: b[1] - a[1])},
-        {"assigner": SlidingEventTimeWindows.of(10, 5)},
+        {"assigner": SlidingEventTimeWindows.of(100, 3)},
         {"assigner": SlidingProcessingTimeWindows.of(10, 5)},
         {"assigner": ProcessingTimeSessionWindows.withGap(5)},
         {"assigner": TumblingEventTimeWindows.of(10, 0, WindowStagger.NATURAL)},
