@@ -41,6 +41,7 @@ from flinkish.api.windowing.assigners import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
 )
+from flinkish.runtime.columns.delta_firings import DeltaFirings
 from flinkish.runtime.columns.evicting_windows import why_evicted_element_by_element
 from flinkish.runtime.columns.eviction import Eviction
 from flinkish.runtime.columns.rolling_reduce import why_rolling_unsupported
@@ -58,7 +59,11 @@ from flinkish.runtime.columns.tracing.emitting_function import (
 )
 from flinkish.runtime.columns.tracing.event_fold import EventFold
 from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
-from flinkish.runtime.columns.triggered_windows import fires_with_timers, why_element_by_element
+from flinkish.runtime.columns.triggered_windows import (
+    delta_trigger,
+    fires_with_timers,
+    why_element_by_element,
+)
 from flinkish.runtime.columns.window_functions import window_function_columns
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
@@ -343,7 +348,14 @@ def _against_columns(description: WindowOperatorDescription) -> str | None:
         return why_evicted_element_by_element(description)
     if layout == CONTENT_LAYOUT:
         return "has windows that begin and end with elements"
-    return why_element_by_element(description)
+    return why_element_by_element(description) or _against_delta(description)
+
+
+def _against_delta(description: WindowOperatorDescription) -> str | None:
+    """Why the distances of a DeltaTrigger are computed by calls. None: they are not."""
+    trigger = delta_trigger(description)
+    reason = None if trigger is None else DeltaFirings(trigger).reason
+    return None if reason is None else f"has a trigger that {reason}"
 
 
 def _against_sessions(assigner: Any) -> str | None:

@@ -16,6 +16,7 @@ from flinkish.api.windowing.evictors import (
     TimeEvictor,
     TimestampedValue,
 )
+from flinkish.runtime.columns.delta_firings import comparable
 from flinkish.runtime.columns.element_runs import (
     ElementsByKey,
     of_one_kind,
@@ -27,8 +28,6 @@ from flinkish.runtime.records.rows import RowColumns, concatenated, python_value
 from flinkish.runtime.windowing.window_functions import Evicted
 
 Mask = NDArray[np.bool_]
-
-_EXACT_IN_FLOATS = 2**53
 
 SEES_ELEMENTS = "has an evictor, which sees elements"
 """Why functions behind an evictor of the user are called."""
@@ -110,15 +109,5 @@ class Eviction:
 def _below(deltas: RowColumns, threshold: float) -> Mask | None:
     """Which ``deltas`` are not at or above ``threshold``; None if NumPy may compare them otherwise
     than Python."""
-    column = deltas.arrow(0)
-    if deltas.shape.kind is not None or column.null_count:
-        return None
-    numbers = column.to_numpy(zero_copy_only=False)
-    if pa.types.is_integer(column.type):
-        exact = numbers.min() >= -_EXACT_IN_FLOATS and numbers.max() <= _EXACT_IN_FLOATS
-    else:
-        exact = pa.types.is_float64(column.type)
-    if not exact or abs(threshold) > _EXACT_IN_FLOATS:
-        return None
-    below: Mask = ~(numbers >= threshold)
-    return below
+    numbers = comparable(deltas, threshold)
+    return None if numbers is None else ~(numbers >= threshold)

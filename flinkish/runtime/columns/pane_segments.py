@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from flinkish.api.windowing.windows import TimeWindow, Window
 from flinkish.runtime.columns.panes import Positions
@@ -142,6 +143,28 @@ class Segments:
             segments,
             np.flatnonzero(places == maxCount - 1),
             (before + panes.sizes) % maxCount,
+        )
+
+    @classmethod
+    def at(cls, panes: RunPanes, fires: NDArray[np.bool_]) -> Segments:
+        """The segments of panes that fire where ``fires`` is true, of the elements in the order of
+        ``RunPanes.order``. What is left counts the elements of the run only."""
+        sizes = panes.sizes
+        ends = np.cumsum(sizes)
+        fired = np.cumsum(fires)
+        before = np.repeat(fired[ends - sizes] - fires[ends - sizes], sizes)
+        within = fired - fires - before
+        lasts = within[ends - 1]
+        counts = lasts + 1
+        rounds = np.empty_like(panes.groups)
+        rounds[panes.order] = within
+        left = np.bincount(panes.groups[panes.order][within == np.repeat(lasts, sizes)])
+        return cls(
+            (np.cumsum(counts) - counts)[panes.groups] + rounds,
+            rounds,
+            counts,
+            np.sort(panes.order[fires]),
+            np.where(fires[ends - 1], 0, left),
         )
 
     @cached_property

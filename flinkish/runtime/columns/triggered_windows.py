@@ -27,6 +27,7 @@ from flinkish.api.windowing.triggers import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
     CountTrigger,
+    DeltaTrigger,
     EndOfStreamTrigger,
     EventTimeTrigger,
     NeverTrigger,
@@ -35,9 +36,11 @@ from flinkish.api.windowing.triggers import (
     PurgingTrigger,
 )
 from flinkish.api.windowing.windows import TimeWindow
+from flinkish.runtime.columns.delta_firings import DeltaFirings
 from flinkish.runtime.columns.pane_segments import RunPanes, Segments
 from flinkish.runtime.columns.panes import AlignedWindows, Positions
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
+from flinkish.runtime.columns.tracing.column_function import may_be_traced
 from flinkish.runtime.columns.tracing.folding import first_positions, last_positions
 from flinkish.runtime.columns.window_functions import WindowFunctionPath
 from flinkish.runtime.operators.base import OperatorContext
@@ -77,17 +80,26 @@ def why_element_by_element(description: WindowOperatorDescription) -> str | None
     """Why windows of the general layout are kept element by element. None: they are not."""
     assigner, (trigger, _, timeout) = description.assigner, _nested(description.trigger)
     by_pane = type(trigger) in _BY_PANE and timeout is None
+    by_element = type(trigger) is CountTrigger or delta_trigger(description) is not None
     if type(assigner) is SlidingProcessingTimeWindows:
         known = by_pane
     elif type(assigner) is ProcessingTimeSessionWindows:
         known = by_pane and description.evictor is None
     elif type(assigner) is TumblingProcessingTimeWindows:
         # A timeout may be the cleanup timer too, and each firing registers that anew
-        known = by_pane or (type(trigger) is CountTrigger and timeout is None)
+        known = by_pane or (by_element and timeout is None)
     else:
         aligned = type(assigner) is GlobalWindows or _aligned(assigner) is not None
-        known = aligned and (by_pane or type(trigger) is CountTrigger)
+        known = aligned and (by_pane or by_element)
     return None if known else "has a trigger or an assigner that sees each element"
+
+
+def delta_trigger(description: WindowOperatorDescription) -> DeltaTrigger[Any] | None:
+    """The trigger, if it is a ``DeltaTrigger`` whose distances may be computed as columns."""
+    trigger, _, timeout = _nested(description.trigger)
+    if type(trigger) is DeltaTrigger and timeout is None and may_be_traced(trigger._function):
+        return trigger
+    return None
 
 
 def fires_with_timers(description: WindowOperatorDescription) -> bool:
@@ -126,8 +138,8 @@ def _nested(trigger: Any) -> tuple[Any, bool, ProcessingTimeoutTrigger[Any, Any]
 class ColumnWindowOperator(WindowOperator):
     """A ``WindowOperator`` that processes the elements of a run pane by pane, where their timestamps
     say in which windows they are, or the clock, and the trigger is one of Flink's that need not be
-    asked for each (``_BY_PANE``), or a ``CountTrigger``, also with a timeout; both also under a
-    ``PurgingTrigger``.
+    asked for each (``_BY_PANE``), a ``CountTrigger``, also with a timeout, or a ``DeltaTrigger``; all
+    also under a ``PurgingTrigger``.
 
     State is laid out as in ``WindowOperator``, which takes over at any run: contents and counts of
     the panes of a run are read, folded as columns, and written back.
@@ -138,6 +150,11 @@ class ColumnWindowOperator(WindowOperator):
         aggregation, assigner = description.aggregation, description.assigner
         trigger, self._purges, self._timeout = _nested(description.trigger)
         self._possible = why_element_by_element(description) is None
+        self._by_pane = type(trigger) in _BY_PANE
+        self._delta: DeltaFirings | None = None
+        delta = delta_trigger(description)
+        if delta is not None and self.tracesFunctions:
+            self._delta = DeltaFirings(delta)
         self._every = max(trigger._max_count, 1) if type(trigger) is CountTrigger else None
         self._needs_times = type(trigger) is ContinuousEventTimeTrigger
         folds = aggregation is not None and description.evictor is None
@@ -182,7 +199,7 @@ class ColumnWindowOperator(WindowOperator):
             or self.currentWatermark == MAX_TIMESTAMP
         ):
             return None
-        ended = self.currentWatermark - (0 if self._every is None else self._lateness)
+        ended = self.currentWatermark - (0 if self._by_pane else self._lateness)
         if ended < lowest and windows.slide <= windows.size:
             return none
         if windows.size == windows.slide:
@@ -211,19 +228,45 @@ class ColumnWindowOperator(WindowOperator):
         if panes is None or len(panes) * _ELEMENTS_A_PANE > len(records):
             return False
         assert isinstance(values, RowColumns)
-        if self._every is not None:
-            counts = [count or 0 for count in panes.stored(self._counts())]
-            segments = Segments.every(self._every, panes, np.array(counts))
-            if self._fold is None:
-                return self._list(records, panes, segments)
-            return self._aggregate(values, panes, segments)
+        if not self._by_pane:
+            return self._process_firing(records, panes)
         segments = Segments.whole(panes)
         of_windows = self._in_all_windows(panes)
         if self._merges:
             of_windows = [self._merged(panes, values)]
         if self._fold is None:
-            return all(self._list(records, each, segments) for each in of_windows)
-        return self._accumulate(values, of_windows, segments)
+            for each in of_windows:
+                self._list(records, each, segments)
+        elif not self._accumulate(values, of_windows, segments):
+            return False
+        if not self._merges:
+            for key, time, windows in zip(
+                panes.keys, panes.timestamps.tolist(), zip(*(each.windows for each in of_windows))
+            ):
+                self.backend.currentKey = key
+                for window in windows:
+                    self._await_end(window, time)
+        return True
+
+    def _process_firing(self, records: Records, panes: RunPanes) -> bool:
+        """``_process_columns`` where panes fire at elements."""
+        values, lasts = records.values, None
+        assert isinstance(values, RowColumns)
+        if self._every is not None:
+            counts = [count or 0 for count in panes.stored(self._counts())]
+            segments = Segments.every(self._every, panes, np.array(counts))
+        else:
+            found = self._delta and self._delta.segments(values, panes, self._last_fired(panes))
+            if found is None:
+                return False
+            segments, lasts = found
+        if self._fold is None:
+            taken = self._list(records, panes, segments)
+        else:
+            taken = self._aggregate(values, panes, segments)
+        if taken and lasts is not None:
+            self._store_last_fired(panes, lasts)
+        return taken
 
     def _in_all_windows(self, panes: RunPanes) -> list[RunPanes]:
         """The panes of each window in which the elements are."""
@@ -464,24 +507,43 @@ class ColumnWindowOperator(WindowOperator):
         self._window_states.of(COUNT)
         return self.backend.table(self._window_states.tableOf(COUNT))
 
+    def _last_fired(self, panes: RunPanes) -> list[Any]:
+        """The element at which a DeltaTrigger fired last in each pane, or its first; None if there is
+        none."""
+        assert self._delta is not None
+        state = self._window_states.of(self._delta.trigger._last_element)
+        found: list[Any] = []
+        for key, window in zip(panes.keys, panes.windows):
+            self.backend.currentKey = key
+            self._set_window(window)
+            found.append(state.value())
+        return found
+
+    def _store_last_fired(self, panes: RunPanes, lasts: Sequence[Any]) -> None:
+        assert self._delta is not None
+        state = self._window_states.of(self._delta.trigger._last_element)
+        for key, window, last in zip(panes.keys, panes.windows, lasts):
+            self.backend.currentKey = key
+            self._set_window(window)
+            state.update(last)
+
     def _write(self, panes: RunPanes, contents: Sequence[Any], segments: Segments) -> None:
         """Store the contents of the panes, the trigger's state, and their timers."""
         panes.store(self.backend.table(TABLE), contents)
         if self._every is not None and self._timeout is None:
             panes.store(self._counts(), [left or None for left in segments.left.tolist()])
-        if not self._merges:
-            for key, window, time in zip(panes.keys, panes.windows, panes.timestamps.tolist()):
+        if not self._by_pane:
+            for key, window in zip(panes.keys, panes.windows):
                 self.backend.currentKey = key
-                self._await_end(window, time)
+                self._register_cleanup_timer(window, self._cleanup_time(window))
         if self._timeout is not None:
             self._await_timeouts(panes, segments)
 
     def _await_end(self, window: Any, time: int) -> None:
         """Let a trigger that need not see each element see one of ``window``, at ``time``, and
         register the cleanup timer."""
-        if self._every is None:
-            self._set_window(window)
-            self._trigger.onElement(None, time, window, self._trigger_context)
+        self._set_window(window)
+        self._trigger.onElement(None, time, window, self._trigger_context)
         self._register_cleanup_timer(window, self._cleanup_time(window))
 
     def _await_timeouts(self, panes: RunPanes, segments: Segments) -> None:

@@ -33,7 +33,7 @@ from flinkish.api.errors import FlinkishError
 from flinkish.api.functions.aggregations import ComparableAggregator, SumAggregator
 from flinkish.api.plan.window_operator import WindowOperatorDescription, apply_call, process_call
 from flinkish.api.windowing.assigners import InProcessingTime
-from flinkish.runtime.columns import evicting_windows, triggered_windows
+from flinkish.runtime.columns import delta_firings, evicting_windows, triggered_windows
 from flinkish.runtime.columns.evicting_windows import ColumnEvictingWindows
 from flinkish.runtime.columns.tracing.column_runs import counted_runs
 from flinkish.runtime.columns.triggered_windows import ColumnWindowOperator
@@ -100,6 +100,22 @@ ASSIGNERS: list[Any] = [
 ]
 WITH_GAPS = SlidingEventTimeWindows.of(4, 6)
 COUNTS = st.builds(CountTrigger.of, st.integers(0, 6))
+
+
+def distance(one: Any, other: Any) -> Any:
+    return abs(other[1] - one[1])
+
+
+def ratio(one: Any, other: Any) -> Any:
+    """Raises where there is no number."""
+    return other[1] / one[1]
+
+
+DELTAS = st.builds(
+    DeltaTrigger.of,
+    st.integers(0, 6) | st.just(0.5),
+    st.sampled_from([distance, distance, ratio, lambda one, other: other[1] - one[1]]),
+)
 TIMEOUTS = st.builds(
     ProcessingTimeoutTrigger.of,
     COUNTS | COUNTS.map(PurgingTrigger.of),
@@ -119,7 +135,7 @@ def descriptions(draw: st.DrawFn) -> WindowOperatorDescription:
         functions = [*FUNCTIONS, *({"aggregation": Totals(), **of} for of in WINDOW_FUNCTIONS)]
     if assigner.isEventTime():
         triggers |= st.just(ContinuousEventTimeTrigger.of(6))
-    trigger = draw(triggers | COUNTS | TIMEOUTS | st.just(assigner.getDefaultTrigger()))
+    trigger = draw(triggers | COUNTS | DELTAS | TIMEOUTS | st.just(assigner.getDefaultTrigger()))
     if draw(st.booleans()):
         trigger = PurgingTrigger.of(trigger)
     description = WindowOperatorDescription(
@@ -144,7 +160,7 @@ several = st.lists(near, min_size=5, max_size=30)
 moves = st.tuples(st.just("clock"), st.integers(0, 50))
 
 
-STATES = "count", "fire-time", "timeout"
+STATES = "count", "fire-time", "timeout", "last-element"
 """The states of triggers."""
 
 
@@ -205,6 +221,10 @@ TWO_KEYS = [(key, n, n) for n in range(12) for key in "ab"]
         trigger=ProcessingTimeoutTrigger.of(CountTrigger.of(5), 9),
     ),
     steps=[TWO_KEYS[:12], TWO_KEYS[:18], ("clock", 9)],
+)
+@example(
+    description=replace(SUMS, trigger=DeltaTrigger.of(1, distance)),
+    steps=[TWO_KEYS, TWO_KEYS[:7], "restart", TWO_KEYS, 40],
 )
 @example(description=PURGED, steps=[TWO_KEYS, "restart", TWO_KEYS, "restart", TWO_KEYS])
 @example(description=SLIDING, steps=[TWO_KEYS, TWO_KEYS[:5], "restart", TWO_KEYS])
@@ -301,7 +321,8 @@ def test_no_element_is_processed_singly(
     in_one = not isinstance(assigner, (SlidingProcessingTimeWindows, ProcessingTimeSessionWindows))
     triggers = [assigner.getDefaultTrigger()]
     if in_one:
-        triggers += [count] if by_clock else [count, ProcessingTimeoutTrigger.of(count, 9)]
+        delta = DeltaTrigger.of(2, distance)
+        triggers += [count, delta] + ([] if by_clock else [ProcessingTimeoutTrigger.of(count, 9)])
     evictors = [] if isinstance(assigner, ProcessingTimeSessionWindows) else EVICTORS
     for trigger in triggers:
         _run(WindowOperatorDescription(assigner, trigger, **function))
@@ -333,7 +354,7 @@ def test_windows_of_a_number_that_slide_are_folded_as_columns(monkeypatch: Any) 
             "assigner": TumblingProcessingTimeWindows.of(9),
             "trigger": ProcessingTimeoutTrigger.of(CountTrigger.of(3), 9),
         },
-        {"trigger": DeltaTrigger.of(3, lambda a, b: b[1] - a[1])},
+        {"trigger": DeltaTrigger.of(3, lambda a, b: b[1] - a[1] + 0 * id(a))},
         {"assigner": SlidingEventTimeWindows.of(100, 3)},
         {"assigner": SlidingProcessingTimeWindows.of(10, 5)},
         {"assigner": ProcessingTimeSessionWindows.withGap(5)},
@@ -347,6 +368,17 @@ def test_other_triggers_assigners_and_functions_see_each_element(
 ) -> None:
     singly = _singly(monkeypatch)
     _run(replace(SUMS, **changes))
+    assert len(singly) == len(TWO_KEYS)
+
+
+def test_a_trigger_that_fires_at_each_element_of_few_keys_is_called(monkeypatch: Any) -> None:
+    monkeypatch.setattr(delta_firings, "_ROUNDS", 5)
+    description = replace(SUMS, trigger=DeltaTrigger.of(0, distance))
+    singly = _singly(monkeypatch)
+    called = _run(description)
+    assert len(singly) == len(TWO_KEYS)
+    monkeypatch.setattr(delta_firings, "_ROUNDS", 50)
+    assert _run(description) == called
     assert len(singly) == len(TWO_KEYS)
 
 
