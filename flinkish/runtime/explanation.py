@@ -44,6 +44,11 @@ from flinkish.api.windowing.assigners import (
 from flinkish.runtime.columns.delta_firings import DeltaFirings
 from flinkish.runtime.columns.evicting_windows import why_evicted_element_by_element
 from flinkish.runtime.columns.eviction import Eviction
+from flinkish.runtime.columns.known_triggers import (
+    delta_trigger,
+    fires_with_timers,
+    why_element_by_element,
+)
 from flinkish.runtime.columns.rolling_reduce import why_rolling_unsupported
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.column_function import (
@@ -59,11 +64,6 @@ from flinkish.runtime.columns.tracing.emitting_function import (
 )
 from flinkish.runtime.columns.tracing.event_fold import EventFold
 from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
-from flinkish.runtime.columns.triggered_windows import (
-    delta_trigger,
-    fires_with_timers,
-    why_element_by_element,
-)
 from flinkish.runtime.columns.window_functions import window_function_columns
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns

@@ -343,7 +343,11 @@ def connected(stream):
             lambda s: (
                 tumbling(s).trigger(DeltaTrigger.of(2, lambda a, b: b.x - a.x)).aggregate(Sums())
             ),
-            "TumblingEventTimeWindows: aggregation element by element, as it has a trigger",
+            "TumblingEventTimeWindows: aggregation over columns, where its elements are columns",
+        ),
+        (
+            lambda s: tumbling(s).trigger(DeltaTrigger.of(2, lambda a, b: id(a))).aggregate(Sums()),
+            "TumblingEventTimeWindows: aggregation element by element, as it has a trigger that calls",
         ),
         (
             lambda s: tumbling(s).evictor(CountEvictor.of(2)).aggregate(Sums()),

@@ -11,15 +11,11 @@ import pyarrow as pa
 from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.windowing.evictors import CountEvictor, TimestampedValue
 from flinkish.runtime.columns.eviction import SEES_ELEMENTS
+from flinkish.runtime.columns.known_triggers import fires_with_timers, why_element_by_element
 from flinkish.runtime.columns.pane_segments import RunPanes, Segments, Spans, ranges
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.value_shapes import columns_like
-from flinkish.runtime.columns.triggered_windows import (
-    ColumnWindowOperator,
-    added,
-    fires_with_timers,
-    why_element_by_element,
-)
+from flinkish.runtime.columns.triggered_windows import ColumnWindowOperator, added
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.records.records import Records, Timestamps, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, concatenated, joined

@@ -14,33 +14,25 @@ from numpy.typing import NDArray
 from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.api.windowing.assigners import (
-    GlobalWindows,
-    ProcessingTimeSessionWindows,
-    SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
-    TumblingEventTimeWindows,
-    TumblingProcessingTimeWindows,
-    WindowStagger,
 )
 from flinkish.api.windowing.triggers import (
     COUNT,
     ContinuousEventTimeTrigger,
-    ContinuousProcessingTimeTrigger,
     CountTrigger,
-    DeltaTrigger,
-    EndOfStreamTrigger,
-    EventTimeTrigger,
-    NeverTrigger,
-    ProcessingTimeoutTrigger,
-    ProcessingTimeTrigger,
-    PurgingTrigger,
 )
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.delta_firings import DeltaFirings
+from flinkish.runtime.columns.known_triggers import (
+    BY_PANE,
+    aligned_windows,
+    delta_trigger,
+    nested,
+    why_element_by_element,
+)
 from flinkish.runtime.columns.pane_segments import RunPanes, Segments
-from flinkish.runtime.columns.panes import AlignedWindows, Positions
+from flinkish.runtime.columns.panes import Positions
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
-from flinkish.runtime.columns.tracing.column_function import may_be_traced
 from flinkish.runtime.columns.tracing.folding import first_positions, last_positions
 from flinkish.runtime.columns.window_functions import WindowFunctionPath
 from flinkish.runtime.operators.base import OperatorContext
@@ -57,88 +49,15 @@ LEAST_ELEMENTS = 1 << 8
 _ELEMENTS_A_PANE = 2
 """With fewer elements for each pane, reading and writing the panes costs more than folding saves."""
 
-_MOST_WINDOWS = 32
-"""In more windows, an element is added to them one by one."""
-
 _ELEMENTS_A_ROUND = 128
 """With fewer elements for each round of panes that keep their contents, computing the accumulator
 before each element is faster."""
-
-_BY_PANE = (
-    EventTimeTrigger,
-    ProcessingTimeTrigger,
-    ContinuousEventTimeTrigger,
-    ContinuousProcessingTimeTrigger,
-    NeverTrigger,
-    EndOfStreamTrigger,
-)
-"""The triggers that only register timers, until the window has ended: once they have seen one
-element of a pane, the others up to the next watermark change nothing."""
-
-
-def why_element_by_element(description: WindowOperatorDescription) -> str | None:
-    """Why windows of the general layout are kept element by element. None: they are not."""
-    assigner, (trigger, _, timeout) = description.assigner, _nested(description.trigger)
-    by_pane = type(trigger) in _BY_PANE and timeout is None
-    by_element = type(trigger) is CountTrigger or delta_trigger(description) is not None
-    if type(assigner) is SlidingProcessingTimeWindows:
-        known = by_pane
-    elif type(assigner) is ProcessingTimeSessionWindows:
-        known = by_pane and description.evictor is None
-    elif type(assigner) is TumblingProcessingTimeWindows:
-        # A timeout may be the cleanup timer too, and each firing registers that anew
-        known = by_pane or (by_element and timeout is None)
-    else:
-        aligned = type(assigner) is GlobalWindows or _aligned(assigner) is not None
-        known = aligned and (by_pane or by_element)
-    return None if known else "has a trigger or an assigner that sees each element"
-
-
-def delta_trigger(description: WindowOperatorDescription) -> DeltaTrigger[Any] | None:
-    """The trigger, if it is a ``DeltaTrigger`` whose distances may be computed as columns."""
-    trigger, _, timeout = _nested(description.trigger)
-    if type(trigger) is DeltaTrigger and timeout is None and may_be_traced(trigger._function):
-        return trigger
-    return None
-
-
-def fires_with_timers(description: WindowOperatorDescription) -> bool:
-    """Whether windows that are not kept element by element fire one by one, as timers are due."""
-    return type(_nested(description.trigger)[0]) in _BY_PANE
-
-
-def _aligned(assigner: Any) -> AlignedWindows | None:
-    """The windows of an assigner that says by timestamps alone in which few windows elements are."""
-    if (
-        type(assigner) is SlidingEventTimeWindows
-        and assigner.size <= _MOST_WINDOWS * assigner.slide
-    ):
-        return AlignedWindows(assigner.size, assigner.slide, assigner.offset)
-    if type(assigner) is not TumblingEventTimeWindows:
-        return None
-    if assigner.windowStagger is not WindowStagger.ALIGNED:
-        return None
-    return AlignedWindows(assigner.size, assigner.size, assigner.offset)
-
-
-def _nested(trigger: Any) -> tuple[Any, bool, ProcessingTimeoutTrigger[Any, Any] | None]:
-    """The trigger inside of others, whether one of these purges, and the timeout, if it has just
-    one."""
-    purges, timeout = False, None
-    while True:
-        if type(trigger) is PurgingTrigger:
-            purges = True
-        elif type(trigger) is ProcessingTimeoutTrigger and timeout is None:
-            timeout = trigger
-        else:
-            return trigger, purges, timeout
-        trigger = trigger._nested
 
 
 class ColumnWindowOperator(WindowOperator):
     """A ``WindowOperator`` that processes the elements of a run pane by pane, where their timestamps
     say in which windows they are, or the clock, and the trigger is one of Flink's that need not be
-    asked for each (``_BY_PANE``), a ``CountTrigger``, also with a timeout, or a ``DeltaTrigger``; all
+    asked for each (``BY_PANE``), a ``CountTrigger``, also with a timeout, or a ``DeltaTrigger``; all
     also under a ``PurgingTrigger``.
 
     State is laid out as in ``WindowOperator``, which takes over at any run: contents and counts of
@@ -148,9 +67,9 @@ class ColumnWindowOperator(WindowOperator):
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
         super().__init__(context, description)
         aggregation, assigner = description.aggregation, description.assigner
-        trigger, self._purges, self._timeout = _nested(description.trigger)
+        trigger, self._purges, self._timeout = nested(description.trigger)
         self._possible = why_element_by_element(description) is None
-        self._by_pane = type(trigger) in _BY_PANE
+        self._by_pane = type(trigger) in BY_PANE
         self._delta: DeltaFirings | None = None
         delta = delta_trigger(description)
         if delta is not None and self.tracesFunctions:
@@ -159,7 +78,7 @@ class ColumnWindowOperator(WindowOperator):
         self._needs_times = type(trigger) is ContinuousEventTimeTrigger
         folds = aggregation is not None and description.evictor is None
         self._fold = ColumnFold(aggregation) if folds else None
-        self._aligned = _aligned(assigner)
+        self._aligned = aligned_windows(assigner)
 
     def open(self) -> None:
         super().open()
@@ -250,16 +169,19 @@ class ColumnWindowOperator(WindowOperator):
 
     def _process_firing(self, records: Records, panes: RunPanes) -> bool:
         """``_process_columns`` where panes fire at elements."""
-        values, lasts = records.values, None
+        values = records.values
+        lasts: list[Any] | None = None
         assert isinstance(values, RowColumns)
         if self._every is not None:
             counts = [count or 0 for count in panes.stored(self._counts())]
             segments = Segments.every(self._every, panes, np.array(counts))
-        else:
-            found = self._delta and self._delta.segments(values, panes, self._last_fired(panes))
+        elif self._delta is not None:
+            found = self._delta.segments(values, panes, self._last_fired(panes))
             if found is None:
                 return False
             segments, lasts = found
+        else:
+            return False
         if self._fold is None:
             taken = self._list(records, panes, segments)
         else:
