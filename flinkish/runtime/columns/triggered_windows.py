@@ -49,6 +49,9 @@ LEAST_ELEMENTS = 1 << 8
 _ELEMENTS_A_PANE = 2
 """With fewer elements for each pane, reading and writing the panes costs more than folding saves."""
 
+_MOST_ROWS = 1 << 22
+"""So many rows, one for each element and window, are processed at once."""
+
 _ELEMENTS_A_ROUND = 128
 """With fewer elements for each round of panes that keep their contents, computing the accumulator
 before each element is faster."""
@@ -87,6 +90,15 @@ class ColumnWindowOperator(WindowOperator):
     # ------------------------------------------------------------------ elements
 
     def processRecords(self, records: Records) -> None:
+        windows = self._aligned
+        most = _MOST_ROWS if windows is None else max(1, _MOST_ROWS * windows.slide // windows.size)
+        if len(records) <= most:
+            self._process_run(records)
+            return
+        for start in range(0, len(records), most):
+            self._process_run(records.slice(start, min(start + most, len(records))))
+
+    def _process_run(self, records: Records) -> None:
         apart = self._apart(records)
         ahead = records
         if apart is not None and len(apart):

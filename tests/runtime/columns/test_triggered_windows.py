@@ -236,7 +236,7 @@ TWO_KEYS = [(key, n, n) for n in range(12) for key in "ab"]
 def test_gives_what_the_general_operator_gives(
     paged: bool, short: int, description: WindowOperatorDescription, steps: list[Any]
 ) -> None:
-    with mock.patch.object(triggered_windows, "_ELEMENTS_A_ROUND", short):
+    with mock.patch.multiple(triggered_windows, _ELEMENTS_A_ROUND=short, _MOST_ROWS=9 + 7 * short):
         _assert_same(paged, description, steps)
 
 
