@@ -35,7 +35,7 @@ from flinkish.runtime.columns.tracing.column_function import PairMap, may_be_tra
 from flinkish.runtime.columns.window_columns import WindowColumns
 from flinkish.runtime.columns.window_functions import WindowFunctionPath
 from flinkish.runtime.operators.keyed import KeyedOperator
-from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, records_at
 from flinkish.runtime.records.records import NO_RECORDS, Records, Timestamps, no_timestamps
 from flinkish.runtime.records.rows import RowColumns, concatenated, decoded, python_values
 from flinkish.runtime.windowing.window_contents import TABLE, part_join
@@ -112,9 +112,11 @@ class AlignedColumns(ColumnPath):
     def process(self, records: Records) -> bool:
         """Add the elements of windows that have not fired yet as columns."""
         values, keys = records.values, records.keys
-        if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys):
+        if not isinstance(values, RowColumns) or not isinstance(keys, (ColumnKeys, ComputedKeys)):
             return False
-        if self._description.evictor is not None and self._description.ofTwoStreams:
+        if self._description.ofTwoStreams and (
+            self._description.evictor is not None or isinstance(keys, ComputedKeys)
+        ):
             return False
         if self._panes is not None:
             if not (self._operator.tracesFunctions and self._panes.fold.follows(values)):
@@ -131,10 +133,8 @@ class AlignedColumns(ColumnPath):
                 rows = rows or records.listed()
                 self._by_key.add(window, rows, positions, self._by_key.copies(rows.values))
                 continue
-            members, times = values, records.timestamps
-            if positions is not None:
-                members, times = values.take(positions), times[positions]
-            self._columns.add(window, members, keys.over(members), times)
+            part = records if positions is None else records_at(records, positions)
+            self._columns.add(window, *_over_columns(part), part.timestamps)
             self._note(window)
         return True
 
@@ -299,7 +299,7 @@ class AlignedColumns(ColumnPath):
         with which the windows fire again, element by element. None, with nothing added, if a window
         is kept key by key, or if columns cannot hold the accumulators or results."""
         values, keys = records.values, records.keys
-        if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys):
+        if not isinstance(values, RowColumns) or not isinstance(keys, (ColumnKeys, ComputedKeys)):
             return None
         if self._fold is None or not (self._operator.tracesFunctions and self._function.possible):
             return None
@@ -307,9 +307,9 @@ class AlignedColumns(ColumnPath):
         for window, positions in windows:
             if self._by_key.table.size(window):
                 return None
-            members = values.take(positions)
+            members, own_keys = _over_columns(records_at(records, positions))
             known = window not in self._columns or self._settle(window)
-            found = self._columns.updates(window, members, keys.over(members)) if known else None
+            found = self._columns.updates(window, members, own_keys) if known else None
             if found is None:
                 return None
             updates.append(found.slice(0, len(members)))
@@ -395,3 +395,11 @@ def _at(values: RowColumns, positions: Positions) -> RowColumns:
     if last - first + 1 == len(positions):
         return values.between(first, last + 1)
     return values.take(positions)
+
+
+def _over_columns(records: Records) -> tuple[RowColumns, ColumnKeys | ComputedKeys]:
+    """The values and keys of ``records``, which are columns."""
+    values, keys = records.values, records.keys
+    assert isinstance(values, RowColumns)
+    assert isinstance(keys, (ColumnKeys, ComputedKeys))
+    return values, keys

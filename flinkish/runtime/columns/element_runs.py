@@ -47,10 +47,13 @@ def key_column(run: pa.RecordBatch) -> int:
 
 
 def elements_of(run: pa.RecordBatch) -> RowColumns:
-    """The elements of a run, without their arrival numbers or timestamps."""
+    """The elements of a run, without their arrival numbers, timestamps and computed keys."""
     if _last_name(run) in (_ARRIVAL, _TIMESTAMP):
         run = run.select(list(range(run.num_columns - 1)))
-    return RowColumns(run, shape_of(run.schema))
+    shape = shape_of(run.schema)
+    if shape.width < run.num_columns:  # the last one has computed keys
+        run = run.select(list(range(shape.width)))
+    return RowColumns(run, shape)
 
 
 def are_tagged(run: pa.RecordBatch) -> bool:

@@ -22,7 +22,7 @@ from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.combining import Combination
 from flinkish.runtime.columns.tracing.folding import first_positions, last_positions
 from flinkish.runtime.records.frames import Marks
-from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys
+from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, encoded_keys
 from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, concatenated, grouped
 
@@ -224,7 +224,7 @@ class PaneFold:
         count, timestamps = len(records), records.timestamps
         if not windows.fit(timestamps):
             return None
-        encoded = values.encoded(keys.column) if isinstance(keys, ColumnKeys) else keys.encoded
+        encoded = encoded_keys(values, keys)
         codes, distinct = encoded.indices.to_numpy(), len(encoded.dictionary)
         lowest, highest = int(timestamps.min()), int(timestamps.max())
         first = (lowest - windows.offset) // windows.slide

@@ -22,7 +22,7 @@ from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.one_input import OnTimerOperator
 from flinkish.runtime.records.frames import NO_MARKS, Frame, Marks
-from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, encoded_keys
 from flinkish.runtime.records.records import NO_RECORDS, Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.state.broadcast_state import BroadcastStates
@@ -93,7 +93,7 @@ class PhasePath(ColumnPath):
         values, keys, runs = frame.records.values, frame.records.keys, self.fold.runs
         if (
             not isinstance(values, RowColumns)
-            or not isinstance(keys, ColumnKeys)
+            or not isinstance(keys, (ColumnKeys, ComputedKeys))
             or len(values) < LEAST_ELEMENTS * (_BY_ENTRY if self.fold.byEntry else 1)
         ):
             runs.note(False)
@@ -114,9 +114,9 @@ class PhasePath(ColumnPath):
         registered = (timers.positions < marks.positions[-1]) & (timers.calls == 0)
         return bool((timers.timestamps[registered] <= marks.watermarks[-1]).any())
 
-    def _processed(self, frame: Frame, values: RowColumns, keys: ColumnKeys) -> bool:
+    def _processed(self, frame: Frame, values: RowColumns, keys: ColumnKeys | ComputedKeys) -> bool:
         records, marks = frame.records, frame.marks
-        column, groups, distinct = _by_first(values.encoded(keys.column))
+        column, groups, distinct = _by_first(encoded_keys(values, keys))
         watermarks = frame.watermarks(self._timers.currentWatermark())
         clock = self._timers.currentProcessingTime()
         run = KeyedRun(values, records.timestamps, watermarks, clock, column, groups)

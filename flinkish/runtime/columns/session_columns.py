@@ -37,7 +37,7 @@ from flinkish.runtime.columns.open_sessions import (
 from flinkish.runtime.columns.panes import Positions
 from flinkish.runtime.columns.session_runs import Codes, SessionRun
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
-from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, encoded_keys
 from flinkish.runtime.records.records import Hashes, Records
 from flinkish.runtime.records.rows import RowColumns, concatenated, python_values
 from flinkish.runtime.state.backend import DUE, KeyedColumnTable
@@ -100,11 +100,11 @@ class SessionColumns:
         element. ``isApart``: whether the sessions of a key are kept one by one; None: no key's are.
         """
         values, keys, hashes = records.values, records.keys, records.hashes
-        if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
+        if not isinstance(values, RowColumns) or hashes is None:
             return None
-        if not self._fold.follows(values):
+        if not isinstance(keys, (ColumnKeys, ComputedKeys)) or not self._fold.follows(values):
             return None
-        encoded = values.encoded(keys.column)
+        encoded = encoded_keys(values, keys)
         if isApart is None:
             known = np.zeros(len(encoded.dictionary), dtype=np.bool_)
         else:

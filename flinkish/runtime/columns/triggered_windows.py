@@ -36,7 +36,7 @@ from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.folding import first_positions, last_positions
 from flinkish.runtime.columns.window_functions import WindowFunctionPath
 from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, records_at
+from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, encoded_keys, records_at
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, by_code, concatenated
 from flinkish.runtime.state.backend import StateTable
@@ -227,12 +227,9 @@ class ColumnWindowOperator(WindowOperator):
         """The panes of the elements, each in the window that begins at its ``starts``; None: in that
         of the assigner. None if the keys are no column."""
         values, keys = records.values, records.keys
-        if isinstance(keys, ColumnKeys) and isinstance(values, RowColumns):
-            encoded = values.encoded(keys.column)
-        elif isinstance(keys, ComputedKeys):
-            encoded = keys.encoded
-        else:
+        if not isinstance(keys, (ColumnKeys, ComputedKeys)) or not isinstance(values, RowColumns):
             return None
+        encoded = encoded_keys(values, keys)
         if starts is None:
             time = int(records.timestamps[0])
             windows: list[Any] = [*self._windows_of(None, time), None]

@@ -44,7 +44,7 @@ from flinkish.runtime.columns.panes import (
 )
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.window_sides import WindowSides
-from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys
 from flinkish.runtime.records.records import Timestamps
 from flinkish.runtime.records.rows import (
     RowColumns,
@@ -64,6 +64,10 @@ ELEMENTS_A_RUN = 1 << 16
 _LARGER = 16
 """If a window has this many times more rows than came, the new rows are kept beside it and folded
 later."""
+
+
+_KEY = "flinkish.key"
+"""The name of a column of computed keys."""
 
 
 class WindowColumns:
@@ -104,7 +108,11 @@ class WindowColumns:
     # ------------------------------------------------------------------ adding
 
     def add(
-        self, window: TimeWindow, values: RowColumns, keys: ColumnKeys, timestamps: Timestamps
+        self,
+        window: TimeWindow,
+        values: RowColumns,
+        keys: ColumnKeys | ComputedKeys,
+        timestamps: Timestamps,
     ) -> None:
         """Add elements; they are stored once they are settled."""
         run = _run_of(values, keys)
@@ -178,7 +186,7 @@ class WindowColumns:
         return True
 
     def updates(
-        self, window: TimeWindow, values: RowColumns, keys: ColumnKeys
+        self, window: TimeWindow, values: RowColumns, keys: ColumnKeys | ComputedKeys
     ) -> pa.RecordBatch | None:
         """A row for each of some further elements of ``window``, which is settled: their keys with
         the accumulators after them. Below these are the contents of the window with all of them.
@@ -337,8 +345,14 @@ class WindowColumns:
         return None if combined is None else combined.batch
 
 
-def _run_of(values: RowColumns, keys: ColumnKeys) -> pa.RecordBatch:
-    """A run of elements, which notes its key column."""
+def _run_of(values: RowColumns, keys: ColumnKeys | ComputedKeys) -> pa.RecordBatch:
+    """A run of elements, which notes its key column: the one behind the others if keys are
+    computed."""
     run = decoded(values.batch)
-    noted = with_shape(pa.schema(run.schema, {KEY_COLUMN: str(keys.column)}), values.shape)
+    if isinstance(keys, ColumnKeys):
+        number = keys.column
+    else:
+        number = run.num_columns
+        run = run.append_column(_KEY, keys.encoded.dictionary_decode())
+    noted = with_shape(pa.schema(run.schema, {KEY_COLUMN: str(number)}), values.shape)
     return run.replace_schema_metadata(noted.metadata)

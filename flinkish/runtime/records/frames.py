@@ -25,7 +25,7 @@ from flinkish.api.pickled_functions import dumps
 from flinkish.api.stored_values import pickled_by_name, plainly_pickled, unpickled
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.api.types.row import Row, row_type
-from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys
 from flinkish.runtime.records.packing import narrowed, widened
 from flinkish.runtime.records.records import Hashes, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns
@@ -255,7 +255,7 @@ def encode_frame(frame: Frame, operator: str, stored: bool = False) -> bytes:
     content = (
         _columns(records.values),
         _timestamp_column(records),
-        records.keys.column if isinstance(records.keys, ColumnKeys) else records.keys,
+        _key_content(records.keys),
         _hash_bytes(records),
         _mark_columns(marks),
         *(() if records.counts is None else (records.counts.tobytes(),)),
@@ -278,6 +278,8 @@ def decode_frame(data: bytes, stored: bool = False) -> Frame:
     if isinstance(keys, int):
         assert isinstance(values, RowColumns)
         keys = ColumnKeys(values, keys)
+    elif isinstance(keys, bytes):
+        keys = ComputedKeys(RowColumns.ofBytes(keys).encoded(0))
     records = Records(
         values,
         _timestamps(timestamps, values),
@@ -295,6 +297,18 @@ def _mark_columns(marks: Marks) -> tuple[Any, ...] | None:
     if not marks.splits:
         return columns
     return (*columns, [(mark.split, mark.finished) for mark in marks.splits])
+
+
+def _key_content(keys: Sequence[Any] | None) -> int | bytes | Sequence[Any] | None:
+    """The index of the column that has the keys, computed keys as a column of their own, or others as
+    they are."""
+    if isinstance(keys, ColumnKeys):
+        return keys.column
+    if isinstance(keys, ComputedKeys):
+        # The frame of a key group has few of the distinct keys
+        column = keys.encoded.dictionary_decode()
+        return RowColumns(pa.RecordBatch.from_arrays([column], ["key"])).toBytes()
+    return keys
 
 
 def _hash_bytes(records: Records) -> bytes | None:

@@ -210,7 +210,20 @@ class ComputedKeys(Sequence[Any]):
         return iter(self.listed())
 
     def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice) and index.step is None:
+            part = ComputedKeys(self.encoded[index])
+            part._listed = None if self._listed is None else self._listed[index]
+            return part
         return self.listed()[index]
+
+    def take(self, positions: NDArray[np.intp]) -> ComputedKeys:
+        """The keys at ``positions``, in that order."""
+        return ComputedKeys(self.encoded.take(pa.array(positions)))
+
+
+def encoded_keys(values: RowColumns, keys: ColumnKeys | ComputedKeys) -> pa.DictionaryArray:
+    """The distinct keys of ``values``, and the number of each element's key among them."""
+    return values.encoded(keys.column) if isinstance(keys, ColumnKeys) else keys.encoded
 
 
 class ColumnSelector(Protocol):
@@ -316,7 +329,7 @@ def _are_keys(computed: RowColumns) -> bool:
 
 def taken(values: Sequence[Any], positions: NDArray[np.intp]) -> Sequence[Any]:
     """The values at ``positions``, in that order."""
-    if isinstance(values, RowColumns):
+    if isinstance(values, (RowColumns, ComputedKeys)):
         return values.take(positions)
     if len(positions) < 2:
         return [values[i] for i in positions.tolist()]

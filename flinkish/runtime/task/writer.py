@@ -28,7 +28,6 @@ from flinkish.runtime.records.frames import (
 from flinkish.runtime.records.keys import (
     KEY_RULES,
     ColumnKeys,
-    ComputedKeys,
     KeyColumn,
     KeyRules,
     records_at,
@@ -278,8 +277,6 @@ class KeyedRecordWriter(RecordWriter):
             if distinct * len(self._keyGroups) * 2 <= len(values):
                 values = values.withEncoded(keys.column)
                 return Records(values, records.timestamps, keys.over(values), records.hashes)
-        elif isinstance(keys, ComputedKeys):
-            return Records(values, records.timestamps, keys.listed(), records.hashes)
         return records
 
     def _spread(self, records: Records, marks: Marks) -> None:

@@ -16,7 +16,7 @@ from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.columns.panes import PaneFold
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
-from flinkish.runtime.records.keys import ColumnKeys, KeyHashes
+from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, KeyHashes
 from flinkish.runtime.records.records import Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
@@ -53,7 +53,7 @@ class Recorder(Input):
 
 class WindowOperatorDriver:
     """Runs a description on an operator of that kind. ``columns``: the values, (key, number) each,
-    come as columns with the key in one of them; ``folds``: folded as before a shuffle, where that can be.
+    come as columns with the key in one of them, or computed where state is ``paged``; ``folds``: folded as before a shuffle, where that can be.
     """
 
     def __init__(
@@ -89,7 +89,8 @@ class WindowOperatorDriver:
             numbers = pa.array([number for _, number in values], self.numberType)
             columns = {"key": pa.array(keys, pa.string()), "number": numbers}
             values = RowColumns(pa.RecordBatch.from_pydict(columns))
-            keys = ColumnKeys(values, 0)
+            computed = ComputedKeys(columns["key"].dictionary_encode())
+            keys = computed if self._paged else ColumnKeys(values, 0)
         records = Records(values, timestamps, keys, hashes)
         if self._fold is not None and elements:
             records = self._folded(records) or records
