@@ -211,8 +211,8 @@ AXES = (
         seconds_of_documents,
         "A batch reads every page that has a key of it, and a page of values of a kilobyte has 64 of them. So 10,000 keys"
         " drawn at random touch all pages of 100 MB, and nearly half of those of 1,000 MB; Spark hands them to Python one by"
-        " one, at a millisecond each ([decision 35](decisions/0035-pages-in-blocks.md)). Of ten times as much, most keys"
-        " would have a page to themselves; that is not measured.",
+        " one, at a millisecond each ([decision 35](decisions/0035-pages-in-blocks.md)). [Ten times as"
+        " much](scaling.md#ten-gigabytes-of-state) takes about as long: most keys have a page to themselves then.",
     ),
 )
 

@@ -7,7 +7,7 @@ import os
 import platform
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -92,8 +92,9 @@ def page(measured: Mapping[str, Measured]) -> str:
         parts.append(f"## What else users ask about\n\n{_MORE}{throughput(more)}")
     if nexmark := _rows(measured, "nexmark"):
         parts.append(f"## Nexmark\n\n{_NEXMARK}")
-        for size, chosen in _by_size(nexmark):
-            parts.append(f"Batches of {size:,} events:\n\n{throughput(chosen)}")
+        for number, (size, chosen) in enumerate(_by_size(nexmark)):
+            named = [replace(row, title=_short(row)) for row in chosen] if number else chosen
+            parts.append(f"Batches of {size:,} events:\n\n{throughput(named)}")
     if smallest := _rows(measured, "smallest"):
         parts.append(f"## The smallest batch\n\n{_SMALLEST}{latencies(smallest)}")
     if pyflink := _rows(measured, "pyflink"):
@@ -164,6 +165,11 @@ def compared(rows: Sequence[Row], *sides: str) -> str:
     return _table(f"| {' | '.join(names)} |", [f"| {' | '.join(row)} |" for row in cells])
 
 
+def _short(row: Row) -> str:
+    """The title of a row, of a query its number without the question."""
+    return row.title.partition(": ")[0]
+
+
 def slow_rows(rows: Sequence[Row]) -> str:
     """The rows in which another side takes less than half as long as flinkish, the slowest first."""
     others = ("Spark", JAVA, CHECKPOINTED, PYFLINK, PYFLINK_THREADS, BYTEWAX, PATHWAY)
@@ -173,8 +179,8 @@ def slow_rows(rows: Sequence[Row]) -> str:
         least = min(sides, key=lambda side: row.seconds[side], default=None)
         if least is not None and row.seconds[least] / row.seconds["flinkish"] < SLOW:
             size = f", {row.batch:,} a batch" if row.batch else ""
-            title = row.title.partition(": ")[0]  # of a query its number, without the question
-            found.append((float(row.times(least)), f"{title}{size}: {row.times(least)} ({least})"))
+            line = f"{_short(row)}{size}: {row.times(least)} ({least})"
+            found.append((float(row.times(least)), line))
     if not found:
         return f"In no row another side takes less than {SLOW} of what flinkish takes."
     lines = "\n".join(f"- {line}" for _, line in sorted(found))

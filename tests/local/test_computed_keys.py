@@ -1,0 +1,120 @@
+"""Operators behind a key that is computed as a column take columns, and give what they give element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from flinkish import (
+    CountTrigger,
+    EventTimeSessionWindows,
+    EventTimeTrigger,
+    GlobalWindows,
+    KeyedProcessFunction,
+    KeyedStream,
+    PurgingTrigger,
+    SlidingEventTimeWindows,
+    StreamExecutionEnvironment,
+    Time,
+    TumblingEventTimeWindows,
+    Types,
+    ValueStateDescriptor,
+    WatermarkStrategy,
+)
+from flinkish.runtime.columns import phase_columns
+from flinkish.runtime.columns.tracing.column_runs import counted_runs, differences
+from tests.benchmarks.jobs import SumAndCount
+
+ROWS = 9_000
+MINUTE = TumblingEventTimeWindows.of(Time.minutes(1))
+SLIDING = SlidingEventTimeWindows.of(Time.seconds(20), Time.seconds(5))
+PURGING: PurgingTrigger[Any, Any] = PurgingTrigger.of(EventTimeTrigger.create())
+
+
+class Counts(KeyedProcessFunction[Any, Any, Any]):
+    """Numbers the elements of each key."""
+
+    def open(self, openContext):
+        self.count = self.getRuntimeContext().getState(ValueStateDescriptor("count", Types.LONG()))
+
+    def processElement(self, value, ctx, out):
+        count = self.count.value()
+        count = 1 if count is None else count + 1
+        self.count.update(count)
+        if count % 5 == 0:
+            out.collect((ctx.getCurrentKey(), value.at, count))
+
+
+def sizes(key, window, elements):
+    yield key, window.maxTimestamp(), len(list(elements))
+
+
+JOBS: dict[str, tuple[str, Callable[[KeyedStream[Any, Any]], Any]]] = {
+    "process": ("PhaseFold", lambda keyed: keyed.process(Counts())),
+    "session": (
+        "ColumnFold",
+        lambda keyed: keyed.window(EventTimeSessionWindows.withGap(70)).aggregate(SumAndCount()),
+    ),
+    "lateness": (
+        "ColumnFold",
+        lambda keyed: keyed.window(MINUTE).allowedLateness(9).aggregate(SumAndCount()),
+    ),
+    "all elements": ("", lambda keyed: keyed.window(MINUTE).apply(sizes)),
+    "count": ("ColumnFold", lambda keyed: keyed.countWindow(4).aggregate(SumAndCount())),
+    "sliding": (
+        "ColumnFold",
+        lambda keyed: keyed.window(SLIDING).trigger(PURGING).aggregate(SumAndCount()),
+    ),
+    "global": (
+        "ColumnFold",
+        lambda keyed: (
+            keyed.window(GlobalWindows.create())
+            .trigger(CountTrigger.of(3))
+            .aggregate(SumAndCount())
+        ),
+    ),
+}
+
+KEYS: dict[str, Callable[[Any], Any]] = {
+    "number": lambda row: row.value % 97,
+    "text": lambda row: row.name.upper(),
+}
+
+
+def results(job: Callable[[KeyedStream[Any, Any]], Any], key: Any, traced: bool) -> list[Any]:
+    env = StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
+    env.setParallelism(2)
+    env.getConfig().setElementsPerBatch(ROWS // 3)
+    if not traced:
+        env.getConfig().disableFunctionTracing()
+    numbers = range(ROWS)
+    rows = pd.DataFrame(
+        {
+            "name": [f"n{n * 31 % 89}" for n in numbers],
+            "value": [n * 17 % 1009 for n in numbers],
+            "at": [n * 5 - n * 7 % 40 for n in numbers],
+        }
+    )
+    strategy: WatermarkStrategy[Any] = WatermarkStrategy.forBoundedOutOfOrderness(
+        50
+    ).withTimestampAssigner(lambda row, _: row.at)
+    with job(env.fromDataFrame(rows, None, strategy).keyBy(key)).executeAndCollect() as found:
+        return sorted(map(repr, found))
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("name", JOBS)
+def test_columns_give_what_elements_give(
+    name: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(phase_columns, "LEAST_ELEMENTS", 1)
+    kind, job = JOBS[name]
+    with counted_runs() as runs:
+        over = results(job, KEYS[key], traced=True)
+    assert over == results(job, KEYS[key], traced=False)
+    assert over
+    assert not kind or runs.taken[kind] > runs.elements[kind]
+    assert not differences()
