@@ -235,8 +235,7 @@ long as flinkish the other side takes: above 1 flinkish is quicker.
   window stays open for one of them. Its time is from the first record read to the last result written. With
   checkpoints: one to disk every second.
 - `make bench JOBS=nexmark` runs a part of the page (`table`, `more`, `nexmark` or `smallest`, or several; PyFlink and the peers
-  run with the jobs that they share) and replaces that part. `make bench JOBS="tumbling sessions" ELEMENTS=1000000` runs
-  some jobs at one size, and leaves this page as it is."""
+  run with the jobs that they share) and replaces that part."""
 
 _NEXMARK = """\
 [The queries](../examples/nexmark/queries.py) over events of [the generator](../examples/nexmark/generator.py), 10,000 of
