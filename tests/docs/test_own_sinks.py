@@ -324,13 +324,15 @@ def test_a_table_knows_a_batch_that_comes_again(orders):
 
 
 @pytest.mark.recovery
-def test_a_table_has_all_rows_once_after_a_batch_that_failed(orders, env, tmp_path):
-    """The commit of the second batch is done, and its note in the checkpoint is not."""
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_table_has_all_rows_once_after_a_batch_that_failed(orders, env, tmp_path, elsewhere):
+    """The commit of the second batch is done, and its note in the checkpoint is not. The job goes on from there, or
+    begins ``elsewhere``."""
     broken = [True]
 
-    def job(environment: StreamExecutionEnvironment) -> None:
-        environment.enableCheckpointing(str(tmp_path / "checkpoint"))
-        environment.setParallelism(2).getConfig().setElementsPerBatch(4)
+    def job(environment: StreamExecutionEnvironment, directory: str = "checkpoint") -> None:
+        environment.enableCheckpointing(str(tmp_path / directory))
+        environment.getConfig().setElementsPerBatch(4)
         sink = orders.sink("job")
         rows = environment.fromCollection(ORDERS).uid("orders").keyBy(lambda row: row["user"])
         rows.map(lambda row: row).uid("rows").sinkTo(sink).uid("table")
@@ -352,9 +354,14 @@ def test_a_table_has_all_rows_once_after_a_batch_that_failed(orders, env, tmp_pa
         environment.execute()
 
     with pytest.raises(UserFunctionError, match="power cut"):
-        job(env)
+        job(env.setParallelism(2))
     assert orders.rows() == ORDERS
     broken.append(False)
-    job(StreamExecutionEnvironment.getExecutionEnvironment(env._sparkSession))
+    again = StreamExecutionEnvironment.getExecutionEnvironment(env._sparkSession)
+    if elsewhere:
+        again.setSavepoint(str(tmp_path / "checkpoint")).setParallelism(3)
+        job(again, "elsewhere")
+    else:
+        job(again.setParallelism(2))
     assert orders.rows() == ORDERS
     assert orders.commits() == 2
