@@ -186,9 +186,9 @@ def either_way(root: Path) -> Iterator[Either]:
             name = f"{operator}, a watermark with every {each:,}"
             yield Either(name, lambda o=operator, n=each: _punctuated(root / "events", o, n), 1.2)  # type: ignore[misc]
     write_files(departures(36), root / "flights", 12)
-    yield Either("a tenth of the flights", lambda: _flights(root / "flights"), 1.1)
+    yield Either("a tenth of the flights", lambda: _flights(root / "flights"), 1.3)
     for name in sorted(PAGES.keys() - {BY_THE_CLOCK}):
-        yield Either(name, lambda n=name: _example(n), 1.1)  # type: ignore[misc]
+        yield Either(name, lambda n=name: _example(n), 1.3)  # type: ignore[misc]
     for query in QUERIES:
         arguments = ["--query", str(query), "--events", "10000"]
-        yield Either(f"Nexmark Q{query}", lambda a=arguments: nexmark(a), 1.1)  # type: ignore[misc]
+        yield Either(f"Nexmark Q{query}", lambda a=arguments: nexmark(a), 1.3)  # type: ignore[misc]
