@@ -15,10 +15,12 @@ from flinkish import (
     GlobalWindows,
     KeyedProcessFunction,
     KeyedStream,
+    ProcessWindowFunction,
     PurgingTrigger,
     SlidingEventTimeWindows,
     StreamExecutionEnvironment,
     Time,
+    TimeWindow,
     TumblingEventTimeWindows,
     Types,
     ValueStateDescriptor,
@@ -48,6 +50,15 @@ class Counts(KeyedProcessFunction[Any, Any, Any]):
             out.collect((ctx.getCurrentKey(), value.at, count))
 
 
+class KeyTakenApart(ProcessWindowFunction[Any, Any, Any, TimeWindow]):
+    """Emits the parts of a key by themselves."""
+
+    def process(self, key, context, elements, out):
+        first, second = key if isinstance(key, tuple) else (key, 0)
+        for total, count in elements:
+            out.collect((second, first, total + second, count))
+
+
 def sizes(key, window, elements):
     yield key, window.maxTimestamp(), len(list(elements))
 
@@ -63,6 +74,10 @@ JOBS: dict[str, tuple[str, Callable[[KeyedStream[Any, Any]], Any]]] = {
         lambda keyed: keyed.window(MINUTE).allowedLateness(9).aggregate(SumAndCount()),
     ),
     "all elements": ("", lambda keyed: keyed.window(MINUTE).apply(sizes)),
+    "key taken apart": (
+        "WindowFunctionColumns",
+        lambda keyed: keyed.window(MINUTE).aggregate(SumAndCount(), KeyTakenApart()),
+    ),
     "count": ("ColumnFold", lambda keyed: keyed.countWindow(4).aggregate(SumAndCount())),
     "sliding": (
         "ColumnFold",
@@ -81,6 +96,7 @@ JOBS: dict[str, tuple[str, Callable[[KeyedStream[Any, Any]], Any]]] = {
 KEYS: dict[str, Callable[[Any], Any]] = {
     "number": lambda row: row.value % 97,
     "text": lambda row: row.name.upper(),
+    "tuple": lambda row: (row.name, row.value % 3),
 }
 
 

@@ -22,7 +22,7 @@ from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.combining import Combination
 from flinkish.runtime.columns.tracing.folding import first_positions, last_positions
 from flinkish.runtime.records.frames import Marks
-from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, encoded_keys
+from flinkish.runtime.records.keys import ColumnKeys, encoded_keys
 from flinkish.runtime.records.records import Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, concatenated, grouped
 
@@ -210,10 +210,9 @@ class PaneFold:
         windows, each of which would be folded separately.
         """
         windows = self._windows
-        values, keys, hashes = records.values, records.keys, records.hashes
-        if not isinstance(values, RowColumns) or hashes is None:
-            return None
-        if not isinstance(keys, (ColumnKeys, ComputedKeys)):
+        values, hashes = records.values, records.hashes
+        encoded = encoded_keys(records)
+        if not isinstance(values, RowColumns) or encoded is None or hashes is None:
             return None
         plan = self.fold.plan(values) if windows.panes else None
         if plan is None or not plan.combination.exactInAnyGrouping:
@@ -224,7 +223,6 @@ class PaneFold:
         count, timestamps = len(records), records.timestamps
         if not windows.fit(timestamps):
             return None
-        encoded = encoded_keys(values, keys)
         codes, distinct = encoded.indices.to_numpy(), len(encoded.dictionary)
         lowest, highest = int(timestamps.min()), int(timestamps.max())
         first = (lowest - windows.offset) // windows.slide

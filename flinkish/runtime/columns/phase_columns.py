@@ -22,7 +22,7 @@ from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.one_input import OnTimerOperator
 from flinkish.runtime.records.frames import NO_MARKS, Frame, Marks
-from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, encoded_keys
+from flinkish.runtime.records.keys import encoded_keys
 from flinkish.runtime.records.records import NO_RECORDS, Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.state.broadcast_state import BroadcastStates
@@ -90,10 +90,10 @@ class PhasePath(ColumnPath):
         return self.processFrame(Frame(records, NO_MARKS))
 
     def processFrame(self, frame: Frame) -> bool:
-        values, keys, runs = frame.records.values, frame.records.keys, self.fold.runs
+        values, keys, runs = frame.records.values, encoded_keys(frame.records), self.fold.runs
         if (
             not isinstance(values, RowColumns)
-            or not isinstance(keys, (ColumnKeys, ComputedKeys))
+            or keys is None
             or len(values) < LEAST_ELEMENTS * (_BY_ENTRY if self.fold.byEntry else 1)
         ):
             runs.note(False)
@@ -114,12 +114,12 @@ class PhasePath(ColumnPath):
         registered = (timers.positions < marks.positions[-1]) & (timers.calls == 0)
         return bool((timers.timestamps[registered] <= marks.watermarks[-1]).any())
 
-    def _processed(self, frame: Frame, values: RowColumns, keys: ColumnKeys | ComputedKeys) -> bool:
+    def _processed(self, frame: Frame, values: RowColumns, keys: pa.DictionaryArray) -> bool:
         records, marks = frame.records, frame.marks
-        column, groups, distinct = _by_first(encoded_keys(values, keys))
+        groups, distinct = _by_first(keys)
         watermarks = frame.watermarks(self._timers.currentWatermark())
         clock = self._timers.currentProcessingTime()
-        run = KeyedRun(values, records.timestamps, watermarks, clock, column, groups)
+        run = KeyedRun(values, records.timestamps, watermarks, clock, keys, groups)
         runs = self.fold.runs
         with runs.working():
             hashes = records.hashes
@@ -307,15 +307,13 @@ def _aside(phased: Phased) -> bool:
     return any(e.results is not None for output, e in phased.emitted.items() if output)
 
 
-def _by_first(
-    encoded: pa.DictionaryArray,
-) -> tuple[pa.Array, Positions, Sequence[Any]]:
-    """``encoded``, the number of each element's key, and the distinct keys, numbered in the order
-    of their first occurrence."""
+def _by_first(encoded: pa.DictionaryArray) -> tuple[Positions, Sequence[Any]]:
+    """The number of each element's key, and the distinct keys, numbered in the order of their first
+    occurrence."""
     codes = encoded.indices.to_numpy()
     first = first_positions(codes, len(encoded.dictionary))
     known = np.flatnonzero(first >= 0)
     order = known[np.argsort(first[known])]
     numbers = np.empty(len(first), dtype=np.intp)
     numbers[order] = np.arange(len(order))
-    return encoded, numbers[codes], python_values(encoded.dictionary.take(pa.array(order)))
+    return numbers[codes], python_values(encoded.dictionary.take(pa.array(order)))

@@ -37,7 +37,7 @@ from flinkish.runtime.columns.open_sessions import (
 from flinkish.runtime.columns.panes import Positions
 from flinkish.runtime.columns.session_runs import Codes, SessionRun
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
-from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, encoded_keys
+from flinkish.runtime.records.keys import encoded_keys
 from flinkish.runtime.records.records import Hashes, Records
 from flinkish.runtime.records.rows import RowColumns, concatenated, python_values
 from flinkish.runtime.state.backend import DUE, KeyedColumnTable
@@ -99,12 +99,11 @@ class SessionColumns:
         ``ends``: the end of each element's own window. ``watermarks``: the watermark before each
         element. ``isApart``: whether the sessions of a key are kept one by one; None: no key's are.
         """
-        values, keys, hashes = records.values, records.keys, records.hashes
-        if not isinstance(values, RowColumns) or hashes is None:
+        values, hashes, encoded = records.values, records.hashes, encoded_keys(records)
+        if not isinstance(values, RowColumns) or encoded is None or hashes is None:
             return None
-        if not isinstance(keys, (ColumnKeys, ComputedKeys)) or not self._fold.follows(values):
+        if not self._fold.follows(values):
             return None
-        encoded = encoded_keys(values, keys)
         if isApart is None:
             known = np.zeros(len(encoded.dictionary), dtype=np.bool_)
         else:

@@ -11,16 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from flinkish.api.functions.state import StateDescriptor
 from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
-from flinkish.api.windowing.assigners import (
-    SlidingProcessingTimeWindows,
-)
-from flinkish.api.windowing.triggers import (
-    COUNT,
-    ContinuousEventTimeTrigger,
-    CountTrigger,
-)
+from flinkish.api.windowing.assigners import SlidingProcessingTimeWindows
+from flinkish.api.windowing.triggers import COUNT, ContinuousEventTimeTrigger, CountTrigger
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.delta_firings import DeltaFirings
 from flinkish.runtime.columns.known_triggers import (
@@ -36,7 +31,7 @@ from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.folding import first_positions, last_positions
 from flinkish.runtime.columns.window_functions import WindowFunctionPath
 from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, encoded_keys, records_at
+from flinkish.runtime.records.keys import encoded_keys, records_at
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, Timestamps
 from flinkish.runtime.records.rows import RowColumns, by_code, concatenated
 from flinkish.runtime.state.backend import StateTable
@@ -71,12 +66,12 @@ class ColumnWindowOperator(WindowOperator):
         super().__init__(context, description)
         aggregation, assigner = description.aggregation, description.assigner
         trigger, self._purges, self._timeout = nested(description.trigger)
-        self._possible = why_element_by_element(description) is None
         self._by_pane = type(trigger) in BY_PANE
-        self._delta: DeltaFirings | None = None
         delta = delta_trigger(description)
-        if delta is not None and self.tracesFunctions:
-            self._delta = DeltaFirings(delta)
+        self._delta = None if delta is None else DeltaFirings(delta)
+        self._possible = why_element_by_element(description) is None and (
+            delta is None or self.tracesFunctions
+        )
         self._every = max(trigger._max_count, 1) if type(trigger) is CountTrigger else None
         self._needs_times = type(trigger) is ContinuousEventTimeTrigger
         folds = aggregation is not None and description.evictor is None
@@ -185,21 +180,21 @@ class ColumnWindowOperator(WindowOperator):
         lasts: list[Any] | None = None
         assert isinstance(values, RowColumns)
         if self._every is not None:
-            counts = [count or 0 for count in panes.stored(self._counts())]
+            counts = [count or 0 for count in panes.stored(self._table_of(COUNT))]
             segments = Segments.every(self._every, panes, np.array(counts))
-        elif self._delta is not None:
-            found = self._delta.segments(values, panes, self._last_fired(panes))
+        else:
+            assert self._delta is not None
+            last_fired = self._table_of(self._delta.trigger._last_element)
+            found = self._delta.segments(values, panes, panes.stored(last_fired))
             if found is None:
                 return False
             segments, lasts = found
-        else:
-            return False
         if self._fold is None:
             taken = self._list(records, panes, segments)
         else:
             taken = self._aggregate(values, panes, segments)
         if taken and lasts is not None:
-            self._store_last_fired(panes, lasts)
+            panes.store(last_fired, lasts)
         return taken
 
     def _in_all_windows(self, panes: RunPanes) -> list[RunPanes]:
@@ -226,10 +221,9 @@ class ColumnWindowOperator(WindowOperator):
     def _panes(self, records: Records, starts: Timestamps | None) -> RunPanes | None:
         """The panes of the elements, each in the window that begins at its ``starts``; None: in that
         of the assigner. None if the keys are no column."""
-        values, keys = records.values, records.keys
-        if not isinstance(keys, (ColumnKeys, ComputedKeys)) or not isinstance(values, RowColumns):
+        encoded = encoded_keys(records)
+        if encoded is None:
             return None
-        encoded = encoded_keys(values, keys)
         if starts is None:
             time = int(records.timestamps[0])
             windows: list[Any] = [*self._windows_of(None, time), None]
@@ -433,36 +427,16 @@ class ColumnWindowOperator(WindowOperator):
 
     # ------------------------------------------------------------------ state
 
-    def _counts(self) -> StateTable:
-        """The table of the state in which a CountTrigger counts."""
-        self._window_states.of(COUNT)
-        return self.backend.table(self._window_states.tableOf(COUNT))
-
-    def _last_fired(self, panes: RunPanes) -> list[Any]:
-        """The element at which a DeltaTrigger fired last in each pane, or its first; None if there is
-        none."""
-        assert self._delta is not None
-        state = self._window_states.of(self._delta.trigger._last_element)
-        found: list[Any] = []
-        for key, window in zip(panes.keys, panes.windows):
-            self.backend.currentKey = key
-            self._set_window(window)
-            found.append(state.value())
-        return found
-
-    def _store_last_fired(self, panes: RunPanes, lasts: Sequence[Any]) -> None:
-        assert self._delta is not None
-        state = self._window_states.of(self._delta.trigger._last_element)
-        for key, window, last in zip(panes.keys, panes.windows, lasts):
-            self.backend.currentKey = key
-            self._set_window(window)
-            state.update(last)
+    def _table_of(self, descriptor: StateDescriptor[Any]) -> StateTable:
+        """The table of a state of the trigger."""
+        self._window_states.of(descriptor)
+        return self.backend.table(self._window_states.tableOf(descriptor))
 
     def _write(self, panes: RunPanes, contents: Sequence[Any], segments: Segments) -> None:
         """Store the contents of the panes, the trigger's state, and their timers."""
         panes.store(self.backend.table(TABLE), contents)
         if self._every is not None and self._timeout is None:
-            panes.store(self._counts(), [left or None for left in segments.left.tolist()])
+            panes.store(self._table_of(COUNT), [left or None for left in segments.left.tolist()])
         if not self._by_pane:
             for key, window in zip(panes.keys, panes.windows):
                 self.backend.currentKey = key
@@ -481,7 +455,7 @@ class ColumnWindowOperator(WindowOperator):
         """Let the trigger see one element of each pane since it last fired; the others change
         nothing more, as the clock stands still."""
         assert self._timeout is not None
-        counts, context, left = self._counts(), self._trigger_context, segments.left.tolist()
+        counts, context, left = self._table_of(COUNT), self._trigger_context, segments.left.tolist()
         fired = (segments.counts + (segments.left == 0) > 1).tolist()
         if self._timeout._reset:
             seen = last_positions(panes.groups, len(panes))

@@ -33,7 +33,13 @@ from flinkish.api.functions.join import TaggedUnion
 from flinkish.api.plan.partitioning import HashPartitioning
 from flinkish.api.types.fields import NamedField, PositionedField, field_read
 from flinkish.runtime.records.records import Hashes, Records, Timestamps
-from flinkish.runtime.records.rows import RowColumns, by_code, python_values
+from flinkish.runtime.records.rows import (
+    RowColumns,
+    by_code,
+    encoded,
+    encoded_tuples,
+    python_values,
+)
 from flinkish.runtime.records.stable_hashes import (
     HASH_OF_NONE,
     hash_of_integer,
@@ -221,9 +227,31 @@ class ComputedKeys(Sequence[Any]):
         return ComputedKeys(self.encoded.take(pa.array(positions)))
 
 
-def encoded_keys(values: RowColumns, keys: ColumnKeys | ComputedKeys) -> pa.DictionaryArray:
-    """The distinct keys of ``values``, and the number of each element's key among them."""
-    return values.encoded(keys.column) if isinstance(keys, ColumnKeys) else keys.encoded
+def encoded_keys(records: Records) -> pa.DictionaryArray | None:
+    """The distinct keys of ``records``, and the number of each element's key among them. None if
+    elements or keys are not columns."""
+    values, keys = records.values, records.keys
+    if not isinstance(values, RowColumns):
+        return None
+    if isinstance(keys, ColumnKeys):
+        return values.encoded(keys.column)
+    return keys.encoded if isinstance(keys, ComputedKeys) else None
+
+
+def joined_keys(
+    values: Sequence[Any], parts: Sequence[Sequence[Any] | None]
+) -> ColumnKeys | ComputedKeys | None:
+    """The keys of several runs, which together are ``values``; None if they are not columns."""
+    numbers = {keys.column if isinstance(keys, ColumnKeys) else None for keys in parts}
+    number = numbers.pop()
+    if isinstance(values, RowColumns) and number is not None and not numbers:
+        return ColumnKeys(values, number)
+    computed = [
+        keys.encoded.dictionary_decode() for keys in parts if isinstance(keys, ComputedKeys)
+    ]
+    if len(computed) < len(parts) or len({keys.type for keys in computed}) > 1:
+        return None
+    return ComputedKeys(encoded(pa.concat_arrays(computed)))
 
 
 class ColumnSelector(Protocol):
@@ -300,18 +328,14 @@ class KeyColumn:
 
     def _computed(self, keys: RowColumns) -> tuple[Sequence[Any], Hashes]:
         """Computed keys; each distinct key becomes a Python object once."""
-        if keys.shape.kind is None and keys.batch.num_columns == 1:
-            encoded = keys.encoded(0)
-            return ComputedKeys(encoded), self._hashes_of(encoded)
-        codes = np.zeros(len(keys), dtype=np.int64)
-        for number in range(keys.batch.num_columns):
-            encoded = keys.encoded(number)
-            indices = encoded.indices.to_numpy()
-            codes = np.unique(codes * len(encoded.dictionary) + indices, return_inverse=True)[1]
-        first = np.unique(codes, return_index=True)[1]
-        distinct = keys.take(first).rows()
+        parts, shape = list(map(keys.encoded, range(keys.batch.num_columns))), keys.shape
+        column = parts[0] if shape.kind is None else encoded_tuples(parts)
+        if shape.kind is None or (shape.kind is tuple and shape.flat):
+            return ComputedKeys(column), self._hashes_of(column)
+        distinct = list(shape.made(list(map(python_values, column.dictionary.flatten()))))
+        codes = column.indices.to_numpy()
         hashes = self._hashes.column(distinct)[codes]
-        return [distinct[code] for code in codes.tolist()], hashes
+        return list(map(distinct.__getitem__, codes.tolist())), hashes
 
     def trim(self) -> None:
         """Called between batches: drop cached hashes."""
@@ -324,7 +348,8 @@ class KeyColumn:
 
 def _are_keys(computed: RowColumns) -> bool:
     """Whether keys are equal exactly if their columns are, so that equal keys can be shared."""
-    return not computed.nested and all(map(has_dictionary, computed.batch.schema.types))
+    types = computed.batch.schema.types
+    return not computed.nested and bool(types) and all(map(has_dictionary, types))
 
 
 def taken(values: Sequence[Any], positions: NDArray[np.intp]) -> Sequence[Any]:
@@ -396,14 +421,16 @@ class KeyRuns:
 
 def key_runs(records: Records) -> KeyRuns | None:
     """``records`` ordered by key; None if keys are not a column, or have few records each."""
-    values, keys, hashes = records.values, records.keys, records.hashes
-    if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
+    values, hashes = records.values, records.hashes
+    if not isinstance(values, RowColumns) or hashes is None:
         return None
     if len(np.unique(hashes[:_SAMPLE])) * _ELEMENTS_A_KEY > min(len(hashes), _SAMPLE):
         return None
-    encoded = values.encoded(keys.column)
-    distinct = python_values(encoded.dictionary)
-    codes = encoded.indices.to_numpy()
+    column = encoded_keys(records)
+    if column is None:
+        return None
+    distinct = python_values(column.dictionary)
+    codes = column.indices.to_numpy()
     order = by_code(codes, len(distinct))
     return KeyRuns(
         values.take(order), records.timestamps[order], hashes[order], codes[order], distinct

@@ -29,6 +29,9 @@ _SAMPLE = 1 << 13
 
 _OBJECTS_AT_ONCE = 1 << 8
 
+_OF_TUPLE = "flinkish.tuple."
+"""Before the number of each field of a struct that is a tuple, not a Row."""
+
 
 class RowColumns(Sequence[Any]):
     """The rows of an Arrow batch as a sequence of elements of ``shape``, by default Rows. If the
@@ -126,10 +129,7 @@ class RowColumns(Sequence[Any]):
         """A column as a dictionary array: its distinct values, and each row's index in them."""
         values = self._codes.get(column, self._encoded.get(column))
         if values is None:
-            values = self.columns.column(column)
-            if not pa.types.is_dictionary(values.type):
-                values = values.dictionary_encode(null_encoding="encode")
-            self._encoded[column] = values
+            values = self._encoded[column] = encoded(self.columns.column(column))
         return values
 
     def withEncoded(self, column: int) -> RowColumns:
@@ -249,10 +249,40 @@ def joined(runs: Sequence[RowColumns]) -> Sequence[Any]:
     return RowColumns(table.to_batches()[0], shape)
 
 
+def encoded(column: pa.Array) -> pa.DictionaryArray:
+    """``column`` as a dictionary array: its distinct values, and each row's index in them."""
+    if pa.types.is_dictionary(column.type):
+        return column
+    if is_tuple(column.type):
+        return encoded_tuples(list(map(encoded, column.flatten())))
+    return column.dictionary_encode(null_encoding="encode")
+
+
+def encoded_tuples(parts: Sequence[pa.DictionaryArray]) -> pa.DictionaryArray:
+    """A column of tuples, of whose ``parts`` each is a column, as a dictionary array."""
+    first, *others = parts
+    codes = first.indices.to_numpy().astype(np.intp)
+    of_parts = [np.arange(len(first.dictionary))]
+    for part in others:
+        count = len(part.dictionary)
+        codes, distinct = grouped(pa.array(codes * count + part.indices.to_numpy()))
+        before, last = np.divmod(distinct.to_numpy(), max(count, 1))
+        of_parts = [*(numbers[before] for numbers in of_parts), last]
+    columns = [part.dictionary.take(pa.array(numbers)) for part, numbers in zip(parts, of_parts)]
+    names = [f"{_OF_TUPLE}{number}" for number in range(len(parts))]
+    dictionary = pa.StructArray.from_arrays(columns, names=names)
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), dictionary)
+
+
+def is_tuple(kind: pa.DataType) -> bool:
+    """Whether columns of type ``kind`` hold tuples, such as keys of several values."""
+    return bool(pa.types.is_struct(kind) and kind.num_fields and kind[0].name == f"{_OF_TUPLE}0")
+
+
 def grouped(keys: pa.Array) -> tuple[NDArray[np.intp], pa.Array]:
     """The number of each key, and the distinct keys in the order of their numbers."""
-    encoded = keys.dictionary_encode(null_encoding="encode")
-    return encoded.indices.to_numpy().astype(np.intp), encoded.dictionary
+    codes = encoded(keys)
+    return codes.indices.to_numpy().astype(np.intp), codes.dictionary
 
 
 def by_code(codes: NDArray[np.intp], count: int) -> NDArray[np.intp]:
@@ -309,8 +339,8 @@ def python_values(column: pa.Array) -> list[Any]:
         if column.null_count or len(column) < len(column.dictionary):
             # A null has no index, and a slice of a long column has the whole dictionary
             return python_values(column.dictionary_decode())
-        distinct = np.empty(len(column.dictionary), dtype=object)
-        distinct[:] = python_values(column.dictionary)
+        values = python_values(column.dictionary)
+        distinct = np.fromiter(values, dtype=object, count=len(values))
         return list(distinct[column.indices.to_numpy()].tolist())
     if pa.types.is_nested(kind):
         return nested_values(column)
@@ -319,8 +349,10 @@ def python_values(column: pa.Array) -> list[Any]:
 
 def nested_values(column: pa.Array) -> list[Any]:
     """The values of a column of structs, maps or lists as Rows, dicts and lists, as in PySpark;
-    pyarrow would convert structs to dicts and maps to pairs."""
+    pyarrow would convert structs to dicts and maps to pairs. Those of ``encoded_tuples`` are tuples."""
     kind = column.type
+    if is_tuple(kind):
+        return list(zip(*map(python_values, column.flatten())))
     if pa.types.is_struct(kind):
         make = row_type(tuple(kind.field(i).name for i in range(kind.num_fields))).make
         parts = [python_values(part) for part in column.flatten()]

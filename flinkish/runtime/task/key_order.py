@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flinkish.runtime.records.keys import ColumnKeys, records_at
+from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, joined_keys, records_at
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.records.tagged_columns import tag_of
@@ -49,10 +49,7 @@ def _joined(runs: Sequence[Records]) -> Records:
     fits = sum(c.batch.nbytes for c in columns) < _LARGEST_COLUMNS
     if fits and len(columns) == len(runs) and len({c.batch.schema for c in columns}) == 1:
         values = joined(columns)
-        numbers = {run.keys.column if isinstance(run.keys, ColumnKeys) else None for run in runs}
-        number = numbers.pop()
-        if isinstance(values, RowColumns) and number is not None and not numbers:
-            keys = ColumnKeys(values, number)
+        keys = joined_keys(values, [run.keys for run in runs])
     return Records(
         list(chain.from_iterable(run.values for run in runs)) if values is None else values,
         np.concatenate([run.timestamps for run in runs]),
@@ -65,7 +62,7 @@ def _joined(runs: Sequence[Records]) -> Records:
 
 def _sorted(records: Records) -> Records:
     keys = records.keys
-    if isinstance(keys, ColumnKeys) and not _are_tagged(records.values):
+    if isinstance(keys, (ColumnKeys, ComputedKeys)) and not _are_tagged(records.values):
         return _at(records, np.argsort(records.timestamps, kind="stable"))
     assert keys is not None
     return _at(records, np.lexsort((records.timestamps, _ranks(keys))))

@@ -1,7 +1,10 @@
 """The key groups of keys, the cache of their hashes, and the hashes of columns."""
 
 import datetime
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -11,8 +14,18 @@ from hypothesis import strategies as st
 from flinkish import Row
 from flinkish.api.errors import IncompatibleCheckpointError, UnfitElementError, UnstableKeyError
 from flinkish.api.types.fields import NamedField
+from flinkish.runtime.columns.tracing.checks import same
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
-from flinkish.runtime.records.keys import KeyColumn, KeyHashes, key_group_of
+from flinkish.runtime.records.frames import NO_MARKS, Frame, decode_frame, encode_frame
+from flinkish.runtime.records.keys import (
+    ComputedKeys,
+    KeyColumn,
+    KeyHashes,
+    joined_keys,
+    key_group_of,
+    records_at,
+)
+from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.stable_hashes import stable_hash
 
@@ -102,3 +115,57 @@ def test_none_is_no_key(selector, words, columns):
     )
     with pytest.raises(UnfitElementError, match=f"keyBy after Map: {reason}"):
         keys_of(selector, *names, columns=columns)
+
+
+class Pair(NamedTuple):
+    name: str
+    number: int
+
+
+SELECTORS: dict[str, Callable[[Any], Any]] = {
+    "two fields": lambda row: (row.name, row.number),
+    "computed": lambda row: (row.number % 3, row.name + "x", row.flag),
+    "all kinds": lambda row: (row.data, row.day, row.flag, row.small),
+    "one field": lambda row: (row.name,),
+    "nested": lambda row: (row.name, (row.number, row.flag)),
+    "NamedTuple": lambda row: Pair(row.name, row.number),
+    "Row": lambda row: Row(name=row.name, number=row.number),
+    "with a constant": lambda row: (row.name, "a"),
+}
+AS_COLUMN = {*SELECTORS} - {"nested", "NamedTuple", "Row"}
+TYPES = {
+    "name": (pa.string(), st.one_of(st.none(), st.sampled_from(["", "a", "b", "aa"]))),
+    "number": (pa.int64(), st.integers(-4, 4)),
+    "small": (pa.int16(), st.one_of(st.none(), st.integers(0, 2))),
+    "flag": (pa.bool_(), st.booleans()),
+    "data": (pa.binary(), st.sampled_from([b"", b"a", b"\0"])),
+    "day": (pa.date32(), st.dates(datetime.date(2024, 1, 1), datetime.date(2024, 1, 3))),
+}
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+@given(st.lists(st.tuples(*(values for _, values in TYPES.values())), min_size=1))
+def test_tuples_are_the_keys_that_the_selector_returns(name, rows):
+    selector, arrays = SELECTORS[name], zip(zip(*rows), TYPES.values())
+    if name == "computed":
+        rows = [(each[0] or "", *each[1:]) for each in rows]
+        arrays = zip(zip(*rows), TYPES.values())
+    columns = [pa.array(column, kind) for column, (kind, _) in arrays]
+    values = RowColumns(pa.RecordBatch.from_arrays(columns, names=list(TYPES)))
+    keys, hashes = KeyColumn(selector, "keyBy after Map", ColumnFunction(selector)).of(values)
+    expected = list(map(selector, values))
+    assert isinstance(keys, ComputedKeys) == (name in AS_COLUMN)
+    records = Records(values, np.arange(len(rows)), keys, hashes)
+    for each in (records, decode_frame(encode_frame(Frame(records, NO_MARKS), "op")).records):
+        assert each.keys is not None
+        assert each.hashes is not None
+        assert isinstance(each.keys, ComputedKeys) == isinstance(keys, ComputedKeys)
+        assert all(map(same, each.keys, expected))
+        assert each.hashes.tolist() == list(map(stable_hash, expected))
+    if isinstance(keys, ComputedKeys):
+        parts = [records.slice(0, len(rows) // 2), records.slice(len(rows) // 2, len(rows))]
+        together = joined_keys(values, [part.keys for part in parts])
+        assert isinstance(together, ComputedKeys)
+        assert all(map(same, together, expected))
+        backwards = records_at(records, np.arange(len(rows))[::-1])
+        assert list(backwards.keys or ()) == expected[::-1]

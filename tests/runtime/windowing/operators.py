@@ -18,7 +18,7 @@ from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Input, Output
 from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, KeyHashes
 from flinkish.runtime.records.records import Records, timestamps_of
-from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.rows import RowColumns, encoded, encoded_tuples
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
@@ -32,6 +32,17 @@ Element = tuple[Any, Any, int]
 """(key, value, timestamp)."""
 
 
+_PART = "a part"
+"""The second part of keys that are tuples."""
+
+
+def _without_part(value: Any) -> Any:
+    """``value`` with texts instead of the keys that are tuples."""
+    if type(value) is tuple and len(value) == 2 and type(value[1]) is str and value[1] == _PART:
+        return value[0]
+    return type(value)(map(_without_part, value)) if type(value) in (tuple, list) else value
+
+
 class Recorder(Input):
     """Keeps what comes, as (label, value, timestamp)."""
 
@@ -41,7 +52,7 @@ class Recorder(Input):
 
     def processRecords(self, records: Records) -> None:
         for value, timestamp in zip(records.values, records.timestamps.tolist()):
-            self._kept.append((self._label, value, timestamp))
+            self._kept.append((self._label, _without_part(value), timestamp))
 
     def processWatermark(self, timestamp: int) -> None:
         if self._label == "main":
@@ -53,7 +64,8 @@ class Recorder(Input):
 
 class WindowOperatorDriver:
     """Runs a description on an operator of that kind. ``columns``: the values, (key, number) each,
-    come as columns with the key in one of them, or computed where state is ``paged``; ``folds``: folded as before a shuffle, where that can be.
+    come as columns with the key in one of them, or as a part of
+    computed tuples where state is ``paged``; ``folds``: folded as before a shuffle, where that can be.
     """
 
     def __init__(
@@ -81,16 +93,16 @@ class WindowOperatorDriver:
 
     def process(self, elements: Sequence[Element]) -> None:
         """A run of records comes in."""
-        keys: Sequence[Any] = [key for key, _, _ in elements]
+        texts = pa.array([key for key, _, _ in elements], pa.string())
+        keys: Sequence[Any] = [(key, _PART) if self._paged else key for key, _, _ in elements]
         values: Sequence[Any] = [value for _, value, _ in elements]
         timestamps = timestamps_of([timestamp for _, _, timestamp in elements])
         hashes = KeyHashes().column(keys)
         if self._columns:
             numbers = pa.array([number for _, number in values], self.numberType)
-            columns = {"key": pa.array(keys, pa.string()), "number": numbers}
-            values = RowColumns(pa.RecordBatch.from_pydict(columns))
-            computed = ComputedKeys(columns["key"].dictionary_encode())
-            keys = computed if self._paged else ColumnKeys(values, 0)
+            values = RowColumns(pa.RecordBatch.from_pydict({"key": texts, "number": numbers}))
+            parts = list(map(encoded, (texts, pa.array([_PART] * len(elements)))))
+            keys = ComputedKeys(encoded_tuples(parts)) if self._paged else ColumnKeys(values, 0)
         records = Records(values, timestamps, keys, hashes)
         if self._fold is not None and elements:
             records = self._folded(records) or records

@@ -124,6 +124,11 @@ BY_ORDER: list[dict[str, Any]] = [
 """Functions that depend on the order of the elements."""
 
 
+def text_of(key):
+    """The text of a key, which may be a tuple."""
+    return key[0] if isinstance(key, tuple) else key
+
+
 class Spans(ProcessWindowFunction[Any, Any, str, TimeWindow]):
     """The result with its window, and once more where its key is not "a"."""
 
@@ -136,7 +141,7 @@ class Spans(ProcessWindowFunction[Any, Any, str, TimeWindow]):
         window = context.window()
         for value in elements:
             out.collect((key, window, window.maxTimestamp() - window.getStart(), value))
-            if key != "a":
+            if text_of(key) != "a":
                 out.collect((key, window, self.added * self.TIMES, value))
 
 
@@ -148,7 +153,7 @@ def ends(key, context, elements):
 def yielded(key, window, elements):
     (value,) = elements
     yield (key, window.start, value)
-    if key < "c":
+    if text_of(key) < "c":
         yield (key, max(window.start, 7), next(iter(elements)))
 
 

@@ -32,7 +32,7 @@ from flinkish.runtime.columns.tracing.stand_ins import (
     PairContextStandIn,
     WindowContextStandIn,
 )
-from flinkish.runtime.columns.tracing.symbolic_elements import Signature
+from flinkish.runtime.columns.tracing.symbolic_elements import Signature, beside
 from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import ElementwiseFunction
@@ -124,10 +124,8 @@ class EmittingFunction(ElementwiseFunction[_Plan]):
     def _computed(self, elements: RowColumns, extra: Sequence[pa.Array]) -> Outputs | None:
         if elements.mayDiffer:
             return None
-        batch = elements.batch
-        for number, column in enumerate(extra):
-            batch = batch.append_column(f"extra {number}", column)
-        plan = self._traces.of(RowColumns(batch, elements.shape))
+        known = beside(elements, extra)
+        batch, plan = known.batch, self._traces.of(known)
         if plan is None or (plan.traced.testsNone and has_nulls(batch)):
             return None
         if self._may_differ(plan.traced, batch):
@@ -156,9 +154,7 @@ class EmittingFunction(ElementwiseFunction[_Plan]):
         return outputs
 
     def _follow(self, trace: Trace, element: Any, extra: Sequence[Symbol]) -> _Plan:
-        last = extra[-1]._traced_expression
-        assert isinstance(last, Column)
-        rounds = trace.rounds = Rounds(last.number + 1)
+        rounds = trace.rounds = Rounds(1 + max(map(_last_column, extra)))
         emissions, function = ChannelEmissions(), trace.callable_of(self._function)
 
         def results() -> Emitting:
@@ -177,6 +173,14 @@ class EmittingFunction(ElementwiseFunction[_Plan]):
         if rounds.split is not None:
             return _of_loop(trace, rounds, traced, emitted)
         return _Plan(traced, {channel.sideOutput: each for channel, each in emitted.items()})
+
+
+def _last_column(argument: Symbol | tuple[Symbol, ...]) -> int:
+    """The number of the column that a symbol stands for, or of the last one of a tuple of symbols."""
+    symbol = argument[-1] if isinstance(argument, tuple) else argument
+    column = symbol._traced_expression
+    assert isinstance(column, Column)
+    return column.number
 
 
 def _of_loop(

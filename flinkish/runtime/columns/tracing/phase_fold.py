@@ -43,7 +43,7 @@ from flinkish.runtime.columns.tracing.phase_trace import (
 )
 from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, matched_patterns
 from flinkish.runtime.columns.tracing.running import RunningFold, accumulator_steps, asks_running
-from flinkish.runtime.columns.tracing.symbolic_elements import Signature
+from flinkish.runtime.columns.tracing.symbolic_elements import Signature, beside
 from flinkish.runtime.columns.tracing.symbolic_values import MOST_ITEMS
 from flinkish.runtime.columns.tracing.symbols import Symbol, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import Trace
@@ -159,16 +159,13 @@ class PhaseFold(TracedFunction["_Plan"]):
         values = run.values
         if values.mayDiffer or self.runs.difference is not None:
             return None
-        batch = values.batch
         extra = (
             pa.array(run.timestamps, pa.int64()),
             pa.array(run.watermarks, pa.int64()),
             pa.array(np.full(len(values), run.clock)),
             run.keys,
         )
-        for name, column in zip(EXTRA, extra):
-            batch = batch.append_column(name, column)
-        elements = RowColumns(batch, values.shape)
+        elements = beside(values, extra)
         tried = False
         while True:
             try:
@@ -306,7 +303,7 @@ class PhaseFold(TracedFunction["_Plan"]):
         except (NotListed, OtherMapKey) as found:
             self._found = found
             raise
-        return _Plan(phase, specialization, width - len(EXTRA))
+        return _Plan(phase, specialization, elements.shape.width)
 
     def _explore(self) -> None:
         def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:

@@ -3,8 +3,10 @@ them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -14,8 +16,8 @@ from flinkish.runtime.columns.tracing.objects import Made
 from flinkish.runtime.columns.tracing.symbolic_values import symbolic
 from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
-from flinkish.runtime.columns.tracing.values import kind_of
-from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.columns.tracing.values import kind_of, plain
+from flinkish.runtime.records.rows import RowColumns, is_tuple
 from flinkish.runtime.records.shapes import Shape
 
 if TYPE_CHECKING:
@@ -29,20 +31,42 @@ class Signature(NamedTuple):
     extra: int = 0
     pairs: bool = False
 
-    def symbols(self, trace: Trace, elements: RowColumns | None) -> tuple[Any, list[Symbol]]:
-        """A symbolic element of ``elements``, and a symbol for each further column. None: nothing is
-        known of the elements."""
+    def symbols(self, trace: Trace, elements: RowColumns | None) -> tuple[Any, list[Any]]:
+        """A symbolic element of ``elements``, which are ``beside`` the extra columns, and a symbol, or a
+        tuple of symbols, for each of these. None: nothing is known of the elements."""
         if elements is not None:
             width = elements.shape.width
             types = enumerate(elements.schema.types)
             symbols = [_column_symbol(trace, number, kind) for number, kind in types]
-            return symbolic(trace, elements.shape, symbols[:width]), symbols[width:]
+            extra, parts = symbols[width : width + self.extra], iter(symbols[width + self.extra :])
+            arguments = [
+                tuple(islice(parts, _parts_of(kind))) if _parts_of(kind) else symbol
+                for symbol, kind in zip(extra, elements.schema.types[width:])
+            ]
+            return symbolic(trace, elements.shape, symbols[:width]), arguments
         width = 2 if self.pairs else 1
         symbols = [
             Symbol(trace, trace.expressions.column(number, "unknown"))
             for number in range(width + self.extra)
         ]
         return tuple(symbols[:2]) if self.pairs else symbols[0], symbols[width:]
+
+
+def beside(elements: RowColumns, extra: Sequence[pa.Array]) -> RowColumns:
+    """``elements`` with ``extra`` columns behind theirs, and behind these the parts of those that
+    hold tuples."""
+    batch = elements.batch
+    tuples = [plain(column) for column in extra if _parts_of(column.type)]
+    parts = [part for column in tuples for part in column.flatten()]
+    for number, column in enumerate([*extra, *parts]):
+        batch = batch.append_column(f"extra {number}", column)
+    return RowColumns(batch, elements.shape)
+
+
+def _parts_of(kind: pa.DataType) -> int:
+    """The number of values in each tuple of a column; 0 if it holds no tuples."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return kind.num_fields if is_tuple(kind) else 0
 
 
 def _column_symbol(trace: Trace, number: int, kind: pa.DataType) -> Symbol:
