@@ -13,8 +13,8 @@ from flinkish.runtime.columns.pane_segments import RunPanes, Segments, ranges
 from flinkish.runtime.columns.panes import Positions
 from flinkish.runtime.columns.tracing.column_function import PairMap
 from flinkish.runtime.columns.tracing.folding import first_positions
-from flinkish.runtime.columns.tracing.value_shapes import columns_like
-from flinkish.runtime.records.rows import RowColumns, joined
+from flinkish.runtime.columns.tracing.value_shapes import after
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE
 
 _EXACT_IN_FLOATS = 2**53
@@ -48,13 +48,9 @@ class DeltaFirings:
         if values.shape == VALUE and values.batch.column(0).null_count:
             return None  # an element of None would be no element
         former = [last for last in lasts if last is not None]
-        both = values
-        if former:
-            converted = columns_like(values, former)
-            together = None if converted is None else joined([converted, values])
-            if not isinstance(together, RowColumns):
-                return None
-            both = together
+        both = after(former, values)
+        if both is None:
+            return None
         ends = np.cumsum(panes.sizes)
         next_ = ends - panes.sizes
         places = len(former) + panes.order
@@ -67,10 +63,10 @@ class DeltaFirings:
             return None
         segments = Segments.at(panes, fires)
         changed = np.flatnonzero(last_place >= len(former))
-        after = list(lasts)
+        now = list(lasts)
         for pane, element in zip(changed.tolist(), both.take(last_place[changed]).rows()):
-            after[pane] = element
-        return segments, after
+            now[pane] = element
+        return segments, now
 
     def _fires(
         self,

@@ -14,11 +14,11 @@ from flinkish.runtime.columns.eviction import SEES_ELEMENTS
 from flinkish.runtime.columns.known_triggers import fires_with_timers, why_element_by_element
 from flinkish.runtime.columns.pane_segments import RunPanes, Segments, Spans, ranges
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
-from flinkish.runtime.columns.tracing.value_shapes import columns_like
+from flinkish.runtime.columns.tracing.value_shapes import after
 from flinkish.runtime.columns.triggered_windows import ColumnWindowOperator, added
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.records.records import Records, Timestamps, timestamps_of
-from flinkish.runtime.records.rows import RowColumns, concatenated, joined
+from flinkish.runtime.records.rows import RowColumns, concatenated
 from flinkish.runtime.windowing.window_contents import TABLE
 from flinkish.runtime.windowing.window_functions import Evicted
 from flinkish.runtime.windowing.window_operator import EvictingWindowOperator
@@ -142,11 +142,7 @@ class ColumnEvictingWindows(ColumnWindowOperator, EvictingWindowOperator):
         to be called."""
         if self._span_fold is None or not self._span_fold.follows(values):
             return None
-        if not former:
-            return values
-        converted = columns_like(values, former)
-        both = None if converted is None else joined([converted, values])
-        return both if isinstance(both, RowColumns) else None
+        return after(former, values)
 
     def _folded_spans(self, columns: RowColumns, spans: Spans) -> RowColumns | None:
         """The aggregation's result for each span; None if it has to be called for each."""

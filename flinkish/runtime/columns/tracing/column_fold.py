@@ -36,7 +36,7 @@ from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import checked_run, run_of
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
-from flinkish.runtime.columns.tracing.value_shapes import column_of_values, columns_of
+from flinkish.runtime.columns.tracing.value_shapes import arrays_of, columns_of
 from flinkish.runtime.columns.tracing.values import NOT_EXACT, kind_of, to_arrow
 from flinkish.runtime.records.rows import RowColumns, concatenated
 from flinkish.runtime.records.shapes import Shape, shape_of, with_shape
@@ -281,14 +281,10 @@ class ColumnFold(TracedFunction[FoldPlan]):
         """Python accumulators as the folded columns of elements like ``values``; None if columns
         cannot hold them."""
         plan = self.plan(values)
-        columns = None if plan is None else columns_of(plan.shape, accumulators)
-        if plan is None or columns is None:
+        if plan is None:
             return None
-        try:
-            arrays = [column_of_values(list(c), k) for c, k in zip(columns, plan.schema.types)]
-            return _batch(arrays, plan.schema)
-        except NOT_EXACT:
-            return None
+        arrays = arrays_of(plan.shape, plan.schema.types, accumulators)
+        return None if arrays is None else _batch(arrays, plan.schema)
 
     def accumulators(self, folded: pa.RecordBatch) -> list[Any]:
         """The accumulators as Python objects."""

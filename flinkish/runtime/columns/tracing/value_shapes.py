@@ -16,7 +16,7 @@ from flinkish.runtime.columns.tracing.folding import ARROW_TYPES
 from flinkish.runtime.columns.tracing.record_classes import is_record_class
 from flinkish.runtime.columns.tracing.symbolic_values import MOST_ITEMS, dict_names, took
 from flinkish.runtime.columns.tracing.values import NOT_EXACT, Inexact
-from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.records.shapes import VALUE, Shape, is_mutable
 
 _CLASSES = {ARROW_TYPES[kind]: PYTHON_TYPES[kind] for kind in ARROW_TYPES}
@@ -74,17 +74,31 @@ def columns_of(shape: Shape, values: Sequence[Any]) -> list[Sequence[Any]] | Non
     return None if shared else columns
 
 
-def columns_like(run: RowColumns, values: Sequence[Any]) -> RowColumns | None:
-    """``values`` as columns of the same types and the same shape as those of ``run``. None if they
-    are not all of that shape, or if the columns cannot hold them."""
-    columns, schema = columns_of(run.shape, values), run.schema
-    if columns is None or len(columns) != len(schema.types):
+def arrays_of(
+    shape: Shape, types: Sequence[pa.DataType], values: Sequence[Any]
+) -> list[pa.Array] | None:
+    """``values`` as columns of those types. None if they are not all of ``shape``, or if the columns
+    cannot hold them."""
+    columns = columns_of(shape, values)
+    if columns is None or len(columns) != len(types):
         return None
     try:
-        arrays = [column_of_values(list(c), kind) for c, kind in zip(columns, schema.types)]
+        return [column_of_values(list(column), kind) for column, kind in zip(columns, types)]
     except NOT_EXACT:
         return None
-    return RowColumns(pa.RecordBatch.from_arrays(arrays, schema=schema), run.shape)
+
+
+def after(former: Sequence[Any], run: RowColumns) -> RowColumns | None:
+    """The elements of ``run`` behind ``former`` ones. None if its columns cannot hold these."""
+    if not former:
+        return run
+    arrays = arrays_of(run.shape, run.schema.types, former)
+    if arrays is None:
+        return None
+    batch = pa.RecordBatch.from_arrays(arrays, schema=run.schema)
+    both = joined([RowColumns(batch, run.shape), run])
+    assert isinstance(both, RowColumns)
+    return both
 
 
 def _add_columns(
