@@ -17,23 +17,42 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys
 from flinkish.runtime.records.records import Timestamps, no_timestamps
 from flinkish.runtime.records.rows import (
     RowColumns,
     bounds_of,
     by_code,
     concatenated,
+    decoded,
     grouped,
     python_values,
 )
-from flinkish.runtime.records.shapes import shape_of
+from flinkish.runtime.records.shapes import shape_of, with_shape
 from flinkish.runtime.records.tagged_columns import tag_of
 
 KEY_COLUMN = b"flinkish.key"
 """Metadata of the schema of a run of elements: the index of the key column."""
 
+_COMPUTED_KEY = "flinkish.key"
+"""The name of a column of computed keys."""
+
 _ARRIVAL = "flinkish.arrival"
 _TIMESTAMP = "flinkish.timestamp"
+
+
+def keyed_run(values: RowColumns, keys: Sequence[Any] | None) -> pa.RecordBatch:
+    """A run of elements with their keys: one of their columns, or one behind theirs if the keys are
+    computed."""
+    run = decoded(values.batch)
+    if isinstance(keys, ColumnKeys):
+        number = keys.column
+    else:
+        assert isinstance(keys, ComputedKeys)
+        number = run.num_columns
+        run = run.append_column(_COMPUTED_KEY, keys.encoded.dictionary_decode())
+    noted = with_shape(pa.schema(run.schema, {KEY_COLUMN: str(number)}), values.shape)
+    return run.replace_schema_metadata(noted.metadata)
 
 
 def are_elements(run: pa.RecordBatch) -> bool:

@@ -21,22 +21,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.time.elements import MAX_TIMESTAMP
-from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.columns.element_runs import elements_of, key_column, keyed_run
+from flinkish.runtime.records.keys import encoded_keys
 from flinkish.runtime.records.records import Hashes, Records, Timestamps
 from flinkish.runtime.records.rows import (
     RowColumns,
     concatenated,
-    decoded,
     grouped,
+    is_tuple,
     python_values,
+    tuples,
 )
-from flinkish.runtime.records.shapes import shape_of, with_shape
 from flinkish.runtime.state.backend import DUE, KeyedColumnTable
 
 _TIME, _ELEMENT = 2, 3
 _NAMES = ("hash", "due", "time")
-_KEY = b"flinkish.key"
-"""Metadata of the schema of the rows: the index of the key among an element's columns."""
 
 FARTHEST = 2**60
 """Sums and differences of timestamps and bounds up to this fit into 64 bits."""
@@ -62,23 +61,17 @@ class JoinRun:
     @classmethod
     def of(cls, records: Records) -> JoinRun | None:
         """The run of ``records``; None if they are not columns, or cannot be stored as such."""
-        values, keys, hashes = records.values, records.keys, records.hashes
-        if not isinstance(values, RowColumns) or not isinstance(keys, ColumnKeys) or hashes is None:
+        values, keys, hashes = records.values, encoded_keys(records), records.hashes
+        if not isinstance(values, RowColumns) or keys is None or hashes is None:
             return None
         timestamps = records.timestamps
         if values.nested or timestamps.min() < -FARTHEST or timestamps.max() > FARTHEST:
             return None
-        encoded = values.encoded(keys.column)
-        distinct = _comparable(encoded.dictionary)
+        distinct = _comparable(keys.dictionary)
         if distinct is None:
             return None
-        batch = decoded(values.batch)
-        fields = [(field.name, field.type) for field in batch.schema]
-        schema = with_shape(pa.schema(fields), values.shape)
-        schema = schema.with_metadata({**(schema.metadata or {}), _KEY: b"%d" % keys.column})
-        elements = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-        encoded = pa.DictionaryArray.from_arrays(encoded.indices, distinct)
-        return cls(elements, encoded, timestamps, hashes)
+        encoded = pa.DictionaryArray.from_arrays(keys.indices, distinct)
+        return cls(keyed_run(values, records.keys), encoded, timestamps, hashes)
 
     def __len__(self) -> int:
         return len(self.timestamps)
@@ -211,8 +204,7 @@ class JoinColumns:
         if any(batch.num_rows for batch in found):
             self._table.replace(kept)
         for batch in found:
-            elements = _elements(batch)
-            objects = RowColumns(elements, shape_of(elements.schema)).rows()
+            objects = elements_of(_elements(batch)).rows()
             yield from zip(python_values(_keys_of(batch)), _times(batch).tolist(), objects)
 
 
@@ -285,7 +277,7 @@ def _objects(elements: pa.RecordBatch, positions: Codes) -> list[Any]:
 
 
 def _taken(elements: pa.RecordBatch, positions: Codes) -> RowColumns:
-    return RowColumns(elements.take(pa.array(positions)), shape_of(elements.schema))
+    return elements_of(elements.take(pa.array(positions)))
 
 
 def _elements(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -298,12 +290,15 @@ def _times(rows: pa.RecordBatch) -> Timestamps:
 
 
 def _keys_of(rows: pa.RecordBatch) -> pa.Array:
-    return rows.column(_ELEMENT + int(rows.schema.metadata[_KEY]))
+    return rows.column(_ELEMENT + key_column(rows))
 
 
 def _comparable(keys: pa.Array) -> pa.Array | None:
     """``keys`` in a type in which Arrow's equality is Python's; None if there is no such type."""
     kind = keys.type
+    if is_tuple(kind):
+        parts = list(map(_comparable, keys.flatten()))
+        return None if any(part is None for part in parts) else tuples(parts)
     if pa.types.is_integer(kind) and kind != pa.uint64():
         return keys.cast(pa.int64())
     return keys if pa.types.is_string(kind) or pa.types.is_boolean(kind) else None

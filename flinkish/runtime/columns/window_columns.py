@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.element_runs import (
-    KEY_COLUMN,
     ElementsByKey,
     are_elements,
     are_tagged,
     elements_of,
     key_column,
+    keyed_run,
     merged_elements,
     numbered,
     of_one_kind,
@@ -53,7 +53,6 @@ from flinkish.runtime.records.rows import (
     grouped,
     python_values,
 )
-from flinkish.runtime.records.shapes import with_shape
 from flinkish.runtime.records.tagged_columns import tag_of
 from flinkish.runtime.state.backend import ColumnTable, kind_of_run
 
@@ -64,10 +63,6 @@ ELEMENTS_A_RUN = 1 << 16
 _LARGER = 16
 """If a window has this many times more rows than came, the new rows are kept beside it and folded
 later."""
-
-
-_KEY = "flinkish.key"
-"""The name of a column of computed keys."""
 
 
 class WindowColumns:
@@ -115,7 +110,7 @@ class WindowColumns:
         timestamps: Timestamps,
     ) -> None:
         """Add elements; they are stored once they are settled."""
-        run = _run_of(values, keys)
+        run = keyed_run(values, keys)
         if tag_of(values.shape) is not None:
             arrived = self._arrived.get(window)
             arrived = self._table.size(window) if arrived is None else arrived
@@ -196,7 +191,7 @@ class WindowColumns:
             base = self.folded(window)
             if base is None:
                 return None
-        return self._folded(_run_of(values, keys), base, np.arange(len(values)))
+        return self._folded(keyed_run(values, keys), base, np.arange(len(values)))
 
     def replace(self, window: TimeWindow, folded: pa.RecordBatch) -> None:
         """Replace the contents of ``window``, which is settled."""
@@ -343,16 +338,3 @@ class WindowColumns:
         codes, distinct = grouped(run.column(0))
         combined = combined_run(self._fold, run, distinct, codes)
         return None if combined is None else combined.batch
-
-
-def _run_of(values: RowColumns, keys: ColumnKeys | ComputedKeys) -> pa.RecordBatch:
-    """A run of elements, which notes its key column: the one behind the others if keys are
-    computed."""
-    run = decoded(values.batch)
-    if isinstance(keys, ColumnKeys):
-        number = keys.column
-    else:
-        number = run.num_columns
-        run = run.append_column(_KEY, keys.encoded.dictionary_decode())
-    noted = with_shape(pa.schema(run.schema, {KEY_COLUMN: str(number)}), values.shape)
-    return run.replace_schema_metadata(noted.metadata)

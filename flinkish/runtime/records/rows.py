@@ -269,9 +269,13 @@ def encoded_tuples(parts: Sequence[pa.DictionaryArray]) -> pa.DictionaryArray:
         before, last = np.divmod(distinct.to_numpy(), max(count, 1))
         of_parts = [*(numbers[before] for numbers in of_parts), last]
     columns = [part.dictionary.take(pa.array(numbers)) for part, numbers in zip(parts, of_parts)]
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), tuples(columns))
+
+
+def tuples(parts: Sequence[pa.Array]) -> pa.StructArray:
+    """A column of tuples."""
     names = [f"{_OF_TUPLE}{number}" for number in range(len(parts))]
-    dictionary = pa.StructArray.from_arrays(columns, names=names)
-    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), dictionary)
+    return pa.StructArray.from_arrays(parts, names=names)
 
 
 def is_tuple(kind: pa.DataType) -> bool:

@@ -19,9 +19,9 @@ from flinkish.runtime.columns.interval_join import ColumnIntervalJoin
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Output
-from flinkish.runtime.records.keys import ColumnKeys, KeyHashes
+from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys, KeyHashes
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
-from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.rows import RowColumns, encoded, encoded_tuples
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
@@ -59,7 +59,8 @@ def several(left, right, ctx, out):
 
 class JoinDriver:
     """A single interval join. A run is columns where ``columns`` says so and the run does; an
-    element is a key, a number and a timestamp."""
+    element is a key, a number and a timestamp. Where state is ``paged``, the key of the stream is a
+    tuple that a selector has computed of it."""
 
     def __init__(self, lower, upper, columns, paged=False, call=pair):
         self.columns = columns
@@ -102,10 +103,13 @@ class JoinDriver:
         numbers = [number for _, number, _ in elements]
         values = [Row(key=key, number=number) for key, number in zip(keys, numbers)]
         column = pa.array(keys, pa.string() if keys and type(keys[0]) is str else kind)
+        if self.paged:
+            keys = [(key, "a") for key in keys]
         hashes = KeyHashes().column(keys)
         if self.columns and asColumns:
             values = RowColumns(pa.record_batch({"key": column, "number": pa.array(numbers)}))
-            keys = ColumnKeys(values, 0)
+            parts = [encoded(column), encoded(pa.array(["a"] * len(keys)))]
+            keys = ComputedKeys(encoded_tuples(parts)) if self.paged else ColumnKeys(values, 0)
         records = Records(values, timestamps_of(times), keys, hashes)
         if side == "left":
             self.operator.processRecords1(records)
