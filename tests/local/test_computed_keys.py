@@ -9,12 +9,15 @@ import pandas as pd
 import pytest
 
 from flinkish import (
+    CoGroupFunction,
     CountTrigger,
+    DataStream,
     EventTimeSessionWindows,
     EventTimeTrigger,
     GlobalWindows,
     KeyedProcessFunction,
     KeyedStream,
+    ProcessJoinFunction,
     ProcessWindowFunction,
     PurgingTrigger,
     SlidingEventTimeWindows,
@@ -31,6 +34,7 @@ from flinkish.runtime.columns.tracing.column_runs import counted_runs, differenc
 from tests.benchmarks.jobs import SumAndCount
 
 ROWS = 9_000
+SHORT = TumblingEventTimeWindows.of(Time.milliseconds(700))
 MINUTE = TumblingEventTimeWindows.of(Time.minutes(1))
 SLIDING = SlidingEventTimeWindows.of(Time.seconds(20), Time.seconds(5))
 PURGING: PurgingTrigger[Any, Any] = PurgingTrigger.of(EventTimeTrigger.create())
@@ -57,6 +61,20 @@ class KeyTakenApart(ProcessWindowFunction[Any, Any, Any, TimeWindow]):
         first, second = key if isinstance(key, tuple) else (key, 0)
         for total, count in elements:
             out.collect((second, first, total + second, count))
+
+
+class Pairs(ProcessJoinFunction[Any, Any, Any]):
+    """Emits the times of each pair."""
+
+    def processElement(self, left, right, ctx, out):
+        out.collect((left.at, right.at, ctx.getTimestamp()))
+
+
+class ListsOfBoth(CoGroupFunction[Any, Any, Any]):
+    """Emits the times of both sides."""
+
+    def coGroup(self, first, second, out):
+        out.collect(([each.at for each in first], [each.at for each in second]))
 
 
 def sizes(key, window, elements):
@@ -93,6 +111,30 @@ JOBS: dict[str, tuple[str, Callable[[KeyedStream[Any, Any]], Any]]] = {
     ),
 }
 
+JOINS: dict[str, tuple[str, Callable[[DataStream[Any], Any], Any]]] = {
+    "window join": (
+        "PairMap",
+        lambda rows, key: (
+            rows.join(rows).where(key).equalTo(key).window(SHORT).apply(lambda a, b: (a.at, b.at))
+        ),
+    ),
+    "coGroup": (
+        "",
+        lambda rows, key: (
+            rows.coGroup(rows).where(key).equalTo(key).window(SHORT).apply(ListsOfBoth())
+        ),
+    ),
+    "interval join": (
+        "PairFunction",
+        lambda rows, key: (
+            rows.keyBy(key)
+            .intervalJoin(rows.keyBy(key))
+            .between(Time.milliseconds(-9), Time.milliseconds(499))
+            .process(Pairs())
+        ),
+    ),
+}
+
 KEYS: dict[str, Callable[[Any], Any]] = {
     "number": lambda row: row.value % 97,
     "text": lambda row: row.name.upper(),
@@ -100,7 +142,7 @@ KEYS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def results(job: Callable[[KeyedStream[Any, Any]], Any], key: Any, traced: bool) -> list[Any]:
+def results(job: Callable[[DataStream[Any]], Any], traced: bool) -> list[Any]:
     env = StreamExecutionEnvironment.getExecutionEnvironment().setLocalExecution()
     env.setParallelism(2)
     env.getConfig().setElementsPerBatch(ROWS // 3)
@@ -117,8 +159,17 @@ def results(job: Callable[[KeyedStream[Any, Any]], Any], key: Any, traced: bool)
     strategy: WatermarkStrategy[Any] = WatermarkStrategy.forBoundedOutOfOrderness(
         50
     ).withTimestampAssigner(lambda row, _: row.at)
-    with job(env.fromDataFrame(rows, None, strategy).keyBy(key)).executeAndCollect() as found:
+    with job(env.fromDataFrame(rows, None, strategy)).executeAndCollect() as found:
         return sorted(map(repr, found))
+
+
+def assert_same(kind: str, job: Callable[[DataStream[Any]], Any]) -> None:
+    with counted_runs() as runs:
+        over = results(job, traced=True)
+    assert over == results(job, traced=False)
+    assert over
+    assert not kind or runs.taken[kind] > runs.elements[kind]
+    assert not differences()
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -128,9 +179,11 @@ def test_columns_give_what_elements_give(
 ) -> None:
     monkeypatch.setattr(phase_columns, "LEAST_ELEMENTS", 1)
     kind, job = JOBS[name]
-    with counted_runs() as runs:
-        over = results(job, KEYS[key], traced=True)
-    assert over == results(job, KEYS[key], traced=False)
-    assert over
-    assert not kind or runs.taken[kind] > runs.elements[kind]
-    assert not differences()
+    assert_same(kind, lambda rows: job(rows.keyBy(KEYS[key])))
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("name", JOINS)
+def test_joins_of_columns_give_what_those_of_elements_give(name: str, key: str) -> None:
+    kind, job = JOINS[name]
+    assert_same(kind, lambda rows: job(rows, KEYS[key]))

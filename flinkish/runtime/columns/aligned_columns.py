@@ -114,9 +114,7 @@ class AlignedColumns(ColumnPath):
         values, keys = records.values, records.keys
         if not isinstance(values, RowColumns) or not isinstance(keys, (ColumnKeys, ComputedKeys)):
             return False
-        if self._description.ofTwoStreams and (
-            self._description.evictor is not None or isinstance(keys, ComputedKeys)
-        ):
+        if self._description.ofTwoStreams and self._description.evictor is not None:
             return False
         if self._panes is not None:
             if not (self._operator.tracesFunctions and self._panes.fold.follows(values)):
