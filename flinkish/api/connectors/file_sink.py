@@ -10,9 +10,8 @@ from flinkish.api.connectors.bucket_assigner import BasePathBucketAssigner, Buck
 from flinkish.api.connectors.bulk_format import BulkFormatBuilder, BulkWriterFactory
 from flinkish.api.connectors.row_format import Encoder, RowFormatBuilder
 from flinkish.api.connectors.sink import Sink
-from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.type_variables import T_contra
-from flinkish.api.types.columns import is_schema
+from flinkish.api.types.columns import check_schema_of_sink
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -81,7 +80,8 @@ class FileSink(Sink[T_contra]):
     def forCsv(path: str, schema: str | StructType | None = None, **options: str) -> FileSink[Any]:
         """Tuples, Rows, dicts or dataclasses as CSV, by RFC 4180: see "Files" in the docs for the form of each
         type. Fields with parts, such as lists, cannot be written and are an error."""
-        return FileSink("csv", path, _given(schema, "forCsv"), options)
+        check_schema_of_sink("FileSink.forCsv", schema)
+        return FileSink("csv", path, schema, options)
 
     @staticmethod
     def forJson(path: str, schema: str | StructType | None = None, **options: str) -> FileSink[Any]:
@@ -91,20 +91,13 @@ class FileSink(Sink[T_contra]):
         Where the stream's type does not give the columns, each element decides: dataclasses,
         NamedTuples and Rows become objects and tuples arrays, at any depth.
         """
-        return FileSink("json", path, _given(schema, "forJson"), options)
+        check_schema_of_sink("FileSink.forJson", schema)
+        return FileSink("json", path, schema, options)
 
     @staticmethod
     def forParquet(
         path: str, schema: str | StructType | None = None, **options: str
     ) -> FileSink[Any]:
         """Elements as Parquet; without a schema the stream's type must be known."""
-        return FileSink("parquet", path, _given(schema, "forParquet"), options)
-
-
-def _given(schema: str | StructType | None, method: str) -> str | StructType | None:
-    if schema is None or is_schema(schema):
-        return schema
-    raise IllegalArgumentError(
-        f'FileSink.{method}: {shown(schema)} is no schema. Pass one, such as "origin string, delay'
-        " int\" or a StructType, or leave it out to write the columns of the stream's type."
-    )
+        check_schema_of_sink("FileSink.forParquet", schema)
+        return FileSink("parquet", path, schema, options)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from flinkish.api.arguments import instance
 from flinkish.api.connectors.sink_writer import SinkWriter, WriterInitContext
-from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
+from flinkish.api.errors import NotSupportedError
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.type_variables import T_contra
-from flinkish.api.types.columns import is_schema
+from flinkish.api.types.columns import check_schema_of_sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -84,11 +84,7 @@ class DataFrameSink(Sink[Any]):
     schema: str | StructType | None
 
     def __post_init__(self) -> None:
-        if self.schema is not None and not is_schema(self.schema):
-            raise IllegalArgumentError(
-                f'toDataFrame: {shown(self.schema)} is no schema. Pass one, such as "origin string,'
-                " delay int\" or a StructType, or leave it out for the columns of the stream's type."
-            )
+        check_schema_of_sink("toDataFrame", self.schema)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,12 +135,7 @@ class ForEachBatchDataFrameSink(Sink[Any]):
 
     def __post_init__(self) -> None:
         checked_callable("forEachBatchDataFrame", self.function, "f(df, batchId)", 2)
-        if self.schema is not None and not is_schema(self.schema):
-            raise IllegalArgumentError(
-                f"forEachBatchDataFrame: {shown(self.schema)} is no schema. Pass one, such as"
-                ' "origin string, delay int" or a StructType, or leave it out for the columns of the'
-                " stream's type."
-            )
+        check_schema_of_sink("forEachBatchDataFrame", self.schema)
 
 
 def _discard(elements: list[Any], batchId: int) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from flinkish.api.errors import InvalidProgramError
+from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
 from flinkish.api.types.table_schema import ColumnType, table_schema
 from flinkish.api.types.type_info import TypeInformation, Types
 
@@ -45,24 +45,16 @@ _TYPE_OF: dict[str, TypeInformation[Any]] = {
     "char": Types.STRING(),
     "boolean": Types.BOOLEAN(),
     "tinyint": Types.BYTE(),
-    "byte": Types.BYTE(),
     "smallint": Types.SHORT(),
-    "short": Types.SHORT(),
     "int": Types.INT(),
-    "integer": Types.INT(),
     "bigint": Types.LONG(),
-    "long": Types.LONG(),
     "float": Types.FLOAT(),
-    "real": Types.FLOAT(),
     "double": Types.DOUBLE(),
     "decimal": Types.BIG_DEC(),
-    "dec": Types.BIG_DEC(),
-    "numeric": Types.BIG_DEC(),
     "binary": Types.PRIMITIVE_ARRAY(Types.BYTE()),
     "date": Types.SQL_DATE(),
     "time": Types.SQL_TIME(),
     "timestamp": Types.INSTANT(),
-    "timestamp_ltz": Types.INSTANT(),
     "timestamp_ntz": Types.LOCAL_DATE_TIME(),
     "interval": Types.DURATION(),
 }
@@ -134,6 +126,15 @@ def is_schema(schema: object) -> bool:
     if isinstance(schema, str):
         return bool(table_schema(schema).fields)
     return bool(schema) and hasattr(schema, "jsonValue")
+
+
+def check_schema_of_sink(subject: str, schema: object) -> None:
+    """Raises IllegalArgumentError, which names ``subject``, unless ``schema`` is a schema or None."""
+    if schema is not None and not is_schema(schema):
+        raise IllegalArgumentError(
+            f'{subject}: {shown(schema)} is no schema. Pass one, such as "origin string, delay int" or a'
+            " StructType, or leave it out for the columns of the stream's type."
+        )
 
 
 def type_of_columns(schema: str | StructType) -> TypeInformation[Any]:
