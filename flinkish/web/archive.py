@@ -101,5 +101,7 @@ def archived(
     found: dict[str, Any] = {}
     for path in paths:
         with suppress(LookupError):
-            found["/" + "/".join(path)] = document(path)
+            content = document(path)
+            encoded = path[-1] == "details"
+            found["/" + "/".join(path)] = json.loads(content) if encoded else content
     return found

@@ -13,7 +13,7 @@ import json
 import secrets
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
@@ -21,6 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from ipaddress import ip_address
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -47,6 +48,9 @@ _PAGE = {
     "/style.css": ("style.css", "text/css; charset=utf-8"),
 }
 
+_JSON = "application/json; charset=utf-8"
+_KINDS = {"log": "text/plain; charset=utf-8", "graph.svg": "image/svg+xml"}
+"""The kinds of documents that are not JSON, by the last part of their paths."""
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:;"
@@ -178,16 +182,8 @@ class WebServer:
 
     def _documents(self, jid: str, found: JobDetails) -> dict[str, Any]:
         vertices = [vertex.id for vertex in found.vertices]
-        documents = archived(self._of_job, jid, vertices, list(found.operators))
+        documents = archived(self.document, jid, vertices, list(found.operators))
         return {**documents, "/jobs/overview": rest.jobs_overview([found])}
-
-    def _of_job(self, path: list[str]) -> Any:
-        match path:
-            case ["jobs", jid, "details"]:
-                return json.loads(self.details(jid, None))
-            case ["jobs", jid, "graph.svg"]:
-                return self.graph(jid)
-        return self.document(path, {"get": None})
 
     def archivedDocument(self, path: list[str]) -> Any:
         """The document of a job of an earlier program. Raises LookupError if there is none."""
@@ -203,13 +199,15 @@ class WebServer:
             clients = list(self._jobs.values())
         return [client.getJobDetails() for client in reversed(clients)]
 
-    def logs(self) -> str:
-        """``/jobmanager/log``."""
-        return self._log.text()
-
-    def document(self, path: list[str], query: dict[str, Any]) -> Any:
-        """The JSON document at ``path``. Raises LookupError if there is none."""
+    def document(self, path: list[str], query: Mapping[str, str] = MappingProxyType({})) -> Any:
+        """The document at ``path``: a text, or what JSON encodes. Raises LookupError if there is none."""
         match path:
+            case ["jobmanager", "log"]:
+                return self._log.text()
+            case ["jobs", jid, "details"]:
+                return self._details(jid, query.get("batches"))
+            case ["jobs", jid, "graph.svg"]:
+                return job_drawing(self._job(jid))
             case ["config"]:
                 return rest.config(flinkish_version())
             case ["overview"]:
@@ -222,7 +220,7 @@ class WebServer:
                 here = {job["jid"] for job in known}
                 return {"jobs": [*known, *(job for job in earlier if job["jid"] not in here)]}
             case ["logs"]:
-                after = str(query.get("after", ""))
+                after = query.get("after", "")
                 lines = self._log.after(int(after) if after.isdecimal() else 0)
                 return {"lines": [vars(line) for line in lines]}
             case ["jobs", jid, "executors"]:
@@ -256,7 +254,7 @@ class WebServer:
                 return rest.selected(values, query.get("get"))
         raise LookupError(f"there is nothing at /{'/'.join(path)}")
 
-    def details(self, jid: str, number: str | None) -> str:
+    def _details(self, jid: str, number: str | None) -> str:
         """``/jobs/:jobid/details`` as JSON, with the last ``number`` batches, or all."""
         found = self._job(jid)
         first = max(len(found.batches) - int(number), 0) if number and number.isdecimal() else 0
@@ -264,10 +262,6 @@ class WebServer:
             encoded = self._batches.setdefault(jid, rest.EncodedBatches())
             batches = encoded.of(found.batches[first:])
         return f'{_encoded(rest.everything(found))[:-1]},"batches":{batches}}}'
-
-    def graph(self, jid: str) -> str:
-        """The drawing of a job."""
-        return job_drawing(self._job(jid))
 
     def cancel(self, jid: str) -> dict[str, Any]:
         """``PATCH /jobs/:jobid``."""
@@ -364,28 +358,16 @@ class _Handler(BaseHTTPRequestHandler):
             return
         parts = _parts(path)
         try:
-            self._current(parts, query)
+            document = self._web.document(parts, query)
         except LookupError as error:
             try:
                 document = self._web.archivedDocument(parts)
             except LookupError:
                 raise error from None
-            if parts[-1] == "graph.svg":
-                self._send(HTTPStatus.OK, document.encode(), "image/svg+xml")
-            else:
-                self._json(HTTPStatus.OK, document)
-
-    def _current(self, parts: list[str], query: dict[str, str]) -> None:
-        """Answer with the current state of the program."""
-        match parts:
-            case ["jobmanager", "log"]:
-                self._send(HTTPStatus.OK, self._web.logs().encode(), "text/plain; charset=utf-8")
-            case ["jobs", jid, "details"]:
-                self._send_json(HTTPStatus.OK, self._web.details(jid, query.get("batches")))
-            case ["jobs", jid, "graph.svg"]:
-                self._send(HTTPStatus.OK, self._web.graph(jid).encode(), "image/svg+xml")
-            case _:
-                self._json(HTTPStatus.OK, self._web.document(parts, query))
+        if isinstance(document, str):
+            self._send(HTTPStatus.OK, document.encode(), _KINDS.get(parts[-1], _JSON))
+        else:
+            self._json(HTTPStatus.OK, document)
 
     def _change(self) -> None:
         path, query = self._asked()
@@ -443,10 +425,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._json(status, {"errors": [message]})
 
     def _json(self, status: HTTPStatus, document: Any) -> None:
-        self._send_json(status, _encoded(document))
-
-    def _send_json(self, status: HTTPStatus, text: str) -> None:
-        self._send(status, text.encode(), "application/json; charset=utf-8")
+        self._send(status, _encoded(document).encode(), _JSON)
 
     def _send(self, status: HTTPStatus, content: bytes, kind: str) -> None:
         self.send_response(status)
