@@ -89,7 +89,6 @@ from flinkish.api.type_variables import K, R, T, T_co, X
 from flinkish.api.types.fields import Field, TupleOfFields
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.assigners import GlobalWindows, WindowAssigner
-from flinkish.api.windowing.count_windows import count_window
 from flinkish.api.windowing.windows import GlobalWindow, W
 
 if TYPE_CHECKING:
@@ -421,7 +420,7 @@ class DataStream(PartitioningMethods[T_co], AbsentMethods):
     ) -> AllWindowedStream[T_co, GlobalWindow]:
         """Windows of ``size`` elements of the whole stream; with ``slide``, a window of the last ``size``
         elements after every ``slide`` elements."""
-        return count_window(self.windowAll(GlobalWindows.create()), size, slide)
+        return self.windowAll(GlobalWindows.create())._counting(size, slide)
 
     def fullWindowPartition(self) -> PartitionWindowedStream[T_co]:
         """Process all elements together at the end of the input: those of each key on a keyed stream,

@@ -26,7 +26,6 @@ from flinkish.api.streams.interval_join import IntervalJoin
 from flinkish.api.type_variables import T2, K, R, T_co
 from flinkish.api.types.type_info import TypeInformation, Types
 from flinkish.api.windowing.assigners import GlobalWindows, WindowAssigner
-from flinkish.api.windowing.count_windows import count_window
 from flinkish.api.windowing.windows import GlobalWindow, W
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ class KeyedStream(FieldAggregations[T_co], DataStream[T_co], Generic[T_co, K]):
     ) -> WindowedStream[T_co, K, GlobalWindow]:
         """Windows of ``size`` elements of a key; with ``slide``, a window of the last ``size`` elements
         after every ``slide`` elements of the key."""
-        return count_window(self.window(GlobalWindows.create()), size, slide)
+        return self.window(GlobalWindows.create())._counting(size, slide)
 
     # ------------------------------------------------------------------ interval join
 

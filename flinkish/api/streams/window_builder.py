@@ -16,8 +16,8 @@ from flinkish.api.time.durations import TimeLike
 from flinkish.api.type_variables import T
 from flinkish.api.windowing.assigners import MergingWindowAssigner, WindowAssigner
 from flinkish.api.windowing.content_windows import ContentWindows
-from flinkish.api.windowing.evictors import Evictor
-from flinkish.api.windowing.triggers import EventTimeTrigger, Trigger
+from flinkish.api.windowing.evictors import CountEvictor, Evictor
+from flinkish.api.windowing.triggers import CountTrigger, EventTimeTrigger, PurgingTrigger, Trigger
 from flinkish.api.windowing.windows import W
 
 
@@ -70,6 +70,12 @@ class WindowSettings(Generic[T, W]):
             )
         self._lateness = milliseconds
         return self
+
+    def _counting(self, size: int, slide: int | None) -> Self:
+        """Count windows: the global window with a count trigger, and an evictor if they slide, as in Flink."""
+        if slide is None:
+            return self.trigger(PurgingTrigger.of(CountTrigger.of(size)))
+        return self.evictor(CountEvictor.of(size)).trigger(CountTrigger.of(slide))
 
     def _reducing(
         self, function: Any, windowFunction: Any, call: WindowCall | None
