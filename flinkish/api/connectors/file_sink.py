@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from flinkish.api.arguments import instance, text
 from flinkish.api.connectors.bucket_assigner import BasePathBucketAssigner, BucketAssigner
@@ -68,7 +68,7 @@ class FileSink(Sink[T_contra]):
         factory = instance(subject, bulkWriterFactory, BulkWriterFactory, fix)
         return BulkFormatBuilder(FileSink(factory.format, basePath, factory.schema))
 
-    def withBucketAssigner(self, assigner: BucketAssigner[Any]) -> FileSink[T_contra]:
+    def withBucketAssigner(self, assigner: BucketAssigner[Any]) -> Self:
         """The same sink with a directory ``bucket=<id>`` in that of the batch for each id that
         ``assigner`` returns."""
         fix = "Pass DateTimeBucketAssigner(), or an object of a class derived from BucketAssigner."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from flinkish.api.arguments import instance, positive, positive_length, text
 from flinkish.api.connectors.malformed_record import MalformedRecord
@@ -86,7 +86,7 @@ class FileSource(Source[T_co]):
         """Parquet files as Rows; only the columns of ``schema`` are read."""
         return FileSource("parquet", path, _given(schema, "forParquet"), options)
 
-    def monitorContinuously(self) -> FileSource[T_co]:
+    def monitorContinuously(self) -> Self:
         """Keep watching the directory for new files: the source is unbounded.
 
         A file is read once, when it is first seen, so it must appear whole: write it under a name that
@@ -95,22 +95,22 @@ class FileSource(Source[T_co]):
         """
         return replace(self, monitored=True)
 
-    def withFilesPerBatch(self, files: int) -> FileSource[T_co]:
+    def withFilesPerBatch(self, files: int) -> Self:
         """Read at most ``files`` files in a batch, in the order of their modification times."""
         return replace(self, filesPerBatch=positive("withFilesPerBatch", files))
 
-    def withBytesPerBatch(self, size: int) -> FileSource[T_co]:
+    def withBytesPerBatch(self, size: int) -> Self:
         """Read files of at most ``size`` bytes in a batch, a gigabyte by default; a larger file is
         a separate batch. So a job that starts with a large backlog does not read it all at
         once."""
         return replace(self, bytesPerBatch=positive("withBytesPerBatch", size))
 
-    def withMaxFileAge(self, age: TimeLike) -> FileSource[T_co]:
+    def withMaxFileAge(self, age: TimeLike) -> Self:
         """Skip files that are older than the newest by more than ``age``; a warning counts them.
         Without this setting every file is read, however old it is."""
         return replace(self, maxFileAge=positive_length("withMaxFileAge", age))
 
-    def withMalformedRecords(self, tag: OutputTag[MalformedRecord]) -> FileSource[T_co]:
+    def withMalformedRecords(self, tag: OutputTag[MalformedRecord]) -> Self:
         """Send malformed records to a side output instead of failing the job: lines of CSV or JSON
         that do not fit the schema, and lines that are not UTF-8.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from flinkish.api.arguments import instance, secret, text, whole_number
@@ -70,17 +70,17 @@ class JdbcExecutionOptionsBuilder:
     def __init__(self) -> None:
         self._size, self._retries, self._interval = 5_000, 3, 0
 
-    def withBatchSize(self, size: int) -> JdbcExecutionOptionsBuilder:
+    def withBatchSize(self, size: int) -> Self:
         """Set how many statements are sent to the database at a time."""
         self._size = whole_number("withBatchSize", size, 1)
         return self
 
-    def withBatchIntervalMs(self, intervalMs: int) -> JdbcExecutionOptionsBuilder:
+    def withBatchIntervalMs(self, intervalMs: int) -> Self:
         """Accepted, without effect: statements are executed at the end of each batch of the job."""
         self._interval = whole_number("withBatchIntervalMs", intervalMs)
         return self
 
-    def withMaxRetries(self, maxRetries: int) -> JdbcExecutionOptionsBuilder:
+    def withMaxRetries(self, maxRetries: int) -> Self:
         """Set how often a transaction is retried that the database aborted for a deadlock."""
         self._retries = whole_number("withMaxRetries", maxRetries)
         return self
@@ -115,31 +115,27 @@ class JdbcConnectionOptions:
             self._username: str | None = None
             self._password: str | None = None
 
-        def withUrl(self, url: str) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
+        def withUrl(self, url: str) -> Self:
             """The JDBC URL."""
             self._url = checked_url(url)
             return self
 
-        def withDriverName(
-            self, driverName: str
-        ) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
+        def withDriverName(self, driverName: str) -> Self:
             """Accepted, without effect: the URL says which database it is."""
             text("withDriverName", driverName)
             return self
 
-        def withUsername(self, username: str) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
+        def withUsername(self, username: str) -> Self:
             """The name of the user."""
             self._username = text("withUsername", username)
             return self
 
-        def withPassword(self, password: str) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
+        def withPassword(self, password: str) -> Self:
             """The user's password."""
             self._password = secret("withPassword", password, str, "Pass a string.")
             return self
 
-        def withConnectionCheckTimeoutSeconds(
-            self, connectionCheckTimeoutSeconds: int
-        ) -> JdbcConnectionOptions.JdbcConnectionOptionsBuilder:
+        def withConnectionCheckTimeoutSeconds(self, connectionCheckTimeoutSeconds: int) -> Self:
             """Accepted, without effect."""
             whole_number("withConnectionCheckTimeoutSeconds", connectionCheckTimeoutSeconds)
             return self
@@ -244,7 +240,7 @@ class JdbcSinkBuilder(Generic[T]):
         self._statement_builder = statementBuilder
         return self
 
-    def withExecutionOptions(self, executionOptions: JdbcExecutionOptions) -> JdbcSinkBuilder[T]:
+    def withExecutionOptions(self, executionOptions: JdbcExecutionOptions) -> Self:
         """How statements are executed."""
         fix = "Pass JdbcExecutionOptions.builder()...build()."
         kind = JdbcExecutionOptions

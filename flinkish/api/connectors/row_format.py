@@ -96,15 +96,15 @@ class DefaultRollingPolicy(RollingPolicy):
 class DefaultRollingPolicyBuilder:
     """Builds a ``DefaultRollingPolicy``. Its settings have no effect."""
 
-    def withMaxPartSize(self, size: object) -> DefaultRollingPolicyBuilder:
+    def withMaxPartSize(self, size: object) -> Self:
         """Accepted, without effect."""
         return self
 
-    def withRolloverInterval(self, interval: TimeLike) -> DefaultRollingPolicyBuilder:
+    def withRolloverInterval(self, interval: TimeLike) -> Self:
         """Accepted, without effect."""
         return self
 
-    def withInactivityInterval(self, interval: TimeLike) -> DefaultRollingPolicyBuilder:
+    def withInactivityInterval(self, interval: TimeLike) -> Self:
         """Accepted, without effect."""
         return self
 
@@ -140,12 +140,12 @@ class OutputFileConfigBuilder:
     def __init__(self) -> None:
         self._prefix, self._suffix = "part", ""
 
-    def withPartPrefix(self, prefix: str) -> OutputFileConfigBuilder:
+    def withPartPrefix(self, prefix: str) -> Self:
         """Set what names begin with."""
         self._prefix = prefix
         return self
 
-    def withPartSuffix(self, suffix: str) -> OutputFileConfigBuilder:
+    def withPartSuffix(self, suffix: str) -> Self:
         """Set what names end with."""
         self._suffix = suffix
         return self
@@ -199,7 +199,7 @@ class FileSourceBuilder:
         """Keep watching for new files; flinkish chooses how often."""
         return FileSourceBuilder(self._source.monitorContinuously())
 
-    def processStaticFileSet(self) -> FileSourceBuilder:
+    def processStaticFileSet(self) -> Self:
         """Read the files that exist when the job starts. This is the default."""
         return self
 

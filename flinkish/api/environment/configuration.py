@@ -189,7 +189,7 @@ class ExecutionConfig(AbsentMethods):
         self._restart_strategy: RestartStrategyConfiguration = NoRestart()
         self._job_parameters: dict[str, str] = {}
 
-    def setAutoWatermarkInterval(self, interval: TimeLike) -> ExecutionConfig:
+    def setAutoWatermarkInterval(self, interval: TimeLike) -> Self:
         """Set how often generators emit periodic watermarks in the harness, in ms.
 
         On Spark they do at the end of every batch, whatever the interval.
@@ -203,7 +203,7 @@ class ExecutionConfig(AbsentMethods):
         """The interval (ms) at which generators emit periodic watermarks in the harness."""
         return self.autoWatermarkInterval
 
-    def setParallelism(self, parallelism: int) -> ExecutionConfig:
+    def setParallelism(self, parallelism: int) -> Self:
         """Set the number of tasks of keyed operators."""
         self.parallelism = positive("setParallelism", parallelism, MAX_KEY_GROUPS)
         return self
@@ -212,7 +212,7 @@ class ExecutionConfig(AbsentMethods):
         """The number of tasks of keyed operators, None if it is Spark's default."""
         return self.parallelism
 
-    def setMaxParallelism(self, maxParallelism: int) -> ExecutionConfig:
+    def setMaxParallelism(self, maxParallelism: int) -> Self:
         """Set the number of key groups. Raises IllegalArgumentError if there are too many."""
         if positive("setMaxParallelism", maxParallelism) > MAX_KEY_GROUPS:
             raise IllegalArgumentError(
@@ -226,7 +226,7 @@ class ExecutionConfig(AbsentMethods):
         """The number of key groups, or None if flinkish decides."""
         return self.maxParallelism
 
-    def setTriggerInterval(self, interval: TimeLike) -> ExecutionConfig:
+    def setTriggerInterval(self, interval: TimeLike) -> Self:
         """Start a batch at most every ``interval`` (ms if an int)."""
         self._trigger_interval = length_from_zero("setTriggerInterval: interval", interval)
         return self
@@ -238,7 +238,7 @@ class ExecutionConfig(AbsentMethods):
             return self._checkpoint_interval or 0
         return self._trigger_interval or 0
 
-    def setElementsPerBatch(self, elements: int) -> ExecutionConfig:
+    def setElementsPerBatch(self, elements: int) -> Self:
         """Read collections and sequences in batches of ``elements`` elements.
 
         If it is not set, a collection is read in one batch, and a sequence in at most 64 batches of
@@ -247,7 +247,7 @@ class ExecutionConfig(AbsentMethods):
         self.elementsPerBatch = positive("setElementsPerBatch", elements)
         return self
 
-    def enableObjectReuse(self) -> ExecutionConfig:
+    def enableObjectReuse(self) -> Self:
         """Pass elements to chained operators without a copy, even mutable ones.
 
         Then no function may change an element that it received or emitted, unless it emits that
@@ -257,7 +257,7 @@ class ExecutionConfig(AbsentMethods):
         self._object_reuse = True
         return self
 
-    def disableObjectReuse(self) -> ExecutionConfig:
+    def disableObjectReuse(self) -> Self:
         """Give each reader of a stream its own copy of mutable elements. This is the default."""
         self._object_reuse = False
         return self
@@ -266,13 +266,13 @@ class ExecutionConfig(AbsentMethods):
         """Whether chained operators get elements without a copy."""
         return self._object_reuse
 
-    def enableFunctionTracing(self) -> ExecutionConfig:
+    def enableFunctionTracing(self) -> Self:
         """Run functions that only compute over columns where their input is columns, such as rows of a
         table: the results are the same. This is the default; ``explain`` says which functions do."""
         self._function_tracing = True
         return self
 
-    def disableFunctionTracing(self) -> ExecutionConfig:
+    def disableFunctionTracing(self) -> Self:
         """Call every function element by element."""
         self._function_tracing = False
         return self
@@ -281,7 +281,7 @@ class ExecutionConfig(AbsentMethods):
         """Whether functions that only compute run over columns."""
         return self._function_tracing
 
-    def setColumnChecks(self, elements: int) -> ExecutionConfig:
+    def setColumnChecks(self, elements: int) -> Self:
         """Set for how many elements of a run over columns the function is also called, to compare
         the results: 4 by default, 0 for none. The first run is checked, each run with nulls in
         columns that had none before, and others as long as checks take no more than 1 % of the
@@ -296,7 +296,7 @@ class ExecutionConfig(AbsentMethods):
 
     def setRestartStrategy(
         self, restartStrategyConfiguration: RestartStrategyConfiguration
-    ) -> ExecutionConfig:
+    ) -> Self:
         """Set whether a job that failed runs again from its last checkpoint, and when."""
         self._restart_strategy = instance(
             "setRestartStrategy",
@@ -312,7 +312,7 @@ class ExecutionConfig(AbsentMethods):
 
     def setGlobalJobParameters(
         self, globalJobParameters: ParameterTool | Mapping[str, str]
-    ) -> ExecutionConfig:
+    ) -> Self:
         """Set parameters that every function can read with
         ``getRuntimeContext().getGlobalJobParameters()``. A job has those that were set when it
         started."""
@@ -331,7 +331,7 @@ class ExecutionConfig(AbsentMethods):
         """The parameters that were set for all functions."""
         return dict(self._job_parameters)
 
-    def setLatencyTrackingInterval(self, interval: TimeLike) -> ExecutionConfig:
+    def setLatencyTrackingInterval(self, interval: TimeLike) -> Self:
         """Accepted for ported jobs, without effect: metrics and the web page show the latency of every batch."""
         length_from_zero("setLatencyTrackingInterval: interval", interval)
         return self
@@ -342,11 +342,11 @@ class ExecutionConfig(AbsentMethods):
     def disableGenericTypes(self) -> None:
         """Accepted for ported jobs, without effect: there are no serializers to fall back from."""
 
-    def enableClosureCleaner(self) -> ExecutionConfig:
+    def enableClosureCleaner(self) -> Self:
         """Accepted for ported jobs, without effect: functions are pickled with what they refer to."""
         return self
 
-    def disableClosureCleaner(self) -> ExecutionConfig:
+    def disableClosureCleaner(self) -> Self:
         """Accepted for ported jobs, without effect: functions are pickled with what they refer to."""
         return self
 
@@ -354,23 +354,23 @@ class ExecutionConfig(AbsentMethods):
         """Accepted for ported jobs, without effect: compression is a setting of Spark's state
         store."""
 
-    def setTaskCancellationInterval(self, interval: TimeLike) -> ExecutionConfig:
+    def setTaskCancellationInterval(self, interval: TimeLike) -> Self:
         """Accepted for ported jobs, without effect: Spark ends the tasks of a job that is cancelled."""
         length_from_zero("setTaskCancellationInterval: interval", interval)
         return self
 
-    def setTaskCancellationTimeout(self, timeout: TimeLike) -> ExecutionConfig:
+    def setTaskCancellationTimeout(self, timeout: TimeLike) -> Self:
         """Accepted for ported jobs, without effect: Spark ends the tasks of a job that is cancelled."""
         length_from_zero("setTaskCancellationTimeout: timeout", timeout)
         return self
 
-    def hideElementsInErrors(self) -> ExecutionConfig:
+    def hideElementsInErrors(self) -> Self:
         """Show only the types of elements in errors, neither their values nor the messages of user
         functions, for data that must not appear in logs."""
         self.elementsHiddenInErrors = True
         return self
 
-    def allowNullKeys(self) -> ExecutionConfig:
+    def allowNullKeys(self) -> Self:
         """Take None as one key. Otherwise a key selector that returns None fails the job with
         UnfitElementError, as Flink refuses null keys."""
         self.nullKeysAllowed = True

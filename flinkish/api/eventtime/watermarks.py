@@ -27,7 +27,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Union, overload
+from typing import Any, Generic, Self, Union, overload
 
 from typing_extensions import TypeVar
 
@@ -285,7 +285,7 @@ class WatermarkStrategy(AbsentMethods, Generic[T_contra]):
         assigner_call("withTimestampAssigner", assigner)
         return replace(self, timestampAssigner=assigner)
 
-    def withIdleness(self, idleTimeout: TimeLike) -> WatermarkStrategy[T_contra]:
+    def withIdleness(self, idleTimeout: TimeLike) -> Self:
         """Mark an input idle after ``idleTimeout`` (ms if an int) of processing time without elements,
         so that it does not hold the watermark of other inputs back.
 
@@ -301,7 +301,7 @@ class WatermarkStrategy(AbsentMethods, Generic[T_contra]):
         watermarkGroup: str,
         maxAllowedWatermarkDrift: TimeLike,
         updateInterval: TimeLike = 1_000,
-    ) -> WatermarkStrategy[T_contra]:
+    ) -> Self:
         """Pause a source while its watermark is ahead of the lowest in ``watermarkGroup`` by more
         than ``maxAllowedWatermarkDrift``; it is checked again after ``updateInterval`` (both ms if
         an int).

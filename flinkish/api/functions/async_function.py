@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Union
+from typing import Any, Generic, Self, Union
 
 from flinkish.api.arguments import number, positive
 from flinkish.api.functions.functions import Function, RichFunction
@@ -145,12 +145,12 @@ class _RetryStrategyBuilder(ABC):
     @abstractmethod
     def _delay(self, attempts: int) -> int: ...
 
-    def ifResult(self, resultRetryPredicate: ResultPredicate) -> _RetryStrategyBuilder:
+    def ifResult(self, resultRetryPredicate: ResultPredicate) -> Self:
         """Retry a call whose results satisfy the predicate."""
         self._results = resultRetryPredicate
         return self
 
-    def ifException(self, exceptionRetryPredicate: ExceptionPredicate) -> _RetryStrategyBuilder:
+    def ifException(self, exceptionRetryPredicate: ExceptionPredicate) -> Self:
         """Retry a call whose error satisfies the predicate."""
         self._exceptions = exceptionRetryPredicate
         return self

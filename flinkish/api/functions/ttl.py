@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from flinkish.api.arguments import instance, integer, milliseconds, positive
 from flinkish.api.errors import IllegalArgumentError
@@ -119,55 +119,51 @@ class StateTtlConfigBuilder:
     def __init__(self, config: StateTtlConfig) -> None:
         self._config = config
 
-    def setUpdateType(self, updateType: UpdateType) -> StateTtlConfigBuilder:
+    def setUpdateType(self, updateType: UpdateType) -> Self:
         """Set which accesses renew an entry; by default creating and writing."""
         return self._with(updateType=updateType)
 
-    def updateTtlOnCreateAndWrite(self) -> StateTtlConfigBuilder:
+    def updateTtlOnCreateAndWrite(self) -> Self:
         """Creating and writing renews an entry."""
         return self.setUpdateType(UpdateType.OnCreateAndWrite)
 
-    def updateTtlOnReadAndWrite(self) -> StateTtlConfigBuilder:
+    def updateTtlOnReadAndWrite(self) -> Self:
         """Reading and writing renews an entry."""
         return self.setUpdateType(UpdateType.OnReadAndWrite)
 
-    def setStateVisibility(self, stateVisibility: StateVisibility) -> StateTtlConfigBuilder:
+    def setStateVisibility(self, stateVisibility: StateVisibility) -> Self:
         """Set whether reads return expired entries; by default they do not."""
         return self._with(stateVisibility=stateVisibility)
 
-    def returnExpiredIfNotCleanedUp(self) -> StateTtlConfigBuilder:
+    def returnExpiredIfNotCleanedUp(self) -> Self:
         """Reads return expired entries until they are removed."""
         return self.setStateVisibility(StateVisibility.ReturnExpiredIfNotCleanedUp)
 
-    def neverReturnExpired(self) -> StateTtlConfigBuilder:
+    def neverReturnExpired(self) -> Self:
         """Reads never return expired entries."""
         return self.setStateVisibility(StateVisibility.NeverReturnExpired)
 
-    def setTtlTimeCharacteristic(
-        self, ttlTimeCharacteristic: TtlTimeCharacteristic
-    ) -> StateTtlConfigBuilder:
+    def setTtlTimeCharacteristic(self, ttlTimeCharacteristic: TtlTimeCharacteristic) -> Self:
         """The clock that measures the time to live."""
         return self._with(ttlTimeCharacteristic=ttlTimeCharacteristic)
 
-    def useProcessingTime(self) -> StateTtlConfigBuilder:
+    def useProcessingTime(self) -> Self:
         """Measure the time to live with the processing-time clock."""
         return self.setTtlTimeCharacteristic(TtlTimeCharacteristic.ProcessingTime)
 
-    def setTimeToLive(self, ttl: TimeLike) -> StateTtlConfigBuilder:
+    def setTimeToLive(self, ttl: TimeLike) -> Self:
         """Set the time to live (ms if an int)."""
         return self._with(timeToLive=milliseconds("setTimeToLive", ttl))
 
-    def disableCleanupInBackground(self) -> StateTtlConfigBuilder:
+    def disableCleanupInBackground(self) -> Self:
         """Remove expired entries only when they are accessed."""
         return self._with(cleanupInBackground=False)
 
-    def cleanupFullSnapshot(self) -> StateTtlConfigBuilder:
+    def cleanupFullSnapshot(self) -> Self:
         """Does nothing, for ported jobs: background clean-up removes expired entries anyway."""
         return self
 
-    def cleanupIncrementally(
-        self, cleanupSize: int, runCleanupForEveryRecord: bool
-    ) -> StateTtlConfigBuilder:
+    def cleanupIncrementally(self, cleanupSize: int, runCleanupForEveryRecord: bool) -> Self:
         """Does nothing, for ported jobs: background clean-up visits only entries that have expired.
 
         Raises IllegalArgumentError unless ``cleanupSize`` is above 0.
@@ -177,7 +173,7 @@ class StateTtlConfigBuilder:
 
     def cleanupInRocksdbCompactFilter(
         self, queryTimeAfterNumEntries: int = 1000, periodicCompactionTime: TimeLike | None = None
-    ) -> StateTtlConfigBuilder:
+    ) -> Self:
         """Does nothing, for ported jobs: background clean-up does the same without compaction."""
         return self
 
@@ -190,6 +186,6 @@ class StateTtlConfigBuilder:
             )
         return self._config
 
-    def _with(self, **changes: object) -> StateTtlConfigBuilder:
+    def _with(self, **changes: object) -> Self:
         self._config = replace(self._config, **changes)  # type: ignore[arg-type]
         return self

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, overload
 
 from flinkish.api.arguments import instance
 from flinkish.api.environment.environment import StreamExecutionEnvironment
@@ -148,17 +148,17 @@ class WindowedOperatorTransformation(Generic[T]):
         fix = "Call window(assigner) after keyBy."
         self._stream = instance("window", stream, WindowedStream, fix)
 
-    def trigger(self, trigger: Trigger[T, Any]) -> WindowedOperatorTransformation[T]:
+    def trigger(self, trigger: Trigger[T, Any]) -> Self:
         """Create the state of ``trigger`` too."""
         self._stream.trigger(trigger)
         return self
 
-    def evictor(self, evictor: Evictor[T, Any]) -> WindowedOperatorTransformation[T]:
+    def evictor(self, evictor: Evictor[T, Any]) -> Self:
         """Keep all elements with their timestamps, for an evictor."""
         self._stream.evictor(evictor)
         return self
 
-    def allowedLateness(self, lateness: TimeLike) -> WindowedOperatorTransformation[T]:
+    def allowedLateness(self, lateness: TimeLike) -> Self:
         """Keep windows this much longer (ms, Time or Duration)."""
         self._stream.allowedLateness(lateness)
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar, overload
 
 from flinkish.api.arguments import instance, text
 from flinkish.api.environment.environment import StreamExecutionEnvironment
@@ -191,7 +191,7 @@ class WindowSavepointReader(Generic[Table]):
     def __init__(self, reader: SavepointReader[Table]) -> None:
         self._reader = reader
 
-    def evictor(self, evictor: Evictor[Any, Any] | None = None) -> WindowSavepointReader[Table]:
+    def evictor(self, evictor: Evictor[Any, Any] | None = None) -> Self:
         """Does nothing, for ported programs."""
         if evictor is not None:
             instance("evictor", evictor, Evictor, "Pass one, or nothing.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from flinkish.api.arguments import MAX_KEY_GROUPS, instance, positive, text
 from flinkish.api.environment.configuration import Configuration
@@ -83,7 +83,7 @@ class SavepointWriter:
 
     def withOperator(
         self, operator: OperatorLike, transformation: StateBootstrapTransformation
-    ) -> SavepointWriter:
+    ) -> Self:
         """Add an operator, with the state that ``transformation`` creates."""
         uid = uid_of("withOperator", operator)
         fix = "Pass OperatorTransformation.bootstrapWith(data).keyBy(key).transform(function)."
@@ -95,7 +95,7 @@ class SavepointWriter:
         self._added[uid] = transformation
         return self
 
-    def removeOperator(self, operator: OperatorLike) -> SavepointWriter:
+    def removeOperator(self, operator: OperatorLike) -> Self:
         """Drop an operator, or the position of a source; then another with that uid may be
         added."""
         uid = uid_of("removeOperator", operator)
@@ -103,7 +103,7 @@ class SavepointWriter:
             self._removed[uid] = None
         return self
 
-    def changeOperatorIdentifier(self, old: OperatorLike, new: OperatorLike) -> SavepointWriter:
+    def changeOperatorIdentifier(self, old: OperatorLike, new: OperatorLike) -> Self:
         """Give an operator, or a source, another uid."""
         method = "changeOperatorIdentifier"
         uid, changed = uid_of(method, old), uid_of(method, new)
@@ -115,7 +115,7 @@ class SavepointWriter:
             self._renamed[first] = changed
         return self
 
-    def withConfiguration(self, option: str, value: Any) -> SavepointWriter:
+    def withConfiguration(self, option: str, value: Any) -> Self:
         """Set an option of Flink's for the job that creates the state, such as
         ``parallelism.default``."""
         key = text("withConfiguration: option", option)

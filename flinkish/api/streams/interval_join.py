@@ -7,7 +7,7 @@ included unless you exclude them: with ``between(-5, 10)`` one at 100 joins thos
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 from flinkish.api.arguments import milliseconds
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError
@@ -35,7 +35,7 @@ class IntervalJoin(Generic[IN1, IN2, K]):
     left: KeyedStream[IN1, K]
     right: KeyedStream[IN2, K]
 
-    def inEventTime(self) -> IntervalJoin[IN1, IN2, K]:
+    def inEventTime(self) -> Self:
         """Join in event time, which is the default and the only choice."""
         return self
 
@@ -73,23 +73,23 @@ class IntervalJoined(Generic[IN1, IN2, K]):
     leftLateTag: OutputTag[IN1] | None = None
     rightLateTag: OutputTag[IN2] | None = None
 
-    def lowerBoundExclusive(self) -> IntervalJoined[IN1, IN2, K]:
+    def lowerBoundExclusive(self) -> Self:
         """Exclude the lower bound itself."""
         return replace(self, lowerInclusive=False)
 
-    def upperBoundExclusive(self) -> IntervalJoined[IN1, IN2, K]:
+    def upperBoundExclusive(self) -> Self:
         """Exclude the upper bound itself."""
         return replace(self, upperInclusive=False)
 
-    def sideOutputLeftLateData(self, outputTag: OutputTag[IN1]) -> IntervalJoined[IN1, IN2, K]:
+    def sideOutputLeftLateData(self, outputTag: OutputTag[IN1]) -> Self:
         """Emit late left elements to a side output, instead of dropping them."""
         return replace(self, leftLateTag=checked_tag("sideOutputLeftLateData", outputTag))
 
-    def sideOutputRightLateData(self, outputTag: OutputTag[IN2]) -> IntervalJoined[IN1, IN2, K]:
+    def sideOutputRightLateData(self, outputTag: OutputTag[IN2]) -> Self:
         """Emit late right elements to a side output, instead of dropping them."""
         return replace(self, rightLateTag=checked_tag("sideOutputRightLateData", outputTag))
 
-    def enableAsyncState(self) -> IntervalJoined[IN1, IN2, K]:
+    def enableAsyncState(self) -> Self:
         """Accepted for ported jobs: state is read a page at a time, so there is no waiting."""
         return self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Union
+from typing import Any, Generic, Self, Union
 
 from flinkish.api.arguments import instance, text
 from flinkish.api.connectors.kafka.records import Headers, ProducerRecord
@@ -115,16 +115,14 @@ class KafkaRecordSerializationSchemaBuilder(Generic[T]):
         self._partitioner: Callable[..., int] | None = None
         self._headers: Callable[[Any], Headers] | None = None
 
-    def setTopic(self, topic: str) -> KafkaRecordSerializationSchemaBuilder[T]:
+    def setTopic(self, topic: str) -> Self:
         """Write all elements to this topic."""
         text("setTopic", topic)
         self._check_topic("setTopic")
         self._topic = topic
         return self
 
-    def setTopicSelector(
-        self, topicSelector: Callable[[Any], str]
-    ) -> KafkaRecordSerializationSchemaBuilder[T]:
+    def setTopicSelector(self, topicSelector: Callable[[Any], str]) -> Self:
         """Write each element to the topic that ``topicSelector(element)`` names."""
         checked_callable("setTopicSelector", topicSelector, "f(element)", 1)
         self._check_topic("setTopicSelector")
@@ -138,16 +136,12 @@ class KafkaRecordSerializationSchemaBuilder(Generic[T]):
         self._value = _schema("setValueSerializationSchema", valueSerializationSchema)
         return self
 
-    def setKeySerializationSchema(
-        self, keySerializationSchema: SerializationSchema[Any]
-    ) -> KafkaRecordSerializationSchemaBuilder[T]:
+    def setKeySerializationSchema(self, keySerializationSchema: SerializationSchema[Any]) -> Self:
         """Set how elements become the keys of records; without a schema records have no keys."""
         self._key = _schema("setKeySerializationSchema", keySerializationSchema)
         return self
 
-    def setPartitioner(
-        self, partitioner: PartitionerLike[Any]
-    ) -> KafkaRecordSerializationSchemaBuilder[T]:
+    def setPartitioner(self, partitioner: PartitionerLike[Any]) -> Self:
         """Set what chooses partitions; without one Kafka's own partitioner does, by the key."""
         if isinstance(partitioner, KafkaPartitioner):
             self._partitioner = partitioner.partition
@@ -157,9 +151,7 @@ class KafkaRecordSerializationSchemaBuilder(Generic[T]):
             self._partitioner = partitioner
         return self
 
-    def setHeaderProvider(
-        self, headerProvider: Callable[[Any], Headers]
-    ) -> KafkaRecordSerializationSchemaBuilder[T]:
+    def setHeaderProvider(self, headerProvider: Callable[[Any], Headers]) -> Self:
         """Give records the headers that ``headerProvider(element)`` returns: pairs of name and bytes."""
         checked_callable("setHeaderProvider", headerProvider, "f(element)", 1)
         self._headers = headerProvider

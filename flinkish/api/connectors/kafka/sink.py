@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic, Self
 
 from flinkish.api.arguments import instance, member, secret, text
 from flinkish.api.connectors.kafka.serialization import KafkaRecordSerializationSchema
@@ -74,7 +74,7 @@ class KafkaSinkBuilder(Generic[T]):
         self._guarantee = DeliveryGuarantee.NONE
         self._prefix: str | None = None
 
-    def setBootstrapServers(self, bootstrapServers: str) -> KafkaSinkBuilder[T]:
+    def setBootstrapServers(self, bootstrapServers: str) -> Self:
         """Set the brokers to contact first: ``host:port``, separated by commas."""
         return self.setProperty("bootstrap.servers", bootstrapServers)
 
@@ -87,18 +87,18 @@ class KafkaSinkBuilder(Generic[T]):
         self._serializer = instance("setRecordSerializer", recordSerializer, kind, fix)
         return self
 
-    def setDeliveryGuarantee(self, deliveryGuarantee: DeliveryGuarantee) -> KafkaSinkBuilder[T]:
+    def setDeliveryGuarantee(self, deliveryGuarantee: DeliveryGuarantee) -> Self:
         """Set how often an element may be written; by default NONE, as in Flink."""
         self._guarantee = member("setDeliveryGuarantee", deliveryGuarantee, DeliveryGuarantee)
         return self
 
-    def setTransactionalIdPrefix(self, transactionalIdPrefix: str) -> KafkaSinkBuilder[T]:
+    def setTransactionalIdPrefix(self, transactionalIdPrefix: str) -> Self:
         """Set the name of the transactions, for EXACTLY_ONCE; it must be unique to this sink in the
         Kafka cluster."""
         self._prefix = text("setTransactionalIdPrefix", transactionalIdPrefix)
         return self
 
-    def setKafkaProducerConfig(self, props: Mapping[str, str]) -> KafkaSinkBuilder[T]:
+    def setKafkaProducerConfig(self, props: Mapping[str, str]) -> Self:
         """Set several properties of Kafka's producer."""
         fix = 'Pass a dict such as {"compression.type": "lz4"}.'
         for key, value in secret("setKafkaProducerConfig", props, Mapping, fix).items():
@@ -106,7 +106,7 @@ class KafkaSinkBuilder(Generic[T]):
             self._properties[name] = checked
         return self
 
-    def setProperty(self, key: str, value: str) -> KafkaSinkBuilder[T]:
+    def setProperty(self, key: str, value: str) -> Self:
         """Set a property of Kafka's producer, by Java's name or librdkafka's."""
         name, checked = checked_property("setProperty", key, value)
         self._properties[name] = checked

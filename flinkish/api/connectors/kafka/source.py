@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic, Self
 
 from flinkish.api.arguments import instance, secret, text
 from flinkish.api.connectors.kafka.deserialization import KafkaRecordDeserializationSchema
@@ -107,16 +107,16 @@ class KafkaSourceBuilder(Generic[T]):
         self._bounded = False
         self._malformed: OutputTag[MalformedKafkaRecord] | None = None
 
-    def setBootstrapServers(self, bootstrapServers: str) -> KafkaSourceBuilder[T]:
+    def setBootstrapServers(self, bootstrapServers: str) -> Self:
         """Set the brokers to contact first: ``host:port``, separated by commas."""
         return self.setProperty("bootstrap.servers", bootstrapServers)
 
-    def setGroupId(self, groupId: str) -> KafkaSourceBuilder[T]:
+    def setGroupId(self, groupId: str) -> Self:
         """Set the group to which offsets are committed. Without one they are in the checkpoint
         only."""
         return self.setProperty("group.id", groupId)
 
-    def setTopics(self, *topics: str | Iterable[str]) -> KafkaSourceBuilder[T]:
+    def setTopics(self, *topics: str | Iterable[str]) -> Self:
         """Read these topics, given one by one or as a list."""
         names = topics
         if len(topics) == 1 and not isinstance(topics[0], str):
@@ -127,7 +127,7 @@ class KafkaSourceBuilder(Generic[T]):
         checked = tuple(dict.fromkeys(text("setTopics", name) for name in names))  # type: ignore[arg-type]
         return self._subscribe("setTopics", Subscription(checked))
 
-    def setTopicPattern(self, topicPattern: str | re.Pattern[str]) -> KafkaSourceBuilder[T]:
+    def setTopicPattern(self, topicPattern: str | re.Pattern[str]) -> Self:
         """Read the topics whose whole names match a regular expression, including topics created
         later."""
         given = topicPattern.pattern if isinstance(topicPattern, re.Pattern) else topicPattern
@@ -139,7 +139,7 @@ class KafkaSourceBuilder(Generic[T]):
             ) from None
         return self._subscribe("setTopicPattern", Subscription(pattern=given))
 
-    def setPartitions(self, partitions: Iterable[TopicPartition]) -> KafkaSourceBuilder[T]:
+    def setPartitions(self, partitions: Iterable[TopicPartition]) -> Self:
         """Read just these partitions."""
         fix = 'Pass a set such as {TopicPartition("flights", 0)}.'
         listed = tuple(instance("setPartitions", partitions, Iterable, fix))
@@ -148,9 +148,7 @@ class KafkaSourceBuilder(Generic[T]):
         checked = {checked_partition("setPartitions", partition) for partition in listed}
         return self._subscribe("setPartitions", Subscription(partitions=tuple(sorted(checked))))
 
-    def setStartingOffsets(
-        self, startingOffsetsInitializer: OffsetsInitializer
-    ) -> KafkaSourceBuilder[T]:
+    def setStartingOffsets(self, startingOffsetsInitializer: OffsetsInitializer) -> Self:
         """Set where partitions begin that are not in the checkpoint; by default at the first
         record."""
         fix = "Pass one, such as OffsetsInitializer.earliest()."
@@ -159,12 +157,12 @@ class KafkaSourceBuilder(Generic[T]):
         )
         return self
 
-    def setBounded(self, stoppingOffsetsInitializer: OffsetsInitializer) -> KafkaSourceBuilder[T]:
+    def setBounded(self, stoppingOffsetsInitializer: OffsetsInitializer) -> Self:
         """Stop at these offsets, which are resolved once, when the job starts; then the job
         ends."""
         return self._stop("setBounded", stoppingOffsetsInitializer, True)
 
-    def setUnbounded(self, stoppingOffsetsInitializer: OffsetsInitializer) -> KafkaSourceBuilder[T]:
+    def setUnbounded(self, stoppingOffsetsInitializer: OffsetsInitializer) -> Self:
         """Stop at these offsets, but treat the source as unbounded, as in Flink."""
         return self._stop("setUnbounded", stoppingOffsetsInitializer, False)
 
@@ -187,7 +185,7 @@ class KafkaSourceBuilder(Generic[T]):
         self._deserializer = KafkaRecordDeserializationSchema.valueOnly(deserializationSchema)
         return self
 
-    def setMalformedRecords(self, tag: OutputTag[MalformedKafkaRecord]) -> KafkaSourceBuilder[T]:
+    def setMalformedRecords(self, tag: OutputTag[MalformedKafkaRecord]) -> Self:
         """Send records that the deserializer cannot read to a side output instead of failing the job.
 
         ``getSideOutput(tag)`` of the stream that ``fromSource`` returns contains the
@@ -196,17 +194,17 @@ class KafkaSourceBuilder(Generic[T]):
         self._malformed = checked_tag("setMalformedRecords", tag)
         return self
 
-    def setClientIdPrefix(self, prefix: str) -> KafkaSourceBuilder[T]:
+    def setClientIdPrefix(self, prefix: str) -> Self:
         """Set the prefix of client names in the broker's logs and metrics."""
         return self.setProperty("client.id.prefix", prefix)
 
-    def setProperty(self, key: str, value: str) -> KafkaSourceBuilder[T]:
+    def setProperty(self, key: str, value: str) -> Self:
         """Set a property of Kafka's consumer, by Java's name or librdkafka's."""
         name, checked = checked_property("setProperty", key, value)
         self._properties[name] = checked
         return self
 
-    def setProperties(self, props: Mapping[str, str]) -> KafkaSourceBuilder[T]:
+    def setProperties(self, props: Mapping[str, str]) -> Self:
         """Set several properties of Kafka's consumer."""
         fix = 'Pass a dict such as {"isolation.level": "read_committed"}.'
         for key, value in secret("setProperties", props, Mapping, fix).items():
@@ -235,7 +233,7 @@ class KafkaSourceBuilder(Generic[T]):
             self._malformed,
         )
 
-    def _subscribe(self, method: str, subscription: Subscription) -> KafkaSourceBuilder[T]:
+    def _subscribe(self, method: str, subscription: Subscription) -> Self:
         if self._subscription is not None:
             raise IllegalStateError(
                 f"KafkaSource.builder: {method} was called, but the source already reads"
@@ -244,9 +242,7 @@ class KafkaSourceBuilder(Generic[T]):
         self._subscription = subscription
         return self
 
-    def _stop(
-        self, method: str, initializer: OffsetsInitializer, bounded: bool
-    ) -> KafkaSourceBuilder[T]:
+    def _stop(self, method: str, initializer: OffsetsInitializer, bounded: bool) -> Self:
         fix = "Pass one, such as OffsetsInitializer.latest()."
         self._stopping = instance(method, initializer, OffsetsInitializer, fix)
         self._bounded = bounded
