@@ -52,6 +52,7 @@ class ProgressBar:
     def __init__(self, jobName: str) -> None:
         self.client: JobClient | None = None
         self._name = jobName
+        self._screen: _Terminal | _Notebook | None = None
         self._began = time.monotonic()
 
     def __str__(self) -> str:
@@ -59,6 +60,20 @@ class ProgressBar:
             waited = span(1000 * (time.monotonic() - self._began))
             return f"{self._name}: {_phases[-1] if _phases else 'planning'}, {waited}"
         return progress_line(self.client.getJobDetails())
+
+    def show(self) -> bool:
+        """Show the line now, on a screen that is created with the first."""
+        if self._screen is None:
+            self._screen = _Notebook() if in_notebook() else _Terminal()
+            _screens.append(self._screen)
+        self._screen.write(str(self))
+        return True
+
+    def close(self) -> None:
+        """Remove the line."""
+        if self._screen is not None:
+            self._screen.write("")
+            _screens.remove(self._screen)
 
     @contextmanager
     def toldWhenInterrupted(self) -> Iterator[None]:
@@ -85,13 +100,12 @@ def progress_bar(jobName: str) -> Iterator[ProgressBar]:
     if not (in_notebook() or _is_terminal()):
         yield bar
         return
-    view = _View(bar)
-    following = follow(view.look, _SECONDS, _FIRST_SECONDS)
+    following = follow(bar.show, _SECONDS, _FIRST_SECONDS)
     try:
         yield bar
     finally:
         following.stop(2 * _SECONDS)
-        view.close()
+        bar.close()
 
 
 def _tell(
@@ -155,23 +169,3 @@ class _Notebook:
 
     def write(self, line: str) -> None:
         self._handle.update({"text/plain": line}, raw=True)
-
-
-class _View:
-    """Shows a bar on a screen, which it creates at its first look."""
-
-    def __init__(self, bar: ProgressBar) -> None:
-        self._bar = bar
-        self._screen: _Terminal | _Notebook | None = None
-
-    def look(self) -> bool:
-        if self._screen is None:
-            self._screen = _Notebook() if in_notebook() else _Terminal()
-            _screens.append(self._screen)
-        self._screen.write(str(self._bar))
-        return True
-
-    def close(self) -> None:
-        if self._screen is not None:
-            self._screen.write("")
-            _screens.remove(self._screen)
