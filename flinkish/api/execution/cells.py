@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from flinkish.api.execution.client import JobClient
@@ -14,18 +13,11 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("flinkish")
 
 
-@dataclass(frozen=True)
-class CellRun:
-    """A line of a cell, and the number of the cell run that reached it."""
+class CellRun(NamedTuple):
+    """A line of a cell, by file and number, and the number of the cell run that reached it."""
 
-    file: str
-    line: int
+    place: tuple[str, int]
     number: int
-
-    @property
-    def place(self) -> tuple[str, int]:
-        """The line, whatever the run."""
-        return self.file, self.line
 
 
 def cell_run() -> CellRun | None:
@@ -38,7 +30,7 @@ def cell_run() -> CellRun | None:
         return None
     # IPython without a kernel puts the number of the run into the file name
     file = re.sub(r"-input-\d+-", "-input-", frame.f_code.co_filename)
-    return CellRun(file, frame.f_lineno, shell.execution_count)
+    return CellRun((file, frame.f_lineno), shell.execution_count)
 
 
 _started: list[tuple[CellRun, str | None, JobClient]] = []
