@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias
 
 from flinkish.api.absent import AbsentMethods
 from flinkish.api.errors import FlinkishError, IllegalStateError
@@ -278,11 +278,8 @@ and not one that comes just as the thread goes to sleep: a wait without a timeou
 until the next signal."""
 
 
-class _End:
-    """The job has ended, with ``error`` if it failed."""
-
-    def __init__(self, error: BaseException | None) -> None:
-        self.error = error
+_End: TypeAlias = BaseException | type[StopIteration]
+"""How a job has ended: with an error, or without."""
 
 
 class _Batches(Generic[T]):
@@ -309,9 +306,9 @@ class _Batches(Generic[T]):
         while batch is None:
             with suppress(queue.Empty):
                 batch = self._batches.get(timeout=UNNOTICED_SECONDS)
-        if isinstance(batch, _End):
+        if not isinstance(batch, list):
             self._batches.put(batch)
-            raise StopIteration if batch.error is None else batch.error
+            raise batch
         return batch
 
     def awaitEnd(self, client: JobClient) -> None:
@@ -319,9 +316,9 @@ class _Batches(Generic[T]):
         try:
             client.getJobExecutionResult()
         except BaseException as error:
-            self._batches.put(_End(error))
+            self._batches.put(error)
         else:
-            self._batches.put(_End(None))
+            self._batches.put(StopIteration)
 
 
 class CollectResultIterator(CloseableIterator[T]):
