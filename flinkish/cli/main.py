@@ -8,7 +8,7 @@ import os
 import runpy
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flinkish.api.environment.configuration import Configuration
@@ -46,9 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     programs_own: list[str] = []
     if "--" in own:
         own, programs_own = own[: own.index("--")], own[own.index("--") + 1 :]
-    given = _parser(_called()).parse_args(_with_port(own))
-    if given.name in _OPTIONS:
-        _take_options_after_script(given)
+    runs_script = own[:1] in (["run"], ["explain"])
+    given = _parser(_called()).parse_args(_options_first(own) if runs_script else own)
+    if runs_script:
         given.arguments += programs_own
         if not os.path.isfile(given.script):
             print(f"flinkish {given.name}: there is no file {given.script}.", file=sys.stderr)
@@ -113,7 +113,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     explain = commands.add_parser(
         "explain", help="show what a program would run, without running it"
     )
-    _add_explain_options(explain)
+    explain.add_argument("--json", action="store_true", help="as JSON, similar to Flink's")
     _add_program(explain)
     explain.set_defaults(command=_explain, shows_traceback=True)
 
@@ -209,63 +209,44 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_explain_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="as JSON, similar to Flink's")
+_WITH_VALUE = ("--checkpoint", "--fromSavepoint", "--parallelism", "-p", "-s", "--host")
+_AFTER_SCRIPT = (
+    *("--checkpoint", "--fromSavepoint", "--parallelism", "-p", "--web"),
+    *("--json", "--allowNonRestoredState", "--allowRepeatedOutput"),
+)
+"""Programs may have ``-s``, ``-n`` and ``--host`` themselves."""
 
 
-_OPTIONS = {"run": _add_run_options, "explain": _add_explain_options}
+def _options_first(arguments: list[str]) -> list[str]:
+    """``arguments`` with the options that directly follow the script put before it; the program
+    gets all from the first other one on."""
+    command, *rest = arguments
+    before = _taken(rest, lambda option: option.startswith("-"))
+    script, rest = rest[:1], rest[1:]
+    after = _taken(rest, lambda option: option in _AFTER_SCRIPT)
+    return [command, *before, *after, *script, *rest]
 
-_WITH_VALUE = ("--checkpoint", "--fromSavepoint", "--parallelism", "-p")
-_WITH_VALUE_BEFORE_SCRIPT = (*_WITH_VALUE, "-s", "--host")
-"""After the script, programs may have options of these names themselves."""
-_WITH_NUMBER_OR_NONE = ("--web",)
-_WITHOUT_VALUE = ("--json", "--allowNonRestoredState", "--allowRepeatedOutput")
 
-
-def _with_port(arguments: list[str]) -> list[str]:
-    """``arguments`` with port 0 added to a ``--web`` before the script that has no port; argparse
-    would take the script for the port."""
-    if not arguments or arguments[0] not in _OPTIONS:
-        return arguments
-    given, position = list(arguments), 1
-    while position < len(given) and given[position].startswith("-"):
-        option, assigned, _ = given[position].partition("=")
-        value = "".join(given[position + 1 : position + 2])
-        if not assigned and _names(option, _WITH_NUMBER_OR_NONE):
-            if value.isdecimal():
-                position += 1
-            else:
-                given[position] = f"{option}=0"
-        elif not assigned and _names(option, _WITH_VALUE_BEFORE_SCRIPT):
-            position += 1
-        position += 1
-    return given
+def _taken(arguments: list[str], takes: Callable[[str], bool]) -> list[str]:
+    """Take the options that ``arguments`` begin with. A ``--web`` without a port gets port 0, as
+    argparse would take the script for the port."""
+    taken = []
+    while arguments and takes(arguments[0].partition("=")[0]):
+        option = arguments.pop(0)
+        if "=" not in option and _names(option, ("--web",)):
+            has_port = bool(arguments) and arguments[0].isdecimal()
+            option = f"{option}={arguments.pop(0) if has_port else 0}"
+        taken.append(option)
+        if "=" not in option and _names(option, _WITH_VALUE):
+            taken += arguments[:1]
+            del arguments[:1]
+    return taken
 
 
 def _names(option: str, options: Sequence[str]) -> bool:
     """Whether ``option`` is one of ``options``, or the beginning of one as argparse allows it."""
     begins = len(option) > 2 and option.startswith("--")
     return option in options or (begins and any(each.startswith(option) for each in options))
-
-
-def _take_options_after_script(given: argparse.Namespace) -> None:
-    """Take options of the command that directly follow the script; the program gets all arguments
-    from the first other one on."""
-    parser = argparse.ArgumentParser(prog=f"{_called()} {given.name}", add_help=False)
-    _OPTIONS[given.name](parser)
-    arguments, taken = given.arguments, 0
-    while taken < len(arguments):
-        option, assigned, _ = arguments[taken].partition("=")
-        if option not in (*_WITH_VALUE, *_WITH_NUMBER_OR_NONE, *_WITHOUT_VALUE):
-            break
-        taken += 1
-        is_number = taken < len(arguments) and arguments[taken].isdecimal()
-        if not assigned and (
-            option in _WITH_VALUE or (option in _WITH_NUMBER_OR_NONE and is_number)
-        ):
-            taken += 1
-    parser.parse_args(arguments[:taken], given)
-    given.arguments = arguments[taken:]
 
 
 def _add_property(parser: argparse.ArgumentParser) -> None:
