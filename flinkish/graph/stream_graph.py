@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import Any, Union
@@ -41,6 +41,7 @@ from flinkish.api.plan.transformations import (
     Transformation,
     TwoInputTransformation,
     UnionTransformation,
+    reachable,
 )
 from flinkish.api.program_classes import ProgramClasses
 from flinkish.api.types.type_info import TypeInformation, Types
@@ -175,7 +176,7 @@ class _Origin:
 class _StreamGraphGenerator:
     def __init__(self, ends: Sequence[Transformation], earlier: Identities) -> None:
         self._transformations = sorted(
-            (t for t in _reachable(ends) if not isinstance(t, _VIRTUAL)), key=lambda t: t.id
+            (t for t in reachable(ends) if not isinstance(t, _VIRTUAL)), key=lambda t: t.id
         )
         self._earlier = earlier
         self._identities: dict[int, NodeIdentity] = {}
@@ -409,17 +410,6 @@ def _references(node: StreamNode) -> Iterator[object]:
     elif not node.isSink or not type(content).__module__.startswith("flinkish."):
         # Objects that stay on the driver, such as the function of a sink, may refer to anything
         yield content
-
-
-def _reachable(ends: Iterable[Transformation]) -> set[Transformation]:
-    found: set[Transformation] = set()
-    open_ends = list(ends)
-    while open_ends:
-        transformation = open_ends.pop()
-        if transformation not in found:
-            found.add(transformation)
-            open_ends.extend(transformation.inputs)
-    return found
 
 
 def _element_type(transformation: Transformation) -> TypeInformation[Any] | None:

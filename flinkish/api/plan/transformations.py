@@ -7,7 +7,7 @@ where a job runs.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
@@ -73,18 +73,24 @@ class SourceTransformation(Transformation):
         self.source = source
 
 
+def reachable(ends: Iterable[Transformation]) -> list[Transformation]:
+    """All that ``ends`` need, each once, the nearest first."""
+    found: dict[Transformation, None] = {}
+    following = list(ends)
+    for step in following:
+        if step not in found:
+            found[step] = None
+            following += step.inputs
+    return list(found)
+
+
 def check_bounded(method: str, end: Transformation, fix: str) -> None:
     """Raise IllegalArgumentError if a source of ``end`` is unbounded, as ``method`` returns only with its end."""
-    following, seen = [end], {end.id}
-    for step in following:
+    for step in reachable([end]):
         if isinstance(step, SourceTransformation) and not step.source.bounded:
             raise IllegalArgumentError(
                 f"{method}: {step.name!r} is unbounded, so the job does not end, and {method} would not return. {fix}"
             )
-        for source in step.inputs:
-            if source.id not in seen:
-                seen.add(source.id)
-                following.append(source)
 
 
 class OneInputTransformation(Transformation):
