@@ -81,12 +81,7 @@ class WindowSettings(Generic[T, W]):
         self, function: Any, windowFunction: Any, call: WindowCall | None
     ) -> WindowOperatorDescription:
         """An operator that reduces elements as they come."""
-        if isinstance(function, RichFunction):
-            raise InvalidProgramError(
-                f"reduce: {type(function).__name__} is a RichFunction, which has no life cycle inside"
-                " a window's state. Use a plain ReduceFunction, and put what needs open(), close() or"
-                " the runtime context into the window function: reduce(function, windowFunction)."
-            )
+        _check_plain("reduce", function, "ReduceFunction")
         reduce_call(function)
         return self._build(function, windowFunction, call)
 
@@ -96,13 +91,7 @@ class WindowSettings(Generic[T, W]):
         """An operator that aggregates elements as they come."""
         fix = "Pass one, with createAccumulator, add and getResult."
         instance("aggregate", function, AggregateFunction, fix)
-        if isinstance(function, RichFunction):
-            raise InvalidProgramError(
-                f"aggregate: {type(function).__name__} is a RichFunction, which has no life cycle"
-                " inside a window's state. Use a plain AggregateFunction, and put what needs open(),"
-                " close() or the runtime context into the window function:"
-                " aggregate(function, windowFunction)."
-            )
+        _check_plain("aggregate", function, "AggregateFunction")
         merges = isinstance(self._assigner, MergingWindowAssigner)
         if merges and type(function).merge is AggregateFunction.merge:
             raise InvalidProgramError(
@@ -156,3 +145,12 @@ class WindowSettings(Generic[T, W]):
                 " Leave out trigger, evictor and allowedLateness; for late elements let the watermark"
                 " keep further behind."
             )
+
+
+def _check_plain(method: str, function: object, plain: str) -> None:
+    if isinstance(function, RichFunction):
+        raise InvalidProgramError(
+            f"{method}: {type(function).__name__} is a RichFunction, which has no life cycle inside a window's"
+            f" state. Use a plain {plain}, and put what needs open(), close() or the runtime context into the"
+            f" window function: {method}(function, windowFunction)."
+        )
