@@ -36,8 +36,6 @@ from flinkish.web.server import WebServer, flinkish_version
 if TYPE_CHECKING:
     from flinkish.api.execution.client import JobClient
     from flinkish.api.plan.transformations import SinkTransformation
-    from flinkish.api.savepoint.writer import SavepointChanges
-    from flinkish.api.streams.data_stream import DataStream
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -360,19 +358,12 @@ class _Explainer:
         print(plan.asJson() if self._json else f"{jobName}\n{plan.asText()}")
         raise _Explained
 
-    def toDataFrame(
-        self, environment: StreamExecutionEnvironment, stream: DataStream[Any], schema: Any
-    ) -> NoReturn:
+    def toDataFrame(self, *arguments: Any, **named: Any) -> NoReturn:
         raise IllegalStateError(
             "explain: the program makes a DataFrame of its stream, whose query Spark explains."
         )
 
-    def writeSavepoint(
-        self,
-        environment: StreamExecutionEnvironment,
-        changes: SavepointChanges,
-        savepointPath: str,
-    ) -> None:
+    def writeSavepoint(self, *arguments: Any, **named: Any) -> NoReturn:
         raise IllegalStateError(
             "explain: the program writes a savepoint, and has no job to explain."
         )
