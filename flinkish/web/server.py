@@ -346,12 +346,6 @@ class _Handler(BaseHTTPRequestHandler):
         elif self._is_allowed(query, changes=False):
             self._answer(partial(self._data, path, query))
 
-    def do_PATCH(self) -> None:
-        self._change()
-
-    def do_POST(self) -> None:
-        self._change()
-
     def _data(self, path: str, query: dict[str, str]) -> None:
         if path == "/metrics":
             self._send(HTTPStatus.OK, exposition(self._web.jobs()).encode(), CONTENT_TYPE)
@@ -369,7 +363,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._json(HTTPStatus.OK, document)
 
-    def _change(self) -> None:
+    def do_POST(self) -> None:
         path, query = self._asked()
         # Read, as the next request follows it on the same connection
         body = self.rfile.read(min(int(self.headers.get("Content-Length") or 0), 1 << 16))
@@ -389,6 +383,8 @@ class _Handler(BaseHTTPRequestHandler):
                 )
             case _:
                 self._error(HTTPStatus.NOT_FOUND, f"there is no {self.command} of {path}")
+
+    do_PATCH = do_POST
 
     def _asked(self) -> tuple[str, dict[str, str]]:
         url = urlsplit(self.path)
