@@ -6,7 +6,7 @@ from typing import Any
 
 from flinkish.api.arguments import instance
 from flinkish.api.connectors.source import Source
-from flinkish.api.errors import InvalidProgramError, NotSupportedError
+from flinkish.api.errors import NotSupportedError
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.api.functions.source_function import SourceFunction, SourceFunctionLike
@@ -30,10 +30,6 @@ class FunctionSource(Source[T_co]):
             raise NotSupportedError(
                 f"addSource: {type(function).__name__} is a CheckpointedFunction, and a SourceFunction has no state here."
                 " Derive from Source, and write read(position), whose positions are kept, for fromSource."
-            )
-        if isinstance(function, Source):
-            raise InvalidProgramError(
-                "addSource: a Source is no SourceFunction. Pass it to fromSource."
             )
         self.function = function
         self._bounded = instance("addSource: bounded", bounded, bool, "Pass True or False.")

@@ -211,10 +211,7 @@ class SocketSource(Source[str]):
 
     def __post_init__(self) -> None:
         text("socketTextStream: hostname", self.host)
-        if whole_number("socketTextStream: port", self.port, 1) > 65_535:
-            raise IllegalArgumentError(
-                f"socketTextStream: there is no port {self.port}. Pass one from 1 to 65535."
-            )
+        whole_number("socketTextStream: port", self.port, 1, 65_535)
 
     @property
     def bounded(self) -> bool:

@@ -214,12 +214,7 @@ class ExecutionConfig(AbsentMethods):
 
     def setMaxParallelism(self, maxParallelism: int) -> Self:
         """Set the number of key groups. Raises IllegalArgumentError if there are too many."""
-        if positive("setMaxParallelism", maxParallelism) > MAX_KEY_GROUPS:
-            raise IllegalArgumentError(
-                f"setMaxParallelism: {maxParallelism} is above {MAX_KEY_GROUPS}, the highest number of"
-                " key groups. Pass that or less; each task needs at least one key group."
-            )
-        self.maxParallelism = maxParallelism
+        self.maxParallelism = positive("setMaxParallelism", maxParallelism, MAX_KEY_GROUPS)
         return self
 
     def getMaxParallelism(self) -> int | None:

@@ -13,13 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
+from flinkish.api.arguments import length_from_zero, positive_length
+from flinkish.api.errors import InvalidProgramError
 from flinkish.api.eventtime.watermarks import TimestampAssignerLike, assigner_call
 from flinkish.api.functions.adapt import key_call
 from flinkish.api.functions.functions import KeySelectorLike
-from flinkish.api.output_tag import OutputTag
+from flinkish.api.output_tag import OutputTag, checked_tag
 from flinkish.api.stored_names import stored_as
-from flinkish.api.time.durations import TimeLike, to_milliseconds
+from flinkish.api.time.durations import TimeLike
 from flinkish.api.type_variables import T
 from flinkish.api.types.fields import Field
 
@@ -127,10 +128,12 @@ class ArrivalTimeStrategy(Generic[T]):
     """The interval at which a batch runs to advance the watermark while no elements come."""
 
     def __post_init__(self) -> None:
-        self._hold("earlyArrivalTolerance", 0)
-        self._hold("lateArrivalTolerance", 0)
-        self._hold("outOfOrderTolerance", 0)
-        self._hold("estimateInterval", 1)
+        for name in ("earlyArrivalTolerance", "lateArrivalTolerance", "outOfOrderTolerance"):
+            if (length := getattr(self, name)) is not None:
+                length = length_from_zero(f"ArrivalTimeStrategy: {name}", length)
+                object.__setattr__(self, name, length)
+        interval = positive_length("ArrivalTimeStrategy: estimateInterval", self.estimateInterval)
+        object.__setattr__(self, "estimateInterval", interval)
         for name in ("timestampAssigner", "arrivalTime"):
             time_call(f"ArrivalTimeStrategy: {name}", getattr(self, name))
         for name in ("substreamKey", "inputPartition"):
@@ -142,30 +145,14 @@ class ArrivalTimeStrategy(Generic[T]):
                 "ArrivalTimeStrategy: independentSubstreams is set, but it needs both substreamKey and"
                 " lateArrivalTolerance, the distance by which a new key may lag behind. Set both."
             )
-        if not (self.deadLetters is None or isinstance(self.deadLetters, OutputTag)):
-            raise InvalidProgramError(
-                f"ArrivalTimeStrategy: deadLetters is {shown(self.deadLetters)}, but must be an"
-                ' OutputTag, such as OutputTag("dead letters"). Read it with getSideOutput on the'
-                " result."
-            )
+        if self.deadLetters is not None:
+            checked_tag("ArrivalTimeStrategy: deadLetters", self.deadLetters)
 
     @property
     def holdsElements(self) -> bool:
         """Whether elements wait for the watermark."""
         several = self.substreamKey is not None or self.inputPartition is not None
         return self.inOrder and (several or self.outOfOrderTolerance != 0)
-
-    def _hold(self, name: str, lowest: int) -> None:
-        """Convert the length of time ``name`` to ms; raise IllegalArgumentError below ``lowest``."""
-        length = getattr(self, name)
-        if length is None:
-            return
-        milliseconds = to_milliseconds(length)
-        if milliseconds < lowest:
-            raise IllegalArgumentError(
-                f"ArrivalTimeStrategy: {name} is {milliseconds} ms, but must be at least {lowest} ms."
-            )
-        object.__setattr__(self, name, milliseconds)
 
 
 TimeCall = Callable[[Any, int], int]

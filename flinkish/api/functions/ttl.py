@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import ClassVar, Self
 
-from flinkish.api.arguments import instance, integer, milliseconds, positive
-from flinkish.api.errors import IllegalArgumentError
+from flinkish.api.arguments import instance, integer, milliseconds, positive, positive_length
 from flinkish.api.time.durations import Duration, TimeLike
 
 
@@ -179,11 +178,7 @@ class StateTtlConfigBuilder:
 
     def build(self) -> StateTtlConfig:
         """The config. Raises IllegalArgumentError if the time to live is not above zero."""
-        if self._config.timeToLive <= 0:
-            raise IllegalArgumentError(
-                f"StateTtlConfig: the time to live is {self._config.timeToLive} ms, but must be"
-                " greater than zero. Pass a longer one, such as Duration.ofHours(1)."
-            )
+        positive_length("StateTtlConfig: the time to live", self._config.timeToLive)
         return self._config
 
     def _with(self, **changes: object) -> Self:

@@ -190,11 +190,8 @@ class PartitioningMethods(ABC, Generic[T_co]):
         from flinkish.api.streams.connected_streams import BroadcastStream
 
         for descriptor in broadcastStateDescriptors:
-            if not isinstance(descriptor, MapStateDescriptor):
-                raise InvalidProgramError(
-                    f"broadcast: broadcast state is a map, but {descriptor!r} describes none. Pass"
-                    " a MapStateDescriptor."
-                )
+            fix = "Broadcast state is a map: pass a MapStateDescriptor."
+            instance("broadcast", descriptor, MapStateDescriptor, fix)
         if not broadcastStateDescriptors:
             return self._partition(ArbitraryPartitioning("BROADCAST"))
         everywhere = self._partition(BroadcastPartitioning())

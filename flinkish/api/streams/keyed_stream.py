@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, Self
 
 from flinkish.api.arguments import instance
-from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.errors import InvalidProgramError
 from flinkish.api.functions.adapt import function_of, reduce_call
 from flinkish.api.functions.aggregations import FieldAggregator
 from flinkish.api.functions.functions import ReduceLike
@@ -115,10 +115,7 @@ class KeyedStream(FieldAggregations[T_co], DataStream[T_co], Generic[T_co, K]):
         """Join elements with those of ``otherStream`` that have the same key and a timestamp within an
         interval:
         ``a.intervalJoin(b).between(lower, upper).process(f)``."""
-        if not isinstance(otherStream, KeyedStream):
-            raise InvalidProgramError(
-                f"intervalJoin: {shown(otherStream)} is not a keyed stream. Call keyBy(...) on it too."
-            )
+        instance("intervalJoin", otherStream, KeyedStream, "Call keyBy(...) on it too.")
         self._check_environment("intervalJoin", otherStream.getExecutionEnvironment())
         check_key_types("intervalJoin", self.givenKeyType, otherStream.givenKeyType)
         return IntervalJoin(self, otherStream)

@@ -231,7 +231,10 @@ def test_an_output_type_is_a_type_information(given):
         (lambda env: env.fromDataFrame(3), "fromDataFrame: 3 of type int is not a DataFrame"),
         (lambda env: env.readTextFile(""), "FileSource: path: '' will not do"),
         (lambda env: env.socketTextStream("", 3), "socketTextStream: hostname: '' will not do"),
-        (lambda env: env.socketTextStream("a", 70_000), "there is no port 70000. Pass one from 1"),
+        (
+            lambda env: env.socketTextStream("a", 70_000),
+            "socketTextStream: port: 70000 is above 65535",
+        ),
         (lambda env: type(env)(3), "StreamExecutionEnvironment: 3 is not a SparkSession. Pass"),
         (lambda env: env.registerJobListener(3), "registerJobListener: 3 .* is not a JobListener"),
         (lambda env: env.createLocalEnvironment(0), "setParallelism: 0 is not a whole number"),
@@ -316,7 +319,7 @@ def ttl():
         (lambda s: s.coGroup(None), "coGroup: None of type NoneType is not a DataStream"),
         (
             lambda s: s.keyBy(0).intervalJoin(s),
-            "intervalJoin: .* is not a keyed stream. Call keyBy",
+            "intervalJoin: .* is not a KeyedStream. Call keyBy",
         ),
         (lambda s: joined(s).process(len), "intervalJoin: .* cannot be called with 4 arguments"),
         (lambda s: joined(s).sideOutputLeftLateData("x"), "sideOutputLeftLateData: 'x' of .* Outp"),

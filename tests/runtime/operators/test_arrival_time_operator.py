@@ -333,8 +333,8 @@ def test_without_a_timestamp_assigner_event_time_is_arrival_time() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"outOfOrderTolerance": -1}, "outOfOrderTolerance is -1 ms, but must be at least 0 ms"),
-        ({"estimateInterval": 0}, "estimateInterval is 0 ms, but must be at least 1 ms"),
+        ({"outOfOrderTolerance": -1}, "outOfOrderTolerance is -1 ms, but cannot be negative"),
+        ({"estimateInterval": 0}, "estimateInterval is 0 ms, but must be greater than zero"),
     ],
 )
 def test_a_length_of_time_that_will_not_do(arguments: dict[str, int], message: str) -> None:
@@ -344,7 +344,7 @@ def test_a_length_of_time_that_will_not_do(arguments: dict[str, int], message: s
 
 def test_dead_letters_need_a_tag() -> None:
     with pytest.raises(
-        InvalidProgramError, match="deadLetters is 'dead', but must be an OutputTag"
+        InvalidProgramError, match="deadLetters: 'dead' of type str is not an OutputTag"
     ):
         ArrivalTimeStrategy[int](deadLetters="dead")  # type: ignore[arg-type]
 
