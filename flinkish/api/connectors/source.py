@@ -143,6 +143,15 @@ class NumberSequenceSource(Source[int]):
         return Types.LONG()
 
 
+def check_column(purpose: str, name: str, columns: Sequence[str]) -> None:
+    """Raises IllegalArgumentError if a table with those columns has no column ``name``."""
+    if name not in columns:
+        raise IllegalArgumentError(
+            f"fromDataFrame: there is no column {shown(name)} {purpose}; the columns are"
+            f" {', '.join(columns)}. Name one of them."
+        )
+
+
 _TIMES = ("timestamp", "timestamp_ntz", "date", "tinyint", "smallint", "int", "bigint")
 
 
@@ -182,13 +191,8 @@ class DataFrameSource(Source[Row]):
                 " not a DataFrame. Pass one of Spark, such as spark.readStream...load(), of pandas or of"
                 " Polars, or a Table of pyarrow."
             )
-        columns = self.dataframe.columns
-        if self.timestamp is not None and self.timestamp not in columns:
-            raise IllegalArgumentError(
-                f"fromDataFrame: there is no column {shown(self.timestamp)} to take timestamps from;"
-                f" the columns are {', '.join(columns)}. Name one of them."
-            )
         if self.timestamp is not None:
+            check_column("to take timestamps from", self.timestamp, self.dataframe.columns)
             kind = self.dataframe.schema[self.timestamp].dataType
             check_timestamp_type(self.timestamp, kind.simpleString())
 

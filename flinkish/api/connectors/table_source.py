@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from flinkish.api.connectors.source import Source, check_timestamp_type
-from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
+from flinkish.api.connectors.source import Source, check_column, check_timestamp_type
+from flinkish.api.errors import InvalidProgramError
 from flinkish.api.types.columns import type_of_columns
 from flinkish.api.types.row import Row
 from flinkish.api.types.type_info import TypeInformation
@@ -76,11 +76,8 @@ class TableSource(Source[Row]):
             raise InvalidProgramError(
                 f"fromDataFrame: there are two columns {twice!r}. Give each a different name."
             )
-        if timestamp is not None and timestamp not in names:
-            raise IllegalArgumentError(
-                f"fromDataFrame: there is no column {shown(timestamp)} to take timestamps from; the"
-                f" columns are {', '.join(names)}. Name one of them."
-            )
+        if timestamp is not None:
+            check_column("to take timestamps from", timestamp, names)
         columns, kinds = [], []
         for name, column in zip(names, table.columns):
             kind = _kind(column.type, name)

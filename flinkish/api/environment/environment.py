@@ -24,6 +24,7 @@ from flinkish.api.connectors.source import (
     SocketSource,
     Source,
     SplitLike,
+    check_column,
 )
 from flinkish.api.connectors.table_source import ArrowStream, TableSource, is_table, refuse_table
 from flinkish.api.display.holds import warn_of_silence
@@ -337,11 +338,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, AbsentMethods):
         else:
             source = DataFrameSource(dataframe, timestamp)  # type: ignore[arg-type]
             columns = source.dataframe.columns
-        if isinstance(split, str) and split not in columns:
-            raise IllegalArgumentError(
-                f"fromDataFrame: there is no column {split!r} to tell the splits by; the columns"
-                f" are {', '.join(columns)}."
-            )
+        if isinstance(split, str):
+            check_column("to tell the splits by", split, columns)
         if split is not None:
             source = source.withSplits(split)
         return self.fromSource(source, watermarkStrategy, "DataFrame Source")

@@ -20,7 +20,7 @@ from flinkish.api.eventtime.watermarks import (
     NoWatermarksGenerator,
     WatermarkStrategy,
 )
-from flinkish.api.functions.adapt import check_methods, key_call, positional_arity
+from flinkish.api.functions.adapt import check_methods, checked_callable, key_call
 from flinkish.api.functions.async_function import AsyncRetryStrategy
 from flinkish.api.functions.checkpointed import CheckpointedFunction
 from flinkish.api.functions.functions import Function, RichFunction
@@ -320,7 +320,8 @@ def process_description(function: Any) -> ProcessDescription:
         )
     if isinstance(function, ProcessFunction):
         return ProcessDescription(function, function.processElement)
-    return ProcessDescription(None, _plain(function, "a ProcessFunction"))
+    wanted = "a ProcessFunction or f(value, ctx, out)"
+    return ProcessDescription(None, checked_callable("process", function, wanted, 3))
 
 
 def keyed_process_description(function: Any) -> OperatorDescription:
@@ -329,20 +330,8 @@ def keyed_process_description(function: Any) -> OperatorDescription:
         return ProcessDescription(function, function.processElement, keyed=True)
     if isinstance(function, KeyedProcessFunction):
         return KeyedProcessDescription(function, function.processElement)
-    return KeyedProcessDescription(None, _plain(function, "a KeyedProcessFunction"))
-
-
-def _plain(function: Any, wanted: str) -> Callable[[Any, Any, Any], Any]:
-    if isinstance(function, type):
-        raise InvalidProgramError(
-            f"process: {function.__name__} is a class. Pass an instance: {function.__name__}()."
-        )
-    if not callable(function) or positional_arity(function) != 3:
-        raise InvalidProgramError(
-            f"process: {function!r} is not a process function. Pass {wanted} or f(value, ctx, out)."
-        )
-    call: Callable[[Any, Any, Any], Any] = function
-    return call
+    wanted = "a KeyedProcessFunction or f(value, ctx, out)"
+    return KeyedProcessDescription(None, checked_callable("process", function, wanted, 3))
 
 
 @dataclass(frozen=True)

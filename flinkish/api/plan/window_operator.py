@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
-from flinkish.api.errors import InvalidProgramError
-from flinkish.api.functions.adapt import named, positional_arity, takes
+from flinkish.api.functions.adapt import checked_callable, takes
 from flinkish.api.functions.functions import AggregateFunction, Collector, Function, ReduceLike
 from flinkish.api.functions.window import (
     AllWindowFunction,
@@ -283,12 +282,5 @@ _WINDOW_NAMES = ("w", "win", "window", "time_window", "timewindow", "global_wind
 
 def _writes(method: str, call: Any, arguments: int, wanted: str) -> bool:
     """Whether ``call`` takes ``out`` after its ``arguments``."""
-    if callable(call) and not isinstance(call, type):
-        if takes(call, arguments):
-            return False
-        if takes(call, arguments + 1):
-            return True
-        reason = f"it takes {positional_arity(call)} arguments"
-    else:
-        reason = "it is not a function"
-    raise InvalidProgramError(f"{method}: {named(call)} will not do, as {reason}. Pass {wanted}.")
+    checked_callable(method, call, wanted, arguments, arguments + 1)
+    return not takes(call, arguments)

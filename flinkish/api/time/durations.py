@@ -250,11 +250,8 @@ class TimeUnit(Enum):
 
     def toMillis(self, duration: int) -> int:
         """``duration`` of this unit, in whole milliseconds."""
-        if not isinstance(duration, int) or isinstance(duration, bool):
-            raise IllegalArgumentError(
-                f"TimeUnit.toMillis: {shown(duration)} is not a whole number. Pass an int."
-            )
-        return duration * self.value // TimeUnit.MILLISECONDS.value
+        amount = _check("TimeUnit.toMillis", duration)
+        return amount * self.value // TimeUnit.MILLISECONDS.value
 
 
 class Time:
