@@ -128,9 +128,8 @@ class StreamNode:
 class StreamGraph:
     """All nodes of a job, in an order in which every node comes after its inputs."""
 
-    def __init__(self, nodes: dict[str, StreamNode], uids: dict[int, str]) -> None:
+    def __init__(self, nodes: dict[str, StreamNode]) -> None:
         self._nodes = nodes
-        self._uids = uids
 
     @classmethod
     def of(cls, ends: Sequence[Transformation], earlier: Identities = NO_IDENTITIES) -> StreamGraph:
@@ -160,9 +159,6 @@ class StreamGraph:
     def node(self, uid: str) -> StreamNode:
         return self._nodes[uid]
 
-    def uidOf(self, transformation: Transformation) -> str:
-        return self._uids[transformation.id]
-
 
 @dataclass(frozen=True)
 class _Origin:
@@ -191,17 +187,19 @@ class _StreamGraphGenerator:
         # Spark identifies sources by their positions: those in the checkpoint keep theirs
         known = [uid for uid in self._earlier if uid in self._nodes and self._nodes[uid].isSource]
         nodes = {uid: self._nodes[uid] for uid in (*known, *self._nodes)}
-        return StreamGraph(nodes, self._uids)
+        return StreamGraph(nodes)
 
     def _add(self, transformation: Transformation) -> None:
         uid = self._uids[transformation.id]
         known = transformation.uidHash or uid
+        is_sink = isinstance(transformation, SinkTransformation)
         node = StreamNode(
             uid,
             transformation.name,
             self._with_own_functions(transformation.name, _content(transformation)),
             parallelism=transformation.parallelism,
-            outputType=_element_type(transformation),
+            # Workers do not need the types of operators' results; a sink derives its columns from its type
+            outputType=output_type(transformation) if is_sink else None,
             description=transformation.description,
             identity=self._identities.get(transformation.id),
             earlierStates=self._earlier[known].states if known in self._earlier else (),
@@ -410,11 +408,6 @@ def _references(node: StreamNode) -> Iterator[object]:
     elif not node.isSink or not type(content).__module__.startswith("flinkish."):
         # Objects that stay on the driver, such as the function of a sink, may refer to anything
         yield content
-
-
-def _element_type(transformation: Transformation) -> TypeInformation[Any] | None:
-    # Workers do not need the types of operators' results; a sink derives its columns from its type.
-    return output_type(transformation) if isinstance(transformation, SinkTransformation) else None
 
 
 _VIRTUAL = (UnionTransformation, PartitionTransformation, SideOutputTransformation)

@@ -440,9 +440,10 @@ class _HarnessSink(Sink[Any]):
 
 def _graph_of(build: Build, earlier: Identities) -> tuple[StreamGraph, list[str], ExecutionConfig]:
     environment = StreamExecutionEnvironment()
+    uids = [f"harness-{i}" for i in range(_number_of_inputs(build))]
     inputs = [
-        environment.fromSource(_HarnessSource(), None, f"Harness {i}").uid(f"harness-{i}")
-        for i in range(_number_of_inputs(build))
+        environment.fromSource(_HarnessSource(), None, f"Harness {i}").uid(uid)
+        for i, uid in enumerate(uids)
     ]
     result = build(*inputs)
     streams = [result] if isinstance(result, DataStream) else list(result)
@@ -456,8 +457,7 @@ def _graph_of(build: Build, earlier: Identities) -> tuple[StreamGraph, list[str]
         sink.uid = f"output-{i}"
         sinks.append(sink)
     sources = [stream.getTransformation() for stream in inputs]
-    graph = StreamGraph.of([*sources, *sinks], earlier)
-    return graph, [graph.uidOf(source) for source in sources], environment.getConfig()
+    return StreamGraph.of([*sources, *sinks], earlier), uids, environment.getConfig()
 
 
 def _number_of_inputs(build: Build) -> int:
