@@ -51,9 +51,11 @@ def examine(
     """Yields the findings one by one. ``checkpoint``: a directory for the checkpoints of jobs, or the
     checkpoint of one; ``properties``: those with which Kafka's client logs in."""
     yield Finding("Python", f"{sys.version.split()[0]}, {sys.executable}")
-    yield _java()
+    java = os.environ.get("JAVA_HOME") or shutil.which("java") or ""
+    yield _tried("Java", check_java, java)
     yield _pyspark()
-    yield _worker_python()
+    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    yield _tried("Python of the workers", lambda: check_worker_python(python), python)
     yield _port()
     temporary = tempfile.gettempdir()
     yield _disk(temporary)
@@ -67,10 +69,6 @@ def examine(
         yield _job()
 
 
-def _java() -> Finding:
-    return _tried("Java", check_java, os.environ.get("JAVA_HOME") or shutil.which("java") or "")
-
-
 def _pyspark() -> Finding:
     try:
         found = version("pyspark")
@@ -80,11 +78,6 @@ def _pyspark() -> Finding:
     if _OLDEST_PYSPARK <= numbers < _NEWEST_PYSPARK:
         return Finding("pyspark", found)
     return Finding("pyspark", found, "flinkish runs on 4.1 up to 5: pip install 'pyspark>=4.1,<5'")
-
-
-def _worker_python() -> Finding:
-    python = os.environ.get("PYSPARK_PYTHON", sys.executable)
-    return _tried("Python of the workers", lambda: check_worker_python(python), python)
 
 
 def _port() -> Finding:

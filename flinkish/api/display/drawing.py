@@ -76,7 +76,10 @@ def drawing(boxes: Sequence[Box], arrows: Sequence[Arrow], label: str) -> str:
         [BoxSize(WIDTH, _height(box), box.column) for box in boxes],
         [
             LabelledEdge(
-                index[arrow.source], index[arrow.target], _label_width(arrow), _LABEL_HEIGHT
+                index[arrow.source],
+                index[arrow.target],
+                _CHARACTER_WIDTH * max(len(arrow.label), len(arrow.count), 8),
+                _LABEL_HEIGHT,
             )
             for arrow in arrows
         ],
@@ -116,10 +119,6 @@ def _load(share: float | None) -> str:
     if share is None or share < _HALF:
         return "calm"
     return "half" if share < _FULL else "full"
-
-
-def _label_width(arrow: Arrow) -> float:
-    return _CHARACTER_WIDTH * max(len(arrow.label), len(arrow.count), 8)
 
 
 def _box(box: Box, x: float, y: float) -> str:
