@@ -293,7 +293,7 @@ from flinkish.api.savepoint.functions import StateBootstrapContext as StateBoots
 from flinkish.api.savepoint.functions import StateBootstrapFunction as StateBootstrapFunction
 from flinkish.api.savepoint.functions import WindowReaderContext as WindowReaderContext
 from flinkish.api.savepoint.functions import WindowReaderFunction as WindowReaderFunction
-from flinkish.api.savepoint.operator_identifier import OperatorIdentifier as OperatorIdentifier
+from flinkish.api.savepoint.reader import OperatorIdentifier as OperatorIdentifier
 from flinkish.api.savepoint.reader import SavepointReader as SavepointReader
 from flinkish.api.savepoint.reader import WindowSavepointReader as WindowSavepointReader
 from flinkish.api.savepoint.writer import SavepointWriter as SavepointWriter

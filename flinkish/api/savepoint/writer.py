@@ -12,8 +12,7 @@ from flinkish.api.environment.configuration import Configuration
 from flinkish.api.environment.environment import StreamExecutionEnvironment
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.savepoint.bootstrap import StateBootstrapTransformation
-from flinkish.api.savepoint.operator_identifier import OperatorLike, uid_of
-from flinkish.api.savepoint.reader import environment_of
+from flinkish.api.savepoint.reader import OperatorLike, environment_of, uid_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
