@@ -1,11 +1,14 @@
-"""The metrics of jobs as samples with the names of Flink's reporters, for Prometheus and OpenTelemetry.
+"""The metrics of jobs as samples, for OpenTelemetry, and in the text format of Prometheus.
 
-All are gauges, as in Flink's own reporters: counters of user functions may count down.
+They have the names of Flink's reporters, by which dashboards for Flink find them:
+``flink_taskmanager_job_task_operator_numRecordsIn`` and so on. All are gauges, as in Flink's own
+reporters: counters of user functions may count down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from flinkish.api.execution.client import JobStatus
@@ -87,3 +90,36 @@ def _operator(
         yield Sample(_OPERATOR, "inputIdle", of_input, read.idle)
         yield Sample(_OPERATOR, "inputHoldsBack", of_input, read.holdsBack)
         yield Sample(_OPERATOR, "inputUnchangedMs", of_input, max(now - read.since, 0))
+
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_:]")
+
+
+def exposition(jobs: Sequence[JobDetails]) -> str:
+    """All metrics of all jobs, as Prometheus reads them."""
+    # By labels, as user metrics whose names differ only in characters that Prometheus does not allow become one
+    by_name: dict[str, dict[str, float]] = {}
+    for sample in samples(jobs):
+        name = _NOT_IN_NAMES.sub("_", f"{sample.scope}.{sample.name}")
+        by_name.setdefault(name, {})[_labels(sample.labels)] = sample.value
+    lines: list[str] = []
+    for name, values in sorted(by_name.items()):
+        lines.append(f"# TYPE {name} gauge")
+        lines += [f"{name}{{{labels}}} {_value(value)}" for labels, value in values.items()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _labels(labels: dict[str, str]) -> str:
+    return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _value(value: float) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    return repr(value) if isinstance(value, int) else f"{value:.17g}"

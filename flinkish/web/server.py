@@ -35,7 +35,7 @@ from flinkish.web.archive import JobArchive, archived
 from flinkish.web.executors import executors
 from flinkish.web.flame_graph import flame_graph, profile
 from flinkish.web.logs import ProgramLog
-from flinkish.web.prometheus import CONTENT_TYPE, exposition
+from flinkish.web.samples import CONTENT_TYPE, exposition
 from flinkish.web.savepoints import SavepointRequests
 
 JOBS_KEPT = 50

@@ -6,7 +6,7 @@ import re
 
 import yaml
 
-from flinkish.web.prometheus import exposition
+from flinkish.web.samples import exposition
 from tests.docs.pages import DOCS
 from tests.web.jobs import details
 
