@@ -25,11 +25,6 @@ STUCK_MILLIS = 10_000
 """A watermark that has not advanced for this long is reported."""
 
 
-def holds(details: JobDetails, stuckMillis: int = STUCK_MILLIS) -> list[WatermarkHold]:
-    """Find the inputs that hold back the watermark of some operator of a running job, each once."""
-    return [hold for hold, _ in _holds(details, stuckMillis)]
-
-
 def waits_for(details: JobDetails, stuckMillis: int = STUCK_MILLIS) -> str | None:
     """Describe what event time waits for and what to do about it; None if it advances."""
     parts = [
