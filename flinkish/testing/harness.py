@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from flinkish.api.arguments import positive, time_in_millis
 from flinkish.api.connectors.sink import Sink
@@ -428,14 +428,10 @@ class _RecordingSink(Input):
 class _HarnessSource(Source[Any]):
     """The source whose elements the test provides."""
 
-    kind: ClassVar[str] = "_HarnessSource"
-
 
 @dataclass(frozen=True, eq=False)
 class _HarnessSink(Sink[Any]):
     """The sink whose elements the test reads."""
-
-    kind: ClassVar[str] = "_HarnessSink"
 
 
 def _graph_of(build: Build, earlier: Identities) -> tuple[StreamGraph, list[str], ExecutionConfig]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from flinkish.api.arguments import instance, text
 from flinkish.api.connectors.bucket_assigner import BasePathBucketAssigner, BucketAssigner
@@ -32,8 +32,6 @@ class FileSink(Sink[T_contra]):
     must be there, and fields that the schema does not name are left out. Plain tuples go by position.
     ``options`` are those of Spark's writer of the format. Each worker writes its own part.
     """
-
-    kind: ClassVar[str] = "FileSink"
 
     format: str
     path: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from flinkish.api.arguments import instance, positive, positive_length, text
 from flinkish.api.connectors.malformed_record import MalformedRecord
@@ -33,8 +33,6 @@ class FileSource(Source[T_co]):
 
     >>> source = FileSource.forCsv("flights/", "origin string, at long").withFilesPerBatch(1)
     """
-
-    kind: ClassVar[str] = "FileSource"
 
     format: str
     path: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Self
+from typing import Any, Generic, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from flinkish.api.arguments import instance, secret, text, whole_number
@@ -206,8 +206,6 @@ class JdbcSink(Sink[T_contra]):
     ...     .buildExactlyOnce(JdbcConnectionOptions("jdbc:sqlite:/tmp/shop.db"))
     ... )
     """
-
-    kind: ClassVar[str] = "JdbcSink"
 
     sql: str
     statementBuilder: StatementBuilder

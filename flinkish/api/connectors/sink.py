@@ -55,8 +55,6 @@ class PrintSink(Sink[Any]):
     """Prints every element, to standard output or standard error, with an identifier before it
     (Flink: ``PrintSink``)."""
 
-    kind: ClassVar[str] = "PrintSink"
-
     identifier: str = ""
     standardError: bool = False
 
@@ -79,8 +77,6 @@ class DataFrameSink(Sink[Any]):
     """Converts the elements to rows of a Spark DataFrame (``toDataFrame``). ``schema`` is a
     StructType, a DDL string, or None for the columns of the stream's type."""
 
-    kind: ClassVar[str] = "DataFrameSink"
-
     schema: str | StructType | None
 
     def __post_init__(self) -> None:
@@ -93,8 +89,6 @@ class ForEachBatchSink(Sink[T_contra]):
 
     A batch that is run again after a crash keeps its id.
     """
-
-    kind: ClassVar[str] = "ForEachBatchSink"
 
     function: Callable[[list[Any], int], None]
 
@@ -109,8 +103,6 @@ class ForEachPartitionSink(Sink[T_contra]):
 
     A batch that is run again after a failure calls it again: each element comes at least once.
     """
-
-    kind: ClassVar[str] = "ForEachPartitionSink"
 
     function: Callable[[Iterator[T_contra]], object]
 
@@ -127,8 +119,6 @@ class ForEachBatchDataFrameSink(Sink[Any]):
     """Calls ``function(df, batchId)`` on the driver once for each batch with elements, with a Spark
     DataFrame of them: nothing is collected. ``schema`` is a StructType, a DDL string, or None for
     the columns of the stream's type."""
-
-    kind: ClassVar[str] = "ForEachBatchDataFrameSink"
 
     function: Callable[[DataFrame, int], None]
     schema: str | StructType | None = None

@@ -111,8 +111,6 @@ class Source(Generic[T_co]):
 class CollectionSource(Source[T_co]):
     """The elements of a sequence, in order."""
 
-    kind: ClassVar[str] = "CollectionSource"
-
     values: Sequence[T_co]
 
     def getProducedType(self) -> TypeInformation[Any] | None:
@@ -179,8 +177,6 @@ class DataFrameSource(Source[Row]):
     ``timestamp`` names the column that is the element's timestamp.
     """
 
-    kind: ClassVar[str] = "DataFrameSource"
-
     dataframe: DataFrame
     timestamp: str | None = None
 
@@ -207,8 +203,6 @@ class DataFrameSource(Source[Row]):
 @dataclass(frozen=True, eq=False)
 class SocketSource(Source[str]):
     """The lines of text that arrive over a socket."""
-
-    kind: ClassVar[str] = "SocketSource"
 
     host: str
     port: int
@@ -263,8 +257,6 @@ class DataGeneratorSource(Source[T_co]):
     >>> DataGeneratorSource(str, 2**63 - 1, 10).bounded
     False
     """
-
-    kind: ClassVar[str] = "DataGeneratorSource"
 
     generator: Callable[[int], T_co]
     count: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from flinkish.api.connectors.source import Source, check_column, check_timestamp_type
 from flinkish.api.errors import InvalidProgramError
@@ -45,8 +45,6 @@ def refuse_table(subject: str, value: object) -> None:
 @dataclass(frozen=True, eq=False)
 class TableSource(Source[Row]):
     """The rows of ``table``, in order; ``timestamp`` names the column that is the element's timestamp."""
-
-    kind: ClassVar[str] = "TableSource"
 
     table: pa.Table
     timestamp: str | None = None

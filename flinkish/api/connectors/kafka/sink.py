@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, Generic, Self
+from typing import Any, Generic, Self
 
 from flinkish.api.arguments import instance, member, secret, text
 from flinkish.api.connectors.kafka.serialization import KafkaRecordSerializationSchema
@@ -51,8 +51,6 @@ class KafkaSink(Sink[T_contra]):
     ...     .build()
     ... )
     """
-
-    kind: ClassVar[str] = "KafkaSink"
 
     serializer: KafkaRecordSerializationSchema[T_contra]
     properties: Properties = field(repr=False)

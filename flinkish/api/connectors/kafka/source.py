@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Self
+from typing import Any, Generic, Self
 
 from flinkish.api.arguments import instance, secret, text
 from flinkish.api.connectors.kafka.deserialization import KafkaRecordDeserializationSchema
@@ -62,8 +62,6 @@ class KafkaSource(Source[T_co]):
     ...     .build()
     ... )
     """
-
-    kind: ClassVar[str] = "KafkaSource"
 
     subscription: Subscription
     deserializer: KafkaRecordDeserializationSchema[T_co]
