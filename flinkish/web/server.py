@@ -315,9 +315,6 @@ _OF_A_JOB: dict[str, Callable[[JobDetails], Any]] = {
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignores browsers that close the connection."""
 
