@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from flinkish.api.functions.functions import Function
 from flinkish.api.functions.state import MapStateDescriptor
 from flinkish.api.functions.two_input import (
     CoFlatMapFunction,
@@ -15,7 +13,7 @@ from flinkish.api.functions.two_input import (
     KeyedCoProcessFunction,
 )
 from flinkish.api.output_tag import OutputTag
-from flinkish.api.plan.operators import OperatorDescription
+from flinkish.api.plan.operators import FunctionDescription, OperatorDescription
 from flinkish.api.plan.state_form import StateForm
 
 
@@ -99,7 +97,7 @@ class BroadcastProcessDescription(TwoInputFunctionDescription):
 
 
 @dataclass(frozen=True)
-class IntervalJoinDescription(TwoInputDescription):
+class IntervalJoinDescription(TwoInputDescription, FunctionDescription):
     """``KeyedStream.intervalJoin``: pairs with left + lower <= right <= left + upper, in ms."""
 
     name: ClassVar[str] = "Interval Join"
@@ -108,13 +106,7 @@ class IntervalJoinDescription(TwoInputDescription):
 
     keyed: bool = field(default=True, init=False)
 
-    function: Function | None
-    call: Callable[[Any, Any, Any, Any], Any]
     lower: int
     upper: int
     leftLateTag: OutputTag[Any] | None = None
     rightLateTag: OutputTag[Any] | None = None
-
-    @property
-    def userFunctions(self) -> tuple[Any, ...]:
-        return (self.function or self.call,)
