@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import reduce
 from inspect import isawaitable
-from typing import Any, ClassVar
+from typing import Any
 
 from flinkish.api.errors import NotSupportedError, UnfitElementError, shown
 from flinkish.api.functions.async_function import AsyncRetryPredicate as CoreRetryPredicate
@@ -96,7 +96,7 @@ class Call:
         return self._function
 
     def __reduce__(self) -> Any:
-        return _call, (self._dependencies, self._function, self._convert)
+        return _call, (type(self), self._dependencies, self._function, self._convert)
 
     def __call__(self, *arguments: Any) -> Any:
         result = self._function(*arguments)
@@ -104,27 +104,21 @@ class Call:
 
 
 def _call(
-    dependencies: PythonDependencies, function: Callable[..., Any], convert: Convert | None
+    kind: type[Call],
+    dependencies: PythonDependencies,
+    function: Callable[..., Any],
+    convert: Convert | None,
 ) -> Callable[..., Any]:
     inside = dependencies.inside(function)
-    plain = convert is None and dependencies.empty
-    return inside if plain else Call(dependencies, inside, convert)
+    plain = kind is Call and convert is None and dependencies.empty
+    return inside if plain else kind(dependencies, inside, convert)
 
 
 class FlatCall(Call):
     """A ``Call`` of a function with any number of results."""
 
-    def __reduce__(self) -> Any:
-        return _flat_call, (self._dependencies, self._function, self._convert)
-
     def __call__(self, *arguments: Any) -> Any:
         return _converted(self._function(*arguments), self._convert)
-
-
-def _flat_call(
-    dependencies: PythonDependencies, function: Callable[..., Any], convert: Convert | None
-) -> Callable[..., Any]:
-    return FlatCall(dependencies, dependencies.inside(function), convert)
 
 
 def _converted(results: Iterable[Any] | None, convert: Convert | None) -> list[Any]:
@@ -145,11 +139,9 @@ def _no_results(results: object) -> UnfitElementError:
 class FunctionAdapter(RichFunction):
     """The base of the adapters: opens and closes the function.
 
-    ``_called`` returns a method of the function, to be called inside its dependencies.
-    ``_methods`` has those called ``_names``.
+    ``_methods`` has the methods of the function, to be called inside its dependencies.
     """
 
-    _names: ClassVar[tuple[str, ...]] = ()
     _methods: dict[str, Callable[..., Any]]
 
     def __init__(
@@ -164,19 +156,13 @@ class FunctionAdapter(RichFunction):
 
     def open(self, openContext: OpenContext) -> None:
         context = RuntimeContext(self.getRuntimeContext(), self._dependencies.job_parameters)
-        self._dependencies.inside(self._function.open)(context)
-        self._methods = {name: self._called(name) for name in self._names}
-        self._prepare()
-
-    def _prepare(self) -> None:
-        """Called after the function was opened."""
+        inside, function = self._dependencies.inside, self._function
+        inside(function.open)(context)
+        present = [name for name in _CALLED if hasattr(function, name)]
+        self._methods = {name: inside(getattr(function, name)) for name in present}
 
     def close(self) -> None:
         self._function.close()
-
-    def _called(self, name: str) -> Callable[..., Any]:
-        method: Callable[..., Any] = getattr(self._function, name)
-        return self._dependencies.inside(method)
 
     def _emit(self, results: Iterable[Any] | None, context: Any, out: Collector[Any]) -> None:
         """Emit results, and those with a tag to its side output."""
@@ -193,53 +179,71 @@ class FunctionAdapter(RichFunction):
                 collect(result if convert is None else convert(result))
 
 
+_CALLED = (
+    *("map", "map1", "map2", "flat_map", "flat_map1", "flat_map2", "filter", "reduce"),
+    *("process_element", "process_element1", "process_element2", "process_broadcast_element"),
+    *("on_timer", "apply", "process"),
+)
+"""The methods of functions that are called with elements, timers or windows."""
+
+
 class MapAdapter(FunctionAdapter, RichMapFunction[Any, Any]):
     """A MapFunction."""
 
-    def _prepare(self) -> None:
-        self._map = self._called("map")
-
     def map(self, value: Any) -> Any:
-        result = self._map(value)
+        result = self._methods["map"](value)
         return result if self._convert is None else self._convert(result)
 
 
 class FilterAdapter(FunctionAdapter, RichFilterFunction[Any]):
     """A FilterFunction."""
 
-    def _prepare(self) -> None:
-        self._filter = self._called("filter")
-
     def filter(self, value: Any) -> bool:
-        return bool(self._filter(value))
+        return bool(self._methods["filter"](value))
 
 
 class FlatMapAdapter(FunctionAdapter, RichFlatMapFunction[Any, Any]):
     """A FlatMapFunction."""
 
-    def _prepare(self) -> None:
-        self._flat_map = self._called("flat_map")
-
     def flatMap(self, value: Any, out: Collector[Any]) -> None:
-        for result in _converted(self._flat_map(value), self._convert):
+        for result in _converted(self._methods["flat_map"](value), self._convert):
             out.collect(result)
 
 
 class ReduceAdapter(FunctionAdapter, RichReduceFunction[Any]):
     """A ReduceFunction."""
 
-    def _prepare(self) -> None:
-        self._reduce = self._called("reduce")
-
     def reduce(self, value1: Any, value2: Any) -> Any:
-        result = self._reduce(value1, value2)
+        result = self._methods["reduce"](value1, value2)
         return result if self._convert is None else self._convert(result)
+
+
+class CoMapAdapter(FunctionAdapter, RichCoMapFunction[Any, Any, Any]):
+    """A CoMapFunction."""
+
+    def map1(self, value: Any) -> Any:
+        result = self._methods["map1"](value)
+        return result if self._convert is None else self._convert(result)
+
+    def map2(self, value: Any) -> Any:
+        result = self._methods["map2"](value)
+        return result if self._convert is None else self._convert(result)
+
+
+class CoFlatMapAdapter(FunctionAdapter, RichCoFlatMapFunction[Any, Any, Any]):
+    """A CoFlatMapFunction."""
+
+    def flatMap1(self, value: Any, out: Collector[Any]) -> None:
+        for result in _converted(self._methods["flat_map1"](value), self._convert):
+            out.collect(result)
+
+    def flatMap2(self, value: Any, out: Collector[Any]) -> None:
+        for result in _converted(self._methods["flat_map2"](value), self._convert):
+            out.collect(result)
 
 
 class ProcessAdapter(FunctionAdapter, CoreProcessFunction[Any, Any]):
     """A ProcessFunction."""
-
-    _names = ("process_element",)
 
     def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
         self._emit(self._methods["process_element"](value, ElementContext(ctx)), ctx, out)
@@ -248,8 +252,6 @@ class ProcessAdapter(FunctionAdapter, CoreProcessFunction[Any, Any]):
 class KeyedProcessAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, Any]):
     """A KeyedProcessFunction."""
 
-    _names = ("process_element", "on_timer")
-
     def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
         self._emit(self._methods["process_element"](value, KeyedElementContext(ctx)), ctx, out)
 
@@ -257,40 +259,8 @@ class KeyedProcessAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, An
         self._emit(self._methods["on_timer"](timestamp, KeyedTimerContext(ctx)), ctx, out)
 
 
-class CoMapAdapter(FunctionAdapter, RichCoMapFunction[Any, Any, Any]):
-    """A CoMapFunction."""
-
-    def _prepare(self) -> None:
-        self._map1, self._map2 = self._called("map1"), self._called("map2")
-
-    def map1(self, value: Any) -> Any:
-        result = self._map1(value)
-        return result if self._convert is None else self._convert(result)
-
-    def map2(self, value: Any) -> Any:
-        result = self._map2(value)
-        return result if self._convert is None else self._convert(result)
-
-
-class CoFlatMapAdapter(FunctionAdapter, RichCoFlatMapFunction[Any, Any, Any]):
-    """A CoFlatMapFunction."""
-
-    def _prepare(self) -> None:
-        self._flat_map1, self._flat_map2 = self._called("flat_map1"), self._called("flat_map2")
-
-    def flatMap1(self, value: Any, out: Collector[Any]) -> None:
-        for result in _converted(self._flat_map1(value), self._convert):
-            out.collect(result)
-
-    def flatMap2(self, value: Any, out: Collector[Any]) -> None:
-        for result in _converted(self._flat_map2(value), self._convert):
-            out.collect(result)
-
-
 class CoProcessAdapter(FunctionAdapter, CoreCoProcessFunction[Any, Any, Any]):
     """A CoProcessFunction."""
-
-    _names = ("process_element1", "process_element2")
 
     def processElement1(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
         self._emit(self._methods["process_element1"](value, ElementContext(ctx)), ctx, out)
@@ -301,8 +271,6 @@ class CoProcessAdapter(FunctionAdapter, CoreCoProcessFunction[Any, Any, Any]):
 
 class KeyedCoProcessAdapter(FunctionAdapter, CoreKeyedCoProcessFunction[Any, Any, Any, Any]):
     """A KeyedCoProcessFunction."""
-
-    _names = ("process_element1", "process_element2", "on_timer")
 
     def processElement1(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
         self._emit(self._methods["process_element1"](value, KeyedElementContext(ctx)), ctx, out)
@@ -317,8 +285,6 @@ class KeyedCoProcessAdapter(FunctionAdapter, CoreKeyedCoProcessFunction[Any, Any
 class BroadcastAdapter(FunctionAdapter, CoreBroadcastProcessFunction[Any, Any, Any]):
     """A BroadcastProcessFunction."""
 
-    _names = ("process_element", "process_broadcast_element")
-
     def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
         self._emit(self._methods["process_element"](value, ReadOnlyContext(ctx)), ctx, out)
 
@@ -332,8 +298,6 @@ class BroadcastAdapter(FunctionAdapter, CoreBroadcastProcessFunction[Any, Any, A
 
 class KeyedBroadcastAdapter(FunctionAdapter, CoreKeyedBroadcastProcessFunction[Any, Any, Any, Any]):
     """A KeyedBroadcastProcessFunction."""
-
-    _names = ("process_element", "process_broadcast_element", "on_timer")
 
     def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
         self._emit(self._methods["process_element"](value, KeyedReadOnlyContext(ctx)), ctx, out)
@@ -394,36 +358,35 @@ class RetryAdapter(CoreRetryStrategy):
         return CoreRetryPredicate(predicate.result_predicate(), predicate.exception_predicate())
 
 
-class WindowAdapter(FunctionAdapter, CoreProcessWindowFunction[Any, Any, Any, Any]):
+class _WindowFunctionAdapter(FunctionAdapter):
+    """The base of the adapters of window functions, with and without keys."""
+
+    def _results(self, context: Any, elements: Iterable[Any], *key: Any) -> Iterable[Any] | None:
+        results: Iterable[Any] | None
+        if isinstance(self._function, (WindowFunction, AllWindowFunction)):
+            window = window_of_user(context.window())
+            results = self._methods["apply"](*key, window, elements)
+        else:
+            results = self._methods["process"](*key, ProcessWindowContext(context), elements)
+        return results
+
+    def clear(self, context: Any) -> None:
+        if isinstance(self._function, (ProcessWindowFunction, ProcessAllWindowFunction)):
+            self._function.clear(ProcessWindowContext(context))
+
+
+class WindowAdapter(_WindowFunctionAdapter, CoreProcessWindowFunction[Any, Any, Any, Any]):
     """A WindowFunction or a ProcessWindowFunction."""
 
-    def _prepare(self) -> None:
-        self._applies = isinstance(self._function, WindowFunction)
-        self._process = self._called("apply" if self._applies else "process")
-
     def process(self, key: Any, context: Any, elements: Iterable[Any], out: Collector[Any]) -> None:
-        of = window_of_user(context.window()) if self._applies else ProcessWindowContext(context)
-        self._emit(self._process(key_of_user(key), of, elements), context, out)
-
-    def clear(self, context: Any) -> None:
-        if isinstance(self._function, ProcessWindowFunction):
-            self._function.clear(ProcessWindowContext(context))
+        self._emit(self._results(context, elements, key_of_user(key)), context, out)
 
 
-class AllWindowAdapter(FunctionAdapter, CoreProcessAllWindowFunction[Any, Any, Any]):
+class AllWindowAdapter(_WindowFunctionAdapter, CoreProcessAllWindowFunction[Any, Any, Any]):
     """An AllWindowFunction or a ProcessAllWindowFunction."""
 
-    def _prepare(self) -> None:
-        self._applies = isinstance(self._function, AllWindowFunction)
-        self._process = self._called("apply" if self._applies else "process")
-
     def process(self, context: Any, elements: Iterable[Any], out: Collector[Any]) -> None:
-        of = window_of_user(context.window()) if self._applies else ProcessWindowContext(context)
-        self._emit(self._process(of, elements), context, out)
-
-    def clear(self, context: Any) -> None:
-        if isinstance(self._function, ProcessAllWindowFunction):
-            self._function.clear(ProcessWindowContext(context))
+        self._emit(self._results(context, elements), context, out)
 
 
 class CountWindowContext(ProcessWindowContext[Any]):
@@ -473,13 +436,14 @@ class CountWindowAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, Any
         super().__init__(dependencies, function, output_type)
         self._size, self._slide, self._folded = size, slide, folded
 
-    def _prepare(self) -> None:
+    def open(self, openContext: OpenContext) -> None:
+        super().open(openContext)
         context = self.getRuntimeContext()
         self._elements = context.getListState(ListStateDescriptor("_elements"))
         self._count = context.getState(ValueStateDescriptor("_count"))
         self._keyed = isinstance(self._function, (WindowFunction, ProcessWindowFunction))
         self._applies = isinstance(self._function, (WindowFunction, AllWindowFunction))
-        self._process = self._called("apply" if self._applies else "process")
+        self._process = self._methods["apply" if self._applies else "process"]
 
     def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
         count = (self._count.value() or 0) + 1
