@@ -470,6 +470,13 @@ class PassThrough(WindowFunction[Any, Any, Any, Any]):
         return inputs
 
 
+class PassThroughAll(AllWindowFunction[Any, Any, Any]):
+    """Emits the elements of a window."""
+
+    def apply(self, window: Any, inputs: Iterable[Any]) -> Iterable[Any]:
+        return inputs
+
+
 def whole_list(elements: list[Any]) -> list[Any]:
     """All elements of a window."""
     return elements

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 from flinkish.api.arguments import instance, positive, whole_number
 from flinkish.api.connectors.sink import Sink as CoreSinkKind
@@ -48,6 +48,7 @@ from flinkish.pyflink.datastream.adapters import (
     KeyedProcessAdapter,
     MapAdapter,
     PassThrough,
+    PassThroughAll,
     ProcessAdapter,
     ReduceAdapter,
     Reduced,
@@ -193,13 +194,18 @@ class DataStream(AbsentMethods):
 
     # ------------------------------------------------------------------ the operator itself
 
+    def _stream_for(self, method: str) -> CoreStream[Any]:
+        """The stream for a method that a KeyedStream has not."""
+        return self.core
+
     def _operator(self, method: str) -> SingleOutputStreamOperator[Any]:
-        if not isinstance(self.core, SingleOutputStreamOperator):
+        stream = self._stream_for(method)
+        if not isinstance(stream, SingleOutputStreamOperator):
             raise InvalidProgramError(
                 f"{method}: the stream is no operator's. Call it on the result of map, process and the"
                 " like."
             )
-        return self.core
+        return stream
 
     def get_name(self) -> str:
         """The operator's name."""
@@ -275,9 +281,14 @@ class DataStream(AbsentMethods):
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Turn each element into one result."""
+        adapted: Any
         user_function("map", func, MapFunction, function="lambda value: value + 1")
         declared_type_or_none("map: output_type", output_type)
-        return self._result(self.core.map(self._mapper(func, output_type)), output_type)
+        if isinstance(func, MapFunction):
+            adapted = MapAdapter(self._dependencies, func, output_type)
+        else:
+            adapted = Call(self._dependencies, func, conversion(output_type))
+        return self._result(self.core.map(adapted), output_type)
 
     def flat_map(
         self,
@@ -316,14 +327,14 @@ class DataStream(AbsentMethods):
 
     def project(self, *field_indexes: int) -> DataStream:
         """Keep the fields at those positions, as tuples."""
-        kind = self._type
+        stream, kind = self._stream_for("project"), self._type
         if not isinstance(kind, (TupleTypeInfo, RowTypeInfo)):
             raise InvalidProgramError(
                 "project: only streams of tuples or rows have fields. Declare their type."
             )
         types = kind.get_field_types()
         output_type = Types.TUPLE([types[index] for index in field_indexes])
-        return self._result(self.core.project(*field_indexes), output_type)
+        return self._result(stream.project(*field_indexes), output_type)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Set timestamps and watermarks."""
@@ -374,19 +385,19 @@ class DataStream(AbsentMethods):
 
     def shuffle(self) -> DataStream:
         """The same stream, as the distribution over tasks does not affect results."""
-        return self._same(self.core.shuffle())
+        return self._same(self._stream_for("shuffle").shuffle())
 
     def rescale(self) -> DataStream:
         """The same stream, like ``shuffle``."""
-        return self._same(self.core.rescale())
+        return self._same(self._stream_for("rescale").rescale())
 
     def rebalance(self) -> DataStream:
         """The same stream, like ``shuffle``."""
-        return self._same(self.core.rebalance())
+        return self._same(self._stream_for("rebalance").rebalance())
 
     def forward(self) -> DataStream:
         """The same stream, like ``shuffle``."""
-        return self._same(self.core.forward())
+        return self._same(self._stream_for("forward").forward())
 
     def broadcast(
         self,
@@ -395,14 +406,15 @@ class DataStream(AbsentMethods):
     ) -> Any:
         """Send every element to every task, for the broadcast state pattern; without descriptors the same
         stream, as an operator sees every element once."""
+        stream = self._stream_for("broadcast")
         if broadcast_state_descriptor is None:
-            return self._same(self.core.broadcast())
+            return self._same(stream.broadcast())
         descriptors = (broadcast_state_descriptor, *other_broadcast_state_descriptors)
         for descriptor in descriptors:
             fix = "Pass one such as MapStateDescriptor(name, key_type, value_type)."
             instance("broadcast", descriptor, MapStateDescriptor, fix)
         first, *others = (descriptor.core for descriptor in descriptors)
-        return BroadcastStream(self.core.broadcast(first, *others))
+        return BroadcastStream(stream.broadcast(first, *others))
 
     def partition_custom(
         self,
@@ -410,6 +422,7 @@ class DataStream(AbsentMethods):
         key_selector: Callable[[Any], Any] | KeySelector,
     ) -> DataStream:
         """The same stream, like ``shuffle``."""
+        stream = self._stream_for("partition_custom")
         user_function(
             "partition_custom", partitioner, Partitioner, function="lambda key, count: key % count"
         )
@@ -418,7 +431,7 @@ class DataStream(AbsentMethods):
         )
         partition = partitioner.partition if isinstance(partitioner, Partitioner) else partitioner
         selector = KeyCall(self._dependencies, key_selector, None)
-        return self._same(self.core.partitionCustom(partition, selector))
+        return self._same(stream.partitionCustom(partition, selector))
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
         """The operator's side output of that tag."""
@@ -471,11 +484,6 @@ class DataStream(AbsentMethods):
     @property
     def _dependencies(self) -> Any:
         return self._environment.dependencies
-
-    def _mapper(self, func: Any, output_type: TypeInformation | None) -> Any:
-        if isinstance(func, MapFunction):
-            return MapAdapter(self._dependencies, func, output_type)
-        return Call(self._dependencies, func, conversion(output_type))
 
     def _collected(self) -> CoreStream[Any]:
         return self.core
@@ -584,34 +592,13 @@ class KeyedStream(DataStream):
             Call(self._dependencies, lambda value: created_row(names, [select(value), value]))
         )
 
-    def _refused(self, method: str) -> InvalidProgramError:
-        return InvalidProgramError(
+    def broadcast(self, *args: Any) -> Any:
+        return self._stream_for("broadcast")
+
+    def _stream_for(self, method: str) -> CoreStream[Any]:
+        raise InvalidProgramError(
             f"{method}: a KeyedStream has no {method}. Call it before key_by, or on what comes of it."
         )
-
-    def project(self, *field_indexes: int) -> DataStream:
-        raise self._refused("project")
-
-    def shuffle(self) -> DataStream:
-        raise self._refused("shuffle")
-
-    def rescale(self) -> DataStream:
-        raise self._refused("rescale")
-
-    def rebalance(self) -> DataStream:
-        raise self._refused("rebalance")
-
-    def forward(self) -> DataStream:
-        raise self._refused("forward")
-
-    def broadcast(self, *args: Any) -> Any:
-        raise self._refused("broadcast")
-
-    def partition_custom(self, partitioner: Any, key_selector: Any) -> DataStream:
-        raise self._refused("partition_custom")
-
-    def _operator(self, method: str) -> SingleOutputStreamOperator[Any]:
-        raise self._refused(method)
 
 
 def _check_assigner(method: str, given: object) -> None:
@@ -627,8 +614,21 @@ def _unkeyed(stream: DataStream) -> DataStream:
     return stream._values() if isinstance(stream, KeyedStream) else stream
 
 
-class _WindowSettings(AbsentMethods):
-    """The settings of windowed streams of both kinds."""
+_Windowing = WindowFunction[Any, Any, Any, Any] | ProcessWindowFunction[Any, Any, Any, Any]
+_AllWindowing = AllWindowFunction[Any, Any, Any] | ProcessAllWindowFunction[Any, Any, Any]
+
+
+_F = TypeVar("_F", bound=Function)
+
+
+class _Windows(AbsentMethods, ABC, Generic[_F]):
+    """The base of windows with and without keys; ``_F`` is the type of their functions."""
+
+    _input: DataStream
+    _function_kinds: ClassVar[tuple[type[Any], ...]]
+    _adapter: ClassVar[type[Any]]
+    _pass_through: ClassVar[type[Any]]
+    """A function that emits the elements of a window."""
 
     def __init__(self, window_assigner: WindowAssigner[Any, Any]) -> None:
         self._assigner = window_assigner
@@ -657,29 +657,6 @@ class _WindowSettings(AbsentMethods):
         self._late_tag = output_tag
         return self
 
-    def _set(self, windowed: Any) -> Any:
-        if self._trigger is not None:
-            windowed = windowed.trigger(self._trigger.core)
-        if self._lateness is not None:
-            windowed = windowed.allowedLateness(self._lateness)
-        if self._late_tag is not None:
-            windowed = windowed.sideOutputLateData(self._late_tag.core)
-        return windowed
-
-
-_Windowing = WindowFunction[Any, Any, Any, Any] | ProcessWindowFunction[Any, Any, Any, Any]
-_AllWindowing = AllWindowFunction[Any, Any, Any] | ProcessAllWindowFunction[Any, Any, Any]
-
-
-_F = TypeVar("_F", bound=Function)
-
-
-class _Windows(_WindowSettings, ABC, Generic[_F]):
-    """The base of windows with and without keys; ``_F`` is the type of their functions."""
-
-    _input: DataStream
-    _function_kinds: tuple[type[Any], ...]
-
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         """The environment that the stream belongs to."""
         return self._input.get_execution_environment()
@@ -697,16 +674,17 @@ class _Windows(_WindowSettings, ABC, Generic[_F]):
         """Reduce the elements of a window to one, for ``window_function`` if there is one."""
         user_function("reduce", reduce_function, ReduceFunction, function="lambda a, b: a + b")
         self._check("reduce", window_function, output_type)
-        reduced = _reducer(self._input, reduce_function)
+        given = reduce_function
+        reduce = given.reduce if isinstance(given, ReduceFunction) else given
+        reduced = Call(self._input._dependencies, reduce, conversion(self.get_input_type()))
         if isinstance(self._assigner, CountSlidingWindowAssigner):
-            function = window_function or self._pass_through()
-            return self._counted(function, Reduced(reduced), output_type or self.get_input_type())
-        windowed = self._windowed()
+            kind = output_type or self.get_input_type()
+            return self._counted(window_function, Reduced(reduced), kind)
         if window_function is None:
             kind = output_type or self.get_input_type()
-            return self._input._result(windowed.reduce(reduced), kind)
+            return self._input._result(self._windowed().reduce(reduced), kind)
         adapter = self._adapted(window_function, output_type)
-        return self._input._result(windowed.reduce(reduced, adapter), output_type)
+        return self._input._result(self._windowed().reduce(reduced, adapter), output_type)
 
     def aggregate(
         self,
@@ -719,11 +697,10 @@ class _Windows(_WindowSettings, ABC, Generic[_F]):
         user_function("aggregate", aggregate_function, AggregateFunction)
         declared_type_or_none("aggregate: accumulator_type", accumulator_type)
         self._check("aggregate", window_function, output_type)
-        function: _F = window_function or self._pass_through()
         if isinstance(self._assigner, CountSlidingWindowAssigner):
-            return self._counted(function, Aggregated(aggregate_function), output_type)
+            return self._counted(window_function, Aggregated(aggregate_function), output_type)
         aggregate = AggregateAdapter(aggregate_function, accumulator_type)
-        adapter = self._adapted(function, output_type)
+        adapter = self._adapted(window_function, output_type)
         return self._input._result(self._windowed().aggregate(aggregate, adapter), output_type)
 
     def _check(self, method: str, function: _F | None, output_type: TypeInformation | None) -> None:
@@ -735,36 +712,51 @@ class _Windows(_WindowSettings, ABC, Generic[_F]):
         self, method: str, function: _F, output_type: TypeInformation | None
     ) -> DataStream:
         user_function(method, function, *self._function_kinds)
-        self._check(method, function, output_type)
+        declared_type_or_none(f"{method}: output_type", output_type)
         if isinstance(self._assigner, CountSlidingWindowAssigner):
             return self._counted(function, whole_list, output_type)
         adapter = self._adapted(function, output_type)
         return self._input._result(self._windowed().process(adapter), output_type)
 
-    def _counted(self, function: _F, folded: Any, kind: TypeInformation | None) -> DataStream:
-        return _counted(self._keyed(), self._assigner, function, folded, kind)
+    def _counted(
+        self, function: _F | None, folded: Any, output_type: TypeInformation | None
+    ) -> DataStream:
+        stream, assigner = self._keyed(), cast(CountSlidingWindowAssigner, self._assigner)
+        size, slide = assigner.window_size, assigner.window_slide
+        chosen = function or self._pass_through()
+        adapter = CountWindowAdapter(stream._dependencies, chosen, output_type, size, slide, folded)
+        return stream._result(stream.keyed_core.process(adapter), output_type)
 
-    @abstractmethod
+    def _adapted(self, function: _F | None, output_type: TypeInformation | None) -> Any:
+        chosen = function or self._pass_through()
+        return self._adapter(self._input._dependencies, chosen, output_type)
+
     def _windowed(self) -> Any:
         """The windowed stream of flinkish's own."""
+        windowed = self._divided()
+        if self._trigger is not None:
+            windowed = windowed.trigger(self._trigger.core)
+        if self._lateness is not None:
+            windowed = windowed.allowedLateness(self._lateness)
+        if self._late_tag is not None:
+            windowed = windowed.sideOutputLateData(self._late_tag.core)
+        return windowed
+
+    @abstractmethod
+    def _divided(self) -> Any:
+        """The stream divided by the assigner."""
 
     @abstractmethod
     def _keyed(self) -> KeyedStream:
         """The stream partitioned by the key under which count windows are kept."""
-
-    @abstractmethod
-    def _pass_through(self) -> _F:
-        """A function that emits the elements of a window."""
-
-    @abstractmethod
-    def _adapted(self, function: _F, output_type: TypeInformation | None) -> Any:
-        """``function`` as a window function of flinkish's own."""
 
 
 class WindowedStream(_Windows[_Windowing]):
     """The windows of a keyed stream (PyFlink: ``WindowedStream``)."""
 
     _function_kinds = (WindowFunction, ProcessWindowFunction)
+    _adapter = WindowAdapter
+    _pass_through = PassThrough
 
     def __init__(
         self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any]
@@ -788,23 +780,19 @@ class WindowedStream(_Windows[_Windowing]):
         """Hand the elements of a window to a ProcessWindowFunction."""
         return self._collected("process", process_window_function, output_type)
 
-    def _windowed(self) -> Any:
-        return self._set(self._input.keyed_core.window(self._assigner.core))
+    def _divided(self) -> Any:
+        return self._input.keyed_core.window(self._assigner.core)
 
     def _keyed(self) -> KeyedStream:
         return self._input
-
-    def _pass_through(self) -> _Windowing:
-        return PassThrough()
-
-    def _adapted(self, function: _Windowing, output_type: TypeInformation | None) -> Any:
-        return WindowAdapter(self._input._dependencies, function, output_type)
 
 
 class AllWindowedStream(_Windows[_AllWindowing]):
     """The windows of a whole stream (PyFlink: ``AllWindowedStream``)."""
 
     _function_kinds = (AllWindowFunction, ProcessAllWindowFunction)
+    _adapter = AllWindowAdapter
+    _pass_through = PassThroughAll
 
     def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner[Any, Any]) -> None:
         super().__init__(window_assigner)
@@ -826,47 +814,11 @@ class AllWindowedStream(_Windows[_AllWindowing]):
         """Hand the elements of a window to a ProcessAllWindowFunction."""
         return self._collected("process", process_window_function, output_type)
 
-    def _windowed(self) -> Any:
-        return self._set(self._input.core.windowAll(self._assigner.core))
+    def _divided(self) -> Any:
+        return self._input.core.windowAll(self._assigner.core)
 
     def _keyed(self) -> KeyedStream:
         return self._input.key_by(NullByteKeySelector())
-
-    def _pass_through(self) -> _AllWindowing:
-        return PassThroughAll()
-
-    def _adapted(self, function: _AllWindowing, output_type: TypeInformation | None) -> Any:
-        return AllWindowAdapter(self._input._dependencies, function, output_type)
-
-
-class PassThroughAll(AllWindowFunction[Any, Any, Any]):
-    """Emits the elements of a window."""
-
-    def apply(self, window: Any, inputs: Any) -> Any:
-        return inputs
-
-
-def _reducer(stream: DataStream, function: Any) -> Any:
-    given = function.reduce if isinstance(function, ReduceFunction) else function
-    return Call(stream._dependencies, given, conversion(stream.get_type()))
-
-
-def _counted(
-    stream: KeyedStream,
-    assigner: Any,
-    function: Function,
-    folded: Any,
-    output_type: TypeInformation | None,
-) -> DataStream:
-    adapter = CountWindowAdapter(
-        stream._dependencies,
-        function,
-        output_type,
-        assigner.window_size,
-        assigner.window_slide,
-        folded,
-    )
-    return stream._result(stream.keyed_core.process(adapter), output_type)
 
 
 class ConnectedStreams(AbsentMethods):
