@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import Enum
-from typing import Any, Generic, TypeAlias
+from typing import Any, ClassVar, Generic, Self, TypeAlias
 
 from typing_extensions import TypeVar
 
@@ -15,6 +15,7 @@ from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing import assigners as core_assigners
 from flinkish.api.windowing import triggers as core_triggers
 from flinkish.api.windowing import windows as core_windows
+from flinkish.api.windowing.triggers import TriggerResult as CoreResult
 from flinkish.pyflink.absent import AbsentMethods, absent_names
 from flinkish.pyflink.common.arguments import millis_of_time
 from flinkish.pyflink.common.shipping import shippable
@@ -221,27 +222,17 @@ class TriggerAdapter(core_triggers.Trigger[Any, Any]):
     def __init__(self, trigger: Trigger[Any, Any]) -> None:
         self._trigger = shippable(trigger)
 
-    def onElement(
-        self, element: Any, timestamp: int, window: Any, ctx: core_triggers.TriggerContext
-    ) -> core_triggers.TriggerResult:
-        decided = self._trigger.on_element(
-            element, timestamp, window_of_user(window), TriggerContext(ctx)
-        )
-        return core_triggers.TriggerResult[decided.name]
+    def onElement(self, element: Any, timestamp: int, window: Any, ctx: Any) -> CoreResult:
+        window, context = window_of_user(window), TriggerContext(ctx)
+        return CoreResult[self._trigger.on_element(element, timestamp, window, context).name]
 
-    def onProcessingTime(
-        self, time: int, window: Any, ctx: core_triggers.TriggerContext
-    ) -> core_triggers.TriggerResult:
-        decided = self._trigger.on_processing_time(
-            time, window_of_user(window), TriggerContext(ctx)
-        )
-        return core_triggers.TriggerResult[decided.name]
+    def onProcessingTime(self, time: int, window: Any, ctx: Any) -> CoreResult:
+        window, context = window_of_user(window), TriggerContext(ctx)
+        return CoreResult[self._trigger.on_processing_time(time, window, context).name]
 
-    def onEventTime(
-        self, time: int, window: Any, ctx: core_triggers.TriggerContext
-    ) -> core_triggers.TriggerResult:
-        decided = self._trigger.on_event_time(time, window_of_user(window), TriggerContext(ctx))
-        return core_triggers.TriggerResult[decided.name]
+    def onEventTime(self, time: int, window: Any, ctx: Any) -> CoreResult:
+        window, context = window_of_user(window), TriggerContext(ctx)
+        return CoreResult[self._trigger.on_event_time(time, window, context).name]
 
     def canMerge(self) -> bool:
         return self._trigger.can_merge()
@@ -266,13 +257,13 @@ class BuiltInTrigger(Trigger[Any, Any]):
     def on_element(
         self, element: Any, timestamp: int, window: Any, ctx: TriggerContext
     ) -> TriggerResult:
-        return _decided(self._core.onElement(element, timestamp, window, ctx.core))
+        return TriggerResult[self._core.onElement(element, timestamp, window, ctx.core).name]
 
     def on_processing_time(self, time: int, window: Any, ctx: TriggerContext) -> TriggerResult:
-        return _decided(self._core.onProcessingTime(time, window, ctx.core))
+        return TriggerResult[self._core.onProcessingTime(time, window, ctx.core).name]
 
     def on_event_time(self, time: int, window: Any, ctx: TriggerContext) -> TriggerResult:
-        return _decided(self._core.onEventTime(time, window, ctx.core))
+        return TriggerResult[self._core.onEventTime(time, window, ctx.core).name]
 
     def can_merge(self) -> bool:
         return self._core.canMerge()
@@ -283,10 +274,6 @@ class BuiltInTrigger(Trigger[Any, Any]):
 
     def clear(self, window: Any, ctx: TriggerContext) -> None:
         self._core.clear(window, ctx.core)
-
-
-def _decided(result: core_triggers.TriggerResult) -> TriggerResult:
-    return TriggerResult[result.name]
 
 
 class EventTimeTrigger(BuiltInTrigger):
@@ -313,32 +300,30 @@ class ProcessingTimeTrigger(BuiltInTrigger):
         return ProcessingTimeTrigger()
 
 
-class ContinuousEventTimeTrigger(BuiltInTrigger):
+class _ContinuousTrigger(BuiltInTrigger):
+    """Base of the triggers that fire at every interval."""
+
+    _kind: ClassVar[Any]
+
+    def __init__(self, interval: int) -> None:
+        super().__init__(self._kind.of(interval))
+
+    @classmethod
+    def of(cls, interval: Time) -> Self:
+        """The trigger of that interval."""
+        return cls(millis_of_time(f"{cls.__name__}: interval", interval))
+
+
+class ContinuousEventTimeTrigger(_ContinuousTrigger):
     """Fires at every interval of event time, and at the end of the window."""
 
-    def __init__(self, interval: int) -> None:
-        super().__init__(core_triggers.ContinuousEventTimeTrigger.of(interval))
-
-    @staticmethod
-    def of(interval: Time) -> ContinuousEventTimeTrigger:
-        """The trigger of that interval."""
-        return ContinuousEventTimeTrigger(
-            millis_of_time("ContinuousEventTimeTrigger: interval", interval)
-        )
+    _kind = core_triggers.ContinuousEventTimeTrigger
 
 
-class ContinuousProcessingTimeTrigger(BuiltInTrigger):
+class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
     """Fires at every interval of processing time, and at the end of the window."""
 
-    def __init__(self, interval: int) -> None:
-        super().__init__(core_triggers.ContinuousProcessingTimeTrigger.of(interval))
-
-    @staticmethod
-    def of(interval: Time) -> ContinuousProcessingTimeTrigger:
-        """The trigger of that interval."""
-        return ContinuousProcessingTimeTrigger(
-            millis_of_time("ContinuousProcessingTimeTrigger: interval", interval)
-        )
+    _kind = core_triggers.ContinuousProcessingTimeTrigger
 
 
 class CountTrigger(BuiltInTrigger):
@@ -504,66 +489,59 @@ def _offset(subject: str, offset: Time | None) -> int:
     return 0 if offset is None else millis_of_time(f"{subject}: offset", offset)
 
 
-class TumblingEventTimeWindows(BuiltInAssigner):
+class _TumblingWindows(BuiltInAssigner):
+    """Base of the tumbling windows by either time."""
+
+    _kind: ClassVar[Any]
+
+    def __init__(self, size: int, offset: int) -> None:
+        super().__init__(self._kind.of(size, offset))
+
+    @classmethod
+    def of(cls, size: Time, offset: Time | None = None) -> Self:
+        """Windows of that size."""
+        name = cls.__name__
+        return cls(millis_of_time(f"{name}: size", size), _offset(name, offset))
+
+
+class TumblingEventTimeWindows(_TumblingWindows):
     """Tumbling windows by timestamps."""
 
-    def __init__(self, size: int, offset: int) -> None:
-        super().__init__(core_assigners.TumblingEventTimeWindows.of(size, offset))
-
-    @staticmethod
-    def of(size: Time, offset: Time | None = None) -> TumblingEventTimeWindows:
-        """Windows of that size."""
-        return TumblingEventTimeWindows(
-            millis_of_time("TumblingEventTimeWindows: size", size),
-            _offset("TumblingEventTimeWindows", offset),
-        )
+    _kind = core_assigners.TumblingEventTimeWindows
 
 
-class TumblingProcessingTimeWindows(BuiltInAssigner):
+class TumblingProcessingTimeWindows(_TumblingWindows):
     """Tumbling windows by the clock."""
 
-    def __init__(self, size: int, offset: int) -> None:
-        super().__init__(core_assigners.TumblingProcessingTimeWindows.of(size, offset))
-
-    @staticmethod
-    def of(size: Time, offset: Time | None = None) -> TumblingProcessingTimeWindows:
-        """Windows of that size."""
-        return TumblingProcessingTimeWindows(
-            millis_of_time("TumblingProcessingTimeWindows: size", size),
-            _offset("TumblingProcessingTimeWindows", offset),
-        )
+    _kind = core_assigners.TumblingProcessingTimeWindows
 
 
-class SlidingEventTimeWindows(BuiltInAssigner):
+class _SlidingWindows(BuiltInAssigner):
+    """Base of the sliding windows by either time."""
+
+    _kind: ClassVar[Any]
+
+    def __init__(self, size: int, slide: int, offset: int) -> None:
+        super().__init__(self._kind.of(size, slide, offset))
+
+    @classmethod
+    def of(cls, size: Time, slide: Time, offset: Time | None = None) -> Self:
+        """Windows of that size and slide."""
+        name = cls.__name__
+        length = millis_of_time(f"{name}: size", size)
+        return cls(length, millis_of_time(f"{name}: slide", slide), _offset(name, offset))
+
+
+class SlidingEventTimeWindows(_SlidingWindows):
     """Sliding windows by timestamps."""
 
-    def __init__(self, size: int, slide: int, offset: int) -> None:
-        super().__init__(core_assigners.SlidingEventTimeWindows.of(size, slide, offset))
-
-    @staticmethod
-    def of(size: Time, slide: Time, offset: Time | None = None) -> SlidingEventTimeWindows:
-        """Windows of that size and slide."""
-        return SlidingEventTimeWindows(
-            millis_of_time("SlidingEventTimeWindows: size", size),
-            millis_of_time("SlidingEventTimeWindows: slide", slide),
-            _offset("SlidingEventTimeWindows", offset),
-        )
+    _kind = core_assigners.SlidingEventTimeWindows
 
 
-class SlidingProcessingTimeWindows(BuiltInAssigner):
+class SlidingProcessingTimeWindows(_SlidingWindows):
     """Sliding windows by the clock."""
 
-    def __init__(self, size: int, slide: int, offset: int) -> None:
-        super().__init__(core_assigners.SlidingProcessingTimeWindows.of(size, slide, offset))
-
-    @staticmethod
-    def of(size: Time, slide: Time, offset: Time | None = None) -> SlidingProcessingTimeWindows:
-        """Windows of that size and slide."""
-        return SlidingProcessingTimeWindows(
-            millis_of_time("SlidingProcessingTimeWindows: size", size),
-            millis_of_time("SlidingProcessingTimeWindows: slide", slide),
-            _offset("SlidingProcessingTimeWindows", offset),
-        )
+    _kind = core_assigners.SlidingProcessingTimeWindows
 
 
 class SessionWindowTimeGapExtractor(ABC):
@@ -584,78 +562,60 @@ def _gap(extractor: SessionWindowTimeGapExtractor) -> Callable[[Any], int]:
 class SessionAssigner(BuiltInAssigner, MergingWindowAssigner[Any, TimeWindow]):
     """An assigner of sessions."""
 
+    _kind: ClassVar[Any]
+
     def merge_windows(self, windows: Iterable[TimeWindow], callback: MergeCallback) -> None:
         TimeWindow.merge_windows(windows, callback)
 
 
-class EventTimeSessionWindows(SessionAssigner):
-    """Session windows by timestamps."""
+class _SessionWindows(SessionAssigner):
+    """Base of the session windows by either time, with one gap."""
 
     def __init__(self, session_gap: int) -> None:
-        super().__init__(core_assigners.EventTimeSessionWindows.withGap(session_gap))
+        super().__init__(self._kind.withGap(session_gap))
 
-    @staticmethod
-    def with_gap(size: Time) -> EventTimeSessionWindows:
+    @classmethod
+    def with_gap(cls, size: Time) -> Self:
         """Windows with that gap."""
-        return EventTimeSessionWindows(millis_of_time("EventTimeSessionWindows: gap", size))
+        return cls(millis_of_time(f"{cls.__name__}: gap", size))
 
-    @staticmethod
-    def with_dynamic_gap(
-        extractor: SessionWindowTimeGapExtractor,
-    ) -> DynamicEventTimeSessionWindows:
+
+class _DynamicSessionWindows(SessionAssigner):
+    """Base of the session windows by either time, with a gap read from each element."""
+
+    def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
+        super().__init__(self._kind.withDynamicGap(_gap(session_window_time_gap_extractor)))
+
+    @classmethod
+    def with_dynamic_gap(cls, extractor: SessionWindowTimeGapExtractor) -> Self:
         """Windows whose gap depends on the element."""
-        return DynamicEventTimeSessionWindows(extractor)
+        return cls(extractor)
 
 
-class ProcessingTimeSessionWindows(SessionAssigner):
-    """Session windows by the clock."""
-
-    def __init__(self, session_gap: int) -> None:
-        super().__init__(core_assigners.ProcessingTimeSessionWindows.withGap(session_gap))
-
-    @staticmethod
-    def with_gap(size: Time) -> ProcessingTimeSessionWindows:
-        """Windows with that gap."""
-        return ProcessingTimeSessionWindows(
-            millis_of_time("ProcessingTimeSessionWindows: gap", size)
-        )
-
-    @staticmethod
-    def with_dynamic_gap(
-        extractor: SessionWindowTimeGapExtractor,
-    ) -> DynamicProcessingTimeSessionWindows:
-        """Windows whose gap depends on the element."""
-        return DynamicProcessingTimeSessionWindows(extractor)
-
-
-class DynamicEventTimeSessionWindows(SessionAssigner):
+class DynamicEventTimeSessionWindows(_DynamicSessionWindows):
     """Session windows by timestamps, with a gap read from each element."""
 
-    def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
-        gap = _gap(session_window_time_gap_extractor)
-        super().__init__(core_assigners.EventTimeSessionWindows.withDynamicGap(gap))
-
-    @staticmethod
-    def with_dynamic_gap(
-        extractor: SessionWindowTimeGapExtractor,
-    ) -> DynamicEventTimeSessionWindows:
-        """Windows whose gap depends on the element."""
-        return DynamicEventTimeSessionWindows(extractor)
+    _kind = core_assigners.EventTimeSessionWindows
 
 
-class DynamicProcessingTimeSessionWindows(SessionAssigner):
+class DynamicProcessingTimeSessionWindows(_DynamicSessionWindows):
     """Session windows by the clock, with a gap read from each element."""
 
-    def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
-        gap = _gap(session_window_time_gap_extractor)
-        super().__init__(core_assigners.ProcessingTimeSessionWindows.withDynamicGap(gap))
+    _kind = core_assigners.ProcessingTimeSessionWindows
 
-    @staticmethod
-    def with_dynamic_gap(
-        extractor: SessionWindowTimeGapExtractor,
-    ) -> DynamicProcessingTimeSessionWindows:
-        """Windows whose gap depends on the element."""
-        return DynamicProcessingTimeSessionWindows(extractor)
+
+class EventTimeSessionWindows(_SessionWindows):
+    """Session windows by timestamps."""
+
+    _kind = core_assigners.EventTimeSessionWindows
+    with_dynamic_gap = DynamicEventTimeSessionWindows.with_dynamic_gap
+
+
+class ProcessingTimeSessionWindows(_SessionWindows):
+    """Session windows by the clock."""
+
+    _kind = core_assigners.ProcessingTimeSessionWindows
+    with_dynamic_gap = DynamicProcessingTimeSessionWindows.with_dynamic_gap
 
 
 class GlobalWindows(BuiltInAssigner):
