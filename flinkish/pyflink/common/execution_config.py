@@ -194,9 +194,7 @@ class ExecutionConfig(AbsentMethods):
         """None: no serializer of Java's runs."""
         return []
 
-    def get_registered_pojo_types(self) -> list[str]:
-        """None: no serializer of Java's runs."""
-        return []
+    get_registered_pojo_types = get_registered_kryo_types
 
     def set_use_snapshot_compression(self, use_snapshot_compression: bool) -> ExecutionConfig:
         """Accepted, without effect: compression is a setting of Spark's state store."""

@@ -31,10 +31,8 @@ class AsyncDataStream:
     ) -> DataStream:
         """Results between two watermarks may come in any order; here it is the order of the
         elements."""
-        strategy = AsyncRetryStrategy.no_restart()
-        return AsyncDataStream.unordered_wait_with_retry(
-            data_stream, async_function, timeout, strategy, capacity, output_type
-        )
+        retries = AsyncRetryStrategy.no_restart()
+        return _waiting(False, data_stream, async_function, timeout, retries, capacity, output_type)
 
     @staticmethod
     def unordered_wait_with_retry(
@@ -46,10 +44,8 @@ class AsyncDataStream:
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """``unordered_wait`` with retries."""
-        strategy = async_retry_strategy
-        return _waiting(
-            data_stream, async_function, timeout, strategy, capacity, output_type, ordered=False
-        )
+        retries = async_retry_strategy
+        return _waiting(False, data_stream, async_function, timeout, retries, capacity, output_type)
 
     @staticmethod
     def ordered_wait(
@@ -60,10 +56,8 @@ class AsyncDataStream:
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Results come in the order of the elements."""
-        strategy = AsyncRetryStrategy.no_restart()
-        return AsyncDataStream.ordered_wait_with_retry(
-            data_stream, async_function, timeout, strategy, capacity, output_type
-        )
+        retries = AsyncRetryStrategy.no_restart()
+        return _waiting(True, data_stream, async_function, timeout, retries, capacity, output_type)
 
     @staticmethod
     def ordered_wait_with_retry(
@@ -75,20 +69,18 @@ class AsyncDataStream:
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """``ordered_wait`` with retries."""
-        strategy = async_retry_strategy
-        return _waiting(
-            data_stream, async_function, timeout, strategy, capacity, output_type, ordered=True
-        )
+        retries = async_retry_strategy
+        return _waiting(True, data_stream, async_function, timeout, retries, capacity, output_type)
 
 
 def _waiting(
+    ordered: bool,
     stream: DataStream,
     function: AsyncFunction[Any, Any],
     timeout: Time,
     strategy: AsyncRetryStrategy[Any],
     capacity: int,
     output_type: TypeInformation | None,
-    ordered: bool,
 ) -> DataStream:
     method = "ordered_wait" if ordered else "unordered_wait"
     instance(f"{method}: data_stream", stream, DataStream, "Pass the stream first.")

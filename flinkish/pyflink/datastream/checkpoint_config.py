@@ -147,13 +147,8 @@ class CheckpointConfig(AbsentMethods):
         """The value that was set."""
         return self._alignment
 
-    def set_alignment_timeout(self, alignment_timeout: Duration) -> CheckpointConfig:
-        """``set_aligned_checkpoint_timeout``."""
-        return self.set_aligned_checkpoint_timeout(alignment_timeout)
-
-    def get_alignment_timeout(self) -> Duration:
-        """``get_aligned_checkpoint_timeout``."""
-        return self.get_aligned_checkpoint_timeout()
+    set_alignment_timeout = set_aligned_checkpoint_timeout
+    get_alignment_timeout = get_aligned_checkpoint_timeout
 
     def set_force_unaligned_checkpoints(
         self, force_unaligned_checkpoints: bool = True

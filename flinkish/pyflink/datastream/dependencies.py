@@ -21,6 +21,7 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,14 +94,13 @@ class PythonDependencies:
         if packed is None:
             return
         if packed["requirements"] is not None:
-            _importable(_unpacked("requirements", packed["requirements"], _extract_zip))
+            _importable(_unpacked("requirements", packed["requirements"], _extract))
         for name, data in packed["files"]:
-            _importable(_unpacked(name, data, _file_writer(name)))
+            _importable(_unpacked(name, data, partial(_write_file, name)))
         if packed["archives"]:
             everything = b"".join(name.encode() + data for name, data, _ in packed["archives"])
-            self._directory = _unpacked(
-                "archives", everything, _archives_writer(packed["archives"])
-            )
+            write = partial(_write_archives, packed["archives"])
+            self._directory = _unpacked("archives", everything, write)
 
 
 def _existing(method: str, path: str) -> Path:
@@ -113,9 +113,7 @@ def _existing(method: str, path: str) -> Path:
 
 
 def _packed(path: Path) -> bytes:
-    if path.is_file():
-        return path.read_bytes()
-    return _zipped(path)
+    return path.read_bytes() if path.is_file() else _zipped(path)
 
 
 def _zipped(directory: Path) -> bytes:
@@ -132,17 +130,8 @@ def _zipped(directory: Path) -> bytes:
 def _installed(requirements: Path, cached: Path | None) -> bytes:
     """The packages that ``requirements`` lists, installed and packed."""
     with tempfile.TemporaryDirectory() as target:
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-deps",
-            "--target",
-            target,
-        ]
-        command += ["--disable-pip-version-check", "-r", str(requirements)]
+        options = ["--quiet", "--no-deps", "--disable-pip-version-check", "--target", target]
+        command = [sys.executable, "-m", "pip", "install", *options, "-r", str(requirements)]
         if cached is not None:
             command += ["--no-index", "--find-links", str(cached)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -174,31 +163,25 @@ def _unpacked(name: str, data: bytes, write: Callable[[bytes, Path], None]) -> P
     return place
 
 
-def _extract_zip(data: bytes, target: Path) -> None:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        archive.extractall(target)
+def _extract(data: bytes, target: Path) -> None:
+    if zipfile.is_zipfile(io.BytesIO(data)):
+        with zipfile.ZipFile(io.BytesIO(data)) as zipped:
+            zipped.extractall(target)
+    else:
+        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+            archive.extractall(target, filter="data")
 
 
-def _file_writer(name: str) -> Callable[[bytes, Path], None]:
-    def write(data: bytes, target: Path) -> None:
-        if zipfile.is_zipfile(io.BytesIO(data)):
-            _extract_zip(data, target)
-        else:
-            (target / name).write_bytes(data)
-
-    return write
+def _write_file(name: str, data: bytes, target: Path) -> None:
+    if zipfile.is_zipfile(io.BytesIO(data)):
+        _extract(data, target)
+    else:
+        (target / name).write_bytes(data)
 
 
-def _archives_writer(archives: list[tuple[str, bytes, str]]) -> Callable[[bytes, Path], None]:
-    def write(data: bytes, target: Path) -> None:
-        for _, content, directory in archives:
-            if zipfile.is_zipfile(io.BytesIO(content)):
-                _extract_zip(content, target / directory)
-            else:
-                with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-                    archive.extractall(target / directory, filter="data")
-
-    return write
+def _write_archives(archives: list[tuple[str, bytes, str]], data: bytes, target: Path) -> None:
+    for _, content, directory in archives:
+        _extract(content, target / directory)
 
 
 @contextlib.contextmanager

@@ -8,9 +8,7 @@ from typing import Any, Generic, TypeAlias
 
 from typing_extensions import TypeVar
 
-from flinkish.api.functions.broadcast import (
-    BroadcastContext as CoreBroadcastContext,
-)
+from flinkish.api.functions.broadcast import BroadcastContext as CoreBroadcastContext
 from flinkish.api.functions.broadcast import (
     BroadcastReadOnlyContext as CoreBroadcastReadOnlyContext,
 )

@@ -348,19 +348,11 @@ class StreamExecutionEnvironment(AbsentMethods):
 
 
 _UNITS = {
-    "ms": 1,
-    "milli": 1,
-    "millisecond": 1,
-    "s": 1000,
-    "sec": 1000,
-    "second": 1000,
-    "m": 60_000,
-    "min": 60_000,
-    "minute": 60_000,
-    "h": 3_600_000,
-    "hour": 3_600_000,
-    "d": 86_400_000,
-    "day": 86_400_000,
+    **dict.fromkeys(("ms", "milli", "millisecond"), 1),
+    **dict.fromkeys(("s", "sec", "second"), 1000),
+    **dict.fromkeys(("m", "min", "minute"), 60_000),
+    **dict.fromkeys(("h", "hour"), 3_600_000),
+    **dict.fromkeys(("d", "day"), 86_400_000),
 }
 
 

@@ -66,12 +66,8 @@ class JsonRowDeserializationSchema(DeserializationSchema):
 
         def build(self) -> JsonRowDeserializationSchema:
             """The schema."""
-            if self._type_info is None:
-                raise IllegalArgumentError(
-                    "JsonRowDeserializationSchema.builder: the type is missing. Call"
-                    " type_info(Types.ROW_NAMED(names, types)) before build()."
-                )
-            return JsonRowDeserializationSchema(_Rows(self._type_info, self._ignores))
+            declared = _declared("JsonRowDeserializationSchema", "type_info", self._type_info)
+            return JsonRowDeserializationSchema(_Rows(declared, self._ignores))
 
 
 class _JsonOfRows(CoreSerializationSchema[Any]):
@@ -112,17 +108,22 @@ class JsonRowSerializationSchema(SerializationSchema):
 
         def build(self) -> JsonRowSerializationSchema:
             """The schema."""
-            if self._type_info is None:
-                raise IllegalArgumentError(
-                    "JsonRowSerializationSchema.builder: the type is missing. Call"
-                    " with_type_info(Types.ROW_NAMED(names, types)) before build()."
-                )
-            return JsonRowSerializationSchema(_JsonOfRows(self._type_info))
+            declared = _declared("JsonRowSerializationSchema", "with_type_info", self._type_info)
+            return JsonRowSerializationSchema(_JsonOfRows(declared))
 
 
 def _row_type(method: str, type_info: TypeInformation) -> RowTypeInfo:
     if not isinstance(type_info, RowTypeInfo):
         raise IllegalArgumentError(
             f"{method}: {shown(type_info)} is no type of Rows. Pass Types.ROW_NAMED(names, types)."
+        )
+    return type_info
+
+
+def _declared(schema: str, method: str, type_info: RowTypeInfo | None) -> RowTypeInfo:
+    if type_info is None:
+        raise IllegalArgumentError(
+            f"{schema}.builder: the type is missing. Call"
+            f" {method}(Types.ROW_NAMED(names, types)) before build()."
         )
     return type_info
