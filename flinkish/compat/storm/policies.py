@@ -112,15 +112,11 @@ class EvictionPolicy(ABC, Generic[T_contra]):
 
 
 class _ByClock:
-    """Uses the clock."""
-
     def isEventTime(self) -> bool:
         return False
 
 
 class _ByTimestamps:
-    """Uses the timestamps of the elements."""
-
     def isEventTime(self) -> bool:
         return True
 

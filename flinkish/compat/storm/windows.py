@@ -208,7 +208,6 @@ class PolicyWindowedStream(Generic[T]):
 
 
 def trigger_policy(slide: Extent, eventTime: bool) -> TriggerPolicy[object]:
-    """The policy that fires every ``slide``."""
     if isinstance(slide, Count):
         count = slide.value
         return WatermarkCountTriggerPolicy(count) if eventTime else CountTriggerPolicy(count)
@@ -218,7 +217,6 @@ def trigger_policy(slide: Extent, eventTime: bool) -> TriggerPolicy[object]:
 def eviction_policy(
     length: Extent, eventTime: bool, lag: TimeLike | None = None
 ) -> EvictionPolicy[object]:
-    """The policy of windows of ``length``."""
     if isinstance(length, Count):
         count = length.value
         return WatermarkCountEvictionPolicy(count) if eventTime else CountEvictionPolicy(count)

@@ -41,11 +41,9 @@ class IncrementGeneration:
         self.restore(snapshot)
 
     def restore(self, snapshot: tuple[int, int | None] | None) -> None:
-        """Continue from a snapshot."""
         self._count, self._last = snapshot or (0, None)
 
     def snapshot(self) -> tuple[int, int | None]:
-        """What ``restore`` takes."""
         return self._count, self._last
 
     def after(self, event: TemporalEvent[Any]) -> int | None:

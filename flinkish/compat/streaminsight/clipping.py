@@ -181,8 +181,6 @@ class PiecesFunction(PairedStreamsFunction, Generic[T1, T2]):
 
 
 class AntiSemiJoinFunction(PiecesFunction[T1, T2]):
-    """The function of ``leftAntiSemiJoin``."""
-
     title = "Left Anti Semi Join"
 
     def begins(self, left: TemporalEvent[T1], time: int, living: list[Any]) -> bool:
@@ -196,8 +194,6 @@ class AntiSemiJoinFunction(PiecesFunction[T1, T2]):
 
 
 class ClipFunction(PiecesFunction[T1, T2]):
-    """The function of ``clipEventDuration``."""
-
     title = "Clip Event Duration"
 
     def begins(self, left: TemporalEvent[T1], time: int, living: list[Any]) -> bool:

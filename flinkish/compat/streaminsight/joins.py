@@ -183,8 +183,6 @@ def committed(events: DataStream[TemporalEvent[T]]) -> SingleOutputStreamOperato
 
 
 class CommitFunction(KeyedProcessFunction[int, TemporalEvent[T], TemporalEvent[T]]):
-    """The function of ``committed``."""
-
     def open(self, openContext: OpenContext) -> None:
         self.late = self.getRuntimeContext().getMetricGroup().counter(LATE_RECORDS_DROPPED)
         self.waiting = self.getRuntimeContext().getMapState(

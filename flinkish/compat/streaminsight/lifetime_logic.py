@@ -92,8 +92,6 @@ class LifetimeWindowLogic(ABC):
 
 
 class HoppingLogic(LifetimeWindowLogic):
-    """Windows of a grid."""
-
     def __init__(self, windows: HoppingLifetimeWindows) -> None:
         self._size, self._hop, self._offset = windows.size, windows.hop, windows.offset
         self.reach = self._size + self._hop
@@ -176,8 +174,6 @@ def _since(start: int, closedUntil: int | None) -> int:
 
 
 class SnapshotLogic(LifetimeWindowLogic):
-    """Windows from change to change."""
-
     def closings(self, lifetime: Lifetime, closedUntil: int | None) -> Iterator[int]:
         for change in (lifetime.start, lifetime.end):
             if change != OPEN and (closedUntil is None or change > closedUntil):
@@ -210,8 +206,6 @@ class SnapshotLogic(LifetimeWindowLogic):
 
 
 class CountByStartTimeLogic(LifetimeWindowLogic):
-    """Windows over a number of starts."""
-
     needsEnds = False
 
     def __init__(self, windows: CountByStartTimeWindows) -> None:
@@ -262,7 +256,6 @@ def _left(lifetimes: list[Lifetime], closedUntil: int | None, increment: int) ->
 
 
 def lifetime_window_logic(windows: LifetimeWindows) -> LifetimeWindowLogic:
-    """The logic of windows as the user describes them."""
     if isinstance(windows, HoppingLifetimeWindows):
         return HoppingLogic(windows)
     if isinstance(windows, SnapshotWindows):

@@ -265,8 +265,6 @@ class BasicTypeInfo(TypeInformation, ABC):
 
 
 class StringTypeInfo(BasicTypeInfo):
-    """Texts."""
-
     name = "String"
 
     def _converted(self, value: Any) -> Any:
@@ -276,14 +274,10 @@ class StringTypeInfo(BasicTypeInfo):
 
 
 class CharTypeInfo(StringTypeInfo):
-    """Single characters."""
-
     name = "Char"
 
 
 class BooleanTypeInfo(BasicTypeInfo):
-    """Booleans."""
-
     name = "Boolean"
 
     def _converted(self, value: Any) -> Any:
@@ -306,8 +300,6 @@ class IntegerTypeInfo(BasicTypeInfo):
 
 
 class BigIntegerTypeInfo(BasicTypeInfo):
-    """Whole numbers of any size."""
-
     name = "BigInteger"
 
     def _converted(self, value: Any) -> Any:
@@ -315,8 +307,6 @@ class BigIntegerTypeInfo(BasicTypeInfo):
 
 
 class FloatTypeInfo(BasicTypeInfo):
-    """Floating-point numbers of 32 bits."""
-
     name = "Float"
 
     def _converted(self, value: Any) -> Any:
@@ -327,8 +317,6 @@ class FloatTypeInfo(BasicTypeInfo):
 
 
 class DoubleTypeInfo(BasicTypeInfo):
-    """Floating-point numbers of 64 bits."""
-
     name = "Double"
 
     def _converted(self, value: Any) -> Any:
@@ -339,8 +327,6 @@ class DoubleTypeInfo(BasicTypeInfo):
 
 
 class BigDecimalTypeInfo(BasicTypeInfo):
-    """Decimals."""
-
     name = "BigDecimal"
 
     def _converted(self, value: Any) -> Any:

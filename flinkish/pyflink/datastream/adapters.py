@@ -188,39 +188,29 @@ _CALLED = (
 
 
 class MapAdapter(FunctionAdapter, RichMapFunction[Any, Any]):
-    """A MapFunction."""
-
     def map(self, value: Any) -> Any:
         result = self._methods["map"](value)
         return result if self._convert is None else self._convert(result)
 
 
 class FilterAdapter(FunctionAdapter, RichFilterFunction[Any]):
-    """A FilterFunction."""
-
     def filter(self, value: Any) -> bool:
         return bool(self._methods["filter"](value))
 
 
 class FlatMapAdapter(FunctionAdapter, RichFlatMapFunction[Any, Any]):
-    """A FlatMapFunction."""
-
     def flatMap(self, value: Any, out: Collector[Any]) -> None:
         for result in _converted(self._methods["flat_map"](value), self._convert):
             out.collect(result)
 
 
 class ReduceAdapter(FunctionAdapter, RichReduceFunction[Any]):
-    """A ReduceFunction."""
-
     def reduce(self, value1: Any, value2: Any) -> Any:
         result = self._methods["reduce"](value1, value2)
         return result if self._convert is None else self._convert(result)
 
 
 class CoMapAdapter(FunctionAdapter, RichCoMapFunction[Any, Any, Any]):
-    """A CoMapFunction."""
-
     def map1(self, value: Any) -> Any:
         result = self._methods["map1"](value)
         return result if self._convert is None else self._convert(result)
@@ -231,8 +221,6 @@ class CoMapAdapter(FunctionAdapter, RichCoMapFunction[Any, Any, Any]):
 
 
 class CoFlatMapAdapter(FunctionAdapter, RichCoFlatMapFunction[Any, Any, Any]):
-    """A CoFlatMapFunction."""
-
     def flatMap1(self, value: Any, out: Collector[Any]) -> None:
         for result in _converted(self._methods["flat_map1"](value), self._convert):
             out.collect(result)
@@ -243,15 +231,11 @@ class CoFlatMapAdapter(FunctionAdapter, RichCoFlatMapFunction[Any, Any, Any]):
 
 
 class ProcessAdapter(FunctionAdapter, CoreProcessFunction[Any, Any]):
-    """A ProcessFunction."""
-
     def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
         self._emit(self._methods["process_element"](value, ElementContext(ctx)), ctx, out)
 
 
 class KeyedProcessAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, Any]):
-    """A KeyedProcessFunction."""
-
     def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
         self._emit(self._methods["process_element"](value, KeyedElementContext(ctx)), ctx, out)
 
@@ -260,8 +244,6 @@ class KeyedProcessAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, An
 
 
 class CoProcessAdapter(FunctionAdapter, CoreCoProcessFunction[Any, Any, Any]):
-    """A CoProcessFunction."""
-
     def processElement1(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
         self._emit(self._methods["process_element1"](value, ElementContext(ctx)), ctx, out)
 
@@ -270,8 +252,6 @@ class CoProcessAdapter(FunctionAdapter, CoreCoProcessFunction[Any, Any, Any]):
 
 
 class KeyedCoProcessAdapter(FunctionAdapter, CoreKeyedCoProcessFunction[Any, Any, Any, Any]):
-    """A KeyedCoProcessFunction."""
-
     def processElement1(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
         self._emit(self._methods["process_element1"](value, KeyedElementContext(ctx)), ctx, out)
 
@@ -283,8 +263,6 @@ class KeyedCoProcessAdapter(FunctionAdapter, CoreKeyedCoProcessFunction[Any, Any
 
 
 class BroadcastAdapter(FunctionAdapter, CoreBroadcastProcessFunction[Any, Any, Any]):
-    """A BroadcastProcessFunction."""
-
     def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
         self._emit(self._methods["process_element"](value, ReadOnlyContext(ctx)), ctx, out)
 
@@ -297,8 +275,6 @@ class BroadcastAdapter(FunctionAdapter, CoreBroadcastProcessFunction[Any, Any, A
 
 
 class KeyedBroadcastAdapter(FunctionAdapter, CoreKeyedBroadcastProcessFunction[Any, Any, Any, Any]):
-    """A KeyedBroadcastProcessFunction."""
-
     def processElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
         self._emit(self._methods["process_element"](value, KeyedReadOnlyContext(ctx)), ctx, out)
 
@@ -314,8 +290,6 @@ class KeyedBroadcastAdapter(FunctionAdapter, CoreKeyedBroadcastProcessFunction[A
 
 
 class AsyncAdapter(FunctionAdapter, RichAsyncFunction[Any, Any]):
-    """An AsyncFunction."""
-
     async def asyncInvoke(self, value: Any) -> Any:
         results = self._function.async_invoke(value)
         if not isawaitable(results):
@@ -342,8 +316,6 @@ class AsyncAdapter(FunctionAdapter, RichAsyncFunction[Any, Any]):
 
 
 class RetryAdapter(CoreRetryStrategy):
-    """A retry strategy."""
-
     def __init__(self, strategy: AsyncRetryStrategy[Any]) -> None:
         self._strategy = shippable(strategy)
 
@@ -376,15 +348,11 @@ class _WindowFunctionAdapter(FunctionAdapter):
 
 
 class WindowAdapter(_WindowFunctionAdapter, CoreProcessWindowFunction[Any, Any, Any, Any]):
-    """A WindowFunction or a ProcessWindowFunction."""
-
     def process(self, key: Any, context: Any, elements: Iterable[Any], out: Collector[Any]) -> None:
         self._emit(self._results(context, elements, key_of_user(key)), context, out)
 
 
 class AllWindowAdapter(_WindowFunctionAdapter, CoreProcessAllWindowFunction[Any, Any, Any]):
-    """An AllWindowFunction or a ProcessAllWindowFunction."""
-
     def process(self, context: Any, elements: Iterable[Any], out: Collector[Any]) -> None:
         self._emit(self._results(context, elements), context, out)
 
@@ -464,27 +432,20 @@ class CountWindowAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, Any
 
 
 class PassThrough(WindowFunction[Any, Any, Any, Any]):
-    """Emits the elements of a window."""
-
     def apply(self, key: Any, window: Any, inputs: Iterable[Any]) -> Iterable[Any]:
         return inputs
 
 
 class PassThroughAll(AllWindowFunction[Any, Any, Any]):
-    """Emits the elements of a window."""
-
     def apply(self, window: Any, inputs: Iterable[Any]) -> Iterable[Any]:
         return inputs
 
 
 def whole_list(elements: list[Any]) -> list[Any]:
-    """All elements of a window."""
     return elements
 
 
 class Reduced:
-    """The elements of a window, reduced to one."""
-
     def __init__(self, function: Callable[[Any, Any], Any]) -> None:
         self._function = function
 
@@ -493,8 +454,6 @@ class Reduced:
 
 
 class Aggregated:
-    """The elements of a window, aggregated to one."""
-
     def __init__(self, function: Any) -> None:
         self._function = function
 
