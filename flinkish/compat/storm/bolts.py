@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from flinkish.api.errors import InvalidProgramError
 from flinkish.api.functions.adapt import positional_arity, results_of, takes
@@ -19,6 +19,7 @@ from flinkish.api.functions.runtime_context import OpenContext
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.windowed_stream import constant_key, with_null_keys
+from flinkish.api.type_variables import R, T
 from flinkish.compat.storm.task import (
     KeyValueState,
     OutputCollector,
@@ -28,9 +29,6 @@ from flinkish.compat.storm.task import (
     key_value_state,
 )
 from flinkish.compat.storm.tuples import DEFAULT_STREAM, Fields, Grouping
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 class Bolt(RichFunction, ABC, Generic[T, R]):

@@ -11,16 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from time import time as clock
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple
 
 from flinkish.api.arguments import length_from_zero, positive, positive_length
 from flinkish.api.errors import IllegalStateError
 from flinkish.api.stored_names import stored_as
 from flinkish.api.time.durations import TimeLike
 from flinkish.api.time.elements import MAX_TIMESTAMP
-
-T = TypeVar("T")
-T_contra = TypeVar("T_contra", contravariant=True)
+from flinkish.api.type_variables import T, T_contra
 
 
 @stored_as("storm.Event")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 from flinkish.api.absent import AbsentMethodError
 from flinkish.api.arguments import instance, text
@@ -16,6 +16,7 @@ from flinkish.api.functions.runtime_context import RuntimeContext
 from flinkish.api.functions.state import MapState, MapStateDescriptor
 from flinkish.api.metrics import Counter
 from flinkish.api.output_tag import OutputTag
+from flinkish.api.type_variables import K, R, V
 from flinkish.compat.storm.tuples import (
     DEFAULT_STREAM,
     Fields,
@@ -23,10 +24,6 @@ from flinkish.compat.storm.tuples import (
     Grouping,
     TupleSchema,
 )
-
-R = TypeVar("R")
-K = TypeVar("K")
-V = TypeVar("V")
 
 log = logging.getLogger("flinkish.storm")
 

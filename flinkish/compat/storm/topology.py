@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias
 
 from flinkish.api.arguments import (
     instance,
@@ -23,6 +23,7 @@ from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.windowed_stream import constant_key
 from flinkish.api.time import durations as time
 from flinkish.api.time.durations import TimeLike, TimeUnit
+from flinkish.api.type_variables import K, R, T
 from flinkish.api.types.fields import Field, checked_field, field_getter
 from flinkish.compat.storm.bolts import Bolt, Stateful
 from flinkish.compat.storm.watermarks import unionWithLag
@@ -35,12 +36,6 @@ from flinkish.compat.storm.windows import (
     PolicyWindowFunction,
     PolicyWindowLike,
 )
-
-T = TypeVar("T")
-R = TypeVar("R")
-K = TypeVar("K")
-X = TypeVar("X")
-
 
 TupleWindow: TypeAlias = PolicyWindow[T]
 """A window with ``get``, ``getNew``, ``getExpired`` and its timestamps (Storm: the same name)."""

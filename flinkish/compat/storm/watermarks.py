@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from flinkish.api.arguments import instance, length_from_zero, positive, positive_length
 from flinkish.api.errors import IllegalArgumentError
@@ -19,9 +19,7 @@ from flinkish.api.stored_names import stored_as
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.time.durations import TimeLike
 from flinkish.api.time.elements import Watermark
-
-T = TypeVar("T")
-
+from flinkish.api.type_variables import T
 
 Tagged = tuple[int, T]
 """An element after the number of the stream it came from."""

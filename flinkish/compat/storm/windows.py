@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar, Union
+from typing import Any, ClassVar, Generic, Self, TypeAlias, Union
 
 from flinkish.api.arguments import instance, length_from_zero, positive
 from flinkish.api.errors import InvalidProgramError, shown
@@ -17,6 +17,7 @@ from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOpera
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.windowed_stream import with_null_keys
 from flinkish.api.time.durations import TimeLike
+from flinkish.api.type_variables import R, T, X
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.compat.storm.policies import (
     CountEvictionPolicy,
@@ -30,11 +31,6 @@ from flinkish.compat.storm.policies import (
     WatermarkTimeEvictionPolicy,
     WatermarkTimeTriggerPolicy,
 )
-
-T = TypeVar("T")
-T_contra = TypeVar("T_contra", contravariant=True)
-X = TypeVar("X")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from flinkish.api.arguments import instance, milliseconds, positive, positive_length, text
@@ -26,9 +26,8 @@ from flinkish.api.plan.transformations import (
 )
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.time.durations import Duration, TimeLike
+from flinkish.api.type_variables import T
 from flinkish.compat.streaminsight.events import TICK
-
-T = TypeVar("T")
 
 
 class AdvanceTimePolicy(Enum):

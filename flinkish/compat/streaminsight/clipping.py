@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple
 
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.functions.functions import Collector
@@ -14,6 +14,7 @@ from flinkish.api.functions.state import MapStateDescriptor
 from flinkish.api.stored_names import stored_as
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.time.elements import earliest
+from flinkish.api.type_variables import T1, T2
 from flinkish.compat.streaminsight.events import (
     TICK,
     EdgeEvent,
@@ -26,9 +27,6 @@ from flinkish.compat.streaminsight.paired_streams import (
     check_streams,
     connected,
 )
-
-T1 = TypeVar("T1")
-T2 = TypeVar("T2")
 
 
 def leftAntiSemiJoin(

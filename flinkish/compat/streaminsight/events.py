@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Generic, TypeAlias, TypeVar, Union
+from typing import Final, Generic, TypeAlias, Union
 
 from flinkish.api.arguments import instance, time_in_millis
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.stored_names import stored_as
-
-T = TypeVar("T")
-X = TypeVar("X")
-
+from flinkish.api.type_variables import T, X
 
 _set = object.__setattr__
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple
 
 from flinkish.api.arguments import instance
 from flinkish.api.functions.adapt import checked_callable
@@ -19,6 +19,7 @@ from flinkish.api.functions.state import MapState, MapStateDescriptor
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.streams.windowed_stream import constant_key
 from flinkish.api.time.elements import earliest
+from flinkish.api.type_variables import T1, T2, R, T
 from flinkish.compat.streaminsight.events import TICK, EdgeEvent, IntervalEvent, TemporalEvent
 from flinkish.compat.streaminsight.paired_streams import (
     PairedStreamsFunction,
@@ -26,11 +27,6 @@ from flinkish.compat.streaminsight.paired_streams import (
     connected,
 )
 from flinkish.runtime.metrics import LATE_RECORDS_DROPPED
-
-T1 = TypeVar("T1")
-T2 = TypeVar("T2")
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 def temporalJoin(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from flinkish.api.arguments import instance, milliseconds
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.plan.operators import OperatorDescription
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
 from flinkish.api.time.durations import TimeLike
+from flinkish.api.type_variables import T
 from flinkish.compat.streaminsight.events import (
     EdgeEvent,
     EdgeType,
@@ -19,8 +20,6 @@ from flinkish.compat.streaminsight.events import (
     TemporalEvent,
 )
 from flinkish.compat.streaminsight.time_span import ENDLESS
-
-T = TypeVar("T")
 
 _ENDLESS_MILLIS = milliseconds("ENDLESS", ENDLESS)
 

@@ -10,7 +10,7 @@ from abc import ABC
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, ClassVar, Generic, Self, TypeVar, Union, overload
+from typing import Any, ClassVar, Generic, Self, Union, overload
 
 from flinkish.api.arguments import instance, milliseconds, positive, positive_length
 from flinkish.api.errors import InvalidProgramError, NotSupportedError, shown
@@ -24,12 +24,10 @@ from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOpera
 from flinkish.api.streams.keyed_stream import KeyedStream
 from flinkish.api.streams.windowed_stream import with_null_keys
 from flinkish.api.time.durations import TimeLike
+from flinkish.api.type_variables import R, T
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.compat.streaminsight.events import IntervalEvent, PointEvent, TemporalEvent
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 class LifetimeWindows(ABC):
