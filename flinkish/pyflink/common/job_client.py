@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -67,8 +68,7 @@ class JobExecutionResult:
 
     def get_all_accumulator_results(self) -> dict[str, Any]:
         """The counts of the functions' metrics, by name."""
-        metrics = self._result.getMetrics().values()
-        return {name: value for operator in metrics for name, value in operator.user.items()}
+        return _counts(self._result.getMetrics())
 
     def __str__(self) -> str:
         return f"Job {self.get_job_id()} ran {self.get_net_runtime()} ms"
@@ -111,12 +111,7 @@ class JobClient:
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         """The counts of the functions' metrics, by name."""
-        metrics = self._client.getMetrics
-        return CompletableFuture(
-            lambda: {
-                name: v for operator in metrics().values() for name, v in operator.user.items()
-            }
-        )
+        return CompletableFuture(lambda: _counts(self._client.getMetrics()))
 
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         """The result, once the job has ended."""
@@ -124,3 +119,8 @@ class JobClient:
             lambda: JobExecutionResult(self._client.getJobExecutionResult()),
             lambda: self._client.getJobStatus().isGloballyTerminalState(),
         )
+
+
+def _counts(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    operators = metrics.values()
+    return {name: value for operator in operators for name, value in operator.user.items()}

@@ -316,7 +316,7 @@ class AsyncAdapter(FunctionAdapter, RichAsyncFunction[Any, Any]):
 
 
 class RetryAdapter(CoreRetryStrategy):
-    def __init__(self, strategy: AsyncRetryStrategy[Any]) -> None:
+    def __init__(self, strategy: AsyncRetryStrategy) -> None:
         self._strategy = shippable(strategy)
 
     def canRetry(self, currentAttempts: int) -> bool:
@@ -357,7 +357,7 @@ class AllWindowAdapter(_WindowFunctionAdapter, CoreProcessAllWindowFunction[Any,
         self._emit(self._results(context, elements), context, out)
 
 
-class CountWindowContext(ProcessWindowContext[Any]):
+class CountWindowContext(ProcessWindowContext):
     """The context of a count window, which fires once."""
 
     def __init__(self, window: CountWindow, context: Any, state: CoreRuntimeContext) -> None:
@@ -431,12 +431,12 @@ class CountWindowAdapter(FunctionAdapter, CoreKeyedProcessFunction[Any, Any, Any
                 self._function.clear(context)
 
 
-class PassThrough(WindowFunction[Any, Any, Any, Any]):
+class PassThrough(WindowFunction):
     def apply(self, key: Any, window: Any, inputs: Iterable[Any]) -> Iterable[Any]:
         return inputs
 
 
-class PassThroughAll(AllWindowFunction[Any, Any, Any]):
+class PassThroughAll(AllWindowFunction):
     def apply(self, window: Any, inputs: Iterable[Any]) -> Iterable[Any]:
         return inputs
 
@@ -475,20 +475,13 @@ class KeyCall:
         self._key_type = key_type
 
     @property
-    def __wrapped__(self) -> Callable[..., Any]:
-        return self._select
-
-    @property
-    def _select(self) -> Callable[[Any], Any]:
+    def __wrapped__(self) -> Any:
         selector = self._selector
-        select: Callable[[Any], Any] = (
-            selector.get_key if isinstance(selector, KeySelector) else selector
-        )
-        return select
+        return selector.get_key if isinstance(selector, KeySelector) else selector
 
     def of_user(self, value: Any) -> Any:
         """The key as the user's functions see it."""
-        key = self._dependencies.inside(self._select)(value)
+        key = self._dependencies.inside(self.__wrapped__)(value)
         return key if self._key_type is None else self._key_type.converted(key)
 
     def __call__(self, value: Any) -> Any:

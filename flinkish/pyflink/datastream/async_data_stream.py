@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flinkish.api.arguments import instance
 from flinkish.api.streams.async_data_stream import AsyncDataStream as Core
 from flinkish.api.time.durations import TimeUnit
@@ -24,7 +22,7 @@ class AsyncDataStream:
     @staticmethod
     def unordered_wait(
         data_stream: DataStream,
-        async_function: AsyncFunction[Any, Any],
+        async_function: AsyncFunction,
         timeout: Time,
         capacity: int = _DEFAULT_CAPACITY,
         output_type: TypeInformation | None = None,
@@ -37,9 +35,9 @@ class AsyncDataStream:
     @staticmethod
     def unordered_wait_with_retry(
         data_stream: DataStream,
-        async_function: AsyncFunction[Any, Any],
+        async_function: AsyncFunction,
         timeout: Time,
-        async_retry_strategy: AsyncRetryStrategy[Any],
+        async_retry_strategy: AsyncRetryStrategy,
         capacity: int = _DEFAULT_CAPACITY,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
@@ -50,7 +48,7 @@ class AsyncDataStream:
     @staticmethod
     def ordered_wait(
         data_stream: DataStream,
-        async_function: AsyncFunction[Any, Any],
+        async_function: AsyncFunction,
         timeout: Time,
         capacity: int = _DEFAULT_CAPACITY,
         output_type: TypeInformation | None = None,
@@ -62,9 +60,9 @@ class AsyncDataStream:
     @staticmethod
     def ordered_wait_with_retry(
         data_stream: DataStream,
-        async_function: AsyncFunction[Any, Any],
+        async_function: AsyncFunction,
         timeout: Time,
-        async_retry_strategy: AsyncRetryStrategy[Any],
+        async_retry_strategy: AsyncRetryStrategy,
         capacity: int = _DEFAULT_CAPACITY,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
@@ -76,9 +74,9 @@ class AsyncDataStream:
 def _waiting(
     ordered: bool,
     stream: DataStream,
-    function: AsyncFunction[Any, Any],
+    function: AsyncFunction,
     timeout: Time,
-    strategy: AsyncRetryStrategy[Any],
+    strategy: AsyncRetryStrategy,
     capacity: int,
     output_type: TypeInformation | None,
 ) -> DataStream:

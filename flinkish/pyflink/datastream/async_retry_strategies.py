@@ -42,7 +42,7 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         """The predicate for the results and errors to retry."""
 
     @staticmethod
-    def no_restart() -> AsyncRetryStrategy[Any]:
+    def no_restart() -> AsyncRetryStrategy:
         """Never retry."""
         return NoRetryStrategy()
 
@@ -52,7 +52,7 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         backoff_time_millis: int,
         result_predicate: Callable[[list[Any]], bool] | None = None,
         exception_predicate: Callable[[Exception], bool] | None = None,
-    ) -> AsyncRetryStrategy[Any]:
+    ) -> AsyncRetryStrategy:
         """Retry up to ``max_attempts`` times, each after ``backoff_time_millis``."""
         return FixedDelayRetryStrategy(
             max_attempts, backoff_time_millis, result_predicate, exception_predicate
@@ -66,7 +66,7 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         multiplier: float,
         result_predicate: Callable[[list[Any]], bool] | None = None,
         exception_predicate: Callable[[Exception], bool] | None = None,
-    ) -> AsyncRetryStrategy[Any]:
+    ) -> AsyncRetryStrategy:
         """Retry up to ``max_attempts`` times, each after a longer delay (ms)."""
         return ExponentialBackoffDelayRetryStrategy(
             max_attempts,
@@ -78,7 +78,7 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         )
 
 
-class RetryPredicate(AsyncRetryPredicate[Any]):
+class RetryPredicate(AsyncRetryPredicate):
     """Two functions, one for results and one for errors."""
 
     def __init__(self, result_predicate: _Results, exception_predicate: _Errors) -> None:
@@ -91,7 +91,7 @@ class RetryPredicate(AsyncRetryPredicate[Any]):
         return self._errors
 
 
-class NoRetryStrategy(AsyncRetryStrategy[Any]):
+class NoRetryStrategy(AsyncRetryStrategy):
     """Never retries."""
 
     def can_retry(self, current_attempts: int) -> bool:
@@ -100,11 +100,11 @@ class NoRetryStrategy(AsyncRetryStrategy[Any]):
     def get_backoff_time_millis(self, current_attempts: int) -> int:
         return -1
 
-    def get_retry_predicate(self) -> AsyncRetryPredicate[Any]:
+    def get_retry_predicate(self) -> AsyncRetryPredicate:
         return RetryPredicate(None, None)
 
 
-class _LimitedRetryStrategy(AsyncRetryStrategy[Any]):
+class _LimitedRetryStrategy(AsyncRetryStrategy):
     """Base of the strategies that retry a number of times."""
 
     def __init__(
@@ -116,7 +116,7 @@ class _LimitedRetryStrategy(AsyncRetryStrategy[Any]):
     def can_retry(self, current_attempts: int) -> bool:
         return current_attempts <= self._attempts
 
-    def get_retry_predicate(self) -> AsyncRetryPredicate[Any]:
+    def get_retry_predicate(self) -> AsyncRetryPredicate:
         return self._predicate
 
 

@@ -160,12 +160,10 @@ class CloseableIterator:
 
     @short_traceback
     def __next__(self) -> Any:
-        return next(self._results)
-
-    @short_traceback
-    def next(self) -> Any:
         """The next result."""
         return next(self._results)
+
+    next = __next__
 
     def close(self) -> None:
         """Stop the job, if it still runs."""
@@ -248,9 +246,7 @@ class DataStream(AbsentMethods):
         """Accepted for ported jobs."""
         return self
 
-    def disable_chaining(self) -> DataStream:
-        """Accepted for ported jobs."""
-        return self
+    disable_chaining = start_new_chain
 
     def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStream:
         """Accepted for ported jobs: Spark has no slots."""
@@ -378,7 +374,7 @@ class DataStream(AbsentMethods):
         instance("connect", ds, DataStream, "Pass another stream, or other.broadcast(descriptor).")
         return ConnectedStreams(self, ds)
 
-    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
+    def window_all(self, window_assigner: WindowAssigner) -> AllWindowedStream:
         """Divide the whole stream into windows."""
         _check_assigner("window_all", window_assigner)
         return AllWindowedStream(self, window_assigner)
@@ -566,7 +562,7 @@ class KeyedStream(DataStream):
             )
         return self._result(stream, output_type)
 
-    def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
+    def window(self, window_assigner: WindowAssigner) -> WindowedStream:
         """Divide the elements of each key into windows."""
         _check_assigner("window", window_assigner)
         return WindowedStream(self, window_assigner)
@@ -614,8 +610,8 @@ def _unkeyed(stream: DataStream) -> DataStream:
     return stream._values() if isinstance(stream, KeyedStream) else stream
 
 
-_Windowing = WindowFunction[Any, Any, Any, Any] | ProcessWindowFunction[Any, Any, Any, Any]
-_AllWindowing = AllWindowFunction[Any, Any, Any] | ProcessAllWindowFunction[Any, Any, Any]
+_Windowing = WindowFunction | ProcessWindowFunction
+_AllWindowing = AllWindowFunction | ProcessAllWindowFunction
 
 
 _F = TypeVar("_F", bound=Function)
@@ -630,13 +626,13 @@ class _Windows(AbsentMethods, ABC, Generic[_F]):
     _pass_through: ClassVar[type[Any]]
     """A function that emits the elements of a window."""
 
-    def __init__(self, window_assigner: WindowAssigner[Any, Any]) -> None:
+    def __init__(self, window_assigner: WindowAssigner) -> None:
         self._assigner = window_assigner
-        self._trigger: Trigger[Any, Any] | None = None
+        self._trigger: Trigger | None = None
         self._lateness: int | None = None
         self._late_tag: OutputTag | None = None
 
-    def trigger(self, trigger: Trigger[Any, Any]) -> Self:
+    def trigger(self, trigger: Trigger) -> Self:
         """Set the trigger."""
         if isinstance(self._assigner, CountSlidingWindowAssigner):
             raise NotSupportedError(
@@ -758,23 +754,19 @@ class WindowedStream(_Windows[_Windowing]):
     _adapter = WindowAdapter
     _pass_through = PassThrough
 
-    def __init__(
-        self, keyed_stream: KeyedStream, window_assigner: WindowAssigner[Any, Any]
-    ) -> None:
+    def __init__(self, keyed_stream: KeyedStream, window_assigner: WindowAssigner) -> None:
         super().__init__(window_assigner)
         self._input: KeyedStream = keyed_stream
 
     def apply(
-        self,
-        window_function: WindowFunction[Any, Any, Any, Any],
-        output_type: TypeInformation | None = None,
+        self, window_function: WindowFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
         """Hand the elements of a window to a WindowFunction."""
         return self._collected("apply", window_function, output_type)
 
     def process(
         self,
-        process_window_function: ProcessWindowFunction[Any, Any, Any, Any],
+        process_window_function: ProcessWindowFunction,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Hand the elements of a window to a ProcessWindowFunction."""
@@ -794,21 +786,19 @@ class AllWindowedStream(_Windows[_AllWindowing]):
     _adapter = AllWindowAdapter
     _pass_through = PassThroughAll
 
-    def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner[Any, Any]) -> None:
+    def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner) -> None:
         super().__init__(window_assigner)
         self._input = data_stream
 
     def apply(
-        self,
-        window_function: AllWindowFunction[Any, Any, Any],
-        output_type: TypeInformation | None = None,
+        self, window_function: AllWindowFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
         """Hand the elements of a window to an AllWindowFunction."""
         return self._collected("apply", window_function, output_type)
 
     def process(
         self,
-        process_window_function: ProcessAllWindowFunction[Any, Any, Any],
+        process_window_function: ProcessAllWindowFunction,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Hand the elements of a window to a ProcessAllWindowFunction."""
@@ -896,8 +886,7 @@ class BroadcastConnectedStream(AbsentMethods):
 
     def process(
         self,
-        func: BroadcastProcessFunction[Any, Any, Any]
-        | KeyedBroadcastProcessFunction[Any, Any, Any, Any],
+        func: BroadcastProcessFunction | KeyedBroadcastProcessFunction,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Call a process function for the elements of both streams."""

@@ -294,19 +294,23 @@ class ProcessFunction(Function):
         """Yield results, and ``(tag, value)`` for a side output."""
 
 
-class KeyedProcessFunction(Function):
-    """A process function with keyed state and timers."""
+class _KeyedFunction(Function):
+    """Base of the process functions with keyed state and timers."""
 
     Context: TypeAlias = KeyedElementContext
     OnTimerContext: TypeAlias = KeyedTimerContext
 
-    @abstractmethod
-    def process_element(self, value: Any, ctx: KeyedElementContext) -> Any:
-        """Yield results, and ``(tag, value)`` for a side output."""
-
     def on_timer(self, timestamp: int, ctx: KeyedTimerContext) -> Any:
         """Called when a timer is due."""
         return None
+
+
+class KeyedProcessFunction(_KeyedFunction):
+    """A process function with keyed state and timers."""
+
+    @abstractmethod
+    def process_element(self, value: Any, ctx: KeyedElementContext) -> Any:
+        """Yield results, and ``(tag, value)`` for a side output."""
 
 
 class CoProcessFunction(Function):
@@ -323,11 +327,8 @@ class CoProcessFunction(Function):
         """Called for elements of the second stream."""
 
 
-class KeyedCoProcessFunction(Function):
+class KeyedCoProcessFunction(_KeyedFunction):
     """A process function of two keyed streams."""
-
-    Context: TypeAlias = KeyedElementContext
-    OnTimerContext: TypeAlias = KeyedTimerContext
 
     @abstractmethod
     def process_element1(self, value: Any, ctx: KeyedElementContext) -> Any:
@@ -336,10 +337,6 @@ class KeyedCoProcessFunction(Function):
     @abstractmethod
     def process_element2(self, value: Any, ctx: KeyedElementContext) -> Any:
         """Called for elements of the second stream."""
-
-    def on_timer(self, timestamp: int, ctx: KeyedTimerContext) -> Any:
-        """Called when a timer is due."""
-        return None
 
 
 # ---------------------------------------------------------------------- windows
@@ -389,32 +386,31 @@ class AllWindowFunction(Function, Generic[IN, OUT, W]):
         """Return or yield the results for the window."""
 
 
-class ProcessWindowFunction(Function, Generic[IN, OUT, KEY, W]):
-    """Turns a window of a key into results, with state and times."""
+class _ProcessWindowFunction(Function):
+    """Base of the window functions with state and times."""
 
     Context: TypeAlias = ProcessWindowContext
+
+    def clear(self, context: ProcessWindowContext) -> None:
+        """Called when the window is removed."""
+
+
+class ProcessWindowFunction(_ProcessWindowFunction, Generic[IN, OUT, KEY, W]):
+    """Turns a window of a key into results, with state and times."""
 
     @abstractmethod
     def process(
-        self, key: KEY, context: ProcessWindowContext[Any], elements: Iterable[IN]
+        self, key: KEY, context: ProcessWindowContext, elements: Iterable[IN]
     ) -> Iterable[OUT]:
         """Return or yield the results for the window."""
 
-    def clear(self, context: ProcessWindowContext[Any]) -> None:
-        """Called when the window is removed."""
 
-
-class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
+class ProcessAllWindowFunction(_ProcessWindowFunction, Generic[IN, OUT, W]):
     """Turns a window of a stream into results, with state and times."""
 
-    Context: TypeAlias = ProcessWindowContext
-
     @abstractmethod
-    def process(self, context: ProcessWindowContext[Any], elements: Iterable[IN]) -> Iterable[OUT]:
+    def process(self, context: ProcessWindowContext, elements: Iterable[IN]) -> Iterable[OUT]:
         """Return or yield the results for the window."""
-
-    def clear(self, context: ProcessWindowContext[Any]) -> None:
-        """Called when the window is removed."""
 
 
 # ---------------------------------------------------------------------- broadcast state

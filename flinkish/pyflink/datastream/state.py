@@ -318,12 +318,16 @@ class MergingState(AppendingState[IN, OUT]):
     """A state that can be merged when windows merge (PyFlink: ``MergingState``)."""
 
 
-class ValueState(_StateOfKey, Generic[T]):
-    """One value for each key (PyFlink: ``ValueState``)."""
+class _TypedState(_StateOfKey):
+    """Base of the states whose values have one type."""
 
-    def __init__(self, state: core.ValueState[Any], type_info: TypeInformation) -> None:
+    def __init__(self, state: core.State, type_info: TypeInformation) -> None:
         self._state = state
         self._convert = type_info.converted
+
+
+class ValueState(_TypedState, Generic[T]):
+    """One value for each key (PyFlink: ``ValueState``)."""
 
     def value(self) -> T:
         """The value, None if there is none."""
@@ -334,12 +338,8 @@ class ValueState(_StateOfKey, Generic[T]):
         self._state.update(self._convert(value))
 
 
-class ListState(_StateOfKey, MergingState[T, Iterable[T]]):
+class ListState(_TypedState, MergingState[T, Iterable[T]]):
     """A list for each key (PyFlink: ``ListState``)."""
-
-    def __init__(self, state: core.ListState[Any], type_info: TypeInformation) -> None:
-        self._state = state
-        self._convert = type_info.converted
 
     def get(self) -> Iterable[T]:
         """The elements in order."""
@@ -443,12 +443,8 @@ class MapState(_WritableMap[K, V]):
         return bool(self._state.isEmpty())
 
 
-class ReducingState(_StateOfKey, MergingState[T, T]):
+class ReducingState(_TypedState, MergingState[T, T]):
     """The reduction of all values added, for each key (PyFlink: ``ReducingState``)."""
-
-    def __init__(self, state: core.ReducingState[Any], type_info: TypeInformation) -> None:
-        self._state = state
-        self._convert = type_info.converted
 
     def get(self) -> T:
         """The reduction, None if nothing was added."""

@@ -174,17 +174,13 @@ class StreamExecutionEnvironment(AbsentMethods):
         """The mode that was set."""
         return self._checkpoint_config.get_checkpointing_mode()
 
-    def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
-        """The mode that was set."""
-        return self.get_checkpointing_mode()
+    get_checkpointing_consistency_mode = get_checkpointing_mode
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
         """False, as no element is in flight between batches."""
         return False
 
-    def is_force_unaligned_checkpoints(self) -> bool:
-        """False, for the same reason."""
-        return False
+    is_force_unaligned_checkpoints = is_unaligned_checkpoints_enabled
 
     def enable_changelog_state_backend(self, enabled: bool) -> StreamExecutionEnvironment:
         """Accepted for ported jobs."""

@@ -219,7 +219,7 @@ class Trigger(ABC, Generic[T, W]):
 class TriggerAdapter(core_triggers.Trigger[Any, Any]):
     """A trigger defined by a job."""
 
-    def __init__(self, trigger: Trigger[Any, Any]) -> None:
+    def __init__(self, trigger: Trigger) -> None:
         self._trigger = shippable(trigger)
 
     def onElement(self, element: Any, timestamp: int, window: Any, ctx: Any) -> CoreResult:
@@ -244,7 +244,7 @@ class TriggerAdapter(core_triggers.Trigger[Any, Any]):
         self._trigger.clear(window_of_user(window), TriggerContext(ctx))
 
 
-class BuiltInTrigger(Trigger[Any, Any]):
+class BuiltInTrigger(Trigger):
     """A trigger of flinkish's own, whose hooks another trigger may call."""
 
     def __init__(self, trigger: core_triggers.Trigger[Any, Any]) -> None:
@@ -341,13 +341,13 @@ class CountTrigger(BuiltInTrigger):
 class PurgingTrigger(BuiltInTrigger):
     """Fires when its nested trigger does, and then drops the elements."""
 
-    def __init__(self, nested_trigger: Trigger[Any, Any]) -> None:
+    def __init__(self, nested_trigger: Trigger) -> None:
         fix = "Pass one such as CountTrigger.of(3)."
         given = instance("PurgingTrigger", nested_trigger, Trigger, fix)
         super().__init__(core_triggers.PurgingTrigger.of(given.core))
 
     @staticmethod
-    def of(nested_trigger: Trigger[Any, Any]) -> PurgingTrigger:
+    def of(nested_trigger: Trigger) -> PurgingTrigger:
         """``nested_trigger``, but purging whenever it fires."""
         return PurgingTrigger(nested_trigger)
 
@@ -391,7 +391,7 @@ class WindowAssigner(ABC, Generic[T, W]):
         """The windows of ``element``."""
 
     @abstractmethod
-    def get_default_trigger(self, env: Any) -> Trigger[Any, Any]:
+    def get_default_trigger(self, env: Any) -> Trigger:
         """The trigger to use unless another is set."""
 
     def get_window_serializer(self) -> Any:
@@ -432,7 +432,7 @@ class MergingWindowAssigner(WindowAssigner[T, W]):
 class AssignerAdapter(core_assigners.WindowAssigner[Any, Any]):
     """An assigner defined by a job."""
 
-    def __init__(self, assigner: WindowAssigner[Any, Any]) -> None:
+    def __init__(self, assigner: WindowAssigner) -> None:
         self._assigner: Any = shippable(assigner)
 
     def assignWindows(
@@ -442,7 +442,7 @@ class AssignerAdapter(core_assigners.WindowAssigner[Any, Any]):
         return list(found)
 
     def getDefaultTrigger(self) -> core_triggers.Trigger[Any, Any]:
-        trigger: Trigger[Any, Any] = self._assigner.get_default_trigger(None)
+        trigger: Trigger = self._assigner.get_default_trigger(None)
         return trigger.core
 
     def isEventTime(self) -> bool:
@@ -459,7 +459,7 @@ class MergingAssignerAdapter(AssignerAdapter, core_assigners.MergingWindowAssign
         self._assigner.merge_windows(seen, MergeCallback(callback))
 
 
-class BuiltInAssigner(WindowAssigner[Any, Any]):
+class BuiltInAssigner(WindowAssigner):
     """An assigner of flinkish's own, whose hooks another assigner may call."""
 
     def __init__(self, assigner: core_assigners.WindowAssigner[Any, Any]) -> None:
@@ -475,7 +475,7 @@ class BuiltInAssigner(WindowAssigner[Any, Any]):
         found = self._core.assignWindows(element, timestamp, context.core)
         return [window_of_user(window) for window in found]
 
-    def get_default_trigger(self, env: Any) -> Trigger[Any, Any]:
+    def get_default_trigger(self, env: Any) -> Trigger:
         return BuiltInTrigger(self._core.getDefaultTrigger())
 
     def is_event_time(self) -> bool:
