@@ -47,17 +47,13 @@ class OptionBuilder:
         """A whole number."""
         return TypedConfigOptionBuilder(self.key)
 
-    def long_type(self) -> TypedConfigOptionBuilder[int]:
-        """A whole number."""
-        return TypedConfigOptionBuilder(self.key)
+    long_type = int_type
 
     def float_type(self) -> TypedConfigOptionBuilder[float]:
         """A number."""
         return TypedConfigOptionBuilder(self.key)
 
-    def double_type(self) -> TypedConfigOptionBuilder[float]:
-        """A number."""
-        return TypedConfigOptionBuilder(self.key)
+    double_type = float_type
 
     def string_type(self) -> TypedConfigOptionBuilder[str]:
         """A text."""

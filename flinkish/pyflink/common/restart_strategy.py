@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from flinkish.api.environment.restart_strategies import RestartStrategies as CoreStrategies
 from flinkish.api.environment.restart_strategies import (
     RestartStrategyConfiguration as CoreConfiguration,
@@ -10,22 +12,16 @@ from flinkish.api.environment.restart_strategies import (
 __all__ = ["RestartStrategies", "RestartStrategyConfiguration"]
 
 
+@dataclass(frozen=True)
 class RestartStrategyConfiguration:
     """A restart strategy (PyFlink: ``RestartStrategyConfiguration``)."""
 
-    def __init__(self, core: CoreConfiguration) -> None:
-        self.core = core
-        """The strategy as flinkish's own."""
+    core: CoreConfiguration
+    """The strategy as flinkish's own."""
 
     def get_description(self) -> str:
         """Describe the strategy in a sentence."""
         return self.core.getDescription()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RestartStrategyConfiguration) and self.core == other.core
-
-    def __hash__(self) -> int:
-        return hash(self.core)
 
 
 class RestartStrategies:

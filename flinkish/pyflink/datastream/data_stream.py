@@ -29,33 +29,7 @@ from flinkish.pyflink.common.typeinfo import (
 )
 from flinkish.pyflink.common.types import created_row
 from flinkish.pyflink.common.watermark_strategy import WatermarkStrategy
-from flinkish.pyflink.datastream.adapters import (
-    Aggregated,
-    AllWindowAdapter,
-    BroadcastAdapter,
-    Call,
-    CoFlatMapAdapter,
-    CoMapAdapter,
-    CoProcessAdapter,
-    CountWindowAdapter,
-    FieldReduction,
-    FilterAdapter,
-    FlatCall,
-    FlatMapAdapter,
-    KeyCall,
-    KeyedBroadcastAdapter,
-    KeyedCoProcessAdapter,
-    KeyedProcessAdapter,
-    MapAdapter,
-    PassThrough,
-    PassThroughAll,
-    ProcessAdapter,
-    ReduceAdapter,
-    Reduced,
-    WindowAdapter,
-    conversion,
-    whole_list,
-)
+from flinkish.pyflink.datastream import adapters
 from flinkish.pyflink.datastream.connectors.base import Sink
 from flinkish.pyflink.datastream.functions import (
     AggregateFunction,
@@ -281,9 +255,9 @@ class DataStream(AbsentMethods):
         user_function("map", func, MapFunction, function="lambda value: value + 1")
         declared_type_or_none("map: output_type", output_type)
         if isinstance(func, MapFunction):
-            adapted = MapAdapter(self._dependencies, func, output_type)
+            adapted = adapters.MapAdapter(self._dependencies, func, output_type)
         else:
-            adapted = Call(self._dependencies, func, conversion(output_type))
+            adapted = adapters.Call(self._dependencies, func, adapters.conversion(output_type))
         return self._result(self.core.map(adapted), output_type)
 
     def flat_map(
@@ -296,9 +270,9 @@ class DataStream(AbsentMethods):
         user_function("flat_map", func, FlatMapFunction, function="lambda value: [value]")
         declared_type_or_none("flat_map: output_type", output_type)
         if isinstance(func, FlatMapFunction):
-            adapted = FlatMapAdapter(self._dependencies, func, output_type)
+            adapted = adapters.FlatMapAdapter(self._dependencies, func, output_type)
         else:
-            adapted = FlatCall(self._dependencies, func, conversion(output_type))
+            adapted = adapters.FlatCall(self._dependencies, func, adapters.conversion(output_type))
         return self._result(self.core.flatMap(adapted), output_type)
 
     def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
@@ -306,9 +280,9 @@ class DataStream(AbsentMethods):
         adapted: Any
         user_function("filter", func, FilterFunction, function="lambda value: value > 0")
         if isinstance(func, FilterFunction):
-            adapted = FilterAdapter(self._dependencies, func)
+            adapted = adapters.FilterAdapter(self._dependencies, func)
         else:
-            adapted = Call(self._dependencies, func)
+            adapted = adapters.Call(self._dependencies, func)
         return self._result(self.core.filter(adapted), self._type)
 
     def process(
@@ -318,7 +292,7 @@ class DataStream(AbsentMethods):
         # PyFlink also takes a KeyedProcessFunction, which then has neither key nor timers
         user_function("process", func, ProcessFunction, KeyedProcessFunction)
         declared_type_or_none("process: output_type", output_type)
-        adapter = ProcessAdapter(self._dependencies, func, output_type)
+        adapter = adapters.ProcessAdapter(self._dependencies, func, output_type)
         return self._result(self.core.process(adapter), output_type)
 
     def project(self, *field_indexes: int) -> DataStream:
@@ -354,7 +328,7 @@ class DataStream(AbsentMethods):
         """Partition by key."""
         user_function("key_by", key_selector, KeySelector, function="lambda value: value[0]")
         declared_type_or_none("key_by: key_type", key_type)
-        selector = KeyCall(self._dependencies, key_selector, key_type)
+        selector = adapters.KeyCall(self._dependencies, key_selector, key_type)
         keyed = self.core.keyBy(selector)
         if key_type in (None, Types.PICKLED_BYTE_ARRAY()):
             keyed = with_null_keys(keyed)  # in PyFlink a pickled None is a key like any other
@@ -426,7 +400,7 @@ class DataStream(AbsentMethods):
             "partition_custom", key_selector, KeySelector, function="lambda value: value[0]"
         )
         partition = partitioner.partition if isinstance(partitioner, Partitioner) else partitioner
-        selector = KeyCall(self._dependencies, key_selector, None)
+        selector = adapters.KeyCall(self._dependencies, key_selector, None)
         return self._same(stream.partitionCustom(partition, selector))
 
     def get_side_output(self, output_tag: OutputTag) -> DataStream:
@@ -446,12 +420,12 @@ class DataStream(AbsentMethods):
         instance("sink_to", sink, Sink, fix)
         writable = sink.writable(self._type)
         if writable is not None:
-            stream = stream.map(Call(self._dependencies, writable)).name("Writable")
+            stream = stream.map(adapters.Call(self._dependencies, writable)).name("Writable")
         return DataStreamSink(stream.sinkTo(sink.core))
 
     def print(self, sink_identifier: str | None = None) -> DataStreamSink:
         """Print the elements in the driver, in Flink's text."""
-        texts = self.core.map(Call(self._dependencies, self._type.text_of)).name("Text")
+        texts = self.core.map(adapters.Call(self._dependencies, self._type.text_of)).name("Text")
         return DataStreamSink(texts.print(sink_identifier or ""))
 
     def for_each_batch(self, function: Callable[[list[Any], int], None]) -> DataStreamSink:
@@ -504,7 +478,7 @@ class KeyedStream(DataStream):
         environment: StreamExecutionEnvironment,
         stream: CoreKeyedStream[Any, Any],
         type_info: TypeInformation,
-        selector: KeyCall,
+        selector: adapters.KeyCall,
         key_type: TypeInformation | None,
     ) -> None:
         super().__init__(environment, stream, type_info)
@@ -518,9 +492,9 @@ class KeyedStream(DataStream):
         adapted: Any
         user_function("reduce", func, ReduceFunction, function="lambda a, b: a + b")
         if isinstance(func, ReduceFunction):
-            adapted = ReduceAdapter(self._dependencies, func, self._type)
+            adapted = adapters.ReduceAdapter(self._dependencies, func, self._type)
         else:
-            adapted = Call(self._dependencies, func, conversion(self._type))
+            adapted = adapters.Call(self._dependencies, func, adapters.conversion(self._type))
         return self._result(self.keyed_core.reduce(adapted), self._type)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:
@@ -546,7 +520,7 @@ class KeyedStream(DataStream):
     def _accumulated(self, kind: str, position: int | str) -> DataStream:
         if not isinstance(position, (int, str)):
             raise TypeError(f"{kind}: {position!r} is no field. Pass its position or its name.")
-        return self.reduce(FieldReduction(kind, position))
+        return self.reduce(adapters.FieldReduction(kind, position))
 
     def process(  # type: ignore[override]
         self, func: KeyedProcessFunction, output_type: TypeInformation | None = None
@@ -554,13 +528,12 @@ class KeyedStream(DataStream):
         """Call a KeyedProcessFunction for every element."""
         user_function("process", func, KeyedProcessFunction, ProcessFunction)
         declared_type_or_none("process: output_type", output_type)
+        adapter: Any
         if isinstance(func, ProcessFunction):
-            stream = self.keyed_core.process(ProcessAdapter(self._dependencies, func, output_type))
+            adapter = adapters.ProcessAdapter(self._dependencies, func, output_type)
         else:
-            stream = self.keyed_core.process(
-                KeyedProcessAdapter(self._dependencies, func, output_type)
-            )
-        return self._result(stream, output_type)
+            adapter = adapters.KeyedProcessAdapter(self._dependencies, func, output_type)
+        return self._result(self.keyed_core.process(adapter), output_type)
 
     def window(self, window_assigner: WindowAssigner) -> WindowedStream:
         """Divide the elements of each key into windows."""
@@ -585,7 +558,9 @@ class KeyedStream(DataStream):
         # As in PyFlink, whose keyed streams are streams of keys with values
         select, names = self._selector.of_user, ["f0", "f1"]
         return self.core.map(
-            Call(self._dependencies, lambda value: created_row(names, [select(value), value]))
+            adapters.Call(
+                self._dependencies, lambda value: created_row(names, [select(value), value])
+            )
         )
 
     def broadcast(self, *args: Any) -> Any:
@@ -672,10 +647,12 @@ class _Windows(AbsentMethods, ABC, Generic[_F]):
         self._check("reduce", window_function, output_type)
         given = reduce_function
         reduce = given.reduce if isinstance(given, ReduceFunction) else given
-        reduced = Call(self._input._dependencies, reduce, conversion(self.get_input_type()))
+        reduced = adapters.Call(
+            self._input._dependencies, reduce, adapters.conversion(self.get_input_type())
+        )
         if isinstance(self._assigner, CountSlidingWindowAssigner):
             kind = output_type or self.get_input_type()
-            return self._counted(window_function, Reduced(reduced), kind)
+            return self._counted(window_function, adapters.Reduced(reduced), kind)
         if window_function is None:
             kind = output_type or self.get_input_type()
             return self._input._result(self._windowed().reduce(reduced), kind)
@@ -694,7 +671,9 @@ class _Windows(AbsentMethods, ABC, Generic[_F]):
         declared_type_or_none("aggregate: accumulator_type", accumulator_type)
         self._check("aggregate", window_function, output_type)
         if isinstance(self._assigner, CountSlidingWindowAssigner):
-            return self._counted(window_function, Aggregated(aggregate_function), output_type)
+            return self._counted(
+                window_function, adapters.Aggregated(aggregate_function), output_type
+            )
         aggregate = AggregateAdapter(aggregate_function, accumulator_type)
         adapter = self._adapted(window_function, output_type)
         return self._input._result(self._windowed().aggregate(aggregate, adapter), output_type)
@@ -710,7 +689,7 @@ class _Windows(AbsentMethods, ABC, Generic[_F]):
         user_function(method, function, *self._function_kinds)
         declared_type_or_none(f"{method}: output_type", output_type)
         if isinstance(self._assigner, CountSlidingWindowAssigner):
-            return self._counted(function, whole_list, output_type)
+            return self._counted(function, adapters.whole_list, output_type)
         adapter = self._adapted(function, output_type)
         return self._input._result(self._windowed().process(adapter), output_type)
 
@@ -720,7 +699,9 @@ class _Windows(AbsentMethods, ABC, Generic[_F]):
         stream, assigner = self._keyed(), cast(CountSlidingWindowAssigner, self._assigner)
         size, slide = assigner.window_size, assigner.window_slide
         chosen = function or self._pass_through()
-        adapter = CountWindowAdapter(stream._dependencies, chosen, output_type, size, slide, folded)
+        adapter = adapters.CountWindowAdapter(
+            stream._dependencies, chosen, output_type, size, slide, folded
+        )
         return stream._result(stream.keyed_core.process(adapter), output_type)
 
     def _adapted(self, function: _F | None, output_type: TypeInformation | None) -> Any:
@@ -751,8 +732,8 @@ class WindowedStream(_Windows[_Windowing]):
     """The windows of a keyed stream (PyFlink: ``WindowedStream``)."""
 
     _function_kinds = (WindowFunction, ProcessWindowFunction)
-    _adapter = WindowAdapter
-    _pass_through = PassThrough
+    _adapter = adapters.WindowAdapter
+    _pass_through = adapters.PassThrough
 
     def __init__(self, keyed_stream: KeyedStream, window_assigner: WindowAssigner) -> None:
         super().__init__(window_assigner)
@@ -783,8 +764,8 @@ class AllWindowedStream(_Windows[_AllWindowing]):
     """The windows of a whole stream (PyFlink: ``AllWindowedStream``)."""
 
     _function_kinds = (AllWindowFunction, ProcessAllWindowFunction)
-    _adapter = AllWindowAdapter
-    _pass_through = PassThroughAll
+    _adapter = adapters.AllWindowAdapter
+    _pass_through = adapters.PassThroughAll
 
     def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner) -> None:
         super().__init__(window_assigner)
@@ -834,7 +815,7 @@ class ConnectedStreams(AbsentMethods):
         """Turn each element of either stream into one result."""
         user_function("map", func, CoMapFunction)
         declared_type_or_none("map: output_type", output_type)
-        adapter = CoMapAdapter(self._dependencies, func, output_type)
+        adapter = adapters.CoMapAdapter(self._dependencies, func, output_type)
         return self.stream1._result(self._connected().map(adapter), output_type)
 
     def flat_map(
@@ -843,7 +824,7 @@ class ConnectedStreams(AbsentMethods):
         """Turn each element of either stream into any number of results."""
         user_function("flat_map", func, CoFlatMapFunction)
         declared_type_or_none("flat_map: output_type", output_type)
-        adapter = CoFlatMapAdapter(self._dependencies, func, output_type)
+        adapter = adapters.CoFlatMapAdapter(self._dependencies, func, output_type)
         return self.stream1._result(self._connected().flatMap(adapter), output_type)
 
     def process(
@@ -857,9 +838,9 @@ class ConnectedStreams(AbsentMethods):
         keyed = all(isinstance(s, KeyedStream) for s in (self.stream1, self.stream2))
         adapter: Any
         if keyed and isinstance(func, KeyedCoProcessFunction):
-            adapter = KeyedCoProcessAdapter(self._dependencies, func, output_type)
+            adapter = adapters.KeyedCoProcessAdapter(self._dependencies, func, output_type)
         else:
-            adapter = CoProcessAdapter(self._dependencies, func, output_type)
+            adapter = adapters.CoProcessAdapter(self._dependencies, func, output_type)
         return self.stream1._result(self._connected().process(adapter), output_type)
 
     @property
@@ -894,9 +875,9 @@ class BroadcastConnectedStream(AbsentMethods):
         declared_type_or_none("process: output_type", output_type)
         adapter: Any
         if isinstance(func, KeyedBroadcastProcessFunction):
-            adapter = KeyedBroadcastAdapter(self._first._dependencies, func, output_type)
+            adapter = adapters.KeyedBroadcastAdapter(self._first._dependencies, func, output_type)
         else:
-            adapter = BroadcastAdapter(self._first._dependencies, func, output_type)
+            adapter = adapters.BroadcastAdapter(self._first._dependencies, func, output_type)
         connected = self._first.core.connect(self._second.core)
         return self._first._result(connected.process(adapter), output_type)
 

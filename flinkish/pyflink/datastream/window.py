@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Generic, Self, TypeAlias
 
@@ -65,23 +66,14 @@ class TimeWindow(core_windows.TimeWindow):
         return f"TimeWindow(start={self.start}, end={self.end})"
 
 
+@dataclass(unsafe_hash=True)
 class CountWindow(Window):
     """A window of a number of elements (PyFlink: ``CountWindow``)."""
 
-    def __init__(self, id: int) -> None:  # noqa: A002 - PyFlink's name
-        self.id = id
+    id: int
 
     def max_timestamp(self) -> int:
         return MAX_TIMESTAMP
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, CountWindow) and other.id == self.id
-
-    def __hash__(self) -> int:
-        return hash(self.id)
-
-    def __repr__(self) -> str:
-        return f"CountWindow(id={self.id})"
 
 
 class GlobalWindow(core_windows.GlobalWindow):
