@@ -107,12 +107,6 @@ class Bolt(RichFunction, ABC, Generic[T, R]):
         for result in results_of(returned, f"{type(self).__name__}.execute"):
             collector.emit(result)
 
-    def _check_it_executes(self) -> None:
-        if type(self).execute is Bolt.execute:
-            raise InvalidProgramError(
-                f"setBolt: {type(self).__name__} has nothing to do. Write its execute(input, collector)."
-            )
-
 
 class Stateful:
     """A bolt with a ``KeyValueState`` (Storm: ``IStatefulComponent``)."""
@@ -136,7 +130,10 @@ class BaseRichBolt(Bolt[T, R]):
     def _set_on(
         self, streams: tuple[DataStream[T], ...], key: KeySelectorLike[T, Any] | None, tasks: int
     ) -> SingleOutputStreamOperator[R]:
-        self._check_it_executes()
+        if type(self).execute is Bolt.execute:
+            raise InvalidProgramError(
+                f"setBolt: {type(self).__name__} has nothing to do. Write its execute(input, collector)."
+            )
         stream = streams[0].union(*streams[1:]) if len(streams) > 1 else streams[0]
         if key is None and tasks > 1 and not isinstance(self, Stateful):
             return stream.process(_SpreadBolt(self)).name(self._component or type(self).__name__)

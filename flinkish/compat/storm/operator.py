@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from flinkish.api.errors import MissingTimestampError, NotSupportedError
@@ -167,9 +168,7 @@ class PolicyWindowManager(TriggerPolicyContext):
     def getSlidingCountTimestamps(
         self, after: int | None, until: int, slidingCount: int
     ) -> Sequence[int]:
-        latest: list[int] = []
-        for timestamp in self._between(after, until):
-            latest.append(timestamp if not latest else max(latest[-1], timestamp))
+        latest = list(accumulate(self._between(after, until), max))
         return latest[slidingCount - 1 :: slidingCount]
 
     def _between(self, after: int | None, until: int) -> list[int]:
