@@ -142,12 +142,9 @@ class PolicyWindowedStream(Generic[T]):
     ) -> None:
         """Raises InvalidProgramError if one policy uses event time and the other does not."""
         instance("policy windows", stream, DataStream, "Pass the stream first, then the windows.")
-        for policy, kind in ((triggerPolicy, TriggerPolicy), (evictionPolicy, EvictionPolicy)):
-            if not isinstance(policy, kind):
-                raise InvalidProgramError(
-                    f"policy windows: {shown(policy)} is not {kind.__name__}. Pass the"
-                    " TriggerPolicy first and then the EvictionPolicy."
-                )
+        fix = "Pass the TriggerPolicy first and then the EvictionPolicy."
+        instance("policy windows", triggerPolicy, TriggerPolicy, fix)
+        instance("policy windows", evictionPolicy, EvictionPolicy, fix)
         if triggerPolicy.isEventTime() != evictionPolicy.isEventTime():
             raise InvalidProgramError(
                 f"policy windows: of {type(triggerPolicy).__name__} and"

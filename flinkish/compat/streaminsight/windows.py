@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any, ClassVar, Generic, Self, Union, overload
 
 from flinkish.api.arguments import instance, milliseconds, positive, positive_length
-from flinkish.api.errors import InvalidProgramError, NotSupportedError, shown
+from flinkish.api.errors import NotSupportedError
 from flinkish.api.functions.adapt import checked_callable
 from flinkish.api.functions.functions import Collector
 from flinkish.api.functions.window import AllWindowFunction, WindowFunction
@@ -108,11 +108,8 @@ class LifetimeWindowedStream(Generic[T]):
 
     def __init__(self, stream: DataStream[TemporalEvent[T]], windows: LifetimeWindows) -> None:
         instance("lifetime windows", stream, DataStream, "Pass the stream first, then the windows.")
-        if not isinstance(windows, LifetimeWindows):
-            raise InvalidProgramError(
-                f"lifetime windows: {shown(windows)} will not do. Pass HoppingLifetimeWindows,"
-                " TumblingLifetimeWindows, SnapshotWindows or CountByStartTimeWindows."
-            )
+        fix = "Pass SnapshotWindows() or HoppingLifetimeWindows(size, hop), for instance."
+        instance("lifetime windows", windows, LifetimeWindows, fix)
         self._keyed = isinstance(stream, KeyedStream)
         self._input = with_null_keys(stream)
         self._windows = windows
