@@ -23,8 +23,11 @@ def double_text(value: float) -> str:
 def float_text(value: Any) -> str:
     """A number of 32 bits, with the fewest digits that distinguish it from its neighbours."""
     number = np.float32(value)
-    plain = number == 0 or 1e-3 <= abs(number) < 1e7
-    return str(number) if plain else _scientific(number, str)
+    if number != 0 and not 1e-3 <= abs(number) < 1e7:
+        return _scientific(number, str)
+    text = str(number)
+    # NumPy has an exponent from a million on
+    return np.format_float_positional(number, trim="0") if "e" in text else text
 
 
 def timestamp_text(value: datetime.datetime, zone: datetime.tzinfo = datetime.UTC) -> str:
