@@ -16,8 +16,6 @@ from enum import Enum
 from operator import index
 from typing import Any, Never, TypeAlias
 
-import numpy as np
-
 from flinkish.api.arguments import instance
 from flinkish.api.errors import InvalidProgramError, UnfitElementError, shown
 from flinkish.api.types.type_info import TypeInformation as CoreType
@@ -25,6 +23,7 @@ from flinkish.api.types.type_info import Types as CoreTypes
 from flinkish.pyflink.absent import AbsentMethods, absent_names
 from flinkish.pyflink.common.time import Instant
 from flinkish.pyflink.common.types import Row, created_row
+from flinkish.runtime.formats.basic_texts import double_text, float_text
 
 __all__ = ["TypeInformation", "Types"]
 
@@ -313,7 +312,7 @@ class FloatTypeInfo(BasicTypeInfo):
         return struct.unpack("f", struct.pack("f", value))[0]
 
     def _text(self, value: Any) -> str:
-        return _text_of_float(str(np.float32(value)))
+        return float_text(value)
 
 
 class DoubleTypeInfo(BasicTypeInfo):
@@ -323,7 +322,7 @@ class DoubleTypeInfo(BasicTypeInfo):
         return value if type(value) is float else struct.unpack("d", struct.pack("d", value))[0]
 
     def _text(self, value: Any) -> str:
-        return _text_of_float(repr(value))
+        return double_text(float(value))
 
 
 class BigDecimalTypeInfo(BasicTypeInfo):
@@ -575,21 +574,6 @@ class TupleTypeInfo(_FieldsTypeInfo):
 def _text_of_bytes(value: bytes | bytearray) -> str:
     """The text of bytes in Java, where bytes are signed."""
     return f"[{', '.join(str(byte - 256 if byte > 127 else byte) for byte in value)}]"
-
-
-def _text_of_float(text: str) -> str:
-    """The shortest text of a number, in Java's form: with an exponent from 10 million and below a
-    thousandth."""
-    special = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-    if text in special:
-        return special[text]
-    number = Decimal(text)
-    if number == 0 or Decimal("0.001") <= abs(number) < Decimal(10_000_000):
-        plain = f"{number:f}"
-        return plain if "." in plain else f"{plain}.0"
-    sign, digits, _ = number.as_tuple()
-    shown = "".join(map(str, digits)).rstrip("0") or "0"
-    return f"{'-' if sign else ''}{shown[0]}.{shown[1:] or '0'}E{number.adjusted()}"
 
 
 _CORE: dict[str, CoreType[Any]] = {
