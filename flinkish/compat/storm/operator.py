@@ -65,15 +65,10 @@ class PolicyWindowManager(TriggerPolicyContext):
     ) -> None:
         self._key, self._timers = key, timers
         self._initial = triggerPolicy, evictionPolicy
-        self.triggerPolicy: TriggerPolicy[Any] = _copy(
-            triggerPolicy, {} if state is None else state.triggerPolicy
-        )
-        self._eviction: EvictionPolicy[Any] = _copy(
-            evictionPolicy, {} if state is None else state.evictionPolicy
-        )
+        self.events, self._seen, trigger, eviction = state or PolicyWindowState([], [], {}, {})
+        self.triggerPolicy: TriggerPolicy[Any] = _copy(triggerPolicy, trigger)
+        self._eviction: EvictionPolicy[Any] = _copy(evictionPolicy, eviction)
         self._activate = activate
-        self.events: list[Event[Any]] = [] if state is None else state.events
-        self._seen: list[bool] = [] if state is None else state.seen
 
     def state(self) -> PolicyWindowState | None:
         """Return the state of the key; None if its queue is empty."""
@@ -124,16 +119,7 @@ class PolicyWindowManager(TriggerPolicyContext):
         if elements:
             end = context.referenceTime
             start = self._eviction.windowStart(end)
-            self._activate(
-                PolicyWindow(
-                    key=self._key,
-                    elements=elements,
-                    newElements=new,
-                    expiredElements=expired,
-                    startTimestamp=start,
-                    endTimestamp=end,
-                )
-            )
+            self._activate(PolicyWindow(self._key, elements, new, expired, start, end))
         self.triggerPolicy.reset()
         return bool(elements)
 
