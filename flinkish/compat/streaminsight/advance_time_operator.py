@@ -50,11 +50,8 @@ class IncrementGeneration:
         """The increment that ``event`` causes, or None."""
         if isinstance(event, EdgeEvent) and event.edgeType is EdgeType.End:
             return None
-        due = (
-            self._count_due()
-            if self._settings.duration is None
-            else self._time_due(event.startTime)
-        )
+        counts = self._settings.duration is None
+        due = self._count_due() if counts else self._time_due(event.startTime)
         return event.startTime - self._settings.delay if due else None
 
     def afterStarts(self, starts: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -267,11 +267,8 @@ class BroadcastAdapter(FunctionAdapter, CoreBroadcastProcessFunction[Any, Any, A
         self._emit(self._methods["process_element"](value, ReadOnlyContext(ctx)), ctx, out)
 
     def processBroadcastElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(
-            self._methods["process_broadcast_element"](value, BroadcastElementContext(ctx)),
-            ctx,
-            out,
-        )
+        results = self._methods["process_broadcast_element"](value, BroadcastElementContext(ctx))
+        self._emit(results, ctx, out)
 
 
 class KeyedBroadcastAdapter(FunctionAdapter, CoreKeyedBroadcastProcessFunction[Any, Any, Any, Any]):
@@ -279,11 +276,8 @@ class KeyedBroadcastAdapter(FunctionAdapter, CoreKeyedBroadcastProcessFunction[A
         self._emit(self._methods["process_element"](value, KeyedReadOnlyContext(ctx)), ctx, out)
 
     def processBroadcastElement(self, value: Any, ctx: Any, out: Collector[Any]) -> None:
-        self._emit(
-            self._methods["process_broadcast_element"](value, BroadcastElementContext(ctx)),
-            ctx,
-            out,
-        )
+        results = self._methods["process_broadcast_element"](value, BroadcastElementContext(ctx))
+        self._emit(results, ctx, out)
 
     def onTimer(self, timestamp: int, ctx: Any, out: Collector[Any]) -> None:
         self._emit(self._methods["on_timer"](timestamp, KeyedBroadcastTimerContext(ctx)), ctx, out)

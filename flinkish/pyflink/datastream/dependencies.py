@@ -81,9 +81,7 @@ class PythonDependencies:
             self._packed = {
                 "files": [(path.name, _packed(path)) for path in self._files],
                 "archives": [(path.name, path.read_bytes(), t) for path, t in self._archives],
-                "requirements": None
-                if self._requirements is None
-                else _installed(*self._requirements),
+                "requirements": self._requirements and _installed(*self._requirements),
             }
         return {"job_parameters": self.job_parameters, "packed": self._packed}
 
