@@ -82,43 +82,54 @@ __all__ = [
 ]
 
 
-class DataStreamSink(AbsentMethods):
+class _InPlan(AbsentMethods, ABC):
+    """Base of what has a name and an identity in the plan: operators and sinks."""
+
+    @abstractmethod
+    def _operator(self, method: str) -> SingleOutputStreamOperator[Any] | CoreSink[Any]:
+        """The operator or sink of flinkish's own, for ``method``."""
+
+    def name(self, name: str) -> Self:
+        """Name the operator or sink."""
+        self._operator("name").name(name)
+        return self
+
+    def uid(self, uid: str) -> Self:
+        """Give the operator or sink an identity, under which its state is stored."""
+        self._operator("uid").uid(uid)
+        return self
+
+    def set_uid_hash(self, uid_hash: str) -> Self:
+        """``uid(uid_hash)``."""
+        return self.uid(uid_hash)
+
+    def set_description(self, description: str) -> Self:
+        """Describe the operator or sink in the plan."""
+        self._operator("set_description").setDescription(description)
+        return self
+
+    def disable_chaining(self) -> Self:
+        """Accepted for ported jobs."""
+        return self
+
+    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> Self:
+        """Accepted for ported jobs: Spark has no slots."""
+        return self
+
+
+class DataStreamSink(_InPlan):
     """The end of a stream in a sink (PyFlink: ``DataStreamSink``)."""
 
     def __init__(self, sink: CoreSink[Any]) -> None:
         self._sink = sink
 
-    def name(self, name: str) -> DataStreamSink:
-        """Name the sink."""
-        self._sink.name(name)
-        return self
-
-    def uid(self, uid: str) -> DataStreamSink:
-        """Give the sink an identity."""
-        self._sink.uid(uid)
-        return self
-
-    def set_uid_hash(self, uid_hash: str) -> DataStreamSink:
-        """``uid(uid_hash)``."""
-        return self.uid(uid_hash)
+    def _operator(self, method: str) -> CoreSink[Any]:
+        return self._sink
 
     def set_parallelism(self, parallelism: int) -> DataStreamSink:
         """Set how many tasks write to a sink of your own; for flinkish's file and Kafka sinks Spark
         decides."""
         self._sink.setParallelism(parallelism)
-        return self
-
-    def set_description(self, description: str) -> DataStreamSink:
-        """Describe the sink in the plan."""
-        self._sink.setDescription(description)
-        return self
-
-    def disable_chaining(self) -> DataStreamSink:
-        """Accepted for ported jobs."""
-        return self
-
-    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStreamSink:
-        """Accepted for ported jobs: Spark has no slots."""
         return self
 
 
@@ -150,7 +161,7 @@ class CloseableIterator:
         self.close()
 
 
-class DataStream(AbsentMethods):
+class DataStream(_InPlan):
     """A stream of elements (PyFlink: ``DataStream``)."""
 
     def __init__(
@@ -183,20 +194,6 @@ class DataStream(AbsentMethods):
         """The operator's name."""
         return self._operator("get_name").getName()
 
-    def name(self, name: str) -> DataStream:
-        """Name the operator."""
-        self._operator("name").name(name)
-        return self
-
-    def uid(self, uid: str) -> DataStream:
-        """Give the operator an identity, under which its state is stored."""
-        self._operator("uid").uid(uid)
-        return self
-
-    def set_uid_hash(self, uid_hash: str) -> DataStream:
-        """``uid(uid_hash)``."""
-        return self.uid(uid_hash)
-
     def set_parallelism(self, parallelism: int) -> DataStream:
         """With 1, run a keyed operator as one task; any other number appears in the plan only."""
         self._operator("set_parallelism").setParallelism(parallelism)
@@ -218,17 +215,6 @@ class DataStream(AbsentMethods):
 
     def start_new_chain(self) -> DataStream:
         """Accepted for ported jobs."""
-        return self
-
-    disable_chaining = start_new_chain
-
-    def slot_sharing_group(self, slot_sharing_group: str | SlotSharingGroup) -> DataStream:
-        """Accepted for ported jobs: Spark has no slots."""
-        return self
-
-    def set_description(self, description: str) -> DataStream:
-        """Describe the operator in the plan."""
-        self._operator("set_description").setDescription(description)
         return self
 
     def get_type(self) -> TypeInformation:
