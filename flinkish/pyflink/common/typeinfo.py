@@ -69,6 +69,9 @@ class TypeInformation(AbsentMethods, ABC):
     def __hash__(self) -> int:
         return hash(repr(self))
 
+    def __repr__(self) -> str:
+        return type(self).__name__
+
 
 class PickledBytesTypeInfo(TypeInformation):
     """Any Python value: the type of streams without a declared type."""
@@ -363,9 +366,6 @@ class DateTypeInfo(TypeInformation):
     def core(self) -> CoreType[Any] | None:
         return CoreTypes.SQL_DATE()
 
-    def __repr__(self) -> str:
-        return "DateTypeInfo"
-
 
 class TimeTypeInfo(TypeInformation):
     """Times of day, to the millisecond; Java's text has no fraction."""
@@ -377,9 +377,6 @@ class TimeTypeInfo(TypeInformation):
 
     def _text(self, value: Any) -> str:
         return str(value.strftime("%H:%M:%S"))
-
-    def __repr__(self) -> str:
-        return "TimeTypeInfo"
 
 
 class TimestampTypeInfo(TypeInformation):
@@ -397,9 +394,6 @@ class TimestampTypeInfo(TypeInformation):
     @property
     def core(self) -> CoreType[Any] | None:
         return CoreTypes.LOCAL_DATE_TIME()
-
-    def __repr__(self) -> str:
-        return "TimestampTypeInfo"
 
 
 class SqlTimeTypeInfo(TypeInformation, ABC):

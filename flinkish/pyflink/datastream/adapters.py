@@ -355,18 +355,12 @@ class CountWindowContext(ProcessWindowContext):
     """The context of a count window, which fires once."""
 
     def __init__(self, window: CountWindow, context: Any, state: CoreRuntimeContext) -> None:
+        super().__init__(context.timerService())
         self._window = window
-        self._times = context.timerService()
         self._state = state
 
     def window(self) -> Any:
         return self._window
-
-    def current_processing_time(self) -> int:
-        return int(self._times.currentProcessingTime())
-
-    def current_watermark(self) -> int:
-        return int(self._times.currentWatermark())
 
     def window_state(self) -> KeyedStateStore:
         """Not supported: a window keeps nothing after it has fired."""

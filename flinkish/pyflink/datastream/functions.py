@@ -459,17 +459,13 @@ class KeyedBroadcastTimerContext(KeyedTimerContext, KeyedReadOnlyContext):
     """The context of a timer (PyFlink: ``KeyedBroadcastProcessFunction.OnTimerContext``)."""
 
 
-class BaseBroadcastProcessFunction(Function):
+class BaseBroadcastProcessFunction(Function, Generic[IN1, IN2]):
     """The base of the functions with broadcast state."""
 
     BaseContext: TypeAlias = BaseBroadcastContext
     Context: TypeAlias = BroadcastElementContext
     ReadOnlyContext: TypeAlias = ReadOnlyContext
 
-
-class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, OUT]):
-    """A function of a stream and a broadcast one."""
-
     @abstractmethod
     def process_element(self, value: IN1, ctx: Any) -> Any:
         """Called for elements of the stream; the context can only read broadcast state."""
@@ -479,19 +475,17 @@ class BroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[IN1, IN2, O
         """Called for broadcast elements."""
 
 
-class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, IN1, IN2, OUT]):
+class BroadcastProcessFunction(BaseBroadcastProcessFunction[IN1, IN2], Generic[IN1, IN2, OUT]):
+    """A function of a stream and a broadcast one."""
+
+
+class KeyedBroadcastProcessFunction(
+    BaseBroadcastProcessFunction[IN1, IN2], Generic[KEY, IN1, IN2, OUT]
+):
     """A function of a keyed stream and a broadcast one."""
 
     ReadOnlyContext: TypeAlias = KeyedReadOnlyContext
     OnTimerContext: TypeAlias = KeyedBroadcastTimerContext
-
-    @abstractmethod
-    def process_element(self, value: IN1, ctx: Any) -> Any:
-        """Called for elements of the stream; the context can only read broadcast state."""
-
-    @abstractmethod
-    def process_broadcast_element(self, value: IN2, ctx: BroadcastElementContext) -> Any:
-        """Called for broadcast elements."""
 
     def on_timer(self, timestamp: int, ctx: KeyedBroadcastTimerContext) -> Any:
         """Called when a timer is due."""
