@@ -23,12 +23,7 @@ from typing import NamedTuple
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from flinkish.api.absent import (
-    ANY_RECEIVER,
-    absent_method,
-    absent_tables,
-    what_to_write,
-)
+from flinkish.api.absent import ANY_RECEIVER, absent_method, absent_tables, what_to_write
 from flinkish.pyflink.absent import PYFLINK, is_absent, packages
 from flinkish.pyflink.receivers import (
     OTHER,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from flinkish.api.environment.configuration import CheckpointConfig as CoreConfig
 from flinkish.api.environment.configuration import CheckpointingMode as CoreMode
-from flinkish.api.environment.configuration import (
-    ExternalizedCheckpointRetention as CoreRetention,
-)
+from flinkish.api.environment.configuration import ExternalizedCheckpointRetention as CoreRetention
 from flinkish.pyflink.absent import AbsentMethods
 from flinkish.pyflink.common.time import Duration
 from flinkish.pyflink.datastream.checkpointing_mode import CheckpointingMode

@@ -21,12 +21,7 @@ from flinkish.api.tracebacks import short_traceback
 from flinkish.pyflink.absent import AbsentMethods, absent_names
 from flinkish.pyflink.common.arguments import declared_type_or_none, milliseconds, user_function
 from flinkish.pyflink.common.execution_config import ExecutionConfig
-from flinkish.pyflink.common.typeinfo import (
-    RowTypeInfo,
-    TupleTypeInfo,
-    TypeInformation,
-    Types,
-)
+from flinkish.pyflink.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation, Types
 from flinkish.pyflink.common.types import created_row
 from flinkish.pyflink.common.watermark_strategy import WatermarkStrategy
 from flinkish.pyflink.datastream import adapters

@@ -7,10 +7,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, Self, TypeAlias
 
 from flinkish.api.arguments import instance
-from flinkish.api.connectors.bucket_assigner import (
-    BasePathBucketAssigner,
-    DateTimeBucketAssigner,
-)
+from flinkish.api.connectors.bucket_assigner import BasePathBucketAssigner, DateTimeBucketAssigner
 from flinkish.api.connectors.bucket_assigner import BucketAssigner as CoreBucketAssigner
 from flinkish.api.connectors.file_sink import FileSink as CoreFileSink
 from flinkish.api.connectors.file_source import FileSource as CoreFileSource
