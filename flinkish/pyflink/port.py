@@ -111,7 +111,7 @@ class _Porter(cst.CSTTransformer):
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
     ) -> cst.ImportFrom:
         module = "" if original_node.module is None else dotted(original_node.module) or ""
-        ours = not original_node.relative and _is_of_pyflink(module)
+        ours = not original_node.relative and module.partition(".")[0] == _OTHER
         there = ours and self._is_there(module, original_node)
         if isinstance(original_node.names, cst.ImportStar):
             if there:
@@ -130,7 +130,7 @@ class _Porter(cst.CSTTransformer):
         for alias, updated in zip(original_node.names, updated_node.names):
             module = dotted(alias.name) or ""
             bound = alias.evaluated_alias or module
-            if _is_of_pyflink(module) and self._is_there(module, original_node):
+            if module.partition(".")[0] == _OTHER and self._is_there(module, original_node):
                 updated = updated.with_changes(name=cst.parse_expression(_renamed(module)))
                 self._rewrites_names = self._rewrites_names or alias.asname is None
                 self._receivers.bind(bound, self._module(module, alias))
@@ -331,11 +331,8 @@ def _missing_everywhere(name: str) -> str | None:
     if name in OF_PYTHON or not all(_missing_of(receiver, name) for receiver in having):
         return None
     table = absent_tables()[PYFLINK.table]
-    return what_to_write(PYFLINK, (owner for owner in table if not _is_module(owner)), name)
-
-
-def _is_module(owner: str) -> bool:
-    return re.fullmatch(r"[a-z_.]+", owner) is not None
+    classes = (owner for owner in table if not re.fullmatch(r"[a-z_.]+", owner))
+    return what_to_write(PYFLINK, classes, name)
 
 
 def _elsewhere(name: str) -> str:
@@ -344,10 +341,6 @@ def _elsewhere(name: str) -> str:
         if name in vars(importlib.import_module(f"{_OURS}.{module}")):
             return f" Write from {_OURS}.{module} import {name}."
     return ""
-
-
-def _is_of_pyflink(module: str) -> bool:
-    return module == _OTHER or module.startswith(f"{_OTHER}.")
 
 
 def _below(module: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import reduce
 from inspect import isawaitable
+from operator import add
 from typing import Any
 
 from flinkish.api.errors import NotSupportedError, UnfitElementError, shown
@@ -505,11 +506,7 @@ class FieldReduction:
         return values if isinstance(value1, list) else _like(value1, values)
 
 
-_COMBINED: dict[str, Callable[[Any, Any], Any]] = {
-    "sum": lambda a, b: a + b,
-    "min": lambda a, b: b if b < a else a,
-    "max": lambda a, b: b if b > a else a,
-}
+_COMBINED: dict[str, Callable[[Any, Any], Any]] = {"sum": add, "min": min, "max": max}
 
 
 def _like(row: Any, values: list[Any]) -> Any:
