@@ -21,6 +21,7 @@ from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.deployment.savepoint.metadata import METADATA
 from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage
+from flinkish.spark.job import SparkJobClient
 from flinkish.spark.queries import Queries, graph_of_job
 from flinkish.spark.sinks.delivery import COMMITS, delivered
 
@@ -109,7 +110,7 @@ def _finish(queries: Queries, directory: str, isUsers: bool) -> None:
         )
     try:
         with queries.starting():
-            client = queries.client(cleanUp=lambda: None)
+            client = SparkJobClient(queries, cleanUp=lambda: None)
         client.getJobExecutionResult()
     except Exception as error:
         raise JobExecutionError(

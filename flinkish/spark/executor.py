@@ -89,7 +89,7 @@ class SparkPipelineExecutor:
                 with queries.starting():
                     _bring(session, savepoint, environment, graph, settings, storage)
                     plan.goOn(session, graph, settings)
-                    return queries.client(at_end.close, retention)
+                    return SparkJobClient(queries, at_end.close, retention)
             except BaseException as error:
                 at_end.close()
                 known = isinstance(error, (FlinkishError, KeyboardInterrupt))

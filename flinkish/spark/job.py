@@ -8,28 +8,23 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from flinkish.api.errors import ElementsNeededError, IllegalStateError, NotSupportedError
 from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
 from flinkish.api.execution.details import JobDetails
 from flinkish.api.tracebacks import short_traceback
 from flinkish.deployment.interrupts import interrupts_held, plain_interrupts, wait_for
-from flinkish.deployment.restarts import RestartBackoff, is_recoverable
+from flinkish.deployment.restarts import is_recoverable, restart_backoff
 from flinkish.deployment.status.job_details import JobDetailsView
 from flinkish.deployment.status.job_monitor import clock
-from flinkish.spark.batch_run import BatchRun
 from flinkish.spark.checkpoint.retention import CheckpointRetention
 from flinkish.spark.failures import session_error, translated
-from flinkish.spark.query_run import QueryRun
+from flinkish.spark.profiled_batches import spark_ui
+from flinkish.spark.queries import Queries
+from flinkish.spark.query_run import BatchRun, QueryRun
 from flinkish.spark.savepoint import JobSavepoints
 from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.session.quiet_logs import quiet_py4j
-from flinkish.spark.status.query_monitor import QueryMonitor
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 _LOG = logging.getLogger("flinkish")
 
@@ -38,41 +33,38 @@ _INTERRUPTED_SECONDS = 0.8
 
 
 class SparkJobClient(JobClient):
-    """The client of a job, and the thread that watches its query. ``restart`` restarts the query
-    from the checkpoint, without folding before shuffles if its argument is True; ``cleanUp`` is
+    """The client of a job that it starts, and the thread that watches its query. ``cleanUp`` is
     called when the job has ended."""
 
     def __init__(
         self,
-        name: str,
-        session: SparkSession,
-        run: QueryRun | BatchRun,
-        restart: Callable[[bool], QueryRun | BatchRun],
-        backoff: RestartBackoff,
-        monitor: QueryMonitor,
-        view: JobDetailsView,
-        savepoints: JobSavepoints | None,
-        checkpoint: str | None,
-        elementsHidden: bool,
+        queries: Queries,
         cleanUp: Callable[[], None],
         retention: CheckpointRetention | None = None,
     ) -> None:
-        self._name = name
-        self._session = session
-        self._driver = driver_of(session)
+        run = queries.prepared()
+        self._queries = queries
+        self._name = queries.name
+        self._driver = driver_of(queries.session)
         self._id = uuid.uuid4().hex
         self._query_run = run
-        self._restart = restart
-        self._backoff = backoff
-        self._monitor = monitor
-        self._metrics = monitor.metrics
-        self._view = view
-        self._savepoints = savepoints
+        self._backoff = restart_backoff(queries.config.getRestartStrategy())
+        self._monitor = queries.monitor
+        self._metrics = queries.monitor.metrics
+        self._savepoints = queries.savepoints
+        self._view = JobDetailsView(
+            graph=queries.graph,
+            settings=queries.settings,
+            monitor=queries.monitor,
+            config=queries.config,
+            directory=queries.given,
+            checkpointed=queries.savepoints is not None,
+            engineUI=spark_ui(queries.session),
+        )
         self._savepoint: str | None = None
         self._savepoint_error: BaseException | None = None
         self._savepoint_written = False
-        self._checkpoint = checkpoint
-        self._elements_hidden = elementsHidden
+        self._elements_hidden = queries.config.elementsHiddenInErrors
         self._cleanUp = cleanUp
         self._retention = retention
         self._goes_on = False
@@ -88,8 +80,10 @@ class SparkJobClient(JobClient):
         self._lock = threading.Lock()
         with self.cancelledOnInterrupt(), interrupts_held():
             run.start()
-            monitor.follow(run.query)
-            self._watch = threading.Thread(target=self._run, name=f"flinkish {name}", daemon=True)
+            self._monitor.follow(run.query)
+            self._watch = threading.Thread(
+                target=self._run, name=f"flinkish {self._name}", daemon=True
+            )
             self._watch.start()
 
     def getJobID(self) -> str:
@@ -113,7 +107,7 @@ class SparkJobClient(JobClient):
                 wait_for(self._ended)
 
     def stopWithSavepoint(self, savepointDirectory: str | None = None) -> str:
-        if savepointDirectory is None and self._checkpoint is None:
+        if savepointDirectory is None and self._queries.given is None:
             raise IllegalStateError(
                 f"stopWithSavepoint: the job {self._name!r} has no checkpoint directory to continue"
                 " from. Pass a directory for a savepoint, call env.enableCheckpointing(directory) before"
@@ -139,7 +133,7 @@ class SparkJobClient(JobClient):
                 f"stopWithSavepoint: the job {self._name!r} has ended ({self._status.value}), and wrote no"
                 " savepoint. Call it while the job runs."
             )
-        directory = savepointDirectory or self._checkpoint
+        directory = savepointDirectory or self._queries.given
         assert directory is not None
         return directory
 
@@ -255,7 +249,7 @@ class SparkJobClient(JobClient):
         try:
             savepoints.write(directory, self._name)
         except Exception as error:
-            raise session_error(self._session, error, self._elements_hidden) from None
+            raise session_error(self._queries.session, error, self._elements_hidden) from None
 
     def _run_to_the_end(self) -> tuple[JobStatus, BaseException | None]:
         """Run the query, and restart it after failures as often as the strategy allows. Returns how the job ended."""
@@ -293,7 +287,9 @@ class SparkJobClient(JobClient):
                 with self._lock, quiet_py4j():
                     if self._stopping.is_set():
                         return None
-                    self._query_run = self._restart(isinstance(error, ElementsNeededError))
+                    self._query_run = self._queries.restarted(
+                        isinstance(error, ElementsNeededError)
+                    )
             except Exception as raised:
                 if self._driver.isGone():
                     return self._driver.goneError()

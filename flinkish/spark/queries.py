@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, count
 from typing import TYPE_CHECKING
@@ -15,9 +15,7 @@ from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.deployment.alignments import Alignments
-from flinkish.deployment.restarts import restart_backoff
 from flinkish.deployment.status.batch_history import BatchHistory
-from flinkish.deployment.status.job_details import JobDetailsView
 from flinkish.deployment.task_settings import task_settings
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
@@ -26,15 +24,11 @@ from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.runtime.sinks.driver_results import DriverResults
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.store import JobRun
-from flinkish.spark.batch_run import BatchRun
 from flinkish.spark.checkpoint.plan import CheckpointPlan
-from flinkish.spark.checkpoint.retention import CheckpointRetention
 from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.control import ControlStream
-from flinkish.spark.job import SparkJobClient
 from flinkish.spark.open_tasks import close_open_tasks, job_run
-from flinkish.spark.profiled_batches import spark_ui
-from flinkish.spark.query_run import JobSources, QueryRun, query_writer
+from flinkish.spark.query_run import BatchRun, JobSources, QueryRun, query_writer
 from flinkish.spark.savepoint import JobSavepoints
 from flinkish.spark.session.session import (
     SETTINGS_LOCK,
@@ -62,85 +56,48 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("flinkish")
 
 
+@dataclass(eq=False)
 class Queries:
-    """Creates the query of a job, once for its start and once for each restart. ``single``: it runs
-    a single batch, the one that was planned last if that is not committed."""
+    """Creates the query of a job, once for its start and once for each restart. ``given``: the
+    directory of the checkpoint, None if that is temporary. ``single``: it runs a single batch, the one that was
+    planned last if that is not committed."""
 
-    def __init__(
-        self,
-        session: SparkSession,
-        config: ExecutionConfig,
-        storage: CheckpointStorage,
-        plan: CheckpointPlan,
-        graph: JobGraph,
-        settings: TaskSettings,
-        given: str | None,
-        jobName: str,
-        single: bool = False,
-    ) -> None:
-        self._session = session
+    session: SparkSession
+    config: ExecutionConfig
+    storage: CheckpointStorage
+    plan: CheckpointPlan
+    graph: JobGraph
+    settings: TaskSettings
+    given: str | None
+    name: str
+    single: bool = False
+    savepoints: JobSavepoints | None = field(default=None, init=False)
+    """Writes savepoints of the job; set once a query is prepared."""
+
+    def __post_init__(self) -> None:
         # A copy, as the user may change the environment for the next job
-        self._config = copy(config)
-        self._storage = storage
-        self._plan = plan
-        self._graph = graph
-        self._settings = settings
-        self._given = given
-        self._name = jobName
-        self._single = single
-        self._files = sink_files(session, graph)
-        self._alignments = Alignments(graph)
+        self.config = copy(self.config)
+        self._files = sink_files(self.session, self.graph)
+        self._alignments = Alignments(self.graph)
         self._results = DriverResults()
-        history = BatchHistory(history_log(storage) if given else None)
-        offsets = _group_offsets(graph, storage)
-        self.monitor = QueryMonitor(graph, MetricsTotals(), history, offsets.batchCommitted)
+        history = BatchHistory(history_log(self.storage) if self.given else None)
+        offsets = _group_offsets(self.graph, self.storage)
+        self.monitor = QueryMonitor(self.graph, MetricsTotals(), history, offsets.batchCommitted)
         self._delivery: Delivery | None = None
-        self.savepoints: JobSavepoints | None = None
-        """Writes savepoints of the job; set once a query is prepared."""
 
     @contextmanager
     def starting(self) -> Iterator[None]:
         """Prepare the session for starting a query inside the block: with the query's settings, and
         without another job that takes its name."""
-        parallelism, local = self._settings.parallelism, self._storage.local is not None
-        with SETTINGS_LOCK, job_settings(self._session, parallelism, local):
+        parallelism, local = self.settings.parallelism, self.storage.local is not None
+        with SETTINGS_LOCK, job_settings(self.session, parallelism, local):
             yield
-
-    def client(
-        self, cleanUp: Callable[[], None], retention: CheckpointRetention | None = None
-    ) -> SparkJobClient:
-        """Start the job. ``cleanUp`` is called when it has ended."""
-        config = self._config
-        run = self.prepared()
-        view = JobDetailsView(
-            graph=self._graph,
-            settings=self._settings,
-            monitor=self.monitor,
-            config=config,
-            directory=self._given,
-            checkpointed=self.savepoints is not None,
-            engineUI=spark_ui(self._session),
-        )
-        return SparkJobClient(
-            name=self._name,
-            session=self._session,
-            run=run,
-            restart=self.restarted,
-            backoff=restart_backoff(config.getRestartStrategy()),
-            monitor=self.monitor,
-            view=view,
-            savepoints=self.savepoints,
-            checkpoint=self._given,
-            elementsHidden=config.elementsHiddenInErrors,
-            cleanUp=cleanUp,
-            retention=retention,
-        )
 
     def prepared(self) -> QueryRun | BatchRun:
         """A query that continues from the checkpoint."""
-        session, config, metrics = self._session, self._config, self.monitor.metrics
-        run = job_run(session, self._given, self._graph)
-        storage, graph = self._storage, self._graph
+        session, config, metrics = self.session, self.config, self.monitor.metrics
+        run = job_run(session, self.given, self.graph)
+        storage, graph = self.storage, self.graph
         frames, streams, control = self.frames(run)
         sources = _job_sources(graph, streams)
         self.monitor.plans = {
@@ -150,32 +107,32 @@ class Queries:
         self._delivery = delivery = delivery_of(session, storage, sinks)
         self.savepoints = self._savepoints(streams)
         unbounded = not all(vertex.source.bounded for vertex in graph.sources)
-        interval = None if self._single else config.triggerIntervalOf(unbounded)
-        writer = query_writer(frames, delivery, self._storage.child("query"), interval)
-        if self._name.strip():
-            writer = writer.queryName(_query_name(session, self._name))
+        interval = None if self.single else config.triggerIntervalOf(unbounded)
+        writer = query_writer(frames, delivery, self.storage.child("query"), interval)
+        if self.name.strip():
+            writer = writer.queryName(_query_name(session, self.name))
         at_end = ExitStack()
         at_end.callback(sinks.close)
-        at_end.callback(close_open_tasks, session, run, self._graph)
+        at_end.callback(close_open_tasks, session, run, self.graph)
         rows = any(stream.decoder.takesRows for stream in streams.values())
         start = writer.start if rows else partial(_started_of_frames, session, writer)
         return QueryRun(
-            start=start,
+            begin=start,
             sources=sources,
             storage=storage,
             control=control,
             sinks=sinks,
             delivery=delivery,
             metrics=metrics,
-            cleanUp=at_end.close,
-            single=self._single,
+            atEnd=at_end.close,
+            single=self.single,
         )
 
     def restarted(self, needsElements: bool) -> QueryRun | BatchRun:
         """Start a query that continues from the checkpoint. ``needsElements``: from now on elements
         are not folded before a shuffle."""
         if needsElements:
-            self._settings = replace(self._settings, foldsBeforeShuffle=False)
+            self.settings = replace(self.settings, foldsBeforeShuffle=False)
         with self.starting():
             run = self.prepared()
             run.start()
@@ -188,39 +145,39 @@ class Queries:
         """Write a savepoint of a committed batch of the job, which is not running."""
         with self.starting():
             _, streams, _ = self.frames(None)
-        self._savepoints(streams).writeBatch(directory, batch, self._name)
+        self._savepoints(streams).writeBatch(directory, batch, self.name)
 
     def frames(
         self, run: JobRun | None
     ) -> tuple[DataFrame, dict[str, SourceStream], ControlStream]:
         """The frames for the sinks of the job as a streaming DataFrame, with the sources and the
         control stream of the query."""
-        session, storage, graph = self._session, self._storage, self._graph
-        aligned, config = self._alignments.ofSource, self._config
+        session, storage, graph = self.session, self.storage, self.graph
+        aligned, config = self._alignments.ofSource, self.config
         reader = SourceReader(
             session,
             storage,
             config.elementsPerBatch,
             config.elementsHiddenInErrors,
             alignments=aligned,
-            positions=self._plan.positions,
+            positions=self.plan.positions,
         )
-        with self._settings.classes.current():
+        with self.settings.classes.current():
             sources = reader.streams(graph)
             check_aligned(sources, aligned)
             whole = all(stream.whole or stream.endsItself for stream in sources.values())
             control = ControlStream(storage, endWithFirstBatch=whole)
             signals = control.stream(session)
-            frames = translate(graph, sources, signals, self._settings, self._files, run)
+            frames = translate(graph, sources, signals, self.settings, self._files, run)
         return frames, sources, control
 
     def _savepoints(self, streams: Mapping[str, SourceStream]) -> JobSavepoints:
         return JobSavepoints(
-            session=self._session,
-            storage=self._storage,
-            plan=self._plan,
-            graph=self._graph,
-            settings=self._settings,
+            session=self.session,
+            storage=self.storage,
+            plan=self.plan,
+            graph=self.graph,
+            settings=self.settings,
             sources=streams,
             lastBatch=self._last_batch,
         )
@@ -229,25 +186,25 @@ class Queries:
         unplanned = {uid for uid, stream in streams.items() if stream.planner is None}
         uncertain = frozenset(
             vertex.uid
-            for vertex in self._graph.sinks
+            for vertex in self.graph.sinks
             if any(edge.source.uid in unplanned for edge in vertex.inputs)
         )
         return BatchSinks(
-            vertices=self._graph.sinks,
+            vertices=self.graph.sinks,
             metrics=self.monitor.metrics,
-            plan=self._plan,
-            storage=self._storage,
+            plan=self.plan,
+            storage=self.storage,
             files=self._files,
-            tasks=SinkTasks(run, self._settings.parallelism, uncertain),
+            tasks=SinkTasks(run, self.settings.parallelism, uncertain),
             results=self._results,
-            elementsHidden=self._config.elementsHiddenInErrors,
+            elementsHidden=self.config.elementsHiddenInErrors,
             batchBegan=self.monitor.beginBatch,
             batchEnded=self._end_batch,
         )
 
     def _end_batch(self, number: int, began: float, stages: float, ended: float) -> None:
         self.monitor.endBatch(number, began, stages, ended)
-        local = self._storage.local
+        local = self.storage.local
         if self._alignments.ofSource and local is not None:
             note_watermarks(local, self._alignments.watermarks(self.monitor.metrics))
 
@@ -256,11 +213,11 @@ class BatchQueries(Queries):
     """Creates the batch query of a job in BATCH mode; a restart begins from the start of the input."""
 
     def prepared(self) -> BatchRun:
-        session, config = self._session, self._config
+        session, config = self.session, self.config
         reader = SourceReader(
-            session, self._storage, config.elementsPerBatch, config.elementsHiddenInErrors, True
+            session, self.storage, config.elementsPerBatch, config.elementsHiddenInErrors, True
         )
-        graph, settings = self._graph, self._settings
+        graph, settings = self.graph, self.settings
         with settings.classes.current():
             sources = reader.streams(graph)
             control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")

@@ -1,15 +1,17 @@
-"""``QueryRun``: one run of a job's query, from its start to its end, its failure, or a stop."""
+"""``QueryRun`` and ``BatchRun``: one run of a job's query, from its start to its end, its failure, or a stop."""
 
 from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from flinkish.api.errors import IllegalStateError
 from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.control import ControlStream
@@ -20,12 +22,14 @@ from flinkish.spark.sources.plan_log import PlanLog
 from flinkish.spark.sources.planned_offset import PlannedOffset
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
 _POLL_SECONDS = 0.1
+
+_ONLY_BATCH = 0
 
 
 @dataclass(frozen=True)
@@ -40,54 +44,42 @@ class JobSources:
     unbounded: bool
 
 
+@dataclass(eq=False)
 class QueryRun:
-    """Starts a query, and ends its bounded input. ``cleanUp`` is called when the query has
+    """Starts a query, and ends its bounded input. ``atEnd`` is called when the query has
     ended. ``single``: the query runs one batch, and ends by itself."""
 
-    query: StreamingQuery
-
-    def __init__(
-        self,
-        start: Callable[[], StreamingQuery],
-        sources: JobSources,
-        storage: CheckpointStorage,
-        control: ControlStream,
-        sinks: BatchSinks,
-        delivery: Delivery,
-        metrics: MetricsTotals,
-        cleanUp: Callable[[], None],
-        single: bool = False,
-    ) -> None:
-        self._start = start
-        self._sources = sources
-        self._storage = storage
-        self._control = control
-        self._sinks = sinks
-        self._delivery = delivery
-        self._metrics = metrics
-        self._clean_up = cleanUp
-        self._single = single
-        self.stopped = False
-        """Whether the query was stopped, by a call or from outside, before its end."""
+    begin: Callable[[], StreamingQuery]
+    sources: JobSources
+    storage: CheckpointStorage
+    control: ControlStream
+    sinks: BatchSinks
+    delivery: Delivery
+    metrics: MetricsTotals
+    atEnd: Callable[[], None]
+    single: bool = False
+    stopped: bool = field(default=False, init=False)
+    """Whether the query was stopped, by a call or from outside, before its end."""
+    query: StreamingQuery = field(init=False)
 
     def start(self) -> None:
-        self.query = self._delivery.started(self._start)
+        self.query = self.delivery.started(self.begin)
 
     @property
     def isCaller(self) -> bool:
         """Whether the caller is a sink of the query, which cannot wait for the end of its own batch."""
-        return self._sinks.isCaller
+        return self.sinks.isCaller
 
     def stop(self) -> None:
         """Stop the query in another thread, as this one may be interrupted."""
-        self._sinks.cancel(self._is_stopped)
+        self.sinks.cancel(self._is_stopped)
         self._stop_query()
 
     def stopAfterBatch(self) -> None:
         """Finish the running batch, and stop the query."""
         with quiet_py4j(), suppress(Exception):
-            self._delivery.stopAfterBatch(self.query, self._is_stopped)
-        if self._sinks.failure is None:
+            self.delivery.stopAfterBatch(self.query, self._is_stopped)
+        if self.sinks.failure is None:
             self._stop_query()
 
     def drive(self) -> BaseException | None:
@@ -103,15 +95,15 @@ class QueryRun:
         self._call_stop()
         try:
             with quiet_py4j():
-                self._delivery.finish()
+                self.delivery.finish()
         except BaseException as raised:
             error = error or raised
-        return self._sinks.failure or error
+        return self.sinks.failure or error
 
     def cleanUp(self) -> None:
         """Called when the query has ended."""
         with quiet_py4j(), suppress(Exception):
-            self._clean_up()
+            self.atEnd()
 
     def _stop_query(self) -> None:
         self.stopped = True
@@ -129,22 +121,22 @@ class QueryRun:
             return True
 
     def _drive(self) -> None:
-        if self._single:
+        if self.single:
             while not self.query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type]
                 pass
-        elif self._sources.unbounded:
+        elif self.sources.unbounded:
             self._drive_unbounded()
-        elif self._read_to_the_end() and not self._control.ended:
-            self._control.endInput()
+        elif self._read_to_the_end() and not self.control.ended:
+            self.control.endInput()
             self._drained()
 
     def _read_to_the_end(self) -> bool:
         """Wait until all planned sources have ended and been read; False if the query was stopped."""
-        rounds = 2 if self._sources.logs or self._sources.planned else 1
+        rounds = 2 if self.sources.logs or self.sources.planned else 1
         while rounds:
             # The logs are checked before draining, so that all planned steps are read. Twice, as
             # Spark may have read the first step of a restarted source already.
-            if all(PlanLog(log).ended for log in self._sources.logs) and self._planned_ended():
+            if all(PlanLog(log).ended for log in self.sources.logs) and self._planned_ended():
                 rounds -= 1
             else:
                 time.sleep(_POLL_SECONDS / 10)
@@ -154,22 +146,22 @@ class QueryRun:
 
     def _planned_ended(self) -> bool:
         """Whether the last offsets of all sources without a plan log say that they have ended."""
-        if not self._sources.planned:
+        if not self.sources.planned:
             return True
         progress = self.query.lastProgress
         offsets: Sequence[object] = self._offsets_before
         if progress is not None:
             offsets = [source["endOffset"] for source in progress["sources"]]
         found = map(PlannedOffset.of, offsets)
-        return self._sources.planned <= {
+        return self.sources.planned <= {
             offset.source for offset in found if offset and offset.ended
         }
 
     @cached_property
     def _offsets_before(self) -> Sequence[str]:
         """The last offsets of the checkpoint that the job continues from."""
-        batch = self._storage.lastBatch("query/offsets") if self._control.resumed else None
-        return () if batch is None else self._storage.offsets(batch)
+        batch = self.storage.lastBatch("query/offsets") if self.control.resumed else None
+        return () if batch is None else self.storage.offsets(batch)
 
     def _drained(self) -> bool:
         """Wait until all input is read; False if the query was stopped before, also by a sink."""
@@ -185,21 +177,21 @@ class QueryRun:
 
     def _note_stopped(self) -> None:
         """Note that the query was stopped, unless a failed sink stopped it."""
-        self.stopped = self.stopped or self._sinks.failure is None
+        self.stopped = self.stopped or self.sinks.failure is None
 
     def _drive_unbounded(self) -> None:
-        if self._control.resumed:
+        if self.control.resumed:
             # Timers in the checkpoint may be due that no operator of this run has reported yet.
-            self._control.tick()
-        ticked = self._metrics.batches - 1
+            self.control.tick()
+        ticked = self.metrics.batches - 1
         while not self.query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type]
-            if self._sources.bounded and not self._control.ended and self._bounded_drained():
-                self._control.endInput()
-            if self._metrics.batches > ticked:
-                due = self._metrics.due(round(time.time() * 1000))
+            if self.sources.bounded and not self.control.ended and self._bounded_drained():
+                self.control.endInput()
+            if self.metrics.batches > ticked:
+                due = self.metrics.due(round(time.time() * 1000))
                 if due:
-                    ticked = self._metrics.batches
-                    self._control.tick(due)
+                    ticked = self.metrics.batches
+                    self.control.tick(due)
         self._note_stopped()
 
     def _bounded_drained(self) -> bool:
@@ -212,9 +204,70 @@ class QueryRun:
         rows = [
             source["numInputRows"]
             for source in progress["sources"]
-            if any(path in source["description"] for path in self._sources.bounded)
+            if any(path in source["description"] for path in self.sources.bounded)
         ]
-        return len(rows) == len(self._sources.bounded) and not any(rows)
+        return len(rows) == len(self.sources.bounded) and not any(rows)
+
+
+@dataclass(eq=False)
+class BatchRun:
+    """Runs a bounded job as one batch query (RuntimeExecutionMode.BATCH). ``settings`` sets Spark's settings while the query runs."""
+
+    query: ClassVar[None] = None
+
+    session: SparkSession
+    frames: DataFrame
+    sinks: BatchSinks
+    settings: Callable[[], AbstractContextManager[None]]
+    stopped: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._tag = f"flinkish-{uuid.uuid4().hex}"
+        self._ended = threading.Event()
+
+    @property
+    def isCaller(self) -> bool:
+        return self.sinks.isCaller
+
+    def start(self) -> None:
+        """Nothing runs before ``drive``."""
+
+    def stop(self) -> None:
+        """Stop the query in another thread, as this one may be interrupted."""
+        self.stopped = True
+        self.sinks.cancel(lambda: True)
+        threading.Thread(target=self._interrupt, daemon=True).start()
+
+    def stopAfterBatch(self) -> None:
+        """Not supported, as there is one batch and no checkpoint of it."""
+        raise IllegalStateError("a job in BATCH takes no checkpoints. Call cancel().")
+
+    def drive(self) -> BaseException | None:
+        """Run the query to its end; the error it failed with."""
+        error: BaseException | None = None
+        try:
+            with quiet_py4j(), self.settings():
+                self.session.addTag(self._tag)
+                try:
+                    self.sinks(self.frames, _ONLY_BATCH)
+                finally:
+                    self.session.removeTag(self._tag)
+        except BaseException as raised:
+            error = raised
+        finally:
+            self._ended.set()
+        return None if self.stopped else self.sinks.failure or error
+
+    def cleanUp(self) -> None:
+        """Called when the query has ended, and its tasks have closed their functions."""
+        with quiet_py4j(), suppress(Exception):
+            self.sinks.close()
+
+    def _interrupt(self) -> None:
+        # Repeatedly, as the next of its Spark jobs may be about to start
+        while not self._ended.wait(_POLL_SECONDS):
+            with quiet_py4j(), suppress(Exception):
+                self.session.interruptTag(self._tag)
 
 
 def query_writer(
