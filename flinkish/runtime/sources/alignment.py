@@ -1,21 +1,17 @@
 """Alignment of sources: a source waits if its watermark is ahead of the others in its group (Flink:
 ``SourceCoordinator``).
 
-After each batch the driver notes the watermarks of all aligned sources. A planner looks at the
-notes before it plans a step. So a source always waits with a whole batch, and a planned step is
+After each batch the driver notes the watermarks of all aligned sources. They are
+looked at before a step is planned. So a source always waits with a whole batch, and a planned step is
 read. After a restart the notes are the same as before, and steps already planned are read first: no
-batch depends on when a planner looked.
+batch depends on when they were looked at.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
-
-from flinkish.api.execution.read_progress import SourceBacklog
-from flinkish.runtime.sources.planners import SourcePlanner, Step, Task
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 Watermarks = Mapping[str, int | None]
 """The watermark of each aligned source by its uid. It is None before the first, and the highest
@@ -42,54 +38,20 @@ class SourceAlignment:
         return len(known) == len(others) and own <= min(known) + self.maxDrift
 
 
-class AlignedPlanner(SourcePlanner):
-    """Plans ``planner``'s steps when the source may read on, by the driver's ``watermarks``."""
+@dataclass
+class AlignedReading:
+    """Says before each step whether the source may read on, by the driver's ``watermarks``."""
 
-    def __init__(
-        self,
-        planner: SourcePlanner,
-        alignment: SourceAlignment,
-        watermarks: Callable[[], Watermarks],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._planner = planner
-        self._alignment = alignment
-        self._watermarks = watermarks
-        self._clock = clock
-        self._next_look = 0.0
+    alignment: SourceAlignment
+    watermarks: Callable[[], Watermarks]
+    clock: Callable[[], float] = time.monotonic
+    _next_look: float = field(default=0.0, init=False)
 
-    def plan(self) -> Step | None:
-        now = self._clock()
+    def __call__(self) -> bool:
+        now = self.clock()
         if now < self._next_look:
-            return None
-        if not self._alignment.mayRead(self._watermarks()):
-            self._next_look = now + self._alignment.updateInterval / 1000
-            return None
-        return self._planner.plan()
-
-    def restore(self, snapshot: list[Any] | None, steps: Iterable[Step]) -> None:
-        self._planner.restore(snapshot, steps)
-
-    def snapshot(self) -> list[Any]:
-        return self._planner.snapshot()
-
-    def position(self) -> dict[str, Any]:
-        return self._planner.position()
-
-    def backlog(self) -> SourceBacklog:
-        return self._planner.backlog()
-
-    def begin(self, position: Mapping[str, Any]) -> None:
-        self._planner.begin(position)
-
-    def tasks(self, step: Step) -> list[Task]:
-        return self._planner.tasks(step)
-
-    def clear(self) -> None:
-        self._planner.clear()
-
-    def freeze(self) -> None:
-        self._planner.freeze()
-
-    def descriptors(self, step: Step, firstPart: int) -> list[list[str]]:
-        return self._planner.descriptors(step, firstPart)
+            return False
+        may = self.alignment.mayRead(self.watermarks())
+        if not may:
+            self._next_look = now + self.alignment.updateInterval / 1000
+        return may

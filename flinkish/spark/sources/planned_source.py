@@ -14,7 +14,7 @@ from __future__ import annotations
 import base64
 import pickle
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -59,11 +59,15 @@ _CLEARED_EVERY = 200
 
 
 def planned_stream(
-    session: SparkSession, planner: SourcePlanner, log: str | None, source: str
+    session: SparkSession,
+    planner: SourcePlanner,
+    log: str | None,
+    source: str,
+    mayRead: Callable[[], bool] | None = None,
 ) -> DataFrame:
     """A streaming DataFrame with the descriptors of the steps of ``planner``. Steps are logged in
     the directory ``log`` of this machine, or by Spark itself if that is None; ``source`` is the uid
-    of the source."""
+    of the source. ``mayRead`` says before a step that is logged whether to plan it."""
     if log is None and not _TELLS_START:
         raise NotSupportedError(
             f"the source {source}: its checkpoint is not on this machine's file system, and before version 4.2"
@@ -78,7 +82,7 @@ def planned_stream(
     reader = session.readStream.format(PlannedSource.name()).schema(_SCHEMA)
     if archives:
         reader = reader.option(ARCHIVES, "\n".join(archives))
-    pickled = base64.b64encode(pickle.dumps(planner)).decode()
+    pickled = base64.b64encode(pickle.dumps((planner, mayRead))).decode()
     if log is not None:
         reader = reader.option(_LOG, log)
     return reader.option("source", source).option(PLANNER, pickled).load()
@@ -95,11 +99,11 @@ class PlannedSource(DataSource):
         return _SCHEMA
 
     def streamReader(self, schema: StructType) -> PlannedStreamReader:
-        planner: SourcePlanner = pickle.loads(base64.b64decode(self.options[PLANNER]))
+        planner, mayRead = pickle.loads(base64.b64decode(self.options[PLANNER]))
         source, log = self.options["source"], self.options.get(_LOG)
         if log is None:
             return OffsetStreamReader(planner, source)
-        return LogStreamReader(planner, log, source)
+        return LogStreamReader(planner, log, source, mayRead)
 
 
 class PlannedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -153,8 +157,15 @@ class LogStreamReader(PlannedStreamReader):
     same batches, and its watermarks rise at the same elements, as without the crash.
     """
 
-    def __init__(self, planner: SourcePlanner, log: str, source: str) -> None:
+    def __init__(
+        self,
+        planner: SourcePlanner,
+        log: str,
+        source: str,
+        mayRead: Callable[[], bool] | None = None,
+    ) -> None:
         super().__init__(planner, source)
+        self._may_read = mayRead
         self._directory = log
         # Read lazily, as Spark also creates readers only to pickle them.
         self._log: PlanLog | None = None
@@ -179,7 +190,9 @@ class LogStreamReader(PlannedStreamReader):
             # Before the next step: a savepoint of the last batch needs the plan up to that batch
             log.fold(self._planner.snapshot())
             self._planner.clear()
-        step = self._planner.plan()
+        step = None
+        if self._may_read is None or self._may_read():
+            step = self._planner.plan()
         if step is not None:
             log.append(step, self._planner.backlog())
         return self._offset(log.latest)

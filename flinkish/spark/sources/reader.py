@@ -51,7 +51,7 @@ from flinkish.runtime.kafka.planner import KafkaPlanner
 from flinkish.runtime.kafka.reader import KafkaReader
 from flinkish.runtime.records.frames import NO_MARKS, Frame, encode_frame
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.sources.alignment import AlignedPlanner, SourceAlignment
+from flinkish.runtime.sources.alignment import AlignedReading, SourceAlignment
 from flinkish.runtime.sources.planners import (
     FilePlanner,
     FramePlanner,
@@ -344,10 +344,11 @@ class SourceReader:
         directory = self._local / "sources" / uid
         log = str(directory / "plan")
         if not whole and not self._batch:
+            mayRead = None
             if uid in self._alignments:
                 noted = partial(noted_watermarks, self._local)
-                planner = AlignedPlanner(planner, self._alignments[uid], noted)
-            stream = planned_stream(self._session, planner, log, uid)
+                mayRead = AlignedReading(self._alignments[uid], noted)
+            stream = planned_stream(self._session, planner, log, uid, mayRead)
             return SourceStream(
                 stream, decoder, False, endsItself=True, log=log, planner=planner, plan=log
             )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from flinkish.runtime.sources.alignment import AlignedPlanner, SourceAlignment
-from flinkish.runtime.sources.planners import NumberPlanner
+from flinkish.runtime.sources.alignment import AlignedReading, SourceAlignment
 
 
 def test_a_source_waits_while_it_is_too_far_ahead_of_any_other():
@@ -16,7 +15,7 @@ def test_a_source_waits_while_it_is_too_far_ahead_of_any_other():
     assert alignment.mayRead({"a": 5, "b": 10**6, "c": 10**6}), "the lowest never waits"
 
 
-def test_a_planner_looks_again_after_its_interval():
+def test_the_watermarks_are_looked_at_again_after_the_interval():
     now, noted, looks = [0.0], {"a": 100, "b": 0}, []
 
     def watermarks():
@@ -24,19 +23,13 @@ def test_a_planner_looks_again_after_its_interval():
         return dict(noted)
 
     alignment = SourceAlignment("a", ("a", "b"), 10, 500)
-    planner = AlignedPlanner(NumberPlanner(0, 9, 5, 1), alignment, watermarks, lambda: now[0])
-    assert planner.plan() is None
+    mayRead = AlignedReading(alignment, watermarks, lambda: now[0])
+    assert not mayRead()
     noted["b"] = 90
     now[0] = 0.4
-    assert planner.plan() is None
+    assert not mayRead()
     assert looks == [0.0]
     now[0] = 0.5
-    step = planner.plan()
-    assert step is not None
-    assert step.pieces == [(0, 4)]
-    assert planner.plan() is not None
-    assert planner.plan() is None, "the source has ended"
-    again = AlignedPlanner(NumberPlanner(0, 9, 5, 1), alignment, watermarks, lambda: now[0])
-    again.restore(planner.snapshot(), ())
-    assert again.position() == planner.position() == {"next": 10}
-    assert again.plan() is None
+    assert mayRead()
+    assert mayRead()
+    assert looks == [0.0, 0.5, 0.5]
