@@ -23,8 +23,7 @@ from flinkish.graph.job_plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.local.job import LocalJob, LocalJobClient
 from flinkish.local.savepoint import LocalSavepoint
-from flinkish.local.savepoint_reader import SavedRows
-from flinkish.local.savepoint_writer import write_changed_savepoint
+from flinkish.local.savepoint_state import SavedRows, write_changed_savepoint
 
 
 class LocalPipelineExecutor:
@@ -36,7 +35,6 @@ class LocalPipelineExecutor:
         sinks: Sequence[SinkTransformation],
         jobName: str,
     ) -> LocalJobClient:
-        """Start the job that ends in ``sinks``."""
         config = environment.getConfig()
         begin = environment.getSavepointRestoreSettings()
         path = begin.getRestorePath()
@@ -61,7 +59,6 @@ class LocalPipelineExecutor:
     def toDataFrame(
         self, environment: StreamExecutionEnvironment, stream: DataStream[Any], schema: Any
     ) -> NoReturn:
-        """Not supported."""
         raise NotSupportedError(
             "toDataFrame: a DataFrame is Spark's, and this job runs without Spark. Leave"
             " setLocalExecution out, or call executeAndCollect()."
@@ -70,7 +67,6 @@ class LocalPipelineExecutor:
     def readSavepoint(
         self, environment: StreamExecutionEnvironment, savepointPath: str, query: StateQuery
     ) -> SavedRows:
-        """The answer of ``query`` as rows."""
         return SavedRows(SavepointDirectory("SavepointReader.read", savepointPath), query)
 
     def writeSavepoint(
@@ -79,12 +75,10 @@ class LocalPipelineExecutor:
         changes: SavepointChanges,
         savepointPath: str,
     ) -> None:
-        """Write the savepoint that ``changes`` describe, in this process."""
         write_changed_savepoint(environment.getConfig(), changes, savepointPath)
 
     def plan(
         self, environment: StreamExecutionEnvironment, sinks: Sequence[SinkTransformation]
     ) -> JobPlan:
-        """The plan of the job that ends in ``sinks``."""
         enabled = environment.getConfig().isFunctionTracingEnabled()
         return explained_plan(JobGraph(StreamGraph.of(sinks)), enabled)

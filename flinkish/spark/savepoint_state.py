@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -22,8 +22,7 @@ from flinkish.deployment.savepoint.reading import AnswerColumns, reading_of
 from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.runtime.reports import decode_reports
 from flinkish.runtime.savepoint.bootstrap import bootstrapped
-from flinkish.runtime.savepoint.reading import StateReading
-from flinkish.runtime.savepoint.saved_state import SavedState, arrow_batch, saved_states
+from flinkish.runtime.savepoint.saved_state import arrow_batch, saved_states
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS
 from flinkish.spark.batch_stage import SAVED
@@ -67,17 +66,9 @@ class ReadFunction:
         reading, columns, classes = pickle.loads(self._payload)
         use_classes(classes)
         states = (saved for batch in batches for saved in saved_states(batch))
-        answers = _answers(reading, filter(reading.wants, states))
+        answers = reading.rows(filter(reading.wants, states))
         while held := list(islice(answers, _ANSWERS_A_BATCH)):
             yield columns.batch(held)
-
-
-def _answers(reading: StateReading, states: Iterable[SavedState]) -> Iterator[Any]:
-    if not reading.grouped:
-        yield from reading.rows(states)
-        return
-    for _, members in groupby(states, key=lambda saved: saved.keyGroup):
-        yield from reading.rows(members)
 
 
 # ---------------------------------------------------------------------- writing

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from flinkish.api.errors import IncompatibleCheckpointError
@@ -57,6 +58,9 @@ _DOMAINS = {
 }
 """The time domain by the name of a timer queue. Other queues are flinkish's own."""
 
+_Timers = dict[tuple[str, Any, Any], set[int]]
+"""The timestamps of a key group's timers, by queue, key and namespace."""
+
 
 class StateReading(ABC):
     """Reads the state of one operator. ``noted`` are the operator's states, as the savepoint's
@@ -64,7 +68,7 @@ class StateReading(ABC):
     ``now`` (ms)."""
 
     grouped = False
-    """Whether ``rows`` must be called with all rows of one key group, and no others."""
+    """Whether ``rows`` must be called with rows in the order of their key groups."""
 
     def __init__(
         self, query: Any, name: str, noted: Iterable[tuple[str, str, str]], now: int
@@ -191,11 +195,16 @@ class _GroupReading(StateReading):
         return table in KEYED
 
     def rows(self, states: Iterable[SavedState]) -> Iterator[Any]:
+        for _, members in groupby(states, key=lambda saved: saved.keyGroup):
+            yield from self._rows_of_group(members)
+
+    def _rows_of_group(self, states: Iterable[SavedState]) -> Iterator[Any]:
         operator = self._operator()
-        timers = _Timers()
+        timers: _Timers = defaultdict(set)
         for saved in states:
             if saved.table == TIMERS:
-                timers.add(saved)
+                for key, namespace, timestamp in _entries(saved):
+                    timers[saved.state, key, namespace].add(timestamp)
             else:
                 restore_keyed(operator.backend, saved.operator, saved.content)
         with closed_on_error(operator):
@@ -211,10 +220,10 @@ class _KeyedFunctionReading(_GroupReading):
 
     query: KeyedFunctionQuery
 
-    def rows(self, states: Iterable[SavedState]) -> Iterator[Any]:
+    def _rows_of_group(self, states: Iterable[SavedState]) -> Iterator[Any]:
         kept = list(states)
         self._keys = dict.fromkeys(key for saved in kept for key in _keys_of(saved))
-        return super().rows(kept)
+        return super()._rows_of_group(kept)
 
     def _answers(self, operator: StateReadingOperator, timers: _Timers) -> Iterator[Any]:
         function = self.query.function
@@ -257,20 +266,6 @@ _READINGS: dict[type[StateQuery], type[StateReading]] = {
 }
 
 
-class _Timers:
-    """The timers of a key group by domain, key and namespace."""
-
-    def __init__(self) -> None:
-        self._timers: dict[tuple[str, Any, Any], set[int]] = defaultdict(set)
-
-    def add(self, saved: SavedState) -> None:
-        for key, namespace, timestamp in _entries(saved):
-            self._timers[saved.state, key, namespace].add(timestamp)
-
-    def of(self, queue: str, key: Any, namespace: Any) -> set[int]:
-        return set(self._timers.get((queue, key, namespace), ()))
-
-
 class _TimersOfKey:
     """The timers of the current key, in the namespace ``window``."""
 
@@ -286,7 +281,8 @@ class _TimersOfKey:
         return self._of(PROCESSING_TIMERS)
 
     def _of(self, queue: str) -> set[int]:
-        return self._timers.of(queue, self._operator.backend.currentKey, self.window)
+        key = self._operator.backend.currentKey
+        return set(self._timers.get((queue, key, self.window), ()))
 
 
 class _KeyContext(_TimersOfKey, KeyedStateReaderContext):

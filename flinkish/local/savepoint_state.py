@@ -1,14 +1,20 @@
-"""Builds and changes savepoints in this process: a local job creates their state."""
+"""``SavepointReader`` and ``SavepointWriter`` in this process: a local job creates new state."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from flinkish.api.environment.configuration import ExecutionConfig
+from flinkish.api.pickled_functions import dumps
+from flinkish.api.program_classes import ProgramClasses
+from flinkish.api.savepoint.queries import StateQuery
 from flinkish.api.savepoint.writer import SavepointChanges
 from flinkish.deployment.savepoint.changes import JOB_NAME, SavepointChange
 from flinkish.deployment.savepoint.files import SavepointDirectory
 from flinkish.deployment.savepoint.metadata import SavepointMetadata, entries_by_state
+from flinkish.deployment.savepoint.reading import as_rows, reading_of
 from flinkish.local.job import LocalJob
 from flinkish.local.savepoint import captured_states, counted
 from flinkish.runtime.savepoint.bootstrap import bootstrapped
@@ -16,6 +22,25 @@ from flinkish.runtime.savepoint.saved_state import SavedState
 from flinkish.runtime.task.plan import TaskSettings
 
 _METHOD = "SavepointWriter"
+
+
+class SavedRows(Iterable[Any]):
+    """The answer of a query, read again in each iteration."""
+
+    def __init__(self, directory: SavepointDirectory, query: StateQuery) -> None:
+        self._directory = directory
+        self._metadata = directory.readMetadata()
+        # A copy, as on Spark: functions that work here work there
+        self._query: StateQuery = pickle.loads(dumps(query))
+        self._classes = ProgramClasses.of([query])
+        reading_of(self._query, self._metadata, directory.path)
+
+    def __iter__(self) -> Iterator[Any]:
+        reading = reading_of(self._query, self._metadata, self._directory.path)
+        states = filter(reading.wants, self._directory.readState(self._metadata))
+        if reading.grouped:
+            states = iter(sorted(states, key=lambda saved: saved.keyGroup))
+        return self._classes.reading(as_rows(self._query, reading.rows(states)))
 
 
 def write_changed_savepoint(
