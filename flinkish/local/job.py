@@ -38,6 +38,7 @@ from flinkish.api.tracebacks import short_traceback
 from flinkish.deployment.alignments import Alignments
 from flinkish.deployment.interrupts import interrupts_held, wait_for
 from flinkish.deployment.restarts import is_recoverable, restart_backoff
+from flinkish.deployment.savepoint.metadata import SourcePosition
 from flinkish.deployment.status.batch_history import BatchHistory
 from flinkish.deployment.status.job_details import JobDetailsView
 from flinkish.deployment.status.job_monitor import JobMonitor, clock
@@ -318,7 +319,7 @@ class LocalJob:
                     self._graph,
                     self._settings,
                     self.metrics.states,
-                    {uid: source.savedPosition() for uid, source in self._sources.items()},
+                    self._positions(),
                     self._stores,
                 )
             except BaseException as error:
@@ -329,6 +330,12 @@ class LocalJob:
         if stop:
             self._cancelled.set()
             raise _Cancelled
+
+    def _positions(self) -> dict[str, SourcePosition]:
+        return {
+            uid: SourcePosition(self._vertices[uid].source.kind, source.savedPosition())
+            for uid, source in self._sources.items()
+        }
 
     def _may_read(self, uid: str) -> bool:
         alignment = self._alignments.ofSource.get(uid)

@@ -37,9 +37,10 @@ class SavedRows(Iterable[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         reading = reading_of(self._query, self._metadata, self._directory.path)
-        states = filter(reading.wants, self._directory.readState(self._metadata))
+        states: Iterable[SavedState] = self._directory.readState(self._metadata)
+        states = filter(reading.wants, states)
         if reading.grouped:
-            states = iter(sorted(states, key=lambda saved: saved.keyGroup))
+            states = sorted(states, key=lambda saved: saved.keyGroup)
         return self._classes.reading(as_rows(self._query, reading.rows(states)))
 
 

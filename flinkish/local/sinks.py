@@ -10,7 +10,7 @@ import sys
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import partial, singledispatch
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -145,20 +145,6 @@ class UserSinkWriter(LocalSink):
         commit(self._name, self._sink, written.prepared, context)
 
 
-class Transactions(LocalSink):
-    """Writes batches to Kafka or a database. A local job has no checkpoint, so each run counts as
-    another job."""
-
-    def __init__(self, writer: BatchWriter) -> None:
-        self._writer = writer
-
-    def write(self, runs: Sequence[Records], batchId: int) -> SendCounts:
-        return self._writer.write(runs, batchId)
-
-    def close(self) -> None:
-        self._writer.close()
-
-
 def _escaped(bucket: str) -> str:
     """``bucket`` as part of a directory name, escaped as Hive and Spark do."""
     return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", bucket)
@@ -171,41 +157,28 @@ def _values(runs: Sequence[Records]) -> list[Any]:
     return list(chain.from_iterable(run.values for run in runs))
 
 
-def opened_sink(node: StreamNode, goesOn: bool = False) -> LocalSink:
+def opened_sink(node: StreamNode, goesOn: bool) -> LocalSink | BatchWriter:
     """The sink of ``node``, open for writing. ``goesOn``: the job begins from a savepoint, so the
     output of the previous run exists."""
-    assert isinstance(node.content, Sink)
-    if is_written_in_batches(node.content):
-        job = uuid.uuid4().hex
-        return Transactions(batch_writer(node.content, node.name, node.uid, job, "UTC"))
-    if isinstance(node.content, FileSink):
-        return FileWriter(node.content, node, goesOn)
-    return _opened(node.content, node)
-
-
-@singledispatch
-def _opened(sink: Sink[Any], node: StreamNode) -> LocalSink:
+    sink = node.content
+    assert isinstance(sink, Sink)
+    if is_written_in_batches(sink):
+        # A local job has no checkpoint, so each run counts as another job
+        return batch_writer(sink, node.name, node.uid, uuid.uuid4().hex, "UTC")
+    if isinstance(sink, FileSink):
+        return FileWriter(sink, node, goesOn)
+    if isinstance(sink, PrintSink):
+        return PrintWriter(sink, node.name)
+    if isinstance(sink, ForEachBatchSink):
+        return BatchFunction(sink, node.name)
+    if isinstance(sink, ForEachBatchDataFrameSink):
+        raise NotSupportedError(
+            "forEachBatchDataFrame: a DataFrame is Spark's, and this job runs without Spark. Leave"
+            " setLocalExecution out, or call forEachBatch(function), which gets a list."
+        )
     if sink.isUsers:
         return UserSinkWriter(sink, node.name)
     raise NotSupportedError(
         f"{type(sink).__name__} is not a sink that local execution can write. Use a FileSink, print(),"
         " or forEachBatch(function), or leave setLocalExecution out."
-    )
-
-
-@_opened.register
-def _print(sink: PrintSink, node: StreamNode) -> LocalSink:
-    return PrintWriter(sink, node.name)
-
-
-@_opened.register
-def _call(sink: ForEachBatchSink, node: StreamNode) -> LocalSink:  # type: ignore[type-arg]
-    return BatchFunction(sink, node.name)
-
-
-@_opened.register
-def _data_frames(sink: ForEachBatchDataFrameSink, node: StreamNode) -> LocalSink:
-    raise NotSupportedError(
-        "forEachBatchDataFrame: a DataFrame is Spark's, and this job runs without Spark. Leave"
-        " setLocalExecution out, or call forEachBatch(function), which gets a list."
     )

@@ -11,7 +11,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import singledispatch
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -32,7 +32,6 @@ from flinkish.api.execution.read_progress import UNKNOWN_BACKLOG, ReadProgress, 
 from flinkish.api.stored_values import as_text, of_text
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.types.table_schema import table_schema
-from flinkish.deployment.savepoint.metadata import SourcePosition
 from flinkish.deployment.vertex_plans import shipped_source
 from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.runtime.formats.file_formats import check_dead_letters, file_format
@@ -75,20 +74,13 @@ class LocalSource(ABC):
     position: str | None = None
     """The position of the source, as JSON; None if that is unknown."""
 
-    type: str = ""
-    """The name of the source's class."""
-
-    def savedPosition(self) -> SourcePosition:
-        """The position at which the source continues, for a savepoint."""
-        return SourcePosition(self.type, self._saved())
-
     @property
     def backlog(self) -> SourceBacklog:
         """The amount of the source that has been read, and the amount left, if that is known."""
         return UNKNOWN_BACKLOG
 
-    def _saved(self) -> dict[str, Any] | None:
-        """The position as JSON; None if it is unknown."""
+    def savedPosition(self) -> dict[str, Any] | None:
+        """The position at which the source continues, for a savepoint; None if it is unknown."""
         return None
 
     def begin(self, position: Mapping[str, Any]) -> None:
@@ -130,7 +122,7 @@ class PlannedSource(LocalSource):
     def backlog(self) -> SourceBacklog:
         return self._planner.backlog()
 
-    def _saved(self) -> dict[str, Any]:
+    def savedPosition(self) -> dict[str, Any]:
         return self._planner.position()
 
     def begin(self, position: Mapping[str, Any]) -> None:
@@ -193,7 +185,7 @@ class CollectionReader(LocalSource):
         progress = ReadProgress(self._end, self._count, "records", self._begun)
         return SourceBacklog(progress, self._count - self._end)
 
-    def _saved(self) -> dict[str, Any]:
+    def savedPosition(self) -> dict[str, Any]:
         return {"next": self._end}
 
     def begin(self, position: Mapping[str, Any]) -> None:
@@ -270,7 +262,7 @@ class UserSourceReader(LocalSource):
         self._had_ended = False
         self._reading = self._read_from(None)
 
-    def _saved(self) -> dict[str, Any]:
+    def savedPosition(self) -> dict[str, Any]:
         return {"position": as_text(self._next), "ended": self.ended}
 
     def begin(self, position: Mapping[str, Any]) -> None:
@@ -310,65 +302,37 @@ class UserSourceReader(LocalSource):
 
 def opened_source(source: Source[Any], config: ExecutionConfig) -> LocalSource:
     """``source``, open for reading."""
-    opened = _opened(source, config)
-    opened.type = source.kind
-    return opened
-
-
-@singledispatch
-def _opened(source: Source[Any], config: ExecutionConfig) -> LocalSource:
+    perBatch = config.elementsPerBatch
+    if isinstance(source, (CollectionSource, TableSource)):
+        return CollectionReader(source, perBatch)
+    if isinstance(source, NumberSequenceSource):
+        return _numbers(source.start, source.end, perBatch, None)
+    if isinstance(source, DataGeneratorSource):
+        if source.count is not None and source.elementsPerSecond is None:
+            return _numbers(0, source.count - 1, perBatch, source.generator)
+        last = (MAX_TIMESTAMP if source.count is None else source.count) - 1
+        planner = RatedNumberPlanner(0, last, source.rate, 1)
+        return PlannedSource(planner, partial(number_records, source.generator))
+    if isinstance(source, FileSource):
+        return _files(source)
+    if isinstance(source, KafkaSource):
+        return KafkaPartitions(source, perBatch)
+    if isinstance(source, SocketSource):
+        return SocketReader(source)
+    if isinstance(source, DataFrameSource):
+        raise NotSupportedError(
+            "fromDataFrame: a DataFrame is Spark's, and this job runs without Spark. Leave"
+            " setLocalExecution out, or pass a table in memory: env.fromDataFrame(df.toArrow())."
+        )
     if source.isUsers:
-        return UserSourceReader(source, config.elementsPerBatch)
+        return UserSourceReader(source, perBatch)
     raise NotSupportedError(
         f"{type(source).__name__} is not a source that local execution can read. Leave"
         " setLocalExecution out, so that the job runs on Spark, or read from a collection."
     )
 
 
-@_opened.register
-def _collection(source: CollectionSource, config: ExecutionConfig) -> LocalSource:  # type: ignore[type-arg]
-    return CollectionReader(source, config.elementsPerBatch)
-
-
-@_opened.register
-def _table(source: TableSource, config: ExecutionConfig) -> LocalSource:
-    return CollectionReader(source, config.elementsPerBatch)
-
-
-@_opened.register
-def _sequence(source: NumberSequenceSource, config: ExecutionConfig) -> LocalSource:
-    return _numbers(source.start, source.end, config, None)
-
-
-@_opened.register
-def _generator(source: DataGeneratorSource, config: ExecutionConfig) -> LocalSource:  # type: ignore[type-arg]
-    if source.count is not None and source.elementsPerSecond is None:
-        return _numbers(0, source.count - 1, config, source.generator)
-    last = (MAX_TIMESTAMP if source.count is None else source.count) - 1
-    planner = RatedNumberPlanner(0, last, source.rate, 1)
-    return PlannedSource(planner, _numbers_of(source.generator))
-
-
-@_opened.register
-def _kafka(source: KafkaSource, config: ExecutionConfig) -> LocalSource:  # type: ignore[type-arg]
-    return KafkaPartitions(source, config.elementsPerBatch)
-
-
-@_opened.register
-def _socket(source: SocketSource, config: ExecutionConfig) -> LocalSource:
-    return SocketReader(source)
-
-
-@_opened.register
-def _dataframe(source: DataFrameSource, config: ExecutionConfig) -> LocalSource:
-    raise NotSupportedError(
-        "fromDataFrame: a DataFrame is Spark's, and this job runs without Spark. Leave"
-        " setLocalExecution out, or pass a table in memory: env.fromDataFrame(df.toArrow())."
-    )
-
-
-@_opened.register
-def _files(source: FileSource, config: ExecutionConfig) -> LocalSource:  # type: ignore[type-arg]
+def _files(source: FileSource[Any]) -> LocalSource:
     path = source.path
     if path.startswith("file:"):
         path = unquote("/" + path.removeprefix("file:").lstrip("/"))
@@ -399,11 +363,7 @@ def _has_partitions(path: str, columns: Sequence[str]) -> bool:
 
 
 def _numbers(
-    first: int, last: int, config: ExecutionConfig, generator: Callable[[int], Any] | None
+    first: int, last: int, perBatch: int | None, generator: Callable[[int], Any] | None
 ) -> LocalSource:
-    planner = NumberPlanner(first, last, config.elementsPerBatch or NUMBERS_A_BATCH, 1)
-    return PlannedSource(planner, _numbers_of(generator))
-
-
-def _numbers_of(generator: Callable[[int], Any] | None) -> Callable[..., Iterator[ReadResult]]:
-    return lambda first, last: number_records(generator, first, last)
+    planner = NumberPlanner(first, last, perBatch or NUMBERS_A_BATCH, 1)
+    return PlannedSource(planner, partial(number_records, generator))
