@@ -13,7 +13,6 @@ import logging
 import queue
 import threading
 import time
-import uuid
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -31,12 +30,12 @@ from flinkish.api.errors import (
     hide_elements,
     said_by,
 )
-from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
-from flinkish.api.execution.details import JobDetails, SourceDetails
+from flinkish.api.execution.client import JobStatus
+from flinkish.api.execution.details import SourceDetails
 from flinkish.api.time.elements import Watermark
-from flinkish.api.tracebacks import short_traceback
 from flinkish.deployment.alignments import Alignments
 from flinkish.deployment.interrupts import interrupts_held, wait_for
+from flinkish.deployment.job_client import FollowedJobClient
 from flinkish.deployment.restarts import is_recoverable, restart_backoff
 from flinkish.deployment.savepoint.metadata import SourcePosition
 from flinkish.deployment.status.batch_history import BatchHistory
@@ -229,10 +228,7 @@ class LocalJob:
             if is_recoverable(error):
                 delay = self._backoff.afterFailure(round(time.monotonic() * 1000))
             if delay is None:
-                if restarts := self.monitor.numRestarts:
-                    error.add_note(
-                        f"The job was restarted {restarts} time{'s' if restarts > 1 else ''} before."
-                    )
+                self.monitor.noteRestarts(error)
                 raise
             self.monitor.restart(self.view.exception(error))
             self._recover(delay)
@@ -471,37 +467,20 @@ def _cancel_running() -> None:
         client.awaitEnd(_LONGEST_END)
 
 
-class LocalJobClient(JobClient):
+class LocalJobClient(FollowedJobClient):
     """The client of a job that runs in a thread of this process."""
 
     def __init__(self, name: str, job: LocalJob) -> None:
-        self._name = name
+        super().__init__(name, job.monitor, job.view)
         self._job = job
-        self._id = uuid.uuid4().hex
-        self._status = JobStatus.RUNNING
-        self._error: BaseException | None = None
-        self._runtime = 0
-        self._startTime = clock()
-        self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"flinkish {name}", daemon=True)
         with self.cancelledOnInterrupt(), interrupts_held():
             self._thread.start()
             _running.add(self)
 
-    def getJobID(self) -> str:
-        return self._id
-
     def getJobStatus(self) -> JobStatus:
         restarting = self._job.restarting and not self._status.isGloballyTerminalState()
         return JobStatus.RESTARTING if restarting else self._status
-
-    def getMetrics(self) -> dict[str, OperatorMetrics]:
-        return self._job.metrics.metrics()
-
-    def getJobDetails(self) -> JobDetails:
-        return self._job.view.details(
-            self._id, self._name, self.getJobStatus(), self._startTime, self._runtime
-        )
 
     def cancel(self) -> None:
         self._job.cancel()
@@ -524,11 +503,7 @@ class LocalJobClient(JobClient):
         return self._savepoint("stopWithSavepoint", savepointDirectory, stop=True)
 
     def profileBatch(self) -> None:
-        if self._ended.is_set():
-            raise IllegalStateError(
-                f"profileBatch: the job {self._name!r} has ended ({self._status.value}). Call it while the job"
-                " runs."
-            )
+        self._check_runs("profileBatch")
         self._job.metrics.profiler.request()
 
     def triggerSavepoint(self, savepointDirectory: str) -> str:
@@ -554,17 +529,6 @@ class LocalJobClient(JobClient):
         if wanted.error is not None:
             raise wanted.error
         return directory
-
-    @short_traceback
-    def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
-        self.isAwaited = True
-        with self.cancelledOnInterrupt():
-            if not wait_for(self._ended, timeout):
-                raise TimeoutError(f"the job {self._name!r} still runs after {timeout} seconds.")
-        if self._error is not None:
-            raise self._error
-        metrics, restarts = self._job.metrics.metrics(), self._job.monitor.numRestarts
-        return JobExecutionResult(self._name, self._id, self._runtime, metrics, restarts)
 
     def _run(self) -> None:
         began = time.monotonic()

@@ -5,18 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from flinkish.api.errors import ElementsNeededError, IllegalStateError, NotSupportedError
-from flinkish.api.execution.client import JobClient, JobExecutionResult, JobStatus, OperatorMetrics
-from flinkish.api.execution.details import JobDetails
-from flinkish.api.tracebacks import short_traceback
+from flinkish.api.execution.client import JobStatus
 from flinkish.deployment.interrupts import interrupts_held, plain_interrupts, wait_for
+from flinkish.deployment.job_client import FollowedJobClient
 from flinkish.deployment.restarts import is_recoverable, restart_backoff
 from flinkish.deployment.status.job_details import JobDetailsView
-from flinkish.deployment.status.job_monitor import clock
 from flinkish.spark.checkpoint.retention import CheckpointRetention
 from flinkish.spark.failures import session_error, translated
 from flinkish.spark.profiled_batches import spark_ui
@@ -32,7 +29,7 @@ _INTERRUPTED_SECONDS = 0.8
 """The time to wait for the end of a job after an interrupt; its sinks write nothing more."""
 
 
-class SparkJobClient(JobClient):
+class SparkJobClient(FollowedJobClient):
     """The client of a job that it starts, and the thread that watches its query. ``cleanUp`` is
     called when the job has ended."""
 
@@ -43,16 +40,7 @@ class SparkJobClient(JobClient):
         retention: CheckpointRetention | None = None,
     ) -> None:
         run = queries.prepared()
-        self._queries = queries
-        self._name = queries.name
-        self._driver = driver_of(queries.session)
-        self._id = uuid.uuid4().hex
-        self._query_run = run
-        self._backoff = restart_backoff(queries.config.getRestartStrategy())
-        self._monitor = queries.monitor
-        self._metrics = queries.monitor.metrics
-        self._savepoints = queries.savepoints
-        self._view = JobDetailsView(
+        view = JobDetailsView(
             graph=queries.graph,
             settings=queries.settings,
             monitor=queries.monitor,
@@ -61,6 +49,12 @@ class SparkJobClient(JobClient):
             checkpointed=queries.savepoints is not None,
             engineUI=spark_ui(queries.session),
         )
+        super().__init__(queries.name, queries.monitor, view)
+        self._queries = queries
+        self._driver = driver_of(queries.session)
+        self._query_run = run
+        self._backoff = restart_backoff(queries.config.getRestartStrategy())
+        self._savepoints = queries.savepoints
         self._savepoint: str | None = None
         self._savepoint_error: BaseException | None = None
         self._savepoint_written = False
@@ -69,36 +63,17 @@ class SparkJobClient(JobClient):
         self._retention = retention
         self._goes_on = False
         """Whether the job was stopped in order to continue from its checkpoint."""
-        self._error: BaseException | None = None
-        self._status = JobStatus.RUNNING
         self._stopping = threading.Event()
         """Set when the job has to stop: no further query is started."""
         self._began = time.monotonic()
-        self._startTime = clock()
-        self._runtime = 0
-        self._ended = threading.Event()
         self._lock = threading.Lock()
         with self.cancelledOnInterrupt(), interrupts_held():
             run.start()
-            self._monitor.follow(run.query)
+            self._queries.monitor.follow(run.query)
             self._watch = threading.Thread(
                 target=self._run, name=f"flinkish {self._name}", daemon=True
             )
             self._watch.start()
-
-    def getJobID(self) -> str:
-        return self._id
-
-    def getJobStatus(self) -> JobStatus:
-        return self._status
-
-    def getMetrics(self) -> dict[str, OperatorMetrics]:
-        return self._metrics.metrics()
-
-    def getJobDetails(self) -> JobDetails:
-        return self._view.details(
-            self._id, self._name, self._status, self._startTime, self._runtime
-        )
 
     def cancel(self) -> None:
         self._stop()
@@ -159,7 +134,7 @@ class SparkJobClient(JobClient):
                 "profileBatch: over Spark Connect nothing tells the tasks of a batch to sample their stacks. Run the job"
                 " in local execution, or with a session that is not of Spark Connect."
             )
-        self._metrics.profiler.request()
+        self._monitor.metrics.profiler.request()
 
     def _writer_of_savepoints(self, method: str) -> JobSavepoints:
         if self._savepoints is None:
@@ -168,24 +143,6 @@ class SparkJobClient(JobClient):
                 " setRuntimeMode(RuntimeExecutionMode.STREAMING), or cancel() it."
             )
         return self._savepoints
-
-    def _check_runs(self, method: str) -> None:
-        if self._ended.is_set():
-            raise IllegalStateError(
-                f"{method}: the job {self._name!r} has ended ({self._status.value}). Call it while the job"
-                " runs."
-            )
-
-    @short_traceback
-    def getJobExecutionResult(self, timeout: float | None = None) -> JobExecutionResult:
-        self.isAwaited = True
-        with self.cancelledOnInterrupt():
-            if not wait_for(self._ended, timeout):
-                raise TimeoutError(f"the job {self._name!r} still runs after {timeout} seconds.")
-        if self._error is not None:
-            raise self._error
-        metrics, restarts = self._metrics.metrics(), self._monitor.numRestarts
-        return JobExecutionResult(self._name, self._id, self._runtime, metrics, restarts)
 
     @contextmanager
     def cancelledOnInterrupt(self) -> Iterator[None]:
@@ -295,12 +252,8 @@ class SparkJobClient(JobClient):
                     return self._driver.goneError()
                 error = translated(raised, self._elements_hidden)
             else:
-                self._monitor.follow(self._query_run.query)
+                self._queries.monitor.follow(self._query_run.query)
                 self._status = JobStatus.RUNNING
                 return None
-        restarts = self._monitor.numRestarts
-        if restarts:
-            error.add_note(
-                f"The job was restarted {restarts} time{'s' if restarts > 1 else ''} before."
-            )
+        self._monitor.noteRestarts(error)
         return error

@@ -101,6 +101,13 @@ class JobMonitor:
         batches = self.history.batches
         self.restored = batches[-1].id if batches else None
 
+    def noteRestarts(self, error: BaseException) -> None:
+        """Note in the error that ends the job how often it was restarted before."""
+        if restarts := self.numRestarts:
+            error.add_note(
+                f"The job was restarted {restarts} time{'s' if restarts > 1 else ''} before."
+            )
+
     def end(self, jobName: str, exception: ExceptionDetails | None) -> None:
         """Called when the job has ended: says which operators have dropped late elements."""
         if exception is not None:
