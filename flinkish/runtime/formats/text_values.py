@@ -39,14 +39,16 @@ class ValueType(ABC):
     arrow: pa.DataType
     direct: ClassVar[bool] = False
     """Whether Arrow reads the type in CSV and JSON by these rules, but for rare forms."""
+    plain: ClassVar[str | None] = None
+    """A pattern of the texts that Arrow casts to the type; None if it casts none."""
 
     @abstractmethod
     def value(self, text: str) -> Any:
         """``text`` as a value for a column of the type ``arrow``. Raises NotOfType."""
 
-    @abstractmethod
     def column(self, texts: pa.Array) -> pa.Array | None:
         """``texts`` as values; None if one of them does not have the plain form or does not fit."""
+        return None if self.plain is None else _cast(texts, self.plain, self.arrow)
 
     def _refused(self, text: str) -> NotOfType:
         return NotOfType(f"{shown(text)} is no {self.name}")
@@ -88,6 +90,7 @@ class IntegerType(ValueType):
     """Digits with or without a sign, no blanks, within the type's range."""
 
     direct = True
+    plain = "^-?[0-9]+$"
 
     def value(self, text: str) -> Any:
         most = 1 << (self.arrow.bit_width - 1)
@@ -97,15 +100,13 @@ class IntegerType(ValueType):
             raise self._refused(text)
         return number
 
-    def column(self, texts: pa.Array) -> pa.Array | None:
-        return _cast(texts, "^-?[0-9]+$", self.arrow)
-
 
 @dataclass(frozen=True)
 class FloatType(ValueType):
     """The texts that Java reads as floating-point numbers, and ``Inf``."""
 
     direct = True
+    plain = r"^-?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|Infinity|Inf)$|^NaN$"
 
     def value(self, text: str) -> Any:
         text = text.strip(_BLANKS)
@@ -117,13 +118,12 @@ class FloatType(ValueType):
             return _hex_float(text.rstrip("dDfF"))
         raise self._refused(text)
 
-    def column(self, texts: pa.Array) -> pa.Array | None:
-        return _cast(texts, _PLAIN_FLOAT, self.arrow)
-
 
 @dataclass(frozen=True)
 class DecimalType(ValueType):
     """Digits, a point and an exponent, rounded half up to the scale. Commas are ignored."""
+
+    plain = r"^-?[0-9]+(?:\.[0-9]+)?$"
 
     def value(self, text: str) -> Any:
         plain = text.replace(",", "")
@@ -143,13 +143,12 @@ class DecimalType(ValueType):
             raise self._refused(text)
         return number
 
-    def column(self, texts: pa.Array) -> pa.Array | None:
-        return _cast(texts, r"^-?[0-9]+(?:\.[0-9]+)?$", self.arrow)
-
 
 @dataclass(frozen=True)
 class DateType(ValueType):
     """``2024-02-29``, and the shorter and longer forms that Spark casts to dates."""
+
+    plain = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
     def value(self, text: str) -> Any:
         found = _DATE.fullmatch(text.strip(_BLANKS))
@@ -159,9 +158,6 @@ class DateType(ValueType):
             return datetime.date(*(int(part or 1) for part in found.groups()))
         except ValueError:
             raise self._refused(text) from None
-
-    def column(self, texts: pa.Array) -> pa.Array | None:
-        return _cast(texts, _PLAIN_DATE, self.arrow)
 
 
 @dataclass(frozen=True)
@@ -213,9 +209,6 @@ class BytesType(ValueType):
         except ValueError:
             raise self._refused(text) from None
 
-    def column(self, texts: pa.Array) -> pa.Array | None:
-        return None
-
 
 @dataclass(frozen=True)
 class DurationType(ValueType):
@@ -233,9 +226,6 @@ class DurationType(ValueType):
             return -length if sign else length
         except OverflowError:
             raise self._refused(text) from None
-
-    def column(self, texts: pa.Array) -> pa.Array | None:
-        return None
 
 
 def value_type(kind: ColumnType, timeZone: str) -> ValueType | None:
@@ -276,7 +266,6 @@ _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF
 _HEX_FLOAT = re.compile(
     r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[dDfF]?"
 )
-_PLAIN_FLOAT = r"^-?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|Infinity|Inf)$|^NaN$"
 _NON_FINITE = {
     **dict.fromkeys(["NaN", "+NaN", "-NaN"], math.nan),
     **dict.fromkeys(["Inf", "Infinity", "+Infinity"], math.inf),
@@ -286,7 +275,6 @@ _DATE = re.compile(r"\+?0{0,3}([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].
 _INTERVAL = re.compile(
     r"INTERVAL '(-?)([0-9]{1,9}) ([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?' DAY TO SECOND"
 )
-_PLAIN_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIMESTAMP = re.compile(
     r"\+?0{0,2}([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
     r"(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?"
