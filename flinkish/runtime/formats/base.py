@@ -32,14 +32,6 @@ class FileSplit:
         return self.start == 0 and self.length >= self.size
 
 
-class LineFormat(ABC):
-    """Converts lines to records, wherever the lines were read."""
-
-    @abstractmethod
-    def recordsOf(self, lines: bytes, path: str) -> Iterator[ReadResult]:
-        """The records of whole lines of the file ``path``, and the lines that do not fit."""
-
-
 class FileFormat(ABC):
     """Reads files of one format and schema. It is pickled for the workers."""
 

@@ -13,7 +13,7 @@ from typing import Any, Union
 import pyarrow as pa
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
-from flinkish.runtime.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
+from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.runtime.formats.json_values import NotJson
 from flinkish.runtime.formats.lines import LineBlock, line_blocks
 from flinkish.runtime.formats.text_format import NOT_UTF8
@@ -28,7 +28,7 @@ Part = Union[pa.RecordBatch, MalformedRecord]
 """Rows of a block, or a line that does not fit."""
 
 
-class RowsOfLines(FileFormat, LineFormat):
+class RowsOfLines(FileFormat):
     """A format with rows in each line. Derived classes parse a block."""
 
     def read(self, split: FileSplit) -> Iterator[ReadResult]:
@@ -36,6 +36,7 @@ class RowsOfLines(FileFormat, LineFormat):
             yield from self.results(block)
 
     def recordsOf(self, lines: bytes, path: str) -> Iterator[ReadResult]:
+        """The records of whole lines of the file ``path``, and the lines that do not fit."""
         yield from self.results(LineBlock(path, lines, 0, None))
 
     def results(self, block: LineBlock) -> Iterator[ReadResult]:

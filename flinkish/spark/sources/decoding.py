@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import MalformedRecordError, shown
-from flinkish.runtime.formats.base import FileFormat, FileSplit, LineFormat, ReadResult
+from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.records import Records, untimed
 from flinkish.runtime.records.rows import RowColumns, python_values
@@ -25,6 +25,7 @@ from flinkish.runtime.sources.user_sources import FrameFiles, read_frame
 
 if TYPE_CHECKING:
     # Processes that plan a source import this module, but need not import the code that reads one.
+    from flinkish.runtime.formats.rows_of_lines import RowsOfLines
     from flinkish.runtime.kafka.reader import KafkaReader
 
 END_OF_SOURCE = None
@@ -154,7 +155,7 @@ class LinesDecoder(ArrowDecoder):
 
     takesRows = True
 
-    format: LineFormat
+    format: RowsOfLines
     path: str
 
     def decode(self, batch: pa.RecordBatch) -> Iterator[tuple[int | None, ReadResult]]:

@@ -44,8 +44,8 @@ from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.types.table_schema import table_schema
 from flinkish.deployment.vertex_plans import shipped_source
 from flinkish.graph.job_graph import JobGraph
-from flinkish.runtime.formats.base import LineFormat
 from flinkish.runtime.formats.file_formats import FileFormat, check_dead_letters, file_format
+from flinkish.runtime.formats.rows_of_lines import RowsOfLines
 from flinkish.runtime.kafka.client import confluent_kafka
 from flinkish.runtime.kafka.planner import KafkaPlanner
 from flinkish.runtime.kafka.reader import KafkaReader
@@ -379,7 +379,7 @@ class SourceReader:
         reader = self._reader(source).format(source.format).schema(source.schema)
         options = {**_STRICT.get(source.format, {}), **source.options}
         stream = reader.options(**options).load(self._directory_or_pattern(source.path))
-        if isinstance(format_, LineFormat) and not source.options:
+        if isinstance(format_, RowsOfLines) and not source.options:
             return self._in_order(self._lines(source), LinesDecoder(format_, source.path), source)
         return self._in_order(stream, RowDecoder(tuple(stream.columns)), source)
 
