@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -41,15 +41,10 @@ def job_run(session: SparkSession, checkpoint: str | None, graph: JobGraph) -> J
     return JobRun(checkpoint or run, run)
 
 
-@dataclass(frozen=True)
-class _CloseTasks:
+def _closed(run: JobRun, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Closes the tasks of a run in the worker that calls it."""
-
-    run: JobRun
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        OPEN_TASKS.closeRun(self.run)
-        yield from ()
+    OPEN_TASKS.closeRun(run)
+    yield from ()
 
 
 def close_open_tasks(session: SparkSession, run: JobRun | None, graph: JobGraph) -> None:
@@ -62,7 +57,7 @@ def close_open_tasks(session: SparkSession, run: JobRun | None, graph: JobGraph)
         rows = a_core = _like_the_query(session).range(1000)
         for _ in range(1, VISITS_A_CORE):
             rows = rows.union(a_core)
-        rows.mapInArrow(_CloseTasks(run).__call__, "id long").collect()
+        rows.mapInArrow(partial(_closed, run), "id long").collect()
     except Exception:  # the session has been stopped, and its workers are gone
         _LOG.debug("functions that were kept open have not been closed", exc_info=True)
 

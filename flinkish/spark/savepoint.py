@@ -14,6 +14,9 @@ import copy
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -188,9 +191,6 @@ class JobSavepoints:
         if pages is None:
             return self._session.createDataFrame([], SCHEMA)
         own = pages.filter("group >= 0").sortWithinPartitions("stage", "group")
-        return own.mapInArrow(self._capture().__call__, SCHEMA)
-
-    def _capture(self) -> CaptureFunction:
         settings = self._settings
         plans = [
             vertex_plan(vertex)
@@ -198,10 +198,10 @@ class JobSavepoints:
             for vertex in self._graph.stage(level)
         ]
         firsts = {plan.uid: key_groups(plan.uid, plan.single, settings)[0] for plan in plans}
-        own = balanced_integers(settings.keyGroups, settings.parallelism)
-        return CaptureFunction(
-            {integer: group for group, integer in enumerate(own)}, firsts, settings.classes
-        )
+        integers = balanced_integers(settings.keyGroups, settings.parallelism)
+        groups = {integer: group for group, integer in enumerate(integers)}
+        rows = partial(captured_rows, groups, firsts, settings.classes)
+        return own.mapInArrow(rows, SCHEMA)
 
     # ------------------------------------------------------------------ sources
 
@@ -247,43 +247,32 @@ def _position_of_spark(
     return SourcePosition(source.kind, {"ended": True})
 
 
-class CaptureFunction:
+def captured_rows(
+    keyGroups: Mapping[int, int],
+    firsts: Mapping[str, int],
+    classes: ProgramClasses,
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
     """Turns the pages of key groups, in order, into rows of a savepoint. ``keyGroups``: the key
     groups, by the integers that represent them. ``firsts``: the first key group of each vertex.
     ``classes``: the classes of the job."""
-
-    def __init__(
-        self, keyGroups: Mapping[int, int], firsts: Mapping[str, int], classes: ProgramClasses
-    ) -> None:
-        self._classes = classes
-        self._key_groups = dict(keyGroups)
-        self._firsts = dict(firsts)
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        use_classes(self._classes)
-        states = self._captured(batches)
-        yield from map(arrow_batch, sized(states, lambda s: len(s.content), _BYTES_A_BATCH))
-
-    def _captured(self, batches: Iterator[pa.RecordBatch]) -> Iterator[SavedState]:
-        for integer, pages in _groups_of_pages(batches):
-            group = self._key_groups[integer]
-            for uid, saved in decode_directory(pages.get(DIRECTORY)).items():
-                yield from captured(uid, group, saved, pages, self._firsts.get(uid) == group)
+    use_classes(classes)
+    states = (
+        state
+        for group, pages in _groups_of_pages(keyGroups, batches)
+        for uid, saved in decode_directory(pages.get(DIRECTORY)).items()
+        for state in captured(uid, group, saved, pages, firsts.get(uid) == group)
+    )
+    yield from map(arrow_batch, sized(states, lambda s: len(s.content), _BYTES_A_BATCH))
 
 
-def _groups_of_pages(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, dict[bytes, bytes]]]:
-    current: tuple[int, int] | None = None
-    pages: dict[bytes, bytes] = {}
-    for batch in batches:
-        columns = [batch.column(name).to_pylist() for name in ("stage", "group", "page", "content")]
-        for stage, group, page, content in zip(*columns):
-            if current != (stage, group):
-                if current is not None:
-                    yield current[1], pages
-                current, pages = (stage, group), {}
-            pages[page] = content
-    if current is not None:
-        yield current[1], pages
+def _groups_of_pages(
+    keyGroups: Mapping[int, int], batches: Iterator[pa.RecordBatch]
+) -> Iterator[tuple[int, dict[bytes, bytes]]]:
+    names = ("stage", "group", "page", "content")
+    rows = (row for b in batches for row in zip(*(b.column(name).to_pylist() for name in names)))
+    for (_, integer), members in groupby(rows, key=itemgetter(0, 1)):
+        yield keyGroups[integer], {page: content for _, _, page, content in members}
 
 
 # ---------------------------------------------------------------------- reading
@@ -325,7 +314,7 @@ class SparkSavepoint:
         attempt."""
         rows = read_state(self._session, self.storage)
         keyed = rows.filter(rows["table"].isin(*KEYED)).mapInArrow(
-            LinesFunction(restoration.keyed, current_classes()).__call__, _LINES
+            partial(control_lines, restoration.keyed, current_classes()), _LINES
         )
         tasks = [(_line(*part),) for part in restoration.tasks()]
         lines = keyed.unionAll(self._session.createDataFrame(tasks, _LINES)) if tasks else keyed
@@ -333,20 +322,16 @@ class SparkSavepoint:
         writer.text(storage.child(CONTROL))
 
 
-class LinesFunction:
+def control_lines(
+    keyed: KeyedStates, classes: ProgramClasses, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """Turns rows of keyed state into lines for the key groups of a new job, with its classes."""
-
-    def __init__(self, keyed: KeyedStates, classes: ProgramClasses) -> None:
-        self._keyed = keyed
-        self._classes = classes
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        use_classes(self._classes)
-        for batch in batches:
-            for state in saved_states(batch):
-                lines = [_line(*part) for part in self._keyed.parts([state])]
-                if lines:
-                    yield pa.RecordBatch.from_arrays([pa.array(lines)], names=["value"])
+    use_classes(classes)
+    for batch in batches:
+        for state in saved_states(batch):
+            lines = [_line(*part) for part in keyed.parts([state])]
+            if lines:
+                yield pa.RecordBatch.from_arrays([pa.array(lines)], names=["value"])
 
 
 def _line(uid: str, keyGroup: int, content: bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -52,23 +53,18 @@ def read_savepoint(session: SparkSession, directory: str, query: StateQuery) -> 
     if reading.grouped:
         rows = rows.repartition("keyGroup").sortWithinPartitions("keyGroup")
     payload = dumps((reading, columns, ProgramClasses.of([query])))
-    return rows.mapInArrow(ReadFunction(payload).__call__, columns.ddl)
+    return rows.mapInArrow(partial(_answers, payload), columns.ddl)
 
 
-class ReadFunction:
+def _answers(payload: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Answers a query from rows of a savepoint, which are sorted by key group if the query needs
     that. ``payload``: the pickled (StateReading, AnswerColumns, ProgramClasses)."""
-
-    def __init__(self, payload: bytes) -> None:
-        self._payload = payload
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        reading, columns, classes = pickle.loads(self._payload)
-        use_classes(classes)
-        states = (saved for batch in batches for saved in saved_states(batch))
-        answers = reading.rows(filter(reading.wants, states))
-        while held := list(islice(answers, _ANSWERS_A_BATCH)):
-            yield columns.batch(held)
+    reading, columns, classes = pickle.loads(payload)
+    use_classes(classes)
+    states = (saved for batch in batches for saved in saved_states(batch))
+    answers = reading.rows(filter(reading.wants, states))
+    while held := list(islice(answers, _ANSWERS_A_BATCH)):
+        yield columns.batch(held)
 
 
 # ---------------------------------------------------------------------- writing
@@ -95,7 +91,7 @@ def write_savepoint(
         rows = None
         if existing is not None:
             kept = read_state(session, existing.storage)
-            rows = kept.mapInArrow(KeepFunction(change.kept).__call__, SCHEMA)
+            rows = kept.mapInArrow(partial(_kept, change.kept), SCHEMA)
         if settings is not None:
             made = _bootstrapped(session, config, change, settings, metrics, at_end)
             rows = made if rows is None else rows.unionAll(made)
@@ -137,33 +133,24 @@ def _bootstrapped(
         reports, _ = decode_reports(bytes(row[0]))
         metrics.add(reports)
     saved = frames.filter(frames["target"] == SAVED).select("frame")
-    return saved.mapInArrow(SavedFunction(settings.classes).__call__, SCHEMA)
+    return saved.mapInArrow(partial(_states_of_frames, settings.classes), SCHEMA)
 
 
-class KeepFunction:
-    """Passes on the rows of a savepoint that are kept."""
+def _kept(kept: KeptStates, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        states = [state for saved in saved_states(batch) if (state := kept.kept(saved))]
+        if states:
+            yield arrow_batch(states)
 
-    def __init__(self, kept: KeptStates) -> None:
-        self._kept = kept
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            kept = [state for saved in saved_states(batch) if (state := self._kept.kept(saved))]
+def _states_of_frames(
+    classes: ProgramClasses, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Turns frames that carry state into rows of a savepoint, with the job's classes."""
+    use_classes(classes)
+    for batch in batches:
+        for frame in batch.column("frame"):
+            states = map(bootstrapped, pickle.loads(frame.as_py()))
+            kept = [state for state in states if state is not None]
             if kept:
                 yield arrow_batch(kept)
-
-
-class SavedFunction:
-    """Turns frames that carry state into rows of a savepoint, with the job's classes."""
-
-    def __init__(self, classes: ProgramClasses) -> None:
-        self._classes = classes
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        use_classes(self._classes)
-        for batch in batches:
-            for frame in batch.column("frame"):
-                states = map(bootstrapped, pickle.loads(frame.as_py()))
-                kept = [state for state in states if state is not None]
-                if kept:
-                    yield arrow_batch(kept)

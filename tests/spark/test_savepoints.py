@@ -127,13 +127,9 @@ def test_damage_and_lost_state_are_named_before_anything_runs(spark, tmp_path):
 def test_a_worker_that_is_killed_as_a_savepoint_is_written_or_read_is_told(
     spark, tmp_path, monkeypatch
 ):
-    class Killed:
-        def __init__(self, *given):
-            pass
-
-        def __call__(self, batches):
-            os.kill(os.getpid(), signal.SIGKILL)
-            yield from batches
+    def killed(*given):
+        os.kill(os.getpid(), signal.SIGKILL)
+        yield from ()
 
     ended = pytest.raises(fl.JobExecutionError, match="Python processes has ended without a word")
     run = Run()
@@ -143,7 +139,7 @@ def test_a_worker_that_is_killed_as_a_savepoint_is_written_or_read_is_told(
     assert run.reached.wait(60)
     go_on_once_stopping(run, client)
     with monkeypatch.context() as patch, ended:
-        patch.setattr("flinkish.spark.savepoint.CaptureFunction", Killed)
+        patch.setattr("flinkish.spark.savepoint.captured_rows", killed)
         client.stopWithSavepoint(f"{tmp_path}/lost")
     assert client.getJobStatus() is fl.JobStatus.CANCELED
     with pytest.raises(fl.FlinkishError, match="lost"):
@@ -153,7 +149,7 @@ def test_a_worker_that_is_killed_as_a_savepoint_is_written_or_read_is_told(
         environment(spark, 2, tmp_path / "first"), ["totals"], COUNT, 20, f"{tmp_path}/savepoint"
     )
     with monkeypatch.context() as patch, ended:
-        patch.setattr("flinkish.spark.savepoint.LinesFunction", Killed)
+        patch.setattr("flinkish.spark.savepoint.control_lines", killed)
         gone_on(environment(spark, 3, tmp_path / "2"), ["totals"], COUNT, f"{tmp_path}/savepoint")
     # What was brought of the savepoint does not count
     third = gone_on(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
@@ -17,26 +16,16 @@ def local_path(uri: str) -> Path | None:
     return Path(unquote(parsed.path)) if parsed.scheme == "file" else None
 
 
-@dataclass(frozen=True)
-class MakeDirectory:
+def make_directory(path: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Creates a directory, for its owner only; for ``mapInArrow``."""
-
-    path: Path
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _ in batches:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.mkdir(mode=0o700, exist_ok=True)
-        yield from ()
+    for _ in batches:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
+    yield from ()
 
 
-@dataclass(frozen=True)
-class RemoveDirectory:
+def remove_directory(path: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Removes a directory with its contents; for ``mapInArrow``."""
-
-    path: Path
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _ in batches:
-            shutil.rmtree(self.path, ignore_errors=True)
-        yield from ()
+    for _ in batches:
+        shutil.rmtree(path, ignore_errors=True)
+    yield from ()

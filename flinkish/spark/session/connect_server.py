@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import socket
 import uuid
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.errors import JobExecutionError, NotSupportedError
-from flinkish.spark.connect.directories import MakeDirectory, RemoveDirectory, local_path
+from flinkish.spark.connect.directories import local_path, make_directory, remove_directory
 from flinkish.spark.connect.travelling import Travelling
 from flinkish.spark.session.artifacts import archives_of, send_code
 from flinkish.spark.session.driver import Driver, TemporaryPlace
@@ -134,7 +135,7 @@ class ConnectServer(Driver):
     def makeDirectory(self, path: str) -> None:
         there = local_path(path)
         if there is not None:
-            self._call(MakeDirectory(there))
+            self._call(partial(make_directory, there))
 
     def canRemove(self, path: str) -> bool:
         return local_path(path) is not None
@@ -143,7 +144,7 @@ class ConnectServer(Driver):
         there = local_path(path)
         with suppress(Exception):
             if there is not None and self.listens():
-                self._call(RemoveDirectory(there))
+                self._call(partial(remove_directory, there))
 
     def temporaryPlace(self) -> TemporaryPlace:
         root = self.session.conf.get(_ROOT, None) or self._temporary_folder()
@@ -160,10 +161,10 @@ class ConnectServer(Driver):
                 f" the server can write, or set {_ROOT} for the session."
             ) from None
 
-    def _call(self, function: MakeDirectory | RemoveDirectory) -> None:
+    def _call(self, function: Callable[..., Iterator[Any]]) -> None:
         """Call ``function`` in a Python process of the server."""
         rows = self.session.range(1, numPartitions=1)
-        rows.mapInArrow(function.__call__, "id long").collect()
+        rows.mapInArrow(function, "id long").collect()
 
 
 @lru_cache(maxsize=1)
