@@ -1,9 +1,12 @@
-"""The settings of the tasks of a job, from its configuration."""
+"""The settings of the tasks of a job, from its configuration, and whether it runs as a batch."""
 
 from __future__ import annotations
 
-from flinkish.api.environment.configuration import ExecutionConfig
+from flinkish.api.connectors.source import Source
+from flinkish.api.environment.configuration import ExecutionConfig, RuntimeExecutionMode
+from flinkish.api.errors import InvalidProgramError
 from flinkish.graph.job_graph import JobGraph
+from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.records.keys import KeyRules
 from flinkish.runtime.task.plan import TaskSettings
 
@@ -40,3 +43,18 @@ def task_settings(
         keyRules=KeyRules(nulls=config.nullKeysAllowed, earlierHashes=earlierHashes),
         classes=graph.classes(),
     )
+
+
+def runs_as_batch(graph: StreamGraph, mode: RuntimeExecutionMode) -> bool:
+    """Whether the job is a batch. Raises InvalidProgramError for BATCH with an unbounded source."""
+    if mode is RuntimeExecutionMode.STREAMING:
+        return False
+    unbounded = [
+        node.name for node in graph if isinstance(node.content, Source) and not node.content.bounded
+    ]
+    if unbounded and mode is RuntimeExecutionMode.BATCH:
+        raise InvalidProgramError(
+            f"setRuntimeMode(BATCH): {', '.join(unbounded)} has no end, and a batch begins its work with"
+            " the end of its input. Bound the source, or write setRuntimeMode(STREAMING) or AUTOMATIC."
+        )
+    return not unbounded

@@ -13,10 +13,9 @@ from flinkish.api.savepoint.writer import SavepointChanges
 from flinkish.api.streams.data_stream import DataStream
 from flinkish.deployment.brokers import ask_brokers
 from flinkish.deployment.explained_plan import explained_plan
-from flinkish.deployment.runtime_mode import runs_as_batch
 from flinkish.deployment.savepoint.files import SavepointDirectory
 from flinkish.deployment.savepoint.metadata import check_streams
-from flinkish.deployment.task_settings import task_settings
+from flinkish.deployment.task_settings import runs_as_batch, task_settings
 from flinkish.graph.identities import NO_IDENTITIES
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan

@@ -35,12 +35,10 @@ from flinkish.api.types.table_schema import table_schema
 from flinkish.deployment.vertex_plans import shipped_source
 from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.runtime.formats.file_formats import check_dead_letters, file_format
-from flinkish.runtime.kafka.group import ConsumerGroup
-from flinkish.runtime.kafka.planner import KafkaPlanner
+from flinkish.runtime.kafka.planner import ConsumerGroup, KafkaPlanner
 from flinkish.runtime.kafka.reader import KafkaReader
 from flinkish.runtime.records.frames import NO_MARKS, Frame, decode_frame, encode_frame
 from flinkish.runtime.records.records import untimed
-from flinkish.runtime.sources.numbers import number_records
 from flinkish.runtime.sources.planners import (
     FilePlanner,
     NumberPlanner,
@@ -49,7 +47,7 @@ from flinkish.runtime.sources.planners import (
     Step,
     is_pattern,
 )
-from flinkish.runtime.sources.tables import count_of, records_of
+from flinkish.runtime.sources.tables import count_of, number_records, records_of
 from flinkish.runtime.sources.user_sources import (
     ELEMENTS_A_BATCH,
     ReadAhead,

@@ -18,8 +18,8 @@ from flinkish.api.streams.data_stream import DataStream
 from flinkish.deployment.brokers import ask_brokers
 from flinkish.deployment.explained_plan import explained_plan
 from flinkish.deployment.interrupts import plain_interrupts
-from flinkish.deployment.runtime_mode import runs_as_batch
 from flinkish.deployment.savepoint.metadata import check_streams
+from flinkish.deployment.task_settings import runs_as_batch
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph
@@ -39,8 +39,7 @@ from flinkish.spark.savepoint_state import read_savepoint, write_savepoint
 from flinkish.spark.session.drivers import driver_of, prepared_session
 from flinkish.spark.session.quiet_logs import quiet_py4j
 from flinkish.spark.session.session import default_parallelism, set_job_settings
-from flinkish.spark.sinks.batch_sinks import to_columns
-from flinkish.spark.sinks.columns import sink_schema
+from flinkish.spark.sinks.batch_sinks import sink_schema, to_columns
 from flinkish.spark.sources.reader import reads_planned
 
 if TYPE_CHECKING:

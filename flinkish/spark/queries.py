@@ -19,7 +19,7 @@ from flinkish.deployment.status.batch_history import BatchHistory
 from flinkish.deployment.task_settings import task_settings
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
-from flinkish.runtime.kafka.group import ConsumerGroup
+from flinkish.runtime.kafka.planner import ConsumerGroup
 from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.runtime.sinks.driver_results import DriverResults
 from flinkish.runtime.task.plan import TaskSettings

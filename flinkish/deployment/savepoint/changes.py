@@ -14,9 +14,8 @@ from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.plan.transformations import SinkTransformation
 from flinkish.api.savepoint.bootstrap import StateBootstrapTransformation
 from flinkish.api.savepoint.writer import SavepointChanges
-from flinkish.deployment.runtime_mode import runs_as_batch
 from flinkish.deployment.savepoint.metadata import SavepointMetadata, StateFile
-from flinkish.deployment.task_settings import task_settings
+from flinkish.deployment.task_settings import runs_as_batch, task_settings
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.savepoint.bootstrap import process_function

@@ -15,8 +15,7 @@ from flinkish.api.execution.details import (
     SourceDetails,
 )
 from flinkish.deployment.status.batch_history import BATCHES_KEPT, BatchHistory
-from flinkish.deployment.status.late_elements import warn_of_late_elements
-from flinkish.deployment.status.null_results import NullResults
+from flinkish.deployment.status.element_warnings import NullResults, warn_of_late_elements
 from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.metrics_totals import MetricsTotals
 

@@ -16,8 +16,8 @@ from flinkish.runtime.formats.base import FileFormat, FileSplit
 from flinkish.runtime.formats.csv_format import CsvFormat
 from flinkish.runtime.formats.json_format import JsonFormat
 from flinkish.runtime.formats.json_values import json_object
+from flinkish.runtime.formats.lines import TextFormat
 from flinkish.runtime.formats.parquet_format import ParquetFormat
-from flinkish.runtime.formats.text_format import TextFormat
 from flinkish.runtime.formats.text_values import value_type
 
 __all__ = ["FileFormat", "FileSplit", "MalformedRecord", "check_dead_letters", "file_format"]

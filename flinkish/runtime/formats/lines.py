@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from flinkish.api.connectors.malformed_record import MalformedRecord
-from flinkish.runtime.formats.base import FileSplit
+from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.runtime.formats.files import chunks, decompressed_chunks, opened
+from flinkish.runtime.records.records import untimed
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NEARBY = 1 << 16
@@ -169,3 +170,33 @@ def _line_start_in(data: bytes, position: int, end: int | None) -> int | None:
     if carriage + 1 < len(data) or end == len(data):
         return carriage + 1
     return None
+
+
+MOST_LINES = 50_000
+
+
+@dataclass(frozen=True)
+class TextFormat(FileFormat):
+    """Lines of UTF-8 files. A line in another encoding is malformed."""
+
+    def read(self, split: FileSplit) -> Iterator[ReadResult]:
+        for block in line_blocks(split):
+            if block.valid():
+                lines = block.text().decode().split("\n")
+                if not lines[-1]:
+                    lines.pop()
+            else:
+                lines = [line.raw.decode() for line in block.lines() if is_utf8(line.raw)]
+            for start in range(0, len(lines), MOST_LINES):
+                yield untimed(lines[start : start + MOST_LINES])
+            if not block.valid():
+                yield from _malformed(block)
+
+
+def _malformed(block: LineBlock) -> Iterator[ReadResult]:
+    for line in block.lines():
+        if not is_utf8(line.raw):
+            yield block.malformed(line, NOT_UTF8)
+
+
+NOT_UTF8 = "it is not text in UTF-8"

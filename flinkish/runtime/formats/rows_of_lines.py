@@ -15,8 +15,7 @@ import pyarrow as pa
 from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.runtime.formats.json_values import NotJson
-from flinkish.runtime.formats.lines import LineBlock, line_blocks
-from flinkish.runtime.formats.text_format import NOT_UTF8
+from flinkish.runtime.formats.lines import NOT_UTF8, LineBlock, line_blocks
 from flinkish.runtime.formats.text_values import NotOfType
 from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns

@@ -12,8 +12,7 @@ from flinkish.api.connectors.urls import shown_url
 from flinkish.api.errors import IllegalArgumentError, JobExecutionError, NotSupportedError, said_by
 from flinkish.api.types.type_info import TypeInformation
 from flinkish.runtime.formats.base import ReadResult
-from flinkish.runtime.kafka.makers import Maker, maker
-from flinkish.runtime.kafka.messages import MessageDecoder, Messages
+from flinkish.runtime.kafka.messages import Maker, MessageDecoder, Messages, maker
 from flinkish.runtime.records.records import Records, timestamps_of
 
 _FLINKS = {"basic.auth.credentials.source"}

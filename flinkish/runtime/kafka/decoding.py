@@ -24,12 +24,10 @@ from flinkish.api.types.type_info import TypeInformation
 from flinkish.runtime.formats.base import ReadResult
 from flinkish.runtime.formats.json_format import JsonFormat
 from flinkish.runtime.formats.json_values import JsonReader, NotJson, json_object
-from flinkish.runtime.formats.lines import LineBlock
-from flinkish.runtime.formats.text_format import NOT_UTF8
+from flinkish.runtime.formats.lines import NOT_UTF8, LineBlock
 from flinkish.runtime.formats.text_values import NotOfType
 from flinkish.runtime.kafka.avro import AvroDecoder
-from flinkish.runtime.kafka.makers import Maker, maker
-from flinkish.runtime.kafka.messages import MessageDecoder, Messages
+from flinkish.runtime.kafka.messages import Maker, MessageDecoder, Messages, maker
 from flinkish.runtime.records.copies import copied, immutable
 from flinkish.runtime.records.records import Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns

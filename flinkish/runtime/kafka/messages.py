@@ -1,13 +1,14 @@
-"""Messages of Kafka, and the interface of their decoders."""
+"""Messages of Kafka, the interface of their decoders, and the makers of objects of what these parse."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from flinkish.api.connectors.kafka.records import ConsumerRecord, MalformedKafkaRecord
+from flinkish.api.types.type_info import TypeInformation
 from flinkish.runtime.formats.base import ReadResult
 from flinkish.runtime.records.records import NO_TIMESTAMP
 
@@ -86,3 +87,26 @@ class MessageDecoder(ABC):
     @abstractmethod
     def decode(self, messages: Messages) -> Iterator[ReadResult]:
         """The records of ``messages`` in order, with Kafka's timestamps, then those that do not fit."""
+
+
+Maker: TypeAlias = Callable[[Any], Any]
+
+
+def maker(
+    composite: Callable[[TypeInformation[Any], Sequence[Maker]], Maker], kind: TypeInformation[Any]
+) -> Maker:
+    """The function that converts a value of lists, dicts and texts to an object of ``kind``.
+    ``composite`` returns it for a type with fields, given the functions for these."""
+    children = [maker(composite, child) for child in kind.children]
+    if kind.isComposite():
+        return composite(kind, children)
+    if kind.kind == "Enum" and kind.typeClass is not None:
+        members = kind.typeClass
+        return lambda name: None if name is None else members[name]
+    if kind.kind in ("List", "Array") and children:
+        return lambda values: None if values is None else [children[0](v) for v in values]
+    if kind.kind == "Map":
+        return lambda items: (
+            None if items is None else {k: children[1](v) for k, v in items.items()}
+        )
+    return lambda value: value

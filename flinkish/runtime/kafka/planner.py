@@ -13,7 +13,15 @@ from flinkish.api.connectors.kafka.source import KafkaSource, Properties, Subscr
 from flinkish.api.errors import IllegalArgumentError, JobExecutionError, shown
 from flinkish.api.execution.read_progress import SourceBacklog
 from flinkish.runtime.kafka.broker_view import USER, BrokerAwayError, BrokerView
-from flinkish.runtime.kafka.client import LOG, number_property, refusal, unreachable
+from flinkish.runtime.kafka.client import (
+    LOG,
+    client_properties,
+    confluent_kafka,
+    number_property,
+    opened_quietly,
+    refusal,
+    unreachable,
+)
 from flinkish.runtime.sources.planners import SourcePlanner, Step, Task
 
 RECORDS_A_BATCH = 1_000_000
@@ -374,3 +382,38 @@ class KafkaPlanner(SourcePlanner):
 
 def _key(found: KafkaRange) -> TopicPartition:
     return TopicPartition(found.topic, found.partition)
+
+
+class ConsumerGroup:
+    """Commits offsets for the group of a source, only for others to see: errors are logged."""
+
+    def __init__(self, source: KafkaSource[Any]) -> None:
+        self._source = source
+        self._consumer: Any = None
+
+    @staticmethod
+    def of(source: object) -> ConsumerGroup | None:
+        """The group of ``source``, if it has one and offsets are to be committed."""
+        if not isinstance(source, KafkaSource):
+            return None
+        properties = dict(source.properties)
+        wanted = properties.get("commit.offsets.on.checkpoint", "true").lower() == "true"
+        return ConsumerGroup(source) if wanted and "group.id" in properties else None
+
+    def commit(self, step: Step) -> None:
+        """Commit the end offsets of a completed step."""
+        kafka = confluent_kafka(USER)
+        given = client_properties(USER, self._source.properties)
+        if self._consumer is None:
+            self._consumer = opened_quietly(USER, kafka.Consumer, given)
+        ranges = [KafkaRange(*piece) for piece in step.pieces]
+        ends = [kafka.TopicPartition(r.topic, r.partition, r.end) for r in ranges]
+        if not ends:
+            return
+        try:
+            self._consumer.commit(offsets=ends, asynchronous=False)
+        except kafka.KafkaException as error:
+            LOG.warning(
+                "%s: offsets could not be committed for the group %s: %s",
+                *(USER, given["group.id"], error.args[0].str()),
+            )

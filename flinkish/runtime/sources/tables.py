@@ -1,6 +1,9 @@
-"""The elements of collections and tables in memory, and the timestamps in a column."""
+"""The elements of collections, tables and ranges of numbers, and the timestamps in a column."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +19,7 @@ from flinkish.runtime.records.records import (
     untimed,
 )
 from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.user_code import emitted
 
 _DAY_MS = 86_400_000
 _A_MILLISECOND = {"us": 1_000, "ns": 1_000_000}
@@ -55,3 +59,17 @@ def timestamps_in(batch: pa.RecordBatch, name: str | None) -> Timestamps:
         numbers = numbers * 1_000 if kind.unit == "s" else numbers
     missing = column.is_null().to_numpy(zero_copy_only=False)
     return np.where(missing, NO_TIMESTAMP, numbers)
+
+
+NUMBERS_A_RUN = 1 << 15
+
+
+def number_records(
+    generator: Callable[[int], Any] | None, first: int, last: int
+) -> Iterator[Records]:
+    """The numbers from ``first`` to ``last``, or the elements of ``generator`` for them."""
+    for start in range(first, last + 1, NUMBERS_A_RUN):
+        numbers: Sequence[Any] = range(start, min(start + NUMBERS_A_RUN, last + 1))
+        if generator is not None:
+            numbers = emitted("Data Generator Source", generator, numbers)
+        yield untimed(list(numbers))

@@ -11,6 +11,8 @@ from functools import partial, singledispatchmethod
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.types import StringType, StructField, StructType
+
 from flinkish.api.connectors.file_sink import FileSink
 from flinkish.api.connectors.jdbc_sink import JdbcSink
 from flinkish.api.connectors.sink import (
@@ -22,7 +24,7 @@ from flinkish.api.connectors.sink import (
 )
 from flinkish.api.display.progress_bar import clear_progress
 from flinkish.api.errors import NotSupportedError, hide_elements, said_by
-from flinkish.deployment.sink_columns import line_writer, part_files
+from flinkish.deployment.sink_columns import line_writer, part_files, sink_buckets, written_schema
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.graph.stream_graph import StreamNode
 from flinkish.runtime.attribute_changes import AttributeWarnings
@@ -46,7 +48,6 @@ from flinkish.spark.profiled_batches import profiled_jobs
 from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.session.quiet_logs import BatchAbortedError, quiet_py4j
 from flinkish.spark.session.session import JOB_SETTINGS, TIME_ZONE, row_settings
-from flinkish.spark.sinks.columns import sink_schema
 from flinkish.spark.sinks.frame_decoding import LinesFunction, columns_of_frames
 from flinkish.spark.sinks.jdbc_tasks import JdbcTasks
 from flinkish.spark.sinks.sink_tasks import WorkerSink, written_by_workers
@@ -55,7 +56,6 @@ from flinkish.spark.sinks.user_sinks import UserSink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
 
 _INTERRUPTED = (
@@ -394,3 +394,14 @@ def _worker_sink(
 
 def _time_zone(frame: DataFrame) -> str:
     return frame.sparkSession.conf.get(TIME_ZONE) or JOB_SETTINGS[TIME_ZONE]
+
+
+def sink_schema(node: StreamNode) -> StructType | None:
+    """The columns that a sink writes, including that of its buckets; None if it writes no columns.
+    Raises InvalidProgramError if it needs columns and the elements' type does not give them."""
+    schema = written_schema(node)
+    struct = StructType.fromDDL(schema) if isinstance(schema, str) else schema
+    assert struct is None or isinstance(struct, StructType)
+    if struct is None or sink_buckets(node) is None:
+        return struct
+    return StructType([*struct.fields, StructField(BUCKET, StringType())])

@@ -19,8 +19,7 @@ from flinkish.runtime.formats.base import FileFormat, FileSplit, ReadResult
 from flinkish.runtime.records.frames import decode_frame
 from flinkish.runtime.records.records import Records, untimed
 from flinkish.runtime.records.rows import RowColumns, python_values
-from flinkish.runtime.sources.numbers import number_records
-from flinkish.runtime.sources.tables import timestamps_in
+from flinkish.runtime.sources.tables import number_records, timestamps_in
 from flinkish.runtime.sources.user_sources import FrameFiles, read_frame
 
 if TYPE_CHECKING:

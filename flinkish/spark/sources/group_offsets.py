@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flinkish.runtime.kafka.group import ConsumerGroup
+from flinkish.runtime.kafka.planner import ConsumerGroup
 from flinkish.spark.sources.plan_log import PlanLog
 from flinkish.spark.sources.planned_offset import PlannedOffset
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from flinkish.api.errors import MalformedRecordError
 from flinkish.runtime.formats import files
 from flinkish.runtime.formats.base import FileSplit
-from flinkish.runtime.formats.lines import LineBlock, line_blocks
-from flinkish.runtime.formats.text_format import TextFormat
+from flinkish.runtime.formats.lines import LineBlock, TextFormat, line_blocks
 from tests.runtime.formats.reading import ranges, whole
 
 CONTENTS = st.lists(st.sampled_from(["a", "bc", "é", "\n", "\r", "\r\n", ""]), max_size=40).map(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flinkish import MalformedRecord
-from flinkish.runtime.formats.text_format import MOST_LINES, TextFormat
+from flinkish.runtime.formats.lines import MOST_LINES, TextFormat
 from tests.runtime.formats.reading import read, whole
 
 

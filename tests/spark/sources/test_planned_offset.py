@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import flinkish as fl
 from flinkish.api.errors import IncompatibleCheckpointError, NotSupportedError
-from flinkish.runtime.kafka.group import ConsumerGroup
+from flinkish.runtime.kafka.planner import ConsumerGroup
 from flinkish.runtime.sources.planners import NumberPlanner, RatedNumberPlanner
 from flinkish.runtime.sources.user_sources import FrameFiles, UserSourcePlanner
 from flinkish.spark.sources import planned_source

@@ -1,4 +1,4 @@
-"""Warns of maps that return nothing but None."""
+"""Warns of late elements that operators drop, and of maps that return nothing but None."""
 
 from __future__ import annotations
 
@@ -51,3 +51,23 @@ def _returns_nothing(call: object) -> bool:
     """Whether the annotation of a function says that it returns None."""
     annotations = getattr(inspect.unwrap(call), "__annotations__", {})  # type: ignore[arg-type]
     return annotations.get("return", call) in (None, NoneType, "None")
+
+
+_LOG = logging.getLogger("flinkish")
+
+
+def warn_of_late_elements(jobName: str, graph: JobGraph, metrics: MetricsTotals) -> None:
+    """Log how many elements each operator of a job has dropped as late, and where they could go."""
+    names = operator_names(graph)
+    methods = {n.uid: n.operator.lateDataMethod for v in graph.vertices for n in v.operators}
+    for operator in metrics.metrics().values():
+        if count := operator.numLateRecordsDropped:
+            method = methods.get(operator.uid)
+            _LOG.warning(
+                "%s: %s has dropped %d late element%s. A watermark strategy with a larger bound waits for them%s.",
+                jobName,
+                names.get(operator.uid, operator.name),
+                count,
+                "" if count == 1 else "s",
+                "" if method is None else f", and {method} sends them to a side output",
+            )
