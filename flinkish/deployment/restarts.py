@@ -50,13 +50,6 @@ class RestartBackoff(ABC):
         """Called at each failure: the delay until the restart, None if the job must not restart."""
 
 
-class NoBackoff(RestartBackoff):
-    """No restart."""
-
-    def afterFailure(self, now: int) -> int | None:
-        return None
-
-
 class FixedDelayBackoff(RestartBackoff):
     """A fixed number of restarts, each after the same delay."""
 
@@ -120,4 +113,4 @@ def restart_backoff(strategy: RestartStrategyConfiguration) -> RestartBackoff:
         return FailureRateBackoff(strategy)
     if isinstance(strategy, ExponentialDelayRestart):
         return ExponentialDelayBackoff(strategy)
-    return NoBackoff()
+    return FixedDelayBackoff(FixedDelayRestart(0, 0))
