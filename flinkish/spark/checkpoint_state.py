@@ -59,7 +59,7 @@ def restore_path(
     if checkpoint.readText(METADATA) is not None or not checkpoint.holds("plan"):
         return path
     plan = CheckpointPlan(checkpoint)
-    parallelism = plan.parallelism
+    parallelism = plan.noted("parallelism")
     assert parallelism is not None
     own = copy(config)
     own.maxParallelism = None

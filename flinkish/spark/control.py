@@ -41,7 +41,8 @@ class ControlStream:
             first = END_OF_INPUT if endWithFirstBatch else _BEGIN
             storage.appendLine(CONTROL, first, 0)
             storage.writeText(_FIRST, first)
-        self._ended = first == END_OF_INPUT or storage.readText(_ENDED) is not None
+        self.ended = first == END_OF_INPUT or storage.readText(_ENDED) is not None
+        """Whether the end of bounded input has been signalled."""
 
     def stream(self, session: SparkSession) -> DataFrame:
         """The signals as a streaming DataFrame. Spark removes a file once the batch that read it is
@@ -49,18 +50,13 @@ class ControlStream:
         reader = session.readStream.option("cleanSource", "delete")
         return reader.text(self._storage.child(CONTROL)).select("value")
 
-    @property
-    def ended(self) -> bool:
-        """Whether the end of bounded input has been signalled."""
-        return self._ended
-
     def endInput(self) -> None:
         """Signal that all bounded input has been read; does nothing the second time."""
-        if not self._ended:
+        if not self.ended:
             # Always number 1: a job killed between the two writes repeats the same signal.
             self._storage.appendLine(CONTROL, END_OF_INPUT, 1)
             self._storage.writeText(_ENDED, END_OF_INPUT)
-            self._ended = True
+            self.ended = True
 
     def tick(self, due: Mapping[str, Collection[int]] | None = None) -> None:
         """Start a batch that calls the key groups in ``due``, by operator uid; None: all of them."""

@@ -208,5 +208,5 @@ def _parallelism(
     session: SparkSession, environment: StreamExecutionEnvironment, plan: CheckpointPlan
 ) -> int:
     """The parallelism set by the user, else that of the checkpoint, else that of the session."""
-    given = environment.getConfig().parallelism or plan.parallelism
+    given = environment.getConfig().parallelism or plan.noted("parallelism")
     return given or default_parallelism(session)

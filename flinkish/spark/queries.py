@@ -153,14 +153,10 @@ class Queries:
         """The frames for the sinks of the job as a streaming DataFrame, with the sources and the
         control stream of the query."""
         session, storage, graph = self.session, self.storage, self.graph
-        aligned, config = self._alignments.ofSource, self.config
+        aligned = self._alignments.ofSource
+        positions = self.plan.positions
         reader = SourceReader(
-            session,
-            storage,
-            config.elementsPerBatch,
-            config.elementsHiddenInErrors,
-            alignments=aligned,
-            positions=self.plan.positions,
+            session, storage, self.config, alignments=aligned, positions=positions
         )
         with self.settings.classes.current():
             sources = reader.streams(graph)
@@ -213,11 +209,8 @@ class BatchQueries(Queries):
     """Creates the batch query of a job in BATCH mode; a restart begins from the start of the input."""
 
     def prepared(self) -> BatchRun:
-        session, config = self.session, self.config
-        reader = SourceReader(
-            session, self.storage, config.elementsPerBatch, config.elementsHiddenInErrors, True
-        )
-        graph, settings = self.graph, self.settings
+        session, graph, settings = self.session, self.graph, self.settings
+        reader = SourceReader(session, self.storage, self.config, batch=True)
         with settings.classes.current():
             sources = reader.streams(graph)
             control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
@@ -246,8 +239,8 @@ def graph_of_job(
         graph=graph,
         config=config,
         parallelism=parallelism,
-        maxParallelism=plan.maxParallelism,
-        keyGroups=plan.keyGroups,
+        maxParallelism=plan.noted("maxParallelism"),
+        keyGroups=plan.noted("keyGroups"),
         batch=batch,
         earlierHashes=plan.earlierHashes,
     )

@@ -14,6 +14,7 @@ import copy
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -75,30 +76,21 @@ _ATTEMPTS = 3
 _POLL_SECONDS = 0.1
 
 
+@dataclass(eq=False)
 class JobSavepoints:
     """Writes the savepoints of a job. ``lastBatch``: the last one committed to the sinks too."""
 
-    def __init__(
-        self,
-        session: SparkSession,
-        storage: CheckpointStorage,
-        plan: CheckpointPlan,
-        graph: JobGraph,
-        settings: TaskSettings,
-        sources: Mapping[str, SourceStream],
-        lastBatch: Callable[[], int | None],
-    ) -> None:
-        self.lastBatch = lastBatch
-        self._session = session
-        self._storage = storage
-        self._plan = plan
-        self._graph = graph
-        self._settings = settings
-        self._sources = sources
+    session: SparkSession
+    storage: CheckpointStorage
+    plan: CheckpointPlan
+    graph: JobGraph
+    settings: TaskSettings
+    sources: Mapping[str, SourceStream]
+    lastBatch: Callable[[], int | None]
 
     def checkedDirectory(self, method: str, directory: str) -> str:
         """``directory`` unchanged. Raises CheckpointStorageError if it is not empty."""
-        target = Directory(self._session, text(f"{method}: savepointDirectory", directory))
+        target = Directory(self.session, text(f"{method}: savepointDirectory", directory))
         if target.holds("*"):
             raise CheckpointStorageError(
                 f"{method}: the savepoint directory {directory} is not empty. Pass a new directory for"
@@ -116,7 +108,7 @@ class JobSavepoints:
 
     def write(self, directory: str, jobName: str) -> None:
         """Write a savepoint of the last committed batch."""
-        target = CheckpointStorage(self._session, directory)
+        target = CheckpointStorage(self.session, directory)
         target.create()
         for attempt in range(1, _ATTEMPTS + 1):
             batch = self.lastBatch()
@@ -143,12 +135,12 @@ class JobSavepoints:
 
     def writeBatch(self, directory: str, batch: int, jobName: str) -> None:
         """Write a savepoint of a committed batch of a job that is not running."""
-        target = CheckpointStorage(self._session, directory)
+        target = CheckpointStorage(self.session, directory)
         target.create()
         positions = self._positions(batch)
         if positions is None:
             raise CheckpointStorageError(
-                f"the checkpoint {self._storage.path} no longer has the positions of its sources after batch"
+                f"the checkpoint {self.storage.path} no longer has the positions of its sources after batch"
                 f" {batch}. Begin from a later batch."
             )
         self._write(target, batch, jobName, positions)
@@ -161,13 +153,13 @@ class JobSavepoints:
         positions: Mapping[str, SourcePosition],
     ) -> None:
         self._rows(batch).write.mode("overwrite").parquet(target.child(STATE))
-        files, counts = summary(self._session, target)
+        files, counts = summary(self.session, target)
         metadata = SavepointMetadata.of(
             jobName=jobName,
-            batch=batch + self._plan.firstBatch,
-            graph=self._graph,
-            settings=self._settings,
-            states=self._plan.states,
+            batch=batch + self.plan.firstBatch,
+            graph=self.graph,
+            settings=self.settings,
+            states=self.plan.states,
             sources=positions,
             files=files,
             entries=entries_by_state(counts),
@@ -178,10 +170,10 @@ class JobSavepoints:
         from pyspark.sql import functions as F
 
         pages = None
-        for operator in range(self._graph.levels - 1):
-            reader = self._session.read.format("statestore").option("operatorId", operator)
+        for operator in range(self.graph.levels - 1):
+            reader = self.session.read.format("statestore").option("operatorId", operator)
             reader = reader.option("stateVarName", PAGES).option("batchId", batch)
-            of_stage = reader.load(self._storage.child("query")).select(
+            of_stage = reader.load(self.storage.child("query")).select(
                 F.lit(operator).alias("stage"),
                 F.col("key.group").alias("group"),
                 F.col("user_map_key.page").alias("page"),
@@ -189,13 +181,13 @@ class JobSavepoints:
             )
             pages = of_stage if pages is None else pages.unionAll(of_stage)
         if pages is None:
-            return self._session.createDataFrame([], SCHEMA)
+            return self.session.createDataFrame([], SCHEMA)
         own = pages.filter("group >= 0").sortWithinPartitions("stage", "group")
-        settings = self._settings
+        settings = self.settings
         plans = [
             vertex_plan(vertex)
-            for level in range(1, self._graph.levels)
-            for vertex in self._graph.stage(level)
+            for level in range(1, self.graph.levels)
+            for vertex in self.graph.stage(level)
         ]
         firsts = {plan.uid: key_groups(plan.uid, plan.single, settings)[0] for plan in plans}
         integers = balanced_integers(settings.keyGroups, settings.parallelism)
@@ -207,11 +199,11 @@ class JobSavepoints:
 
     def _positions(self, batch: int) -> dict[str, SourcePosition] | None:
         """The positions of the sources after a batch; None if the plan log does not go back that far."""
-        lines = self._storage.offsets(batch)
+        lines = self.storage.offsets(batch)
         planned = {found.source: found for line in lines if (found := PlannedOffset.of(line))}
         positions = {}
-        for place, vertex in enumerate(self._graph.sources):
-            source, stream = vertex.source, self._sources[vertex.uid]
+        for place, vertex in enumerate(self.graph.sources):
+            source, stream = vertex.source, self.sources[vertex.uid]
             offset = lines[place] if len(lines) > place and lines[place] != "-" else None
             if stream.planner is None:
                 positions[vertex.uid] = _position_of_spark(source, stream, offset)
@@ -222,7 +214,7 @@ class JobSavepoints:
                 number = reached.number if reached else 0
                 if stream.whole and offset is not None:
                     # Not the last step that is planned: that may be of a run that was killed at once
-                    log = Path(f"{self._storage.local}/query/sources/{place}")
+                    log = Path(f"{self.storage.local}/query/sources/{place}")
                     number = last_step_read(log, offset)
                 steps = PlanLog(stream.plan).restoredUpTo(number)
                 if steps is None:

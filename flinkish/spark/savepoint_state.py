@@ -122,9 +122,7 @@ def _bootstrapped(
         check_shared(session, storage)
     at_end.enter_context(SETTINGS_LOCK)
     at_end.enter_context(batch_settings(session))
-    hidden = config.elementsHiddenInErrors
-    reader = SourceReader(session, storage, config.elementsPerBatch, hidden, True)
-    sources = reader.streams(graph)
+    sources = SourceReader(session, storage, config, batch=True).streams(graph)
     control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
     at_end.enter_context(settings.classes.current())
     frames = translate(graph, sources, control, settings, {}).persist()

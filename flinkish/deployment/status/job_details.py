@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, replace
 from pathlib import Path
 
 from flinkish.api.environment.configuration import ExecutionConfig
@@ -39,27 +39,22 @@ _PACKAGE = Path(__file__).parents[2]
 _ON_THE_ELEMENT = re.compile(r" on the element (.*)\Z", re.DOTALL)
 
 
+@dataclass(eq=False)
 class JobDetailsView:
     """The details of one run of a job, built on request. ``directory`` is the directory of the
     checkpoint, None if that is temporary; ``checkpointed``: whether the batches are checkpoints at
     all."""
 
-    def __init__(
-        self,
-        graph: JobGraph,
-        settings: TaskSettings,
-        monitor: JobMonitor,
-        config: ExecutionConfig,
-        directory: str | None,
-        checkpointed: bool,
-        engineUI: str | None = None,
-    ) -> None:
-        self._graph = graph
-        self._settings = settings
-        self._monitor = monitor
-        self._directory = directory
-        self._checkpointed = checkpointed
-        self._engine_ui = engineUI
+    graph: JobGraph
+    settings: TaskSettings
+    monitor: JobMonitor
+    config: InitVar[ExecutionConfig]
+    directory: str | None
+    checkpointed: bool
+    engineUI: str | None = None
+
+    def __post_init__(self, config: ExecutionConfig) -> None:
+        graph = self.graph
         self._shown = _shown(config)
         self._restart_strategy = config.getRestartStrategy().getDescription()
         self._names = operator_names(graph)
@@ -69,13 +64,13 @@ class JobDetailsView:
         self, jid: str, name: str, status: JobStatus, startTime: int, runtime: int
     ) -> JobDetails:
         """The details known so far; ``runtime`` (ms) is used once the job has ended."""
-        monitor = self._monitor
+        monitor = self.monitor
         endTime = startTime + runtime if status.isGloballyTerminalState() else None
         batches = monitor.history.batches
         metrics = {found.uid: found for found in monitor.metrics.metrics().values()}
         last = batches[-1] if batches and monitor.completed else None
         behind = {} if last is None else self._behind(last)
-        checkpointed = self._checkpointed
+        checkpointed = self.checkpointed
         return JobDetails(
             jid=jid,
             name=name,
@@ -84,16 +79,16 @@ class JobDetailsView:
             endTime=endTime,
             # The runtime comes from a monotonic clock, which can be ahead of the wall clock
             now=max(clock(), endTime or startTime),
-            parallelism=self._settings.parallelism,
-            maxParallelism=self._settings.maxParallelism,
+            parallelism=self.settings.parallelism,
+            maxParallelism=self.settings.maxParallelism,
             vertices=tuple(
                 self._vertex(v, metrics, last.duration if last else 0, behind)
-                for v in self._graph.vertices
+                for v in self.graph.vertices
             ),
-            edges=tuple(self._edge(edge) for v in self._graph.vertices for edge in v.inputs),
+            edges=tuple(self._edge(edge) for v in self.graph.vertices for edge in v.inputs),
             batches=batches,
             checkpoint=CheckpointDetails(
-                self._directory,
+                self.directory,
                 monitor.completed if checkpointed else 0,
                 last if checkpointed else None,
                 monitor.restored,
@@ -108,14 +103,14 @@ class JobDetailsView:
             profile=monitor.metrics.profiler.last,
             profileRequested=monitor.metrics.profiler.requested,
             workers=monitor.metrics.workers,
-            engineUI=self._engine_ui,
+            engineUI=self.engineUI,
             batchSince=monitor.batchSince,
         )
 
     def exception(self, error: BaseException) -> ExceptionDetails:
         """An error that ended a run of the query, with the operator and the element that its message names."""
         message, kind = str(error), type(error).__name__
-        names = {node.name for vertex in self._graph.vertices for node in vertex.nodes}
+        names = {node.name for vertex in self.graph.vertices for node in vertex.nodes}
         named = [name for name in names if message.startswith(f"{name}: ")]
         found = _ON_THE_ELEMENT.search(message) if kind == UserFunctionError.__name__ else None
         element = None if found is None else found.group(1)
@@ -133,18 +128,18 @@ class JobDetailsView:
         """The working time (ms) in a batch of the stages after each level, and of sinks."""
         worked = float(last.phases.get("sinks", 0))
         behind: dict[int, float] = {}
-        for level in reversed(range(self._graph.levels)):
+        for level in reversed(range(self.graph.levels)):
             behind[level] = worked
-            loads = self._monitor.metrics.loads.vertices
+            loads = self.monitor.metrics.loads.vertices
             worked += sum(
                 loads[v.uid].lastBusyNanoseconds / 1e6 / self._parallelism(v)
-                for v in self._graph.vertices
+                for v in self.graph.vertices
                 if v.level == level and v.uid in loads
             )
         return behind
 
     def _parallelism(self, vertex: JobVertex) -> int:
-        return 1 if self._single.get(vertex.uid) else self._settings.parallelism
+        return 1 if self._single.get(vertex.uid) else self.settings.parallelism
 
     def _vertex(
         self,
@@ -153,7 +148,7 @@ class JobDetailsView:
         duration: int,
         behind: Mapping[int, float],
     ) -> VertexDetails:
-        loads = self._monitor.metrics.loads
+        loads = self.monitor.metrics.loads
         load = loads.vertices.get(vertex.uid, VertexLoad())
         head = vertex.head
         received = sum(self._records(edge) for edge in vertex.inputs)
@@ -181,7 +176,7 @@ class JobDetailsView:
                 for node in vertex.nodes
                 if not node.isSink or node.uid in metrics
             ),
-            source=self._monitor.readUpTo.get(vertex.uid),
+            source=self.monitor.readUpTo.get(vertex.uid),
             drawing=tuple(
                 line
                 for node in vertex.nodes
@@ -195,9 +190,9 @@ class JobDetailsView:
         self, vertex: JobVertex, node: StreamNode, metrics: dict[str, OperatorMetrics]
     ) -> OperatorDetails:
         found = metrics.get(node.uid, OperatorMetrics(node.uid, node.name))
-        found = self._monitor.metrics.ofVertex(found, vertex.uid)
+        found = self.monitor.metrics.ofVertex(found, vertex.uid)
         found = replace(found, name=self._names[node.uid])
-        inputs = self._monitor.metrics.inputs.of(node.uid)
+        inputs = self.monitor.metrics.inputs.of(node.uid)
         return OperatorDetails(
             found,
             (*self._inputs(vertex, inputs, split=False), *self._inputs(vertex, inputs, split=True)),
@@ -205,14 +200,14 @@ class JobDetailsView:
             found.timers > 0
             and isinstance(node.operator, WindowOperatorDescription)
             and node.operator.assigner.isEventTime(),
-            self._monitor.metrics.stateOf(node.uid),
+            self.monitor.metrics.stateOf(node.uid),
         )
 
     def _hold(self, vertex: JobVertex, uid: str) -> WatermarkHold | None:
         """Find what the watermark behind the operator ``uid`` of ``vertex`` waits for: the lowest
         input, and what that input waits for. None for a watermark that does not depend on an input,
         as a source or a strategy generates it."""
-        metrics = self._monitor.metrics
+        metrics = self.monitor.metrics
         inputs = metrics.inputs.of(vertex.uid)
         split = lowest(read for read in inputs if read.isSplit)
         if split is not None:
@@ -283,7 +278,7 @@ class JobDetailsView:
         ]
 
     def _records(self, edge: JobEdge) -> int:
-        return self._monitor.metrics.loads.edges.get((edge.target.uid, edge.name), 0)
+        return self.monitor.metrics.loads.edges.get((edge.target.uid, edge.name), 0)
 
 
 def _trace(error: BaseException) -> str:

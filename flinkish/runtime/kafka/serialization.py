@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -43,22 +44,16 @@ class RunOfRecords(NamedTuple):
     values: Sequence[bytes]
 
 
+@dataclass(frozen=True)
 class RunSerialization:
     """Serializes the records of a whole run. Partitions are left to librdkafka's partitioner:
     compared with its other work for a record, the cost of hashing the key cannot be measured
     (decision 55)."""
 
-    def __init__(
-        self,
-        topic: str,
-        key: SerializationSchema[Any] | None,
-        value: SerializationSchema[Any],
-        timeZone: str,
-    ) -> None:
-        self._topic = topic
-        self._key = key
-        self._value = value
-        self._line = JsonLine(timeZone)
+    topic: str
+    key: SerializationSchema[Any] | None
+    value: SerializationSchema[Any]
+    line: JsonLine
 
     @staticmethod
     def of(schema: KafkaRecordSerializationSchema[Any], timeZone: str) -> RunSerialization | None:
@@ -71,17 +66,18 @@ class RunSerialization:
         parts = [part for part in (schema.valueSchema, schema.keySchema) if part is not None]
         if any(type(part) not in known for part in parts):
             return None
-        return RunSerialization(schema.topic, schema.keySchema, schema.valueSchema, timeZone)
+        line = JsonLine(timeZone)
+        return RunSerialization(schema.topic, schema.keySchema, schema.valueSchema, line)
 
     def records(self, elements: Sequence[Any]) -> RunOfRecords | None:
         """The records of ``elements``; None if an element does not, or may not, fit."""
-        values = self._serialized(self._value, elements)
+        values = self._serialized(self.value, elements)
         keys: Sequence[bytes | None] | None = [None] * len(elements)
-        if self._key is not None and values is not None:
-            keys = self._serialized(self._key, elements)
+        if self.key is not None and values is not None:
+            keys = self._serialized(self.key, elements)
         if values is None or keys is None:
             return None
-        return RunOfRecords(self._topic, keys, values)
+        return RunOfRecords(self.topic, keys, values)
 
     def _serialized(
         self, schema: SerializationSchema[Any], elements: Sequence[Any]
@@ -103,7 +99,7 @@ class RunSerialization:
             lines = _json_of_dicts(elements)
             if lines is not None:
                 return lines
-        line = self._line
+        line = self.line
         try:
             return [line(element).encode("utf-8", "replace") for element in elements]
         except (FlinkishError, RecursionError):

@@ -10,9 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 from flinkish.api.errors import IncompatibleCheckpointError
 from flinkish.api.functions.adapt import results_of
@@ -62,21 +63,19 @@ _Timers = dict[tuple[str, Any, Any], set[int]]
 """The timestamps of a key group's timers, by queue, key and namespace."""
 
 
+@dataclass
 class StateReading(ABC):
     """Reads the state of one operator. ``noted`` are the operator's states, as the savepoint's
     metadata lists them. Whether state with a time to live has expired is decided at the time
     ``now`` (ms)."""
 
-    grouped = False
+    grouped: ClassVar[bool] = False
     """Whether ``rows`` must be called with rows in the order of their key groups."""
 
-    def __init__(
-        self, query: Any, name: str, noted: Iterable[tuple[str, str, str]], now: int
-    ) -> None:
-        self.query = query
-        self._name = name
-        self._noted = [NotedState(*state) for state in noted]
-        self._now = now
+    query: Any
+    name: str
+    noted: Iterable[tuple[str, str, str]]
+    now: int
 
     def wants(self, saved: SavedState) -> bool:
         """Whether the query needs the row ``saved``."""
@@ -92,9 +91,9 @@ class StateReading(ABC):
 
     def _operator(self) -> StateReadingOperator:
         backend = HeapKeyedStateBackend()
-        backend.earlierStates = self._noted
-        clock = ProcessingTimeService(self._now)
-        uid, name = self.query.uid, self._name
+        backend.earlierStates = [NotedState(*state) for state in self.noted]
+        clock = ProcessingTimeService(self.now)
+        uid, name = self.query.uid, self.name
         context = OperatorContext(uid, name, backend, clock, Output(), TaskInfo(name))
         return StateReadingOperator(context)
 
@@ -176,7 +175,7 @@ class _OperatorStateReading(StateReading):
                 kept, values = function["lists"].get(name, (mode, ()))
                 if kept != mode:
                     raise IncompatibleCheckpointError(
-                        f"{self._name}: the state {name!r} is a {kept} and not a {mode}. Read it with"
+                        f"{self.name}: the state {name!r} is a {kept} and not a {mode}. Read it with"
                         f" {'readListState' if kept == 'list' else 'readUnionState'}."
                     )
                 for value in values:
@@ -241,7 +240,7 @@ class _WindowReading(_GroupReading):
 
     def _answers(self, operator: StateReadingOperator, timers: _Timers) -> Iterator[Any]:
         function = self.query.function
-        windows = saved_windows(operator.backend, self.query.aggregation, self._name)
+        windows = saved_windows(operator.backend, self.query.aggregation, self.name)
         if function is None:
             for key, window, elements in windows:
                 bounds = getattr(window, "start", None), getattr(window, "end", None)

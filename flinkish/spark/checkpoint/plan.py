@@ -66,20 +66,10 @@ class CheckpointPlan:
     def isNew(self) -> bool:
         return self._fields is None
 
-    @property
-    def parallelism(self) -> int | None:
-        """The parallelism that the checkpoint was begun with, None if the checkpoint is new."""
-        return None if self._fields is None else self._fields["parallelism"]
-
-    @property
-    def maxParallelism(self) -> int | None:
-        """The maximum parallelism of an earlier run, None if the checkpoint is new."""
-        return None if self._fields is None else self._fields["maxParallelism"]
-
-    @property
-    def keyGroups(self) -> int | None:
-        """The number of key groups of the keyed state, None if the checkpoint is new."""
-        return None if self._fields is None else self._fields["keyGroups"]
+    def noted(self, setting: str) -> int | None:
+        """The ``parallelism``, ``maxParallelism`` or number of ``keyGroups`` of the run that began the checkpoint;
+        None if it is new."""
+        return None if self._fields is None else self._fields[setting]
 
     @property
     def earlierHashes(self) -> bool:

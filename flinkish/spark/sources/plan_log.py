@@ -30,24 +30,20 @@ class PlanLog:
     def __init__(self, directory: str | Path, retained: int = 100) -> None:
         self._directory = Path(directory)
         self._retained = retained
-        self._latest = max(self._numbers(_STEP), default=0)
-        self._folded = max(self._numbers(_SNAPSHOT), default=0)
-
-    @property
-    def latest(self) -> int:
+        self.latest = max(self._numbers(_STEP), default=0)
         """The number of the last step, 0 if there is none."""
-        return self._latest
+        self._folded = max(self._numbers(_SNAPSHOT), default=0)
 
     @property
     def ended(self) -> bool:
         """Whether the last step is the source's last."""
-        return self._latest > 0 and self._header(self._latest)["last"] is True
+        return self.latest > 0 and self._header(self.latest)["last"] is True
 
     def append(self, step: Step, backlog: SourceBacklog = UNKNOWN_BACKLOG) -> int:
         """Log the next step atomically, with the source's backlog after it, and return its number.
         Raises IllegalStateError if another process has logged a step of that number: a planner that
         outlives its killed job for a moment, or a second run of the job."""
-        number = self._latest + 1
+        number = self.latest + 1
         text = _text({"last": step.last, "backlog": backlog.asDict()}, step.pieces)
         try:
             write_once(self._file(number, _STEP), text)
@@ -56,7 +52,7 @@ class PlanLog:
                 f"another run of the job has planned the step {number} of {self._directory}. One checkpoint"
                 " directory is for one running job: stop the other run, then start this one again."
             ) from None
-        self._latest = number
+        self.latest = number
         return number
 
     def read(self, number: int) -> Step:
@@ -81,7 +77,7 @@ class PlanLog:
                 snapshot = _lines(self._file(self._folded, _SNAPSHOT))[1:]
             except (OSError, ValueError) as error:
                 raise self._broken(self._folded, _SNAPSHOT, error) from None
-        return snapshot, (self.read(n) for n in range(self._folded + 1, self._latest + 1))
+        return snapshot, (self.read(n) for n in range(self._folded + 1, self.latest + 1))
 
     def restoredUpTo(self, number: int) -> tuple[list[Any] | None, Iterator[Step]] | None:
         """Like ``restored``, up to the step of that number; None if the snapshot is later."""
@@ -93,11 +89,11 @@ class PlanLog:
     @property
     def isDue(self) -> bool:
         """Whether there are enough steps for a snapshot."""
-        return self._latest - self._folded >= 2 * self._retained
+        return self.latest - self._folded >= 2 * self._retained
 
     def fold(self, snapshot: Iterable[Any]) -> None:
         """Write ``snapshot``, the planner's state after all steps so far, and remove old steps."""
-        self._folded = self._latest
+        self._folded = self.latest
         text = _text({"steps": self._folded}, snapshot)
         write_whole(self._file(self._folded, _SNAPSHOT), text)
         for suffix, keep in ((_SNAPSHOT, 0), (_STEP, self._retained)):

@@ -20,10 +20,9 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial, singledispatchmethod
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -39,6 +38,7 @@ from flinkish.api.connectors.source import (
     Source,
 )
 from flinkish.api.connectors.table_source import TableSource
+from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.errors import IllegalArgumentError, NotSupportedError, shown
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.types.table_schema import table_schema
@@ -137,31 +137,24 @@ class SourceStream:
     plan: str | None = None
 
 
+@dataclass(eq=False)
 class SourceReader:
     """Opens the sources of one job. ``batch``: all are bounded, and are opened as static
     DataFrames. ``alignments``: the watermark alignment of sources, by uid. ``positions``: where
     sources restored from a savepoint begin, by uid."""
 
-    def __init__(
-        self,
-        session: SparkSession,
-        storage: CheckpointStorage,
-        elementsPerBatch: int | None,
-        elementsHidden: bool = False,
-        batch: bool = False,
-        alignments: Mapping[str, SourceAlignment] = MappingProxyType({}),
-        positions: Mapping[str, Mapping[str, Any]] | None = None,
-    ) -> None:
-        self._positions = positions or {}
-        self._session = session
-        self._alignments = alignments
-        self._batch = batch
-        self._storage = storage
-        self._local = storage.local
-        self._elementsPerBatch = elementsPerBatch
-        self._elementsHidden = elementsHidden
+    session: SparkSession
+    storage: CheckpointStorage
+    config: ExecutionConfig
+    batch: bool = False
+    alignments: Mapping[str, SourceAlignment] = field(default_factory=dict)
+    positions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._local = self.storage.local
+        self._elementsPerBatch = self.config.elementsPerBatch
         # A batch is read in as many tasks as run keyed operators.
-        self._tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+        self._tasks = int(self.session.conf.get("spark.sql.shuffle.partitions") or 1)
 
     def streams(self, graph: JobGraph) -> dict[str, SourceStream]:
         return {vertex.uid: self.streamOf(vertex.source, vertex.uid) for vertex in graph.sources}
@@ -174,7 +167,7 @@ class SourceReader:
                 f"{name} is not a source that flinkish can read on Spark. Write its read(position), or"
                 " read with Spark and pass the DataFrame to env.fromDataFrame(...)."
             )
-        remote = self._local is None and self._batch
+        remote = self._local is None and self.batch
         if remote:
             # Read in this process, and sent to the server with the plan of the query
             directory = TemporaryDirectory()
@@ -187,7 +180,7 @@ class SourceReader:
             frames=frames,
             perBatch=self._elementsPerBatch,
             parallelism=self._tasks,
-            elementsHidden=self._elementsHidden,
+            elementsHidden=self.config.elementsHiddenInErrors,
         )
         if not remote:
             return self._planned(planner, UserSourceDecoder(frames), uid, whole=False)
@@ -200,7 +193,7 @@ class SourceReader:
         """All elements of a user's source, as rows."""
         pieces = (piece for step in _steps_to_the_end(planner) for piece in step.pieces[1:])
         rows = [(part, frames.content(*piece)) for part, piece in enumerate(pieces)]
-        frame = self._session.createDataFrame(rows, _FRAMES)
+        frame = self.session.createDataFrame(rows, _FRAMES)
         return SourceStream(frame.repartition(self._tasks), FrameDecoder(), True)
 
     def _frame_files(self, name: str, directory: str) -> FrameFiles:
@@ -208,16 +201,16 @@ class SourceReader:
         workers reach without Spark."""
         if self._local is not None:
             return FrameFiles(str(self._local / directory))
-        there = local_path(self._storage.path)
+        there = local_path(self.storage.path)
         if there is not None:
             # The server's path, as the planner runs there; its workers need the same path
             return FrameFiles(str(there / directory))
         try:
-            files, path = file_system(self._session, self._storage.child(directory))
+            files, path = file_system(self.session, self.storage.child(directory))
             files.create_dir(path)
         except (NotSupportedError, OSError) as error:
             raise NotSupportedError(
-                f"{name}: what a source of your own gives is kept in the checkpoint at {self._storage.path},"
+                f"{name}: what a source of your own gives is kept in the checkpoint at {self.storage.path},"
                 f" which Python processes cannot write: {error}. Pass enableCheckpointing(directory) a"
                 " directory on a mount that all machines have, or a URI such as s3a://bucket/path that pyarrow"
                 " reaches too: with the keys of Spark's settings spark.hadoop.fs.s3a.*, or with what it finds"
@@ -232,8 +225,8 @@ class SourceReader:
         count = count_of(source) - first
         a_batch = max(min(self._elementsPerBatch or count, count), 1)
         local = self._local
-        if local is None and self._batch:
-            frame = self._session.createDataFrame(list(_frames(source, 0, count)), _FRAMES)
+        if local is None and self.batch:
+            frame = self.session.createDataFrame(list(_frames(source, 0, count)), _FRAMES)
             return SourceStream(frame.repartition(self._tasks), FrameDecoder(), True)
         if local is None:
             return self._collection_table(source, first, a_batch, uid)
@@ -249,15 +242,15 @@ class SourceReader:
 
     def _first(self, uid: str, first: int) -> int:
         """The position at which a source of numbers or of a collection begins."""
-        position = self._positions.get(uid)
+        position = self.positions.get(uid)
         return first if position is None else int(position.get("next", first))
 
     def _check_no_position(self, uid: str, name: str) -> None:
         """Raises NotSupportedError if a source that Spark reads has to begin at a position."""
-        if uid in self._positions:
+        if uid in self.positions:
             raise NotSupportedError(
                 f"{name}: the savepoint has its position, but here Spark reads it from its beginning, as"
-                f" the checkpoint at {self._storage.path} or the files are not on this machine's file"
+                f" the checkpoint at {self.storage.path} or the files are not on this machine's file"
                 " system, or need Spark's reader. Use a local checkpoint directory, or give the source a"
                 " new uid(...) with allowNonRestoredState=True to read it from its beginning."
             )
@@ -280,10 +273,10 @@ class SourceReader:
         rows = RowDecoder(tuple(frame.columns), source.timestamp)
         if frame.isStreaming:
             return SourceStream(frame, rows, False)
-        if self._batch:
+        if self.batch:
             return SourceStream(frame, rows, True)
         name = f"sources/{uid}"
-        if self._positions.get(uid, {}).get("ended"):
+        if self.positions.get(uid, {}).get("ended"):
             return self._numbers(0, -1, uid, None)
         if not self._written(name):
             self._write(name, frame.mapInArrow(_arrow_frames, _FRAMES), True)
@@ -298,15 +291,15 @@ class SourceReader:
     @streamOf.register
     def _kafka(self, source: KafkaSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
         confluent_kafka("KafkaSource")
-        zone = self._session.conf.get("spark.sql.session.timeZone") or "UTC"
+        zone = self.session.conf.get("spark.sql.session.timeZone") or "UTC"
         planner = KafkaPlanner(source, self._elementsPerBatch, self._tasks)
         decoder = KafkaPieceDecoder(KafkaReader(source, zone))
         return self._planned(planner, decoder, uid, whole=False)
 
     def _files_of(self, source: FileSource[Any], uid: str) -> SourceStream:
-        local = Directory(self._session, source.path).local
+        local = Directory(self.session, source.path).local
         schema = _parsed(source.schema)
-        zone = self._session.conf.get("spark.sql.session.timeZone") or "UTC"
+        zone = self.session.conf.get("spark.sql.session.timeZone") or "UTC"
         format_ = file_format(source, None if schema is None else table_schema(schema), zone)
         check_dead_letters(source, format_)
         if local is not None and _has_partition_columns(str(local), schema):
@@ -323,8 +316,8 @@ class SourceReader:
         if not is_pattern(path) and not os.path.exists(path):
             raise _nowhere(source)
         planner = FilePlanner(source, path, format_.splits, self._tasks)
-        if uid in self._positions:
-            planner.begin(self._positions[uid])
+        if uid in self.positions:
+            planner.begin(self.positions[uid])
         whole = source.bounded and source.filesPerBatch is None
         directory = Path(str(self._local), "sources", uid)
         if whole and not (directory / "descriptors").exists():
@@ -334,27 +327,27 @@ class SourceReader:
     def _planned(
         self, planner: SourcePlanner, decoder: ArrowDecoder, uid: str, whole: bool
     ) -> SourceStream:
-        if uid in self._positions:
-            planner.begin(self._positions[uid])
-        if self._local is None and self._batch:
+        if uid in self.positions:
+            planner.begin(self.positions[uid])
+        if self._local is None and self.batch:
             return self._planned_rows(planner, decoder)
         if self._local is None:
-            stream = planned_stream(self._session, planner, None, uid)
+            stream = planned_stream(self.session, planner, None, uid)
             return SourceStream(stream, decoder, False, endsItself=True, planner=planner)
         directory = self._local / "sources" / uid
         log = str(directory / "plan")
-        if not whole and not self._batch:
+        if not whole and not self.batch:
             mayRead = None
-            if uid in self._alignments:
+            if uid in self.alignments:
                 noted = partial(noted_watermarks, self._local)
-                mayRead = AlignedReading(self._alignments[uid], noted)
-            stream = planned_stream(self._session, planner, log, uid, mayRead)
+                mayRead = AlignedReading(self.alignments[uid], noted)
+            stream = planned_stream(self.session, planner, log, uid, mayRead)
             return SourceStream(
                 stream, decoder, False, endsItself=True, log=log, planner=planner, plan=log
             )
         unplanned = copy.deepcopy(planner)
-        _plan_now(planner, PlanLog(log), directory / "descriptors", toTheEnd=self._batch)
-        descriptors = self._reading().text(self._storage.child(f"sources/{uid}/descriptors"))
+        _plan_now(planner, PlanLog(log), directory / "descriptors", toTheEnd=self.batch)
+        descriptors = self._reading().text(self.storage.child(f"sources/{uid}/descriptors"))
         frame = descriptors.select(DESCRIPTOR)
         return SourceStream(frame, decoder, True, endsItself=True, planner=unplanned, plan=log)
 
@@ -368,7 +361,7 @@ class SourceReader:
             for task in planner.descriptors(step, firstPart=number << 32)
         )
         rows = list(enumerate(map("\n".join, tasks)))
-        frame = self._session.createDataFrame(rows, f"task int, {DESCRIPTOR} string")
+        frame = self.session.createDataFrame(rows, f"task int, {DESCRIPTOR} string")
         lines = F.explode(F.split(DESCRIPTOR, "\n")).alias(DESCRIPTOR)
         frame = frame.repartition(max(len(rows), 1), "task").select(lines)
         return SourceStream(frame, decoder, True, endsItself=True)
@@ -403,15 +396,15 @@ class SourceReader:
 
     def _directory_or_pattern(self, path: str) -> str:
         """``path`` for Spark's streaming reader, which accepts a single file only as a pattern."""
-        is_file = not is_pattern(path) and driver_of(self._session).isFile(path)
+        is_file = not is_pattern(path) and driver_of(self.session).isFile(path)
         return f"{path[:-1]}[{path[-1]}]" if is_file else path
 
     def _reading(self) -> Any:
-        return self._session.read if self._batch else self._session.readStream
+        return self.session.read if self.batch else self.session.readStream
 
     def _reader(self, source: FileSource[Any]) -> Any:
         reader = self._reading()
-        if self._batch:
+        if self.batch:
             return reader
         if source.filesPerBatch is not None:
             # Spark accepts only one of the two limits
@@ -423,7 +416,7 @@ class SourceReader:
 
     @streamOf.register
     def _socket(self, source: SocketSource, uid: str) -> SourceStream:
-        reader = self._session.readStream.format("socket")
+        reader = self.session.readStream.format("socket")
         stream = reader.option("host", source.host).option("port", source.port).load()
         return SourceStream(stream, SingleColumnDecoder("value"), False)
 
@@ -452,7 +445,7 @@ class SourceReader:
             for start in range(0, max(count, 1), a_batch):
                 end = min(start + a_batch, count)
                 frames = list(_frames(source, first + start, first + end))
-                frame = self._session.createDataFrame(frames, _FRAMES).coalesce(1)
+                frame = self.session.createDataFrame(frames, _FRAMES).coalesce(1)
                 self._write(name, frame, start == 0, rows_a_file)
             self._finish(name)
         files_a_batch = math.ceil(rows_a_batch / rows_a_file) if a_batch < count else None
@@ -464,18 +457,18 @@ class SourceReader:
         reader = self._reading().schema(_FRAMES)
         if filesABatch is not None:
             reader = reader.option("maxFilesPerTrigger", filesABatch)
-        stream = reader.parquet(self._storage.child(name))
-        return SourceStream(stream, decoder, filesABatch is None, self._storage.child(name))
+        stream = reader.parquet(self.storage.child(name))
+        return SourceStream(stream, decoder, filesABatch is None, self.storage.child(name))
 
     def _written(self, name: str) -> bool:
-        return self._storage.readText(f"{name}-written") is not None
+        return self.storage.readText(f"{name}-written") is not None
 
     def _finish(self, name: str) -> None:
-        self._storage.writeText(f"{name}-written", "written")
+        self.storage.writeText(f"{name}-written", "written")
 
     def _write(self, name: str, frame: DataFrame, first: bool, rowsAFile: int = 0) -> None:
         # The first write replaces the files of a job that was killed while writing.
-        self._storage.writeTable(name, frame, "overwrite" if first else "append", rowsAFile)
+        self.storage.writeTable(name, frame, "overwrite" if first else "append", rowsAFile)
 
 
 def reads_planned(graph: JobGraph) -> bool:

@@ -45,7 +45,7 @@ class QueryMonitor(JobMonitor):
         graph: JobGraph,
         metrics: MetricsTotals,
         history: BatchHistory,
-        committed: Callable[[Mapping[str, Any]], None] | None = None,
+        committed: Callable[[Mapping[str, Any]], None],
     ) -> None:
         super().__init__(graph, metrics, history)
         self._order = [vertex.uid for vertex in graph.sources]
@@ -122,8 +122,7 @@ class QueryMonitor(JobMonitor):
             batch = self._pending.pop(progress["batchId"], None)
         if batch is None:
             return
-        if self._committed is not None:
-            self._committed(progress)
+        self._committed(progress)
         spark = {phase: int(took) for phase, took in progress["durationMs"].items()}
         duration = spark.pop(_TOTAL, batch.duration)
         whole = replace(
