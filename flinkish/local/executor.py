@@ -37,9 +37,9 @@ class LocalPipelineExecutor:
         config = environment.getConfig()
         begin = environment.getSavepointRestoreSettings()
         path = begin.getRestorePath()
-        savepoint = None if path is None else LocalSavepoint.read(path)
+        savepoint = None if path is None else LocalSavepoint(path)
         stream_graph = StreamGraph.of(
-            sinks, NO_IDENTITIES if savepoint is None else savepoint.identities
+            sinks, NO_IDENTITIES if savepoint is None else savepoint.metadata.identities
         )
         batch = runs_as_batch(stream_graph, config.runtimeMode)
         if savepoint is not None:

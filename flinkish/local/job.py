@@ -17,6 +17,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import cloudpickle
 
@@ -37,14 +38,15 @@ from flinkish.deployment.alignments import Alignments
 from flinkish.deployment.interrupts import interrupts_held, wait_for
 from flinkish.deployment.job_client import FollowedJobClient
 from flinkish.deployment.restarts import is_recoverable, restart_backoff
-from flinkish.deployment.savepoint.metadata import SourcePosition
+from flinkish.deployment.savepoint.files import SavepointDirectory
+from flinkish.deployment.savepoint.metadata import SavepointMetadata, SourcePosition
 from flinkish.deployment.status.batch_history import BatchHistory
 from flinkish.deployment.status.job_details import JobDetailsView
 from flinkish.deployment.status.job_monitor import JobMonitor, clock
 from flinkish.deployment.vertex_plans import shipped, vertex_plan
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.local.page_store import RevertiblePageStore
-from flinkish.local.savepoint import RestoredJob, checked_directory, write_savepoint
+from flinkish.local.savepoint import RestoredJob, captured_states, checked_directory
 from flinkish.local.sinks import opened_sink
 from flinkish.local.sources import LocalSource, opened_source
 from flinkish.runtime.attribute_changes import AttributeWarnings
@@ -308,16 +310,8 @@ class LocalJob:
         while not self._savepoints.empty():
             wanted = self._savepoints.get()
             try:
-                write_savepoint(
-                    wanted.directory,
-                    self._name,
-                    self._batch.number - 1,
-                    self._graph,
-                    self._settings,
-                    self.metrics.states,
-                    self._positions(),
-                    self._stores,
-                )
+                target = SavepointDirectory("savepoint", wanted.directory)
+                target.write(captured_states(self._stores), self._described())
             except BaseException as error:
                 wanted.error = error
             else:
@@ -327,11 +321,15 @@ class LocalJob:
             self._cancelled.set()
             raise _Cancelled
 
-    def _positions(self) -> dict[str, SourcePosition]:
-        return {
+    def _described(self) -> partial[SavepointMetadata]:
+        positions = {
             uid: SourcePosition(self._vertices[uid].source.kind, source.savedPosition())
             for uid, source in self._sources.items()
         }
+        last, states = self._batch.number - 1, self.metrics.states
+        return partial(
+            SavepointMetadata.of, self._name, last, self._graph, self._settings, states, positions
+        )
 
     def _may_read(self, uid: str) -> bool:
         alignment = self._alignments.ofSource.get(uid)

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from flinkish.deployment.savepoint.files import SavepointDirectory
-from flinkish.deployment.savepoint.metadata import (
-    SavepointMetadata,
-    SourcePosition,
-    entries_by_state,
-)
 from flinkish.deployment.savepoint.restore import Restoration
-from flinkish.graph.identities import Identities
 from flinkish.graph.job_graph import JobGraph
 from flinkish.runtime.savepoint.capture import captured
 from flinkish.runtime.savepoint.saved_state import KEYED, SavedState
@@ -31,34 +25,6 @@ def checked_directory(method: str, directory: str) -> str:
     return found.path
 
 
-def write_savepoint(
-    directory: str,
-    jobName: str,
-    batch: int,
-    graph: JobGraph,
-    settings: TaskSettings,
-    states: Mapping[str, set[tuple[str, str, str]]],
-    sources: Mapping[str, SourcePosition],
-    stores: Mapping[tuple[int, int], DictPageStore],
-) -> None:
-    """Write a savepoint of a job between two batches; ``stores`` has its pages by stage and key group."""
-    counts: list[tuple[str, str, str, int]] = []
-    target = SavepointDirectory("savepoint", directory)
-    files = target.writeState(counted(captured_states(stores), counts))
-    entries = entries_by_state(counts)
-    metadata = SavepointMetadata.of(
-        jobName=jobName,
-        batch=batch,
-        graph=graph,
-        settings=settings,
-        states=states,
-        sources=sources,
-        files=files,
-        entries=entries,
-    )
-    target.writeMetadata(metadata)
-
-
 def captured_states(stores: Mapping[tuple[int, int], DictPageStore]) -> Iterable[SavedState]:
     """The state of all key groups."""
     met: set[str] = set()
@@ -66,15 +32,6 @@ def captured_states(stores: Mapping[tuple[int, int], DictPageStore]) -> Iterable
         for uid, saved in decode_directory(store.pages.get(DIRECTORY)).items():
             yield from captured(uid, group, saved, store.pages, uid not in met)
             met.add(uid)
-
-
-def counted(
-    states: Iterable[SavedState], counts: list[tuple[str, str, str, int]]
-) -> Iterable[SavedState]:
-    """``states`` unchanged; adds (operator, table, state, entries) of each to ``counts``."""
-    for state in states:
-        counts.append((state.operator, state.table, state.state, state.entries))
-        yield state
 
 
 @dataclass(frozen=True)
@@ -102,22 +59,11 @@ class LocalSavepoint:
     """A savepoint read from its directory. Raises CorruptCheckpointError if it is incomplete or
     damaged."""
 
-    def __init__(self, path: str, metadata: SavepointMetadata, states: list[SavedState]) -> None:
-        self._path = path
-        self._metadata = metadata
-        self._states = states
-
-    @classmethod
-    def read(cls, directory: str) -> Self:
-        """The savepoint in ``directory``."""
+    def __init__(self, directory: str) -> None:
         found = SavepointDirectory("setSavepoint", directory)
-        metadata = found.readMetadata()
-        return cls(found.path, metadata, list(found.readState(metadata)))
-
-    @property
-    def identities(self) -> Identities:
-        """The identities of the job's sources and operators."""
-        return self._metadata.identities
+        self._path = found.path
+        self.metadata = found.readMetadata()
+        self._states = list(found.readState(self.metadata))
 
     def restored(
         self, graph: JobGraph, settings: TaskSettings, allowNonRestoredState: bool
@@ -127,11 +73,11 @@ class LocalSavepoint:
         keyed = [state for state in self._states if state.table in KEYED]
         others = [state for state in self._states if state.table not in KEYED]
         restoration = Restoration(
-            metadata=self._metadata,
+            metadata=self.metadata,
             others=others,
             graph=graph,
             settings=settings,
             allowNonRestoredState=allowNonRestoredState,
             where=self._path,
         )
-        return RestoredJob(self._metadata.nextBatch, self._metadata.positions, restoration, keyed)
+        return RestoredJob(self.metadata.nextBatch, self.metadata.positions, restoration, keyed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from flinkish.api.environment.configuration import ExecutionConfig
@@ -13,10 +14,10 @@ from flinkish.api.savepoint.queries import StateQuery
 from flinkish.api.savepoint.writer import SavepointChanges
 from flinkish.deployment.savepoint.changes import JOB_NAME, SavepointChange
 from flinkish.deployment.savepoint.files import SavepointDirectory
-from flinkish.deployment.savepoint.metadata import SavepointMetadata, entries_by_state
+from flinkish.deployment.savepoint.metadata import SavepointMetadata
 from flinkish.deployment.savepoint.reading import as_rows, reading_of
 from flinkish.local.job import LocalJob
-from flinkish.local.savepoint import captured_states, counted
+from flinkish.local.savepoint import captured_states
 from flinkish.runtime.savepoint.bootstrap import bootstrapped
 from flinkish.runtime.savepoint.saved_state import SavedState
 from flinkish.runtime.task.plan import TaskSettings
@@ -58,13 +59,11 @@ def write_changed_savepoint(
     change = SavepointChange(changes, metadata, config)
     settings = None if change.graph is None else change.settings(config.parallelism or 1)
     job = _run(change, settings, config)
-    counts: list[tuple[str, str, str, int]] = []
     states = _states(change, job, existing, metadata, changes)
     if settings is not None:
         states = settings.classes.reading(states)
-    files = target.writeState(counted(states, counts))
     asked: Mapping[str, set[tuple[str, str, str]]] = {} if job is None else job.metrics.states
-    target.writeMetadata(change.metadata(settings, asked, files, entries_by_state(counts)))
+    target.write(states, partial(change.metadata, settings, asked))
 
 
 def _run(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -26,6 +26,7 @@ from flinkish.deployment.savepoint.metadata import (
     SavepointMetadata,
     StateFile,
     damaged,
+    entries_by_state,
 )
 from flinkish.runtime.savepoint.saved_state import SCHEMA, SavedState, arrow_batch, saved_states
 
@@ -70,9 +71,17 @@ class SavepointDirectory:
 
     # ------------------------------------------------------------------ writing
 
-    def writeState(self, states: Iterable[SavedState]) -> dict[str, StateFile]:
-        """Write the rows of a savepoint."""
+    def write(
+        self,
+        states: Iterable[SavedState],
+        described: Callable[
+            [Mapping[str, StateFile], Mapping[str, Mapping[str, int]]], SavepointMetadata
+        ],
+    ) -> None:
+        """Write the rows of a savepoint, and then the metadata that ``described`` makes of its files
+        and of the number of entries of each state, by operator."""
         rows = checksum = 0
+        counts: list[tuple[str, str, str, int]] = []
         try:
             self._files.create_dir(self._child(STATE))
             with (
@@ -84,14 +93,16 @@ class SavepointDirectory:
                     writer.write_batch(arrow_batch(part))
                     rows += len(part)
                     checksum += sum(state.checksum for state in part)
+                    counts += ((s.operator, s.table, s.state, s.entries) for s in part)
         except OSError as error:
             raise CheckpointStorageError(
                 f"the savepoint directory {self.path} cannot be written: {error}. Pass a directory that this"
                 " process may make and write, on a disk with space left."
             ) from error
-        return {_FILE: StateFile(rows, checksum)}
+        files = {_FILE: StateFile(rows, checksum)}
+        self._write_metadata(described(files, entries_by_state(counts)))
 
-    def writeMetadata(self, metadata: SavepointMetadata) -> None:
+    def _write_metadata(self, metadata: SavepointMetadata) -> None:
         """Write the metadata, after everything else: a directory without it is not a savepoint."""
         self._files.create_dir(self._child(METADATA))
         content = metadata.asText().encode()
