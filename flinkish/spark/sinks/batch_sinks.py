@@ -7,7 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial, singledispatchmethod
+from dataclasses import InitVar, dataclass
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,7 @@ def sink_files(session: SparkSession, graph: JobGraph) -> dict[str, PartFiles]:
     return files
 
 
+@dataclass(eq=False)
 class BatchSinks:
     """Writes each batch to all sinks of a job; the function of ``foreachBatch``.
 
@@ -116,45 +118,39 @@ class BatchSinks:
     stages, and was written.
     """
 
-    def __init__(
-        self,
-        vertices: Sequence[JobVertex],
-        metrics: MetricsTotals,
-        plan: CheckpointPlan,
-        storage: CheckpointStorage,
-        files: Mapping[str, PartFiles],
-        tasks: SinkTasks,
-        results: DriverResults,
-        elementsHidden: bool = False,
-        batchBegan: Callable[[], None] | None = None,
-        batchEnded: Callable[[int, float, float, float], None] | None = None,
+    vertices: InitVar[Sequence[JobVertex]]
+    metrics: MetricsTotals
+    plan: CheckpointPlan
+    storage: InitVar[CheckpointStorage]
+    files: Mapping[str, PartFiles]
+    tasks: InitVar[SinkTasks]
+    results: DriverResults
+    elementsHidden: bool
+    batchBegan: Callable[[], None]
+    batchEnded: Callable[[int, float, float, float], None]
+
+    def __post_init__(
+        self, vertices: Sequence[JobVertex], storage: CheckpointStorage, tasks: SinkTasks
     ) -> None:
         sinks = [vertex.head for vertex in vertices]
         self._sinks = {node.uid: node for node in sinks}
-        self._files = files
-        for each in files.values():
+        for each in self.files.values():
             each.clear()
         self._parallel = {
             node.uid: sink_schema(node)
             for node in sinks
-            if isinstance(node.content, _PARALLEL) and node.uid not in files
+            if isinstance(node.content, _PARALLEL) and node.uid not in self.files
         }
         """The columns of the sinks that separate Spark jobs write; None: lines of text."""
         self._workers: dict[str, WorkerSink] = {}
         """The sinks that workers write in the Spark job that collects the rest."""
         for vertex in vertices:
-            sink = _worker_sink(vertex, tasks, plan, storage)
+            sink = _worker_sink(vertex, tasks, self.plan, storage)
             if sink is not None:
                 self._workers[vertex.uid] = sink
         check_prefixes(node.content for node in sinks)
         self._writers: dict[str, BatchWriter] = {}
-        self._metrics = metrics
-        self._results = results
-        self._plan = plan
-        self._batch_began = batchBegan
-        self._batch_ended = batchEnded
         self._changes = AttributeWarnings()
-        self.elementsHidden = elementsHidden
         self._refusing = threading.Event()
         self._stopped: Callable[[], bool] = bool
         self._cancelled = False
@@ -207,11 +203,10 @@ class BatchSinks:
         from pyspark.sql import functions as F
 
         began = time.time()
-        if self._batch_began is not None:
-            self._batch_began()
+        self.batchBegan()
         # After the batches of the run that the savepoint comes from, which has written to the same
         # sinks
-        number = batchId + self._plan.firstBatch
+        number = batchId + self.plan.firstBatch
         if self._workers:
             zone, hidden = _time_zone(frame), self.elementsHidden
             frame = written_by_workers(frame, self._workers, number, hidden, zone)
@@ -229,7 +224,7 @@ class BatchSinks:
                 by_target.setdefault(row.target, []).append(row.frame)
             collected = time.time()
             found = [decode_reports(data) for data in by_target.get(METRICS, ())]
-            for uid, files in self._files.items():
+            for uid, files in self.files.items():
                 if uid in by_target:
                     if self._cancelled:
                         raise BatchAbortedError
@@ -240,14 +235,14 @@ class BatchSinks:
                         raise BatchAbortedError
                     self._write_parallel(self._sinks[uid], frame, number)
             counts: dict[str, SendCounts] = {}
-            self._results.beginBatch()
+            self.results.beginBatch()
             for uid, sink in self._workers.items():
                 with self._counted(uid):
                     counted = sink.finish(number, by_target.pop(uid, ()))
                 if counted is not None:
                     counts[uid] = counted
             for uid, node in self._sinks.items():
-                if uid not in by_target or uid in self._parallel or uid in self._files:
+                if uid not in by_target or uid in self._parallel or uid in self.files:
                     continue
                 runs = [decode_frame(data).records for data in by_target[uid]]
                 if is_written_in_batches(node.content):
@@ -256,21 +251,20 @@ class BatchSinks:
                     counts[uid] = self._writer(node, frame).write(runs, number)
                 else:
                     if not isinstance(node.content, DiscardingSink):
-                        self._results.add(node.name, sum(map(len, runs)))
+                        self.results.add(node.name, sum(map(len, runs)))
                     values = [value for run in runs for value in run.values]
                     if self._cancelled:
                         raise BatchAbortedError
                     self._write(node.content, node.name, values, number)
             for reports, changes in found:
-                self._metrics.add(reports)
+                self.metrics.add(reports)
                 log_again(record for report in reports for record in report.logs)
                 self._changes.warn(changes)
-            self._metrics.add(sink_report(u, self._sinks[u].name, n) for u, n in counts.items())
-            self._plan.noteStates(self._metrics.states)
+            self.metrics.add(sink_report(u, self._sinks[u].name, n) for u, n in counts.items())
+            self.plan.noteStates(self.metrics.states)
             ended = time.time()
-            self._metrics.endBatch(round(ended * 1000))
-            if self._batch_ended is not None:
-                self._batch_ended(batchId, began, collected, ended)
+            self.metrics.endBatch(round(ended * 1000))
+            self.batchEnded(batchId, began, collected, ended)
         finally:
             if self._parallel:
                 frame.unpersist()
@@ -282,19 +276,19 @@ class BatchSinks:
             yield
         except SendError as error:
             name, nothing = self._sinks[uid].name, SendCounts(0, 0, 0)
-            self._metrics.add([sink_report(uid, name, nothing, error.counts)])
+            self.metrics.add([sink_report(uid, name, nothing, error.counts)])
             raise
 
     def _collected(self, rows: DataFrame) -> list[Any]:
         """Run the batch, and return its rows."""
-        if not self._metrics.profiler.begin():
+        if not self.metrics.profiler.begin():
             return rows.collect()
         with profiled_jobs(rows.sparkSession):
             return rows.collect()
 
     def close(self) -> None:
         """Called when the job has ended."""
-        for files in self._files.values():
+        for files in self.files.values():
             files.clear()
         close_all([*self._workers.values(), *self._writers.values()])
 
@@ -304,21 +298,25 @@ class BatchSinks:
         writer = self._writers.get(node.uid)
         if writer is None:
             zone = _time_zone(frame)
-            job = self._plan.jobIdentity
+            job = self.plan.jobIdentity
             writer = batch_writer(node.content, node.name, node.uid, job, zone)
             self._writers[node.uid] = writer
         return writer
 
-    @singledispatchmethod
-    def _write(self, sink: Sink[Any], name: str, values: list[Any], batchId: int) -> None:
-        raise NotSupportedError(
-            f"{type(sink).__name__} is not a sink that flinkish can write on Spark. Write its"
-            " createWriter(context), or use a FileSink, print(), forEachBatch(function), or"
-            " toDataFrame() and Spark's writers."
-        )
+    def _write(self, sink: object, name: str, values: list[Any], batchId: int) -> None:
+        if isinstance(sink, ForEachBatchSink):
+            with user_code_of(name, partial(list, values)):
+                sink.function(values, batchId)
+        elif isinstance(sink, PrintSink):
+            self._print(sink, name, values)
+        else:
+            raise NotSupportedError(
+                f"{type(sink).__name__} is not a sink that flinkish can write on Spark. Write its"
+                " createWriter(context), or use a FileSink, print(), forEachBatch(function), or"
+                " toDataFrame() and Spark's writers."
+            )
 
-    @_write.register
-    def _print(self, sink: PrintSink, name: str, values: list[Any], batchId: int) -> None:
+    def _print(self, sink: PrintSink, name: str, values: list[Any]) -> None:
         clear_progress()
         stream = sys.stderr if sink.standardError else sys.stdout
         prefix = f"{sink.identifier}> " if sink.identifier else ""
@@ -329,11 +327,6 @@ class BatchSinks:
             stream.flush()
 
         sink.inItsCell(write)
-
-    @_write.register
-    def _call(self, sink: ForEachBatchSink, name: str, values: list[Any], batchId: int) -> None:  # type: ignore[type-arg]
-        with user_code_of(name, partial(list, values)):
-            sink.function(values, batchId)
 
     def _write_parallel(self, node: StreamNode, frame: DataFrame, batchId: int) -> None:
         sink = node.content
