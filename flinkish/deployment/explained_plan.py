@@ -32,7 +32,6 @@ def explained_plan(graph: JobGraph, traces: bool) -> JobPlan:
     known: dict[str, RowColumns | None] = {}
 
     def behind(node: StreamNode) -> RowColumns | None:
-        """Typical output of ``node``."""
         if node.uid not in known:
             known[node.uid] = (
                 _elements_of(node.content)

@@ -106,7 +106,6 @@ class ExponentialDelayBackoff(RestartBackoff):
 
 
 def restart_backoff(strategy: RestartStrategyConfiguration) -> RestartBackoff:
-    """The backoff that applies ``strategy`` to a job that starts now."""
     if isinstance(strategy, FixedDelayRestart):
         return FixedDelayBackoff(strategy)
     if isinstance(strategy, FailureRateRestart):

@@ -94,8 +94,6 @@ class _Batch:
 
 
 class _Wanted:
-    """A requested savepoint."""
-
     def __init__(self, directory: str, stop: bool) -> None:
         self.directory = directory
         self.stop = stop
@@ -194,7 +192,6 @@ class LocalJob:
                     self._sources[uid].begin(self._restored.positions[uid])
 
     def close(self) -> None:
-        """Close sources, tasks and sinks."""
         tasks = self._taken_tasks()
         close_all([*tasks, *self._sources.values(), *self._sinks.values()])
 
@@ -489,7 +486,6 @@ class LocalJobClient(FollowedJobClient):
         self._job.cancel()
 
     def awaitEnd(self, timeout: float) -> None:
-        """Wait up to ``timeout`` seconds until the thread of the job has ended."""
         self._thread.join(timeout)
 
     def stopWithSavepoint(self, savepointDirectory: str | None = None) -> str:

@@ -26,7 +26,6 @@ def checked_directory(method: str, directory: str) -> str:
 
 
 def captured_states(stores: Mapping[tuple[int, int], DictPageStore]) -> Iterable[SavedState]:
-    """The state of all key groups."""
     met: set[str] = set()
     for (_, group), store in sorted(stores.items()):
         for uid, saved in decode_directory(store.pages.get(DIRECTORY)).items():
@@ -44,7 +43,6 @@ class RestoredJob:
     keyed: list[SavedState]
 
     def rows(self, clock: int) -> list[FrameRow]:
-        """The rows that carry the state to the tasks."""
         levels = self.restoration.levels
         parts = [*self.restoration.tasks(), *self.restoration.keyed.parts(self.keyed)]
         return [

@@ -48,7 +48,6 @@ class SavedRows(Iterable[Any]):
 def write_changed_savepoint(
     config: ExecutionConfig, changes: SavepointChanges, directory: str
 ) -> None:
-    """Write the savepoint that ``changes`` describe."""
     target = SavepointDirectory(f"{_METHOD}.write", directory)
     target.checkEmpty()
     existing: SavepointDirectory | None = None

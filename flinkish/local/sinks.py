@@ -53,8 +53,6 @@ class LocalSink(ABC):
 
 
 class PrintWriter(LocalSink):
-    """Prints elements."""
-
     def __init__(self, sink: PrintSink, name: str) -> None:
         self._sink = sink
         self._name = name
@@ -70,8 +68,6 @@ class PrintWriter(LocalSink):
 
 
 class BatchFunction(LocalSink):
-    """Calls the function of ``forEachBatch``."""
-
     def __init__(self, sink: ForEachBatchSink[Any], name: str) -> None:
         self._sink = sink
         self._name = name

@@ -142,8 +142,6 @@ class PlannedSource(LocalSource):
 
 
 class FileRanges(PlannedSource):
-    """Reads ranges of files."""
-
     def __init__(self, planner: FilePlanner, format_: FileFormat) -> None:
         super().__init__(planner, lambda *piece: self._format.read(FileSplit(*piece)))
         self._format = format_
@@ -153,8 +151,6 @@ class FileRanges(PlannedSource):
 
 
 class KafkaPartitions(PlannedSource):
-    """Reads partitions of Kafka."""
-
     def __init__(self, source: KafkaSource[Any], perBatch: int | None) -> None:
         self._reader = KafkaReader(source, "UTC")
         self._group = ConsumerGroup.of(source)
@@ -250,8 +246,6 @@ class SocketReader(LocalSource):
 
 
 class UserSourceReader(LocalSource):
-    """Reads a copy of a user's source."""
-
     def __init__(self, source: Source[Any], perBatch: int | None) -> None:
         self._name = type(source).__name__
         self._shipped = shipped_source(source)
@@ -299,7 +293,6 @@ class UserSourceReader(LocalSource):
 
 
 def opened_source(source: Source[Any], config: ExecutionConfig) -> LocalSource:
-    """``source``, open for reading."""
     perBatch = config.elementsPerBatch
     if isinstance(source, (CollectionSource, TableSource)):
         return CollectionReader(source, perBatch)

@@ -36,7 +36,6 @@ def profiled_jobs(session: SparkSession) -> Iterator[None]:
 
 
 def is_profiled() -> bool:
-    """Whether the current task is sampled."""
     context = TaskContext.get()
     return context is not None and context.getLocalProperty(_PROFILED) is not None
 

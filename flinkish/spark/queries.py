@@ -94,7 +94,6 @@ class Queries:
             yield
 
     def prepared(self) -> QueryRun | BatchRun:
-        """A query that continues from the checkpoint."""
         session, config, metrics = self.session, self.config, self.monitor.metrics
         run = job_run(session, self.given, self.graph)
         storage, graph = self.storage, self.graph

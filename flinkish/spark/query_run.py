@@ -71,12 +71,10 @@ class QueryRun:
         return self.sinks.isCaller
 
     def stop(self) -> None:
-        """Stop the query in another thread, as this one may be interrupted."""
         self.sinks.cancel(self._is_stopped)
         self._stop_query()
 
     def stopAfterBatch(self) -> None:
-        """Finish the running batch, and stop the query."""
         with quiet_py4j(), suppress(Exception):
             self.delivery.stopAfterBatch(self.query, self._is_stopped)
         if self.sinks.failure is None:
@@ -101,7 +99,6 @@ class QueryRun:
         return self.sinks.failure or error
 
     def cleanUp(self) -> None:
-        """Called when the query has ended."""
         with quiet_py4j(), suppress(Exception):
             self.atEnd()
 

@@ -107,7 +107,6 @@ class JobSavepoints:
         return True
 
     def write(self, directory: str, jobName: str) -> None:
-        """Write a savepoint of the last committed batch."""
         target = CheckpointStorage(self.session, directory)
         target.create()
         for attempt in range(1, _ATTEMPTS + 1):

@@ -111,7 +111,6 @@ def _bootstrapped(
     metrics: MetricsTotals,
     at_end: ExitStack,
 ) -> DataFrame:
-    """The rows of the state that the job of ``change`` creates."""
     graph = change.graph
     assert graph is not None
     temporary = driver_of(session).temporaryPlace()

@@ -79,6 +79,5 @@ class StageRun:
 
 
 def this_subtask() -> Subtask:
-    """The Spark task that calls this."""
     context = TaskContext.get()
     return Subtask(context.partitionId(), context.attemptNumber()) if context else Subtask()

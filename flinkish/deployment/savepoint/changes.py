@@ -61,7 +61,6 @@ class SavepointChange:
 
     @property
     def kept(self) -> KeptStates:
-        """Selects the existing rows to keep."""
         return KeptStates(self._changes)
 
     def settings(self, parallelism: int) -> TaskSettings:

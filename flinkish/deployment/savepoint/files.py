@@ -157,7 +157,6 @@ class SavepointDirectory:
         metadata.checkFiles(found, self.path)
 
     def sizes(self) -> dict[str, int]:
-        """The bytes of each file of state."""
         return {file.base_name: file.size or 0 for file in self._stateFiles()}
 
     def _stateFiles(self) -> list[fs.FileInfo]:

@@ -138,12 +138,10 @@ class SavepointMetadata:
         return cls(fields)
 
     def asText(self) -> str:
-        """The metadata as JSON, with its own checksum."""
         return json.dumps({**self.fields, "checksum": _digest(self.fields)}, indent=1)
 
     @property
     def identities(self) -> Identities:
-        """The identities of the job's sources and operators."""
         return {uid: NodeIdentity.ofDict(node) for uid, node in self.fields["nodes"].items()}
 
     def identitiesBy(self, uids: Mapping[str, str]) -> Identities:
@@ -180,7 +178,6 @@ class SavepointMetadata:
 
     @property
     def names(self) -> dict[str, str]:
-        """The names of all operators by uid."""
         return dict(self.fields["names"])
 
     def checkFiles(self, found: Mapping[str, StateFile], where: str) -> None:

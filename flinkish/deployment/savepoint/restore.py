@@ -88,12 +88,10 @@ class Restoration:
 
     @property
     def levels(self) -> dict[str, int]:
-        """The stage of each vertex."""
         return {plan.uid: plan.level for plan in self._plans}
 
     @property
     def keyed(self) -> KeyedStates:
-        """Distributes keyed state to the key groups."""
         groups = {plan.uid: self._groups_of(plan) for plan in self._plans}
         return KeyedStates(groups, self._settings.keyGroups, self._uids)
 

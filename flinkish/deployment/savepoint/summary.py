@@ -30,8 +30,6 @@ from flinkish.runtime.savepoint.saved_state import (
 
 @dataclass
 class StateSummary:
-    """A state of an operator."""
-
     kind: str
     name: str
     entries: int = 0
@@ -121,8 +119,6 @@ def _operator_states(snapshot: dict[str, Any]) -> Iterator[tuple[str, str, int]]
 
 @dataclass(frozen=True)
 class SavepointSummary:
-    """The contents of a savepoint."""
-
     path: str
     metadata: SavepointMetadata
     operators: dict[str, OperatorSummary]

@@ -70,13 +70,11 @@ class BatchHistory:
             self._write({_BATCH: asdict(batch)})
 
     def addException(self, exception: ExceptionDetails) -> None:
-        """Add an error that ended a run."""
         with self._lock:
             self._exceptions.append(exception)
         self._write({_EXCEPTION: asdict(exception)})
 
     def flush(self) -> None:
-        """Called at the end of a run."""
         if self._log is not None:
             with self._writing:
                 self._log.flush(self._lines)

@@ -293,7 +293,6 @@ def _trace(error: BaseException) -> str:
 
 
 def _shown(config: ExecutionConfig) -> dict[str, str]:
-    """The settings of a job to show."""
     return {
         "parallelism": str(config.parallelism or "default"),
         "maxParallelism": str(config.maxParallelism or "default"),
@@ -314,7 +313,6 @@ def _origin(vertex: JobVertex, node: StreamNode) -> StreamNode:
 
 
 def _writer(edge: JobEdge) -> StreamNode:
-    """The node that writes to an edge."""
     return next(node for node in edge.source.nodes if node.uid == edge.edge.sourceUid)
 
 

@@ -53,7 +53,6 @@ class JobMonitor:
         self._late = 0
 
     def beginBatch(self) -> None:
-        """Called when a batch begins to run."""
         self.batchSince = clock()
 
     def endBatch(self, number: int, began: float, stages: float, ended: float) -> None:

@@ -178,8 +178,6 @@ class JsonObject(JsonType):
 
 @dataclass(frozen=True)
 class JsonArray(JsonType):
-    """An array."""
-
     element: JsonType
 
     @property

@@ -57,7 +57,6 @@ class LineBlock:
         return self.data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
     def valid(self) -> bool:
-        """Whether the whole block is UTF-8."""
         return is_utf8(self.data)
 
     def halves(self) -> tuple[LineBlock, LineBlock] | None:

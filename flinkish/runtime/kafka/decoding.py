@@ -56,8 +56,6 @@ def message_decoder(
 
 @dataclass(frozen=True)
 class StringDecoder(MessageDecoder):
-    """Values as texts."""
-
     charset: str
 
     def decode(self, messages: Messages) -> Iterator[ReadResult]:

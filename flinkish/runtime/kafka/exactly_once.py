@@ -41,7 +41,6 @@ _TRIES = 3
 
 
 def transactional_id(sink: KafkaSink[Any], number: int) -> str:
-    """The transactional id of a writer."""
     return f"{sink.transactionalIdPrefix}-writer-{number}"
 
 

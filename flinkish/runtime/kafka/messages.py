@@ -45,12 +45,10 @@ class Messages:
         return replace(self, messages=[m for m, v in zip(self.messages, values) if v is not None])
 
     def halves(self) -> tuple[Messages, Messages]:
-        """The messages in two parts."""
         middle, all_ = len(self.messages) // 2, self.messages
         return replace(self, messages=all_[:middle]), replace(self, messages=all_[middle:])
 
     def record(self, message: Any) -> ConsumerRecord:
-        """A message as users see it."""
         kind, time = message.timestamp()
         return ConsumerRecord(
             self.topic,

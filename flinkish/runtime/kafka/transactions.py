@@ -53,7 +53,6 @@ class SinkRun:
 
     @property
     def text(self) -> str:
-        """The metadata of its marks."""
         return f"{self.job} {self.number} {self.identity} {self.writers}"
 
 
@@ -95,7 +94,6 @@ class WriterGroup:
         """The group's metadata for transactions, set by ``marks``."""
 
     def topics(self) -> list[str]:
-        """The topics of the brokers."""
         return self._asked(lambda consumer, left: list(consumer.list_topics(timeout=left).topics))
 
     def marks(self) -> list[Mark]:

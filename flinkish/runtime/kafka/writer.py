@@ -277,8 +277,6 @@ class _Context(KafkaSinkContext):
 
 
 class _JsonSerialization(SerializationSchema[Any]):
-    """Elements as JSON."""
-
     def __init__(self, timeZone: str) -> None:
         self._line = JsonLine(timeZone)
 

@@ -111,8 +111,6 @@ class StateReadingOperator(KeyedOperator):
 
 
 class _KeyedStateReading(StateReading):
-    """Reads the state of a descriptor."""
-
     query: KeyedStateQuery
 
     def _wants(self, table: str, state: str) -> bool:
@@ -142,8 +140,6 @@ def _read(state: Any) -> Any:
 
 
 class _TimersReading(StateReading):
-    """Reads timers."""
-
     query: TimersQuery
 
     def _wants(self, table: str, state: str) -> bool:
@@ -157,8 +153,6 @@ class _TimersReading(StateReading):
 
 
 class _OperatorStateReading(StateReading):
-    """Reads operator state: lists, and broadcast state."""
-
     query: OperatorStateQuery
 
     def _wants(self, table: str, state: str) -> bool:

@@ -22,8 +22,6 @@ BUCKET = "bucket"
 
 @dataclass(frozen=True)
 class Buckets:
-    """Finds the buckets of the elements for a sink."""
-
     sink: str
     """The name of the sink, for errors."""
     assigner: BucketAssigner[Any]

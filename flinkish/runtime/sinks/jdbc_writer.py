@@ -100,7 +100,6 @@ class JdbcWriter(BatchWriter):
         return len(wanted)
 
     def _begun(self) -> Database:
-        """The database, in a transaction."""
         try:
             self._database.begin()
         except self._database.errors:

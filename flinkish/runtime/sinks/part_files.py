@@ -70,7 +70,6 @@ class PartFiles:
         return Path(self.directory, _UNFINISHED)
 
     def unwritten(self, error: OSError) -> JobExecutionError:
-        """The error for a file that cannot be written."""
         return JobExecutionError(
             f"{self.sink}: cannot write to {self.directory} ({error}). Make room there, or give the user"
             " of the workers the right to write; a job with a checkpoint then continues."
@@ -78,8 +77,6 @@ class PartFiles:
 
 
 class PartFile:
-    """The file of a task in a batch."""
-
     def __init__(self, files: PartFiles, path: Path) -> None:
         self.name = path.name
         self._files = files
@@ -87,7 +84,6 @@ class PartFile:
         self._parquet: ParquetWriter | None = None
 
     def append(self, values: Sequence[Any]) -> None:
-        """Append elements."""
         writer = self._files.writer
         content = b"" if writer is None else writer.content(values)
         try:

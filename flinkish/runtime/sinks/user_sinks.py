@@ -65,7 +65,6 @@ class Written(NamedTuple):
 
 
 def write(name: str, sink: Sink[Any], runs: Iterable[Records], context: BatchContext) -> Written:
-    """Write the elements of a batch in one subtask."""
     of_sink = FunctionAttributes(name, sink)
     if isinstance(sink, ForEachPartitionSink):
         _call(name, sink, runs)

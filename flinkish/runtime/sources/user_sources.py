@@ -355,7 +355,6 @@ def frames_of(name: str, portion: Portion) -> Iterator[bytes]:
 
 
 def read_frame(frame: Frame) -> Iterator[ReadResult]:
-    """The elements and watermarks in a frame of a source, in order."""
     for segment in frame.segments():
         if isinstance(segment, Records):
             yield segment

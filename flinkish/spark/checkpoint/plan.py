@@ -87,7 +87,6 @@ class CheckpointPlan:
 
     @property
     def identities(self) -> Identities:
-        """The identities of the job's sources and operators."""
         nodes = self._begun.get("nodes", {}) if self._fields is None else self._fields["nodes"]
         return {uid: NodeIdentity.ofDict(fields) for uid, fields in nodes.items()}
 

@@ -74,7 +74,6 @@ class CheckpointStorage(Directory):
         return max((int(name) for name in names if name.isdigit()), default=None)
 
     def readLines(self, file: str) -> list[str]:
-        """The lines of one of Spark's files."""
         if self.local:
             with self._accessed("read"):
                 return (self.local / file).read_text("utf-8").splitlines()

@@ -38,8 +38,6 @@ def is_remote(session: SparkSession) -> bool:
 
 
 class ConnectServer(Driver):
-    """The server of a session of Spark Connect."""
-
     reachesWorkers = False
 
     def isGone(self) -> bool:

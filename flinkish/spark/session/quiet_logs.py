@@ -80,7 +80,6 @@ class QuietLoggers:
         """When set, Spark draws its progress bars again."""
 
     def begin(self, session: SparkSession) -> None:
-        """Called when a job begins."""
         with self._lock:
             self._jobs += 1
             self._begun += 1

@@ -20,8 +20,6 @@ from flinkish.spark.session.worker_python import set_worker_python
 
 
 class ThisProcess(Driver):
-    """This process, with its JVM."""
-
     reachesWorkers = True
 
     def isGone(self) -> bool:
@@ -87,7 +85,6 @@ class ThisProcess(Driver):
 
 
 def jvm_gone_error() -> JobExecutionError:
-    """The error for a job whose JVM is gone."""
     return JobExecutionError(
         "the JVM that Spark runs in is gone: it ran out of memory, or was killed. Restart Python, with"
         " more memory for it (spark.driver.memory) if that was short; a job with"

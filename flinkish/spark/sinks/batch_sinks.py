@@ -280,14 +280,12 @@ class BatchSinks:
             raise
 
     def _collected(self, rows: DataFrame) -> list[Any]:
-        """Run the batch, and return its rows."""
         if not self.metrics.profiler.begin():
             return rows.collect()
         with profiled_jobs(rows.sparkSession):
             return rows.collect()
 
     def close(self) -> None:
-        """Called when the job has ended."""
         for files in self.files.values():
             files.clear()
         close_all([*self._workers.values(), *self._writers.values()])

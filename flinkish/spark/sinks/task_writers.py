@@ -73,11 +73,9 @@ class SinkBatch:
     parallelism: int
 
     def key(self, number: int) -> TaskKey | None:
-        """The key under which a worker keeps a writer."""
         return None if self.run is None else TaskKey(self.run, f"sink {self.uid}", number)
 
     def sink(self) -> KafkaSink[object]:
-        """The sink that the workers get."""
         sink: KafkaSink[object] = pickle.loads(self.payload)
         return sink
 

@@ -46,8 +46,6 @@ class UserWriteTask:
 
 
 class UserSink(WorkerSink):
-    """A user's sink."""
-
     def __init__(self, node: StreamNode, storage: CheckpointStorage, parallelism: int) -> None:
         assert isinstance(node.content, Sink)
         self.parallelism = parallelism

@@ -71,8 +71,6 @@ class PieceDecoder(ArrowDecoder):
 
 @dataclass(frozen=True)
 class FilePieceDecoder(PieceDecoder):
-    """Reads ranges of files."""
-
     format: FileFormat
 
     def read(self, *piece: Any) -> Iterator[ReadResult]:
@@ -81,8 +79,6 @@ class FilePieceDecoder(PieceDecoder):
 
 @dataclass(frozen=True)
 class KafkaPieceDecoder(PieceDecoder):
-    """Reads ranges of offsets of Kafka partitions."""
-
     reader: KafkaReader
 
     def read(self, *piece: Any) -> Iterator[ReadResult]:

@@ -99,8 +99,6 @@ class SourceFunction:
 
 
 class _OpenedSource:
-    """The opened task of a source, with its decoder."""
-
     def __init__(self, payload: bytes) -> None:
         plan, self.settings, self.decoder = cloudpickle.loads(payload)
         hide_elements(self.settings.elementsHiddenInErrors)
@@ -110,7 +108,6 @@ class _OpenedSource:
             self.task.open()
 
     def close(self) -> None:
-        """Close the user functions and the decoder."""
         close_all((self.task, self.decoder))
 
 

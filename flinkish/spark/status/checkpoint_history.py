@@ -48,7 +48,6 @@ class HistoryFile:
                 yield line
 
     def append(self, line: str, whole: Callable[[], list[str]]) -> None:
-        """Append ``line``, or rewrite the file if it has become long."""
         # A full disk must not end the job because of its history
         with suppress(OSError):
             if self._lines >= _MOST_LINES:
@@ -93,7 +92,6 @@ class StoredHistory:
             self._write(whole())
 
     def flush(self, whole: Callable[[], list[str]]) -> None:
-        """Write the lines that are not written yet."""
         if self._changed:
             self._write(whole())
 
