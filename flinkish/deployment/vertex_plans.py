@@ -128,30 +128,29 @@ def shipped(operators: Sequence[StreamNode], content: Any) -> bytes:
 
 def shipped_source(source: Source[Any]) -> bytes:
     """A user's source as bytes. Raises InvalidProgramError if it cannot be pickled."""
-    try:
-        return dumps(source)
-    except Exception as error:
-        name, method = type(source).__name__, "read()"
-        if isinstance(source, FunctionSource):
-            name, method = source.name, "run(ctx)"
-        raise InvalidProgramError(
-            f"{name}: the source cannot be pickled for the process that reads it:"
-            f" {error}. It probably has a lock, a file or a connection: open that in {method}."
-        ) from error
-
-
-def _place_of_connections(sink: Sink[Any]) -> str:
-    if isinstance(sink, ForEachPartitionSink):
-        return "the function"
-    return "serialize()" if isinstance(sink, KafkaSink) else "createWriter(context)"
+    name, method = type(source).__name__, "read()"
+    if isinstance(source, FunctionSource):
+        name, method = source.name, "run(ctx)"
+    return _shipped(
+        source, f"{name}: the source", "process that reads it", f"open that in {method}"
+    )
 
 
 def shipped_sink(name: str, sink: Sink[Any]) -> bytes:
     """A sink that workers write as bytes. Raises InvalidProgramError if it cannot be pickled."""
+    place = "serialize()" if isinstance(sink, KafkaSink) else "createWriter(context)"
+    if isinstance(sink, ForEachPartitionSink):
+        place = "the function"
+    return _shipped(
+        sink, f"{name}: the {type(sink).__name__}", "workers", f"create that in {place}"
+    )
+
+
+def _shipped(value: Any, subject: str, receiver: str, fix: str) -> bytes:
     try:
-        return dumps(sink)
+        return dumps(value)
     except Exception as error:
         raise InvalidProgramError(
-            f"{name}: the {type(sink).__name__} cannot be pickled for the workers: {error}. It probably"
-            f" has a lock, a file or a connection: create that in {_place_of_connections(sink)}."
+            f"{subject} cannot be pickled for the {receiver}: {error}. It probably has a lock, a file or a"
+            f" connection: {fix}."
         ) from error

@@ -309,11 +309,7 @@ class JsonReader:
         if self._accepted("}"):
             return
         while True:
-            if self.peek() not in ('"', "'"):
-                raise NotJson(f"a name in quotes is missing at {shown(self._rest())}")
-            name = self.string()
-            self._expect(":")
-            yield name
+            yield self._name()
             if self._accepted("}"):
                 return
             self._expect(",")
@@ -338,7 +334,8 @@ class JsonReader:
                 self.position += 1
                 closing.append("}" if first == "{" else "]")
                 if not self._accepted(closing[-1]):
-                    self._name(closing)
+                    if closing[-1] == "}":
+                        self._name()
                     continue
                 closing.pop()
             elif first and first in "\"'":
@@ -350,7 +347,8 @@ class JsonReader:
                     closing.pop()
                     continue
                 self._expect(",")
-                self._name(closing)
+                if closing[-1] == "}":
+                    self._name()
                 break
             if not closing:
                 return
@@ -362,12 +360,13 @@ class JsonReader:
         except NotOfType as misfit:
             raise NotOfType(f"the field {shown(name)}: {misfit}") from None
 
-    def _name(self, closing: list[str]) -> None:
-        if closing[-1] == "}":
-            if self.peek() not in ('"', "'"):
-                raise NotJson(f"a name in quotes is missing at {shown(self._rest())}")
-            self.string()
-            self._expect(":")
+    def _name(self) -> str:
+        """Read the name of a member."""
+        if self.peek() not in ('"', "'"):
+            raise NotJson(f"a name in quotes is missing at {shown(self._rest())}")
+        name = self.string()
+        self._expect(":")
+        return name
 
     def _word(self) -> None:
         found = _WORD.match(self.text, self.position)

@@ -71,7 +71,8 @@ class ParquetFormat(FileFormat):
             return
         sizes = [file.metadata.row_group(group).num_rows for group in groups]
         at_once = self._at_once()
-        rest = _RestOfColumns(self, split, found, dict(zip(groups, sizes)), at_once)
+        others = sorted({*range(len(self.schema))} - {*at_once})
+        rest = _RestOfColumns(self, split, found, dict(zip(groups, sizes)), others)
         start = 0
         for batch in self.batches(file, found, groups, at_once):
             if start == 0:
@@ -128,25 +129,21 @@ class ParquetFormat(FileFormat):
         return columns
 
 
+@dataclass(eq=False)
 class _RestOfColumns:
     """The columns of a split that are not read at once. Reading begins at the row group of the
     first row asked for and continues with each request, so that requests for all rows in order take
     one pass."""
 
-    def __init__(
-        self,
-        format_: ParquetFormat,
-        split: FileSplit,
-        found: Sequence[str],
-        groups: Mapping[int, int],
-        atOnce: Sequence[int],
-    ) -> None:
-        self._format = format_
-        self._split = split
-        self._found = found
-        self._groups = groups
-        """The number of rows of each row group."""
-        self._numbers = sorted({*range(len(format_.schema))} - {*atOnce})
+    format: ParquetFormat
+    split: FileSplit
+    found: Sequence[str]
+    groups: Mapping[int, int]
+    """The number of rows of each row group."""
+    numbers: Sequence[int]
+    """The numbers of the columns."""
+
+    def __post_init__(self) -> None:
         self._source: Any = None
         self._batches: Iterator[pa.RecordBatch] = iter(())
         self._columns: Arrays = {}
@@ -154,7 +151,7 @@ class _RestOfColumns:
         """The number of the first row of ``_columns``, and that of the first row after them."""
 
     def rows(self, start: int, count: int) -> Arrays:
-        with self._format.naming(self._split):
+        with self.format.naming(self.split):
             if self._source is None or start < self._first:
                 self._open(start)
             parts: list[Arrays] = []
@@ -177,12 +174,12 @@ class _RestOfColumns:
     def _open(self, start: int) -> None:
         """Open the file at the row group with the row ``start``."""
         self._close()
-        self._source = opened(self._split.path)
-        groups, passed = list(self._groups), 0
-        while passed + self._groups[groups[0]] <= start:
-            passed += self._groups[groups.pop(0)]
+        self._source = opened(self.split.path)
+        groups, passed = list(self.groups), 0
+        while passed + self.groups[groups[0]] <= start:
+            passed += self.groups[groups.pop(0)]
         file = _file(self._source)
-        self._batches = self._format.batches(file, self._found, groups, self._numbers)
+        self._batches = self.format.batches(file, self.found, groups, self.numbers)
         self._first = self._next = passed
 
     def _read_to(self, start: int) -> None:
@@ -191,7 +188,7 @@ class _RestOfColumns:
             batch = next(self._batches, None)
             if batch is None:
                 raise _Unfit("some of its columns have fewer rows than others")
-            self._columns = self._format.fitted(batch, self._found, self._numbers)
+            self._columns = self.format.fitted(batch, self.found, self.numbers)
             self._first, self._next = self._next, self._next + batch.num_rows
 
 

@@ -49,7 +49,7 @@ class BrokerView:
     def partitions(self, subscription: Subscription) -> list[TopicPartition]:
         """The partitions, in order. Raises JobExecutionError if one that is named is missing."""
         named = {*subscription.topics, *(topic for topic, _ in subscription.partitions)}
-        metadata = self._asked(subscription, self._consumer.list_topics, timeout=_REQUEST_SECONDS)
+        metadata = self._asked(subscription, self._consumer.list_topics)
         pattern = subscription.pattern
         chosen = []
         for name, topic in sorted(metadata.topics.items()):
@@ -143,9 +143,7 @@ class BrokerView:
 
     def _committed(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         asked = [self._kafka.TopicPartition(*key) for key in partitions]
-        answers = self._asked(
-            "the group", self._consumer.committed, asked, timeout=_REQUEST_SECONDS
-        )
+        answers = self._asked("the group", self._consumer.committed, asked)
         return {TopicPartition(o.topic, o.partition): o.offset for o in answers if o.offset >= 0}
 
     def _listed(
@@ -156,25 +154,21 @@ class BrokerView:
         if not partitions:
             return {}
         asked = [self._kafka.TopicPartition(*key, timestamp) for key in partitions]
-        answers = self._asked(
-            asked[0].topic, self._consumer.offsets_for_times, asked, timeout=_REQUEST_SECONDS
-        )
+        answers = self._asked(asked[0].topic, self._consumer.offsets_for_times, asked)
         for answer in answers:
             if answer.error is not None:
                 raise self._error(answer.error, answer.topic)
         return {TopicPartition(one.topic, one.partition): int(one.offset) for one in answers}
 
-    def _asked(self, subject: object, call: Callable[..., Any], *asked: Any, timeout: float) -> Any:
+    def _asked(self, subject: object, call: Callable[..., Any], *asked: Any) -> Any:
         try:
-            return call(*asked, timeout=timeout)
+            return call(*asked, timeout=_REQUEST_SECONDS)
         except self._kafka.KafkaException as error:
             raise self._error(error.args[0], subject) from None
 
     def _error(self, error: Any, subject: object) -> Exception:
-        if is_transient(error):
-            return BrokerAwayError(error.str())
-        if error.name() in _NOT_THERE and self._has(subject):
-            # Its partitions have no leader for the moment
+        # A topic that is there has partitions without a leader for the moment
+        if is_transient(error) or (error.name() in _NOT_THERE and self._has(subject)):
             return BrokerAwayError(error.str())
         if error.name() in _NOT_THERE:
             return JobExecutionError(
@@ -184,7 +178,7 @@ class BrokerView:
         return JobExecutionError(f"{USER}: Kafka returns an error for {subject}: {error.str()}.")
 
     def _has(self, topic: object) -> bool:
-        metadata = self._asked(topic, self._consumer.list_topics, timeout=_REQUEST_SECONDS)
+        metadata = self._asked(topic, self._consumer.list_topics)
         return topic in metadata.topics
 
 

@@ -187,7 +187,7 @@ class ExactlyOnceWriter(KafkaWriter):
             with self._transaction(batchId) as topics:
                 sent = self._send(runs, topics)
         except ProducerFencedError:
-            if has_successor(self._run, self._transactions.marks()):
+            if has_successor(self._run, self._transactions.group.marks()):
                 raise
             raise _interrupted(self._sink) from None
         return sent._replace(backPressuredMillis=round(self._waited * 1000))

@@ -144,16 +144,12 @@ class Transactions:
         self._sink = sink
         self._producer = producer
         self._kafka = confluent_kafka(USER)
-        self._group = WriterGroup(sink, group)
+        self.group = WriterGroup(sink, group)
 
     def initialise(self) -> list[Mark]:
         """Fence earlier producers with this id, end their transactions, and return their marks."""
         self.ended("begin", self._producer.init_transactions)
-        return self.marks()
-
-    def marks(self) -> list[Mark]:
-        """The marks that are committed."""
-        return self._group.marks()
+        return self.group.marks()
 
     def begin(self) -> None:
         self.ended("begin", lambda *_: self._producer.begin_transaction())
@@ -167,7 +163,7 @@ class Transactions:
             self.ended(
                 "commit",
                 lambda *left: self._producer.send_offsets_to_transaction(
-                    [mark], self._group.metadata, *left
+                    [mark], self.group.metadata, *left
                 ),
             )
         self.ended("commit", self._producer.commit_transaction)
@@ -177,14 +173,14 @@ class Transactions:
             return
         try:
             self._producer.purge()
-            self._producer.abort_transaction(self._group.patience)
+            self._producer.abort_transaction(self.group.patience)
             self._producer.poll(0)
         except Exception:  # fenced, or the broker is away: the next init_transactions ends it
             LOG.debug("a transaction could not be aborted", exc_info=True)
 
     def ended(self, what: str, call: Callable[..., Any]) -> None:
         """Call ``call(seconds)``, and retry as long as Kafka calls its error retriable."""
-        until = time.monotonic() + self._group.patience
+        until = time.monotonic() + self.group.patience
         while True:
             left = max(until - time.monotonic(), 1.0)
             try:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from flinkish.api.errors import CheckpointStorageError
 from flinkish.spark.checkpoint.storage import CheckpointStorage
-from flinkish.spark.session.package_archive import executors_are_here
+from flinkish.spark.session.package_archive import runs_in_driver
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -50,7 +50,7 @@ def check_shared(session: SparkSession, storage: CheckpointStorage) -> None:
 
     context = SparkContext.getOrCreate()
     folders = _shared.setdefault(context, set())
-    if local.parent in folders or executors_are_here(context):
+    if local.parent in folders or runs_in_driver(context.master):
         return
     text = uuid.uuid4().hex
     try:

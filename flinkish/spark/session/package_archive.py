@@ -40,7 +40,7 @@ def give_package(session: SparkSession) -> None:
     from pyspark import SparkContext
 
     context = SparkContext.getOrCreate()
-    if context in _given or executors_are_here(context):
+    if context in _given or runs_in_driver(context.master):
         return
     archive = package_archive()
     if archive is not None:
@@ -48,13 +48,8 @@ def give_package(session: SparkSession) -> None:
     _given.add(context)
 
 
-def executors_are_here(context: SparkContext) -> bool:
-    """Whether tasks run in the JVM of this process, and not in those of a cluster."""
-    return runs_in_driver(context.master)
-
-
 def runs_in_driver(master: str | None) -> bool:
-    """Whether a session with this ``master`` runs its tasks in the driver's JVM."""
+    """Whether a session with this ``master`` runs its tasks in the JVM of the driver, and not in those of a cluster."""
     return _IN_THIS_PROCESS.fullmatch(master or "local") is not None
 
 

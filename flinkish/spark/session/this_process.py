@@ -15,8 +15,7 @@ from flinkish.spark.session.driver import Driver, TemporaryPlace
 from flinkish.spark.session.package_archive import give_package
 from flinkish.spark.session.quiet_logs import quiet_loggers, quiet_py4j, quiet_state
 from flinkish.spark.session.temporary_directories import TemporaryDirectory
-from flinkish.spark.session.worker_memory import set_worker_memory
-from flinkish.spark.session.worker_python import set_worker_python
+from flinkish.spark.session.worker_python import set_worker_memory, set_worker_python
 
 
 class ThisProcess(Driver):

@@ -1,4 +1,4 @@
-"""The Python that Spark starts its workers with; it keeps some of them from printing.
+"""The Python that Spark starts its workers with, and its memory; it keeps some of them from printing.
 
 Before the first batch of a keyed job Spark runs a process that inspects its state, and that prints
 to standard output before it reads anything of the job. And a worker whose query was stopped prints
@@ -152,3 +152,26 @@ def _directory_of(package: str) -> Path:
 
 
 _SCRIPTS: set[str] = set()
+
+
+_LIMITS = {
+    # From this size on a block is a separate mapping, which is returned when it is freed.
+    "MALLOC_MMAP_THRESHOLD_": 32 << 20,
+    # From this size on the free end of the heap is returned.
+    "MALLOC_TRIM_THRESHOLD_": 64 << 20,
+}
+"""Environment variables of glibc, and bytes. Other C libraries do not read them.
+
+Each frame allocates and frees arrays of some MiB, which glibc returns to the system, and gets anew for the next frame. It
+raises both limits by itself, to these values at most, but only to the largest block that was freed."""
+
+
+def set_worker_memory() -> None:
+    """Let workers started from now on keep the memory that they have freed, unless the environment or
+    ``spark.executorEnv`` says otherwise."""
+    from pyspark import SparkContext
+
+    variables = getattr(SparkContext.getOrCreate(), "environment", None)
+    if isinstance(variables, dict):
+        for name, limit in _LIMITS.items():
+            variables.setdefault(name, os.environ.get(name, str(limit)))

@@ -127,7 +127,7 @@ class Impatient(LookingFunction):
 
 def test_tasks_of_spark_look_for_it(spark, tmp_path, monkeypatch):
     """``make test-cluster`` has executors in separate processes."""
-    monkeypatch.setattr(shared_directory, "executors_are_here", lambda context: False)
+    monkeypatch.setattr(shared_directory, "runs_in_driver", lambda master: False)
     monkeypatch.setattr(shared_directory, "_shared", WeakKeyDictionary())
     storage = CheckpointStorage(spark, str(tmp_path / "job"))
     storage.create()

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pyspark
 
-from flinkish.spark.session.worker_memory import set_worker_memory
+from flinkish.spark.session.worker_python import set_worker_memory
 
 
 def test_what_the_user_has_set_stays(monkeypatch):
