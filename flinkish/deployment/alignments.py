@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 from flinkish.api.connectors.source import Source
 from flinkish.api.errors import InvalidProgramError
@@ -15,20 +14,13 @@ from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.runtime.sources.alignment import SourceAlignment
 
 
-@dataclass(frozen=True)
-class _AlignedSource:
-    source: str
-    strategy: str
-    vertex: JobVertex
-    """The vertex that contains the strategy."""
-
-
 class Alignments:
     """The aligned sources of a job, and their watermarks."""
 
     def __init__(self, graph: JobGraph) -> None:
         self._nodes = {node.uid: node for vertex in graph.vertices for node in vertex.nodes}
-        self._sources: list[_AlignedSource] = []
+        self._sources: list[tuple[str, str, JobVertex]] = []
+        """The uids of each source and of its strategy, and the vertex that contains the strategy."""
         self.ofSource: dict[str, SourceAlignment] = {}
         """The alignment of each source, by its uid."""
         members: dict[str, list[tuple[str, int, int]]] = defaultdict(list)
@@ -41,7 +33,7 @@ class Alignments:
                 if alignment is None:
                     continue
                 source = self._source_of(node)
-                self._sources.append(_AlignedSource(source, node.uid, vertex))
+                self._sources.append((source, node.uid, vertex))
                 members[alignment.watermarkGroup].append(
                     (source, alignment.maxAllowedWatermarkDrift, alignment.updateInterval)
                 )
@@ -53,9 +45,9 @@ class Alignments:
     def watermarks(self, metrics: MetricsTotals) -> dict[str, int | None]:
         """The watermark of each aligned source after a batch, by its uid."""
         found: dict[str, int | None] = {}
-        for aligned in self._sources:
-            watermark = metrics.watermark(aligned.strategy)
-            found[aligned.source] = MAX_TIMESTAMP if _idle(aligned.vertex, metrics) else watermark
+        for source, strategy, vertex in self._sources:
+            watermark = metrics.watermark(strategy)
+            found[source] = MAX_TIMESTAMP if _idle(vertex, metrics) else watermark
         return found
 
     def _source_of(self, node: StreamNode) -> str:

@@ -93,28 +93,26 @@ class _Batch:
     """The sinks that have written the batch."""
 
 
+@dataclass
 class _Wanted:
-    def __init__(self, directory: str, stop: bool) -> None:
-        self.directory = directory
-        self.stop = stop
-        self.error: BaseException | None = None
-        self.done = threading.Event()
+    directory: str
+    stop: bool
+    error: BaseException | None = None
+    done: threading.Event = field(default_factory=threading.Event)
 
 
+@dataclass(eq=False)
 class LocalJob:
     """The tasks of a job and its state. ``cancel`` may be called from any thread."""
 
-    def __init__(
-        self,
-        name: str,
-        graph: JobGraph,
-        settings: TaskSettings,
-        config: ExecutionConfig,
-        restored: RestoredJob | None = None,
-    ) -> None:
-        self._name = name
-        self._graph = graph
-        self._restored = restored
+    name: str
+    graph: JobGraph
+    settings: TaskSettings
+    config: ExecutionConfig
+    restored: RestoredJob | None = None
+
+    def __post_init__(self) -> None:
+        graph, settings, config = self.graph, self.settings, self.config
         self._savepoints: queue.SimpleQueue[_Wanted] = queue.SimpleQueue()
         self.metrics = MetricsTotals()
         self.monitor = JobMonitor(graph, self.metrics, BatchHistory(None))
@@ -126,8 +124,6 @@ class LocalJob:
             directory=None,
             checkpointed=False,
         )
-        self._settings = settings
-        self._config = config
         self._cancelled = threading.Event()
         self._changes = AttributeWarnings()
         self._levels = range(1, graph.levels)
@@ -140,13 +136,14 @@ class LocalJob:
         self._stores: dict[tuple[int, int], RevertiblePageStore] = {}
         check_prefixes(vertex.head.content for vertex in graph.sinks)
         self._sinks = {
-            vertex.uid: opened_sink(vertex.head, restored is not None) for vertex in graph.sinks
+            vertex.uid: opened_sink(vertex.head, self.restored is not None)
+            for vertex in graph.sinks
         }
         self._sink_names = {vertex.uid: vertex.head.name for vertex in graph.sinks}
         self._sources: dict[str, LocalSource] = {}
         self._alignments = Alignments(graph)
         self._aligned: dict[str, int | None] = {}
-        self._batch = _Batch(0 if restored is None else restored.nextBatch)
+        self._batch = _Batch(0 if self.restored is None else self.restored.nextBatch)
         self._profiled = False
         self._backoff = restart_backoff(config.getRestartStrategy())
         self.restarting = False
@@ -170,8 +167,8 @@ class LocalJob:
 
     def run(self) -> bool:
         """Run the job to its end; False if it was cancelled."""
-        hide_elements(self._config.elementsHiddenInErrors)
-        with self._settings.classes.current(), closed_on_error(self):
+        hide_elements(self.config.elementsHiddenInErrors)
+        with self.settings.classes.current(), closed_on_error(self):
             try:
                 self._open_sources()
                 while not self._all_batches_run():
@@ -185,11 +182,11 @@ class LocalJob:
         for uid in self._vertices:
             if self._vertices[uid].head.isSource:
                 source = self._vertices[uid].source
-                self._sources[uid] = opened_source(source, self._config)
+                self._sources[uid] = opened_source(source, self.config)
                 plan = vertex_plan(self._vertices[uid])
-                self._sources[uid].readFor(plan, self._settings.tracesFunctions)
-                if self._restored is not None and uid in self._restored.positions:
-                    self._sources[uid].begin(self._restored.positions[uid])
+                self._sources[uid].readFor(plan, self.settings.tracesFunctions)
+                if self.restored is not None and uid in self.restored.positions:
+                    self._sources[uid].begin(self.restored.positions[uid])
 
     def close(self) -> None:
         tasks = self._taken_tasks()
@@ -209,17 +206,17 @@ class LocalJob:
     def _all_batches_run(self) -> bool:
         """Run batches until the end of the input; False if a batch failed and has to run again."""
         try:
-            if self._settings.batch:
+            if self.settings.batch:
                 self._run_in_one_batch()
             else:
                 self._run_batches()
         except _Cancelled:
             raise
         except ElementsNeededError as error:
-            if not self._settings.foldsBeforeShuffle:
+            if not self.settings.foldsBeforeShuffle:
                 raise
-            _LOG.info("%s runs its batch again, element by element: %s", self._name, error)
-            self._settings = replace(self._settings, foldsBeforeShuffle=False)
+            _LOG.info("%s runs its batch again, element by element: %s", self.name, error)
+            self.settings = replace(self.settings, foldsBeforeShuffle=False)
             self._recover(0)
             return False
         except Exception as error:
@@ -242,7 +239,7 @@ class LocalJob:
             store.revert()
         if self._cancelled.wait(delay / 1000):
             raise _Cancelled
-        if self._settings.batch:
+        if self.settings.batch:
             close_all(self._sources.values())
             self._open_sources()
         for source in self._sources.values():
@@ -276,7 +273,7 @@ class LocalJob:
                 batch.due = self.metrics.due(batch.now) if self._unbounded else {}
             batch.reports.clear()
             self._profiled = self.metrics.profiler.begin()
-            worked = bool(batch.reading or batch.due or self._restored)
+            worked = bool(batch.reading or batch.due or self.restored)
             if worked:
                 self.monitor.beginBatch()
             rows: list[FrameRow] = []
@@ -284,20 +281,18 @@ class LocalJob:
                 rows += self._read(uid, self._sources[uid], batch.now)
             if batch.due:
                 rows += self._ticks(batch.now, batch.due)
-            if self._restored is not None:
-                rows += self._restored.rows(batch.now)
+            if self.restored is not None:
+                rows += self.restored.rows(batch.now)
             if worked:
                 self._run_stages(rows, batch)
-                self._restored = None
+                self.restored = None
                 for source in self._sources.values():
                     source.batchEnded()
             self._batch = _Batch(batch.number + worked)
             self._write_savepoints()
             if all(source.ended for source in self._sources.values()):
                 return
-            pause = (
-                began + self._config.triggerIntervalOf(self._unbounded) / 1000 - time.monotonic()
-            )
+            pause = began + self.config.triggerIntervalOf(self._unbounded) / 1000 - time.monotonic()
             if self._cancelled.wait(max(pause, 0 if worked else _POLL_SECONDS)):
                 raise _Cancelled
             self._batch.now = clock()
@@ -325,7 +320,7 @@ class LocalJob:
         }
         last, states = self._batch.number - 1, self.metrics.states
         return partial(
-            SavepointMetadata.of, self._name, last, self._graph, self._settings, states, positions
+            SavepointMetadata.of, self.name, last, self.graph, self.settings, states, positions
         )
 
     def _may_read(self, uid: str) -> bool:
@@ -336,7 +331,7 @@ class LocalJob:
         """Read a source's input for this batch, and run it through the source's chain."""
         task = self._source_tasks.get(uid)
         if task is None:
-            task = SourceTask(cloudpickle.loads(self._source_plans[uid]), self._settings, source)
+            task = SourceTask(cloudpickle.loads(self._source_plans[uid]), self.settings, source)
             self._source_tasks[uid] = task
             task.open()
         rows: list[FrameRow] = []
@@ -374,7 +369,7 @@ class LocalJob:
         plans = [
             plan for level in self._levels for plan in cloudpickle.loads(self._stage_plans[level])
         ]
-        return clock_ticks(plans, self._settings, now, due)
+        return clock_ticks(plans, self.settings, now, due)
 
     def _run_stages(self, rows: list[FrameRow], batch: _Batch) -> None:
         for level in self._levels:
@@ -419,7 +414,7 @@ class LocalJob:
             return written
         task = self._stage_tasks.get(level)
         if task is None:
-            task = StageTask(cloudpickle.loads(self._stage_plans[level]), self._settings)
+            task = StageTask(cloudpickle.loads(self._stage_plans[level]), self.settings)
             self._stage_tasks[level] = task
             task.open()
         task.profile(self._profiled)

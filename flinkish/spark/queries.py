@@ -25,7 +25,7 @@ from flinkish.runtime.sinks.driver_results import DriverResults
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.store import JobRun
 from flinkish.spark.checkpoint.plan import CheckpointPlan
-from flinkish.spark.checkpoint.storage import CheckpointStorage
+from flinkish.spark.checkpoint.storage import CheckpointStorage, note_watermarks
 from flinkish.spark.control import ControlStream
 from flinkish.spark.open_tasks import close_open_tasks, job_run
 from flinkish.spark.query_run import BatchRun, JobSources, QueryRun, query_writer
@@ -39,7 +39,6 @@ from flinkish.spark.session.session import (
 from flinkish.spark.sinks.batch_sinks import BatchSinks, sink_files
 from flinkish.spark.sinks.delivery import Delivery, delivery_of
 from flinkish.spark.sinks.task_writers import SinkTasks
-from flinkish.spark.sources.aligned_watermarks import note_watermarks
 from flinkish.spark.sources.function import END_OF_INPUT
 from flinkish.spark.sources.group_offsets import GroupOffsets
 from flinkish.spark.sources.reader import SourceReader, SourceStream, check_aligned

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from flinkish.deployment.savepoint.metadata import SavepointMetadata, check_begins
@@ -29,25 +30,23 @@ Part = tuple[str, int, bytes]
 """The uid of a vertex, a key group, and a content for it."""
 
 
+@dataclass(frozen=True)
 class KeyedStates:
     """Distributes parts of keyed state to the key groups of the vertices; it can be pickled for a
     worker. ``uids`` maps the uids of operators in the savepoint to their current ones, where they
     differ."""
 
-    def __init__(
-        self, groups: Mapping[str, Sequence[int]], keyGroups: int, uids: Mapping[str, str]
-    ) -> None:
-        self._uids = dict(uids)
-        self._groups = {uid: list(of_vertex) for uid, of_vertex in groups.items()}
-        self._key_groups = keyGroups
+    groups: Mapping[str, Sequence[int]]
+    keyGroups: int
+    uids: Mapping[str, str]
 
     def parts(self, states: Iterable[SavedState]) -> Iterator[Part]:
         """The parts of ``states``; those of operators that are gone are dropped."""
         for saved in states:
-            uid = self._uids.get(saved.operator, saved.operator)
-            groups = self._groups.get(uid)
+            uid = self.uids.get(saved.operator, saved.operator)
+            groups = self.groups.get(uid)
             if groups is not None and saved.table in KEYED:
-                for group, content in distributed(saved, groups, self._key_groups):
+                for group, content in distributed(saved, groups, self.keyGroups):
                     yield uid, group, content
 
 

@@ -16,9 +16,8 @@ MOST_ELEMENTS = 1_000_000
 class DriverResults:
     """Counts the elements that a batch sends to the driver, and warns once per job."""
 
-    def __init__(self) -> None:
-        self._elements = 0
-        self._warned = False
+    _elements = 0
+    _warned = False
 
     def beginBatch(self) -> None:
         """Called before a batch: count from zero."""

@@ -246,26 +246,21 @@ def _written(path: str, file: Any, frames: Iterable[bytes]) -> list[tuple[str, i
     return places
 
 
+@dataclass(eq=False)
 class UserSourcePlanner(SourcePlanner):
     """Plans the elements that a user's source emits, and writes them to ``frames``. ``source`` is
     the pickled source. The first piece of a step has the number of the step and the position after
     it. Each other piece is a frame: a file, and the place of the frame in it."""
 
-    def __init__(
-        self,
-        name: str,
-        source: bytes,
-        frames: FrameFiles,
-        perBatch: int | None,
-        parallelism: int,
-        elementsHidden: bool = False,
-    ) -> None:
-        self._name = name
-        self._source = source
-        self._frames = frames
-        self._most = perBatch or ELEMENTS_A_BATCH
-        self._parallelism = parallelism
-        self._hidden = elementsHidden
+    name: str
+    source: bytes
+    frames: FrameFiles
+    perBatch: int | None
+    parallelism: int
+    elementsHidden: bool = False
+
+    def __post_init__(self) -> None:
+        self._most = self.perBatch or ELEMENTS_A_BATCH
         self._classes = current_classes()
         self._number = 0
         self._position = as_text(None)
@@ -280,7 +275,7 @@ class UserSourcePlanner(SourcePlanner):
         if self._began_ended:
             self._number, self._ended = self._number + 1, True
             return Step([(self._number, self._position)], last=True)
-        hide_elements(self._hidden)
+        hide_elements(self.elementsHidden)
         reading = self._reader()
         portion = reading.take(self._frozen)
         if portion is None:
@@ -308,7 +303,7 @@ class UserSourcePlanner(SourcePlanner):
             self._ended = step.last
 
     def clear(self) -> None:
-        self._frames.removeUpTo(self._number - _RETAINED)
+        self.frames.removeUpTo(self._number - _RETAINED)
 
     def snapshot(self) -> list[Any]:
         return [(self._number, self._position, self._ended)]
@@ -326,21 +321,21 @@ class UserSourcePlanner(SourcePlanner):
 
     def tasks(self, step: Step) -> list[Task]:
         frames = list(step.pieces[1:])
-        each = -(-len(frames) // self._parallelism) or 1
+        each = -(-len(frames) // self.parallelism) or 1
         return [frames[start : start + each] for start in range(0, len(frames), each)]
 
     def _reader(self) -> ReadAhead:
         use_classes(self._classes)
         if self._reading is None:
-            source, position = pickle.loads(self._source), of_text(self._position)
-            self._reading = ReadAhead(self._name, source, position, self._most)
+            source, position = pickle.loads(self.source), of_text(self._position)
+            self._reading = ReadAhead(self.name, source, position, self._most)
         return self._reading
 
     def _write(self, portion: Portion) -> list[tuple[str, int, int]]:
         # A planner may outlive its killed job for a moment, and must not write to the next one's
         # file
         name = f"{self._number:012d}-{uuid.uuid4().hex}{_FRAMES}"
-        return self._frames.write(name, frames_of(self._name, portion))
+        return self.frames.write(name, frames_of(self.name, portion))
 
 
 def frames_of(name: str, portion: Portion) -> Iterator[bytes]:

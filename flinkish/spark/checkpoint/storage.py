@@ -6,13 +6,15 @@ Spark job, which is faster for small jobs.
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flinkish.runtime.sources.alignment import Watermarks
 from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.session.this_process import not_accessed
 
@@ -147,3 +149,20 @@ def _drafted(draft: Path, text: str) -> Path:
         stream.flush()
         os.fsync(stream.fileno())
     return draft
+
+
+_WATERMARKS = "aligned-watermarks.json"
+
+
+def note_watermarks(checkpoint: Path, watermarks: Watermarks) -> None:
+    """Write the watermarks of aligned sources into the ``checkpoint``, a directory of this machine,
+    for the processes that plan the sources."""
+    write_whole(checkpoint / _WATERMARKS, json.dumps(watermarks))
+
+
+def noted_watermarks(checkpoint: Path) -> Watermarks:
+    """The watermarks that were written last; none at first."""
+    with suppress(OSError, ValueError):
+        noted: dict[str, int | None] = json.loads((checkpoint / _WATERMARKS).read_text("utf-8"))
+        return noted
+    return {}

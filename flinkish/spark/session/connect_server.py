@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,13 +82,6 @@ class ConnectServer(Driver):
         with suppress(Exception):
             self.session.client.close()
 
-    def quietLoggers(self) -> AbstractContextManager[None]:
-        # The loggers belong to a server that others use too
-        return nullcontext()
-
-    def quietState(self) -> None:
-        """Does nothing, as the loggers are the server's."""
-
     def prepareWorkers(self) -> None:
         send_code(self.session)
 
@@ -98,9 +91,6 @@ class ConnectServer(Driver):
 
     def travelling(self, content: Any) -> Any:
         return Travelling(self.archives, content)
-
-    def localPath(self, path: str) -> Path | None:
-        return None
 
     def named(self, path: str) -> str:
         plain = path.startswith("/") and self.plainPathsAreLocal()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -26,14 +26,14 @@ class TemporaryPlace:
     remove: Callable[[], None]
 
 
+@dataclass(frozen=True, eq=False)
 class Driver(ABC):
     """The driver of ``session``: its life, its code and its files."""
 
     reachesWorkers: ClassVar[bool]
     """Whether this process reaches the workers of a query, to close tasks and to sample."""
 
-    def __init__(self, session: SparkSession) -> None:
-        self.session = session
+    session: SparkSession
 
     # ------------------------------------------------------------------ its life
 
@@ -45,11 +45,11 @@ class Driver(ABC):
     def goneError(self) -> JobExecutionError:
         """The error for a job whose driver is gone."""
 
-    @abstractmethod
     def quietLoggers(self) -> AbstractContextManager[None]:
-        """Silence Spark's loggers inside the block, of several until the last has ended."""
+        """Silence Spark's loggers inside the block, of several until the last has ended; does nothing
+        if they are those of a server, which others use too."""
+        return nullcontext()
 
-    @abstractmethod
     def quietState(self) -> None:
         """Silence the warnings of states for good, for a query whose end only its user knows."""
 
@@ -64,15 +64,15 @@ class Driver(ABC):
         """The names of the archives that workers have to put on their path themselves."""
         return ()
 
-    @abstractmethod
     def travelling(self, content: Any) -> Any:
         """``content`` in a form that the Python processes of a streaming query can unpickle."""
+        return content
 
     # ------------------------------------------------------------------ files
 
-    @abstractmethod
     def localPath(self, path: str) -> Path | None:
         """``path`` on the file system of this machine, None if it is elsewhere."""
+        return None
 
     def named(self, path: str) -> str:
         """``path`` normalised: the same string for the same directory."""

@@ -7,7 +7,6 @@ import re
 import shutil
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlparse
 
 from flinkish.api.errors import CheckpointStorageError, JobExecutionError
@@ -43,9 +42,6 @@ class ThisProcess(Driver):
         set_worker_python(self.session)
         set_worker_memory()
         give_package(self.session)
-
-    def travelling(self, content: Any) -> Any:
-        return content
 
     def localPath(self, path: str) -> Path | None:
         uri = urlparse(path)

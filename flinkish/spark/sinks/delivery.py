@@ -57,8 +57,9 @@ COMMITS = "query/commits"
 class Delivery(ABC):
     """Brings the batches of one run of a query to ``sinks``."""
 
-    def __init__(self, sinks: BatchSinks) -> None:
+    def __init__(self, sinks: BatchSinks, storage: CheckpointStorage) -> None:
         self._sinks = sinks
+        self._storage = storage
 
     @abstractmethod
     def writerOf(self, frames: DataFrame) -> DataStreamWriter:
@@ -82,10 +83,6 @@ class Delivery(ABC):
 
 class CalledSinks(Delivery):
     """Spark's driver, in this process, calls the sinks with each batch before it commits it."""
-
-    def __init__(self, sinks: BatchSinks, storage: CheckpointStorage) -> None:
-        super().__init__(sinks)
-        self._storage = storage
 
     def writerOf(self, frames: DataFrame) -> DataStreamWriter:
         return frames.writeStream.foreachBatch(self._sinks)
@@ -111,9 +108,8 @@ class StoredBatches(Delivery):
     def __init__(
         self, sinks: BatchSinks, server: ConnectServer, storage: CheckpointStorage
     ) -> None:
-        super().__init__(sinks)
+        super().__init__(sinks, storage)
         self._server = server
-        self._storage = storage
         self._delivered = self._noted = self._read_note()
         self._notes = 0
         self._ended = threading.Event()

@@ -64,11 +64,15 @@ from flinkish.runtime.sources.planners import (
 from flinkish.runtime.sources.tables import count_of, records_of
 from flinkish.runtime.sources.user_sources import FrameFiles, UserSourcePlanner
 from flinkish.spark.checkpoint.file_systems import file_system
-from flinkish.spark.checkpoint.storage import CheckpointStorage, Directory, write_whole
+from flinkish.spark.checkpoint.storage import (
+    CheckpointStorage,
+    Directory,
+    noted_watermarks,
+    write_whole,
+)
 from flinkish.spark.connect.directories import local_path
 from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.session.temporary_directories import TemporaryDirectory
-from flinkish.spark.sources.aligned_watermarks import noted_watermarks
 from flinkish.spark.sources.decoding import (
     DESCRIPTOR,
     PART,
