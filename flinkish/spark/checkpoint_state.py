@@ -22,7 +22,7 @@ from flinkish.deployment.savepoint.metadata import METADATA
 from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.job import SparkJobClient
-from flinkish.spark.queries import Queries, graph_of_job
+from flinkish.spark.queries import Queries
 from flinkish.spark.sinks.delivery import COMMITS, delivered
 
 if TYPE_CHECKING:
@@ -59,14 +59,11 @@ def restore_path(
     if checkpoint.readText(METADATA) is not None or not checkpoint.holds("plan"):
         return path
     plan = CheckpointPlan(checkpoint)
-    parallelism = plan.noted("parallelism")
-    assert parallelism is not None
     own = copy(config)
-    own.maxParallelism = None
-    graph, settings = graph_of_job(own, sinks, plan, parallelism)
-    plan.check(graph, settings)
+    own.parallelism = own.maxParallelism = None
     name = jobName or "checkpoint"
-    queries = Queries(session, own, checkpoint, plan, graph, settings, directory, name, single=True)
+    queries = Queries(session, own, checkpoint, plan, sinks, directory, name, single=True)
+    plan.check(queries.graph, queries.settings)
     last = checkpoint.lastBatch(COMMITS)
     if batch in (None, last) and not begin.allowRepeatedOutput() and _is_unfinished(checkpoint):
         _finish(queries, directory, jobName is None)

@@ -23,7 +23,6 @@ from flinkish.deployment.task_settings import runs_as_batch
 from flinkish.graph.job_graph import JobGraph
 from flinkish.graph.job_plan import JobPlan
 from flinkish.graph.stream_graph import StreamGraph
-from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS
 from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.retention import CheckpointRetention
@@ -33,12 +32,12 @@ from flinkish.spark.checkpoint_state import restore_path
 from flinkish.spark.failures import session_error
 from flinkish.spark.job import SparkJobClient
 from flinkish.spark.open_tasks import job_run
-from flinkish.spark.queries import BatchQueries, Queries, graph_of_job, warn_of_open_windows
+from flinkish.spark.queries import BatchQueries, Queries, warn_of_open_windows
 from flinkish.spark.savepoint import SparkSavepoint
 from flinkish.spark.savepoint_state import read_savepoint, write_savepoint
 from flinkish.spark.session.drivers import driver_of, prepared_session
 from flinkish.spark.session.quiet_logs import quiet_py4j
-from flinkish.spark.session.session import default_parallelism, set_job_settings
+from flinkish.spark.session.session import set_job_settings
 from flinkish.spark.sinks.batch_sinks import sink_schema, to_columns
 from flinkish.spark.sources.reader import reads_planned
 
@@ -73,21 +72,18 @@ class SparkPipelineExecutor:
                 storage = CheckpointStorage(session, directory)
                 storage.create()
                 plan = CheckpointPlan(storage)
-                parallelism = _parallelism(session, environment, plan)
                 retention = None
                 if given is not None:
                     kept = environment.getCheckpointConfig().getExternalizedCheckpointRetention()
                     retention = CheckpointRetention(session, storage, kept)
                 savepoint = _savepoint(session, environment, plan, sinks, storage, jobName, batch)
-                graph, settings = graph_of_job(config, sinks, plan, parallelism, batch)
-                if not batch or reads_planned(graph):
-                    check_shared(session, storage)
                 queries = (BatchQueries if batch else Queries)(
-                    session, config, storage, plan, graph, settings, given, jobName
+                    session, config, storage, plan, sinks, given, jobName
                 )
+                if not batch or reads_planned(queries.graph):
+                    check_shared(session, storage)
                 with queries.starting():
-                    _bring(session, savepoint, environment, graph, settings, storage)
-                    plan.goOn(session, graph, settings)
+                    _bring(savepoint, environment, queries)
                     return SparkJobClient(queries, at_end.close, retention)
             except BaseException as error:
                 at_end.close()
@@ -106,25 +102,21 @@ class SparkPipelineExecutor:
         # Only the user knows when the query ends, so the directory is removed at exit.
         atexit.register(clean_up)
         driver_of(session).quietState()
-        # The query starts later, so these settings stay in the session.
         storage = CheckpointStorage(session, directory)
         storage.create()
         plan = CheckpointPlan(storage)
-        parallelism = _parallelism(session, environment, plan)
-        set_job_settings(session, parallelism)
-        config = environment.getConfig()
         savepoint = _savepoint(session, environment, plan, [sink], storage)
-        graph, settings = graph_of_job(config, [sink], plan, parallelism)
+        config = environment.getConfig()
+        queries = Queries(session, config, storage, plan, [sink], given, "")
+        # The query starts later, so these settings stay in the session.
+        set_job_settings(session, queries.settings.parallelism)
         # The query is the user's, so flinkish cannot run a batch again element by element
-        settings = replace(settings, foldsBeforeShuffle=False)
+        queries.settings = replace(queries.settings, foldsBeforeShuffle=False)
         check_shared(session, storage)
-        _bring(session, savepoint, environment, graph, settings, storage)
-        plan.goOn(session, graph, settings)
-        frames, streams, _ = Queries(
-            session, config, storage, plan, graph, settings, given, ""
-        ).frames(job_run(session, given, graph))
-        warn_of_open_windows(graph, streams)
-        columns = sink_schema(graph.sinks[0].head)
+        _bring(savepoint, environment, queries)
+        frames, streams, _ = queries.frames(job_run(session, given, queries.graph))
+        warn_of_open_windows(queries.graph, streams)
+        columns = sink_schema(queries.graph.sinks[0].head)
         assert columns is not None
         return to_columns(frames.filter(frames["target"] != METRICS), columns)
 
@@ -175,23 +167,19 @@ def _savepoint(
 
 
 def _bring(
-    session: SparkSession,
-    savepoint: SparkSavepoint | None,
-    environment: StreamExecutionEnvironment,
-    graph: JobGraph,
-    settings: TaskSettings,
-    storage: CheckpointStorage,
+    savepoint: SparkSavepoint | None, environment: StreamExecutionEnvironment, queries: Queries
 ) -> None:
-    """Write the state of ``savepoint`` into the checkpoint; its plan, written later, ends that."""
-    if savepoint is None:
-        return
-    allowed = environment.getSavepointRestoreSettings().allowNonRestoredState()
-    try:
-        with settings.classes.current():
-            savepoint.bring(savepoint.restoration(graph, settings, allowed), storage)
-    except Exception as error:
-        hidden = environment.getConfig().elementsHiddenInErrors
-        raise session_error(session, error, hidden) from None
+    """Write the state of ``savepoint``, if any, into the checkpoint, and then its plan, which ends that."""
+    session, graph, settings = queries.session, queries.graph, queries.settings
+    if savepoint is not None:
+        allowed = environment.getSavepointRestoreSettings().allowNonRestoredState()
+        try:
+            with settings.classes.current():
+                savepoint.bring(savepoint.restoration(graph, settings, allowed), queries.storage)
+        except Exception as error:
+            hidden = environment.getConfig().elementsHiddenInErrors
+            raise session_error(session, error, hidden) from None
+    queries.plan.goOn(session, graph, settings)
 
 
 def _checkpoint_directory(
@@ -202,11 +190,3 @@ def _checkpoint_directory(
         return given, lambda: None
     place = driver_of(session).temporaryPlace()
     return place.uri, place.remove
-
-
-def _parallelism(
-    session: SparkSession, environment: StreamExecutionEnvironment, plan: CheckpointPlan
-) -> int:
-    """The parallelism set by the user, else that of the checkpoint, else that of the session."""
-    given = environment.getConfig().parallelism or plan.noted("parallelism")
-    return given or default_parallelism(session)

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
 from itertools import chain, count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.plan.transformations import SinkTransformation
@@ -22,7 +22,6 @@ from flinkish.graph.stream_graph import StreamGraph
 from flinkish.runtime.kafka.planner import ConsumerGroup
 from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.runtime.sinks.driver_results import DriverResults
-from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.store import JobRun
 from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage, note_watermarks
@@ -33,6 +32,7 @@ from flinkish.spark.savepoint import JobSavepoints
 from flinkish.spark.session.session import (
     SETTINGS_LOCK,
     batch_settings,
+    default_parallelism,
     frame_settings,
     job_settings,
 )
@@ -57,7 +57,7 @@ _LOG = logging.getLogger("flinkish")
 
 @dataclass(eq=False)
 class Queries:
-    """Creates the query of a job, once for its start and once for each restart. ``given``: the
+    """Creates the query of the job that ends in ``sinks``, once for its start and once for each restart. ``given``: the
     directory of the checkpoint, None if that is temporary. ``single``: it runs a single batch, the one that was
     planned last if that is not committed."""
 
@@ -65,17 +65,31 @@ class Queries:
     config: ExecutionConfig
     storage: CheckpointStorage
     plan: CheckpointPlan
-    graph: JobGraph
-    settings: TaskSettings
+    sinks: InitVar[Sequence[SinkTransformation]]
     given: str | None
     name: str
     single: bool = False
+    batch: ClassVar[bool] = False
     savepoints: JobSavepoints | None = field(default=None, init=False)
     """Writes savepoints of the job; set once a query is prepared."""
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, sinks: Sequence[SinkTransformation]) -> None:
         # A copy, as the user may change the environment for the next job
-        self.config = copy(self.config)
+        self.config = config = copy(self.config)
+        plan, logLevel = self.plan, logging.getLogger().getEffectiveLevel()
+        self.graph = JobGraph(StreamGraph.of(sinks, plan.identities))
+        plan.keepPlaces(self.graph)
+        given = config.parallelism or plan.noted("parallelism")
+        settings = task_settings(
+            graph=self.graph,
+            config=config,
+            parallelism=given or default_parallelism(self.session),
+            maxParallelism=plan.noted("maxParallelism"),
+            keyGroups=plan.noted("keyGroups"),
+            batch=self.batch,
+            earlierHashes=plan.earlierHashes,
+        )
+        self.settings = replace(settings, logLevel=logLevel)
         self._files = sink_files(self.session, self.graph)
         self._alignments = Alignments(self.graph)
         self._results = DriverResults()
@@ -206,6 +220,8 @@ class Queries:
 class BatchQueries(Queries):
     """Creates the batch query of a job in BATCH mode; a restart begins from the start of the input."""
 
+    batch = True
+
     def prepared(self) -> BatchRun:
         session, graph, settings = self.session, self.graph, self.settings
         reader = SourceReader(session, self.storage, self.config, batch=True)
@@ -221,28 +237,6 @@ class BatchQueries(Queries):
 def _started_of_frames(session: SparkSession, writer: DataStreamWriter) -> StreamingQuery:
     with frame_settings(session):
         return writer.start()
-
-
-def graph_of_job(
-    config: ExecutionConfig,
-    sinks: Sequence[SinkTransformation],
-    plan: CheckpointPlan,
-    parallelism: int,
-    batch: bool = False,
-) -> tuple[JobGraph, TaskSettings]:
-    """The graph of the job that ends in ``sinks``, and its task settings noted in ``plan``."""
-    graph = JobGraph(StreamGraph.of(sinks, plan.identities))
-    plan.keepPlaces(graph)
-    settings = task_settings(
-        graph=graph,
-        config=config,
-        parallelism=parallelism,
-        maxParallelism=plan.noted("maxParallelism"),
-        keyGroups=plan.noted("keyGroups"),
-        batch=batch,
-        earlierHashes=plan.earlierHashes,
-    )
-    return graph, replace(settings, logLevel=logging.getLogger().getEffectiveLevel())
 
 
 def warn_of_open_windows(graph: JobGraph, streams: Mapping[str, SourceStream]) -> None:
