@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from flinkish.api.environment.configuration import ExecutionConfig
@@ -20,7 +21,6 @@ from flinkish.local.job import LocalJob
 from flinkish.local.savepoint import captured_states
 from flinkish.runtime.savepoint.bootstrap import bootstrapped
 from flinkish.runtime.savepoint.saved_state import SavedState
-from flinkish.runtime.task.plan import TaskSettings
 
 _METHOD = "SavepointWriter"
 
@@ -56,38 +56,16 @@ def write_changed_savepoint(
         existing = SavepointDirectory(f"{_METHOD}.fromExistingSavepoint", changes.existing)
         metadata = existing.readMetadata()
     change = SavepointChange(changes, metadata, config)
-    settings = None if change.graph is None else change.settings(config.parallelism or 1)
-    job = _run(change, settings, config)
-    states = _states(change, job, existing, metadata, changes)
-    if settings is not None:
-        states = settings.classes.reading(states)
-    asked: Mapping[str, set[tuple[str, str, str]]] = {} if job is None else job.metrics.states
-    target.write(states, partial(change.metadata, settings, asked))
-
-
-def _run(
-    change: SavepointChange, settings: TaskSettings | None, config: ExecutionConfig
-) -> LocalJob | None:
-    if change.graph is None or settings is None:
-        return None
-    job = LocalJob(JOB_NAME, change.graph, settings, config)
-    job.run()
-    return job
-
-
-def _states(
-    change: SavepointChange,
-    job: LocalJob | None,
-    existing: SavepointDirectory | None,
-    metadata: SavepointMetadata | None,
-    changes: SavepointChanges,
-) -> Iterator[SavedState]:
+    settings = None
+    asked: Mapping[str, set[tuple[str, str, str]]] = {}
+    states: Iterable[SavedState] = ()
     if existing is not None and metadata is not None:
-        keeps = change.kept
-        for saved in existing.readState(metadata):
-            if (kept := keeps.kept(saved)) is not None:
-                yield kept
-    if job is not None:
-        for saved in captured_states(job.stores):
-            if saved.operator in changes.added and (made := bootstrapped(saved)) is not None:
-                yield made
+        states = filter(None, map(change.kept.kept, existing.readState(metadata)))
+    if change.graph is not None:
+        settings = change.settings(config.parallelism or 1)
+        job = LocalJob(JOB_NAME, change.graph, settings, config)
+        job.run()
+        asked = job.metrics.states
+        made = (saved for saved in captured_states(job.stores) if saved.operator in changes.added)
+        states = settings.classes.reading(chain(states, filter(None, map(bootstrapped, made))))
+    target.write(states, partial(change.metadata, settings, asked))

@@ -178,7 +178,10 @@ def redistributed(
     """
     own = same and set(snapshots) == set(groups)
     base = min(snapshots.values(), key=lambda snapshot: snapshot["watermark"])
-    functions = [] if own else _functions([snapshots[group] for group in sorted(snapshots)], groups)
+    functions: list[list[dict[str, Any]]] = []
+    if not own:
+        in_order = (snapshots[group].get("functions") for group in sorted(snapshots))
+        functions = [dealt(states, len(groups)) for states in zip(*filter(None, in_order))]
     splits = [] if own else _splits(snapshots.values(), len(groups))
     broadcast = [snapshot[BROADCAST] for snapshot in snapshots.values() if BROADCAST in snapshot]
     attributes = {
@@ -225,14 +228,6 @@ def _splits(snapshots: Iterable[Mapping[str, Any]], groups: int) -> list[dict[An
                 state
             )
     return of_groups
-
-
-def _functions(
-    snapshots: Sequence[Mapping[str, Any]], groups: Sequence[int]
-) -> list[list[dict[str, Any]]]:
-    """The state of each function of an operator, by function and then by group."""
-    saved = [snapshot["functions"] for snapshot in snapshots if snapshot.get("functions")]
-    return [dealt(states, len(groups)) for states in zip(*saved)]
 
 
 def split_states(snapshot: Mapping[str, Any]) -> dict[Any, Any] | None:
