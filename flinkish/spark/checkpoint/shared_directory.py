@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from flinkish.api.errors import CheckpointStorageError
 from flinkish.spark.checkpoint.storage import CheckpointStorage
-from flinkish.spark.session.package_archive import runs_in_driver
+from flinkish.spark.session.artifacts import runs_in_driver
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -13,9 +13,9 @@ from weakref import WeakKeyDictionary
 
 from flinkish.api.display.progress_bar import phase
 from flinkish.api.environment.settings import usable_cores
+from flinkish.spark.session.artifacts import runs_in_driver
 from flinkish.spark.session.class_archive import archive_options
 from flinkish.spark.session.java import check_java
-from flinkish.spark.session.package_archive import runs_in_driver
 from flinkish.spark.session.quiet_logs import LOGGING, logging_is_set, quiet_py4j
 from flinkish.spark.session.this_process import jvm_gone_error
 from flinkish.spark.session.worker_python import quiet_python

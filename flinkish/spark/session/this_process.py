@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from flinkish.api.errors import CheckpointStorageError, JobExecutionError
+from flinkish.spark.session.artifacts import give_package
 from flinkish.spark.session.driver import Driver, TemporaryPlace
-from flinkish.spark.session.package_archive import give_package
 from flinkish.spark.session.quiet_logs import quiet_loggers, quiet_py4j, quiet_state
 from flinkish.spark.session.temporary_directories import TemporaryDirectory
 from flinkish.spark.session.worker_python import set_worker_memory, set_worker_python

@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 
-from flinkish.spark.session.package_archive import _IN_THIS_PROCESS, write_archive
+from flinkish.spark.session.artifacts import _IN_THIS_PROCESS, write_archive
 
 ALL_IMPORTED = """
 import builtins, importlib, pkgutil, sys
