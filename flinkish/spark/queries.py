@@ -27,7 +27,7 @@ from flinkish.spark.checkpoint.plan import CheckpointPlan
 from flinkish.spark.checkpoint.storage import CheckpointStorage, note_watermarks
 from flinkish.spark.control import ControlStream
 from flinkish.spark.open_tasks import close_open_tasks, job_run
-from flinkish.spark.query_run import BatchRun, JobSources, QueryRun, query_writer
+from flinkish.spark.query_run import BatchRun, QueryRun, query_writer
 from flinkish.spark.savepoint import JobSavepoints
 from flinkish.spark.session.session import (
     SETTINGS_LOCK,
@@ -111,14 +111,15 @@ class Queries:
         run = job_run(session, self.given, self.graph)
         storage, graph = self.storage, self.graph
         frames, streams, control = self.frames(run)
-        sources = _job_sources(graph, streams)
+        bounded = [vertex.uid for vertex in graph.sources if vertex.source.bounded]
+        ended = {uid: streams[uid] for uid in bounded}
         self.monitor.plans = {
             uid: stream.plan for uid, stream in streams.items() if stream.plan is not None
         }
         sinks = self._sinks(run, streams)
         self._delivery = delivery = delivery_of(session, storage, sinks)
         self.savepoints = self._savepoints(streams)
-        unbounded = not all(vertex.source.bounded for vertex in graph.sources)
+        unbounded = len(bounded) < len(graph.sources)
         interval = None if self.single else config.triggerIntervalOf(unbounded)
         writer = query_writer(frames, delivery, self.storage.child("query"), interval)
         if self.name.strip():
@@ -130,7 +131,12 @@ class Queries:
         start = writer.start if rows else partial(_started_of_frames, session, writer)
         return QueryRun(
             begin=start,
-            sources=sources,
+            bounded=tuple(s.path or "" for s in ended.values() if not s.endsItself),
+            logs=tuple(s.log for s in ended.values() if s.log is not None),
+            planned=frozenset(
+                u for u, s in ended.items() if s.planner is not None and s.plan is None
+            ),
+            unbounded=unbounded,
             storage=storage,
             control=control,
             sinks=sinks,
@@ -280,16 +286,3 @@ def _query_name(session: SparkSession, jobName: str) -> str:
     taken = {query.name for query in session.streams.active}
     names = chain([jobName], (f"{jobName} ({number})" for number in count(2)))
     return next(name for name in names if name not in taken)
-
-
-def _job_sources(graph: JobGraph, streams: dict[str, SourceStream]) -> JobSources:
-    bounded = [v for v in graph.sources if v.source.bounded]
-    ended = [streams[vertex.uid] for vertex in bounded]
-    paths = tuple(stream.path or "" for stream in ended if not stream.endsItself)
-    logs = tuple(stream.log for stream in ended if stream.log is not None)
-    planned = frozenset(
-        vertex.uid
-        for vertex, stream in zip(bounded, ended)
-        if stream.planner is not None and stream.plan is None
-    )
-    return JobSources(paths, logs, planned, unbounded=len(bounded) < len(graph.sources))

@@ -32,25 +32,19 @@ _POLL_SECONDS = 0.1
 _ONLY_BATCH = 0
 
 
-@dataclass(frozen=True)
-class JobSources:
-    """The sources of a query. ``bounded``: the paths of the sources that the control stream ends.
-    Sources that signal their own end have a plan log, which is in ``logs``, or are planned without
-    one, and then their uid is in ``planned``."""
-
-    bounded: tuple[str, ...]
-    logs: tuple[str, ...]
-    planned: frozenset[str]
-    unbounded: bool
-
-
 @dataclass(eq=False)
 class QueryRun:
     """Starts a query, and ends its bounded input. ``atEnd`` is called when the query has
     ended. ``single``: the query runs one batch, and ends by itself."""
 
     begin: Callable[[], StreamingQuery]
-    sources: JobSources
+    bounded: tuple[str, ...]
+    """The paths of the sources that the control stream ends."""
+    logs: tuple[str, ...]
+    """The plan logs of sources that signal their own end."""
+    planned: frozenset[str]
+    """The uids of such sources without a plan log."""
+    unbounded: bool
     storage: CheckpointStorage
     control: ControlStream
     sinks: BatchSinks
@@ -121,7 +115,7 @@ class QueryRun:
         if self.single:
             while not self.query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type]
                 pass
-        elif self.sources.unbounded:
+        elif self.unbounded:
             self._drive_unbounded()
         elif self._read_to_the_end() and not self.control.ended:
             self.control.endInput()
@@ -129,11 +123,11 @@ class QueryRun:
 
     def _read_to_the_end(self) -> bool:
         """Wait until all planned sources have ended and been read; False if the query was stopped."""
-        rounds = 2 if self.sources.logs or self.sources.planned else 1
+        rounds = 2 if self.logs or self.planned else 1
         while rounds:
             # The logs are checked before draining, so that all planned steps are read. Twice, as
             # Spark may have read the first step of a restarted source already.
-            if all(PlanLog(log).ended for log in self.sources.logs) and self._planned_ended():
+            if all(PlanLog(log).ended for log in self.logs) and self._planned_ended():
                 rounds -= 1
             else:
                 time.sleep(_POLL_SECONDS / 10)
@@ -143,16 +137,14 @@ class QueryRun:
 
     def _planned_ended(self) -> bool:
         """Whether the last offsets of all sources without a plan log say that they have ended."""
-        if not self.sources.planned:
+        if not self.planned:
             return True
         progress = self.query.lastProgress
         offsets: Sequence[object] = self._offsets_before
         if progress is not None:
             offsets = [source["endOffset"] for source in progress["sources"]]
         found = map(PlannedOffset.of, offsets)
-        return self.sources.planned <= {
-            offset.source for offset in found if offset and offset.ended
-        }
+        return self.planned <= {offset.source for offset in found if offset and offset.ended}
 
     @cached_property
     def _offsets_before(self) -> Sequence[str]:
@@ -182,7 +174,7 @@ class QueryRun:
             self.control.tick()
         ticked = self.metrics.batches - 1
         while not self.query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type]
-            if self.sources.bounded and not self.control.ended and self._bounded_drained():
+            if self.bounded and not self.control.ended and self._bounded_drained():
                 self.control.endInput()
             if self.metrics.batches > ticked:
                 due = self.metrics.due(round(time.time() * 1000))
@@ -201,9 +193,9 @@ class QueryRun:
         rows = [
             source["numInputRows"]
             for source in progress["sources"]
-            if any(path in source["description"] for path in self.sources.bounded)
+            if any(path in source["description"] for path in self.bounded)
         ]
-        return len(rows) == len(self.sources.bounded) and not any(rows)
+        return len(rows) == len(self.bounded) and not any(rows)
 
 
 @dataclass(eq=False)

@@ -19,7 +19,6 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, singledispatchmethod
 from pathlib import Path
@@ -289,8 +288,21 @@ class SourceReader:
 
     @streamOf.register
     def _files(self, source: FileSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
-        with _refused(source):
+        """Turns Spark's errors about a missing path or an invalid schema into one sentence."""
+        from pyspark.errors import AnalysisException, ParseException
+
+        try:
             return self._files_of(source, uid)
+        except ParseException as error:
+            said = str(error).strip().splitlines()[0]
+            raise IllegalArgumentError(
+                f"FileSource of {source.path}: the schema {shown(source.schema)} cannot be read: {said} Give columns"
+                ' and their types, such as "user STRING, at BIGINT", or a StructType.'
+            ) from None
+        except AnalysisException as error:
+            if error.getCondition() != "PATH_NOT_FOUND":
+                raise
+            raise _nowhere(source) from None
 
     @streamOf.register
     def _kafka(self, source: KafkaSource, uid: str) -> SourceStream:  # type: ignore[type-arg]
@@ -498,26 +510,6 @@ def check_aligned(streams: Mapping[str, SourceStream], aligned: Iterable[str]) -
                 " results are the same. To keep that state small, limit what a batch reads of it, by an"
                 " option of Spark's reader, such as maxOffsetsPerTrigger for Kafka."
             )
-
-
-@contextmanager
-def _refused(source: FileSource[Any]) -> Iterator[None]:
-    """Turns Spark's errors about a missing path or an invalid schema into one sentence."""
-    from pyspark.errors import AnalysisException, ParseException
-
-    name = f"FileSource of {source.path}"
-    try:
-        yield
-    except ParseException as error:
-        said = str(error).strip().splitlines()[0]
-        raise IllegalArgumentError(
-            f"{name}: the schema {shown(source.schema)} cannot be read: {said} Give columns and their"
-            ' types, such as "user STRING, at BIGINT", or a StructType.'
-        ) from None
-    except AnalysisException as error:
-        if error.getCondition() != "PATH_NOT_FOUND":
-            raise
-        raise _nowhere(source) from None
 
 
 def _nowhere(source: FileSource[Any]) -> IllegalArgumentError:
