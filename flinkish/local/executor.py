@@ -49,11 +49,10 @@ class LocalPipelineExecutor:
         # One by default: the elements of all keys stay in order
         parallelism = config.parallelism or 1
         settings = task_settings(graph, config, parallelism, batch=batch)
-        restored = None
         if savepoint is not None:
             with settings.classes.current():
-                restored = savepoint.restored(graph, settings, begin.allowNonRestoredState())
-        return LocalJobClient(jobName, LocalJob(jobName, graph, settings, config, restored))
+                savepoint.restore(graph, settings, begin.allowNonRestoredState())
+        return LocalJobClient(jobName, LocalJob(jobName, graph, settings, config, savepoint))
 
     def toDataFrame(
         self, environment: StreamExecutionEnvironment, stream: DataStream[Any], schema: Any

@@ -46,7 +46,7 @@ from flinkish.deployment.status.job_monitor import JobMonitor, clock
 from flinkish.deployment.vertex_plans import shipped, vertex_plan
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.local.page_store import RevertiblePageStore
-from flinkish.local.savepoint import RestoredJob, captured_states, checked_directory
+from flinkish.local.savepoint import LocalSavepoint, captured_states, checked_directory
 from flinkish.local.sinks import opened_sink
 from flinkish.local.sources import LocalSource, opened_source
 from flinkish.runtime.attribute_changes import AttributeWarnings
@@ -109,7 +109,7 @@ class LocalJob:
     graph: JobGraph
     settings: TaskSettings
     config: ExecutionConfig
-    restored: RestoredJob | None = None
+    restored: LocalSavepoint | None = None
 
     def __post_init__(self) -> None:
         graph, settings, config = self.graph, self.settings, self.config
@@ -143,7 +143,7 @@ class LocalJob:
         self._sources: dict[str, LocalSource] = {}
         self._alignments = Alignments(graph)
         self._aligned: dict[str, int | None] = {}
-        self._batch = _Batch(0 if self.restored is None else self.restored.nextBatch)
+        self._batch = _Batch(0 if self.restored is None else self.restored.metadata.nextBatch)
         self._profiled = False
         self._backoff = restart_backoff(config.getRestartStrategy())
         self.restarting = False
@@ -185,8 +185,8 @@ class LocalJob:
                 self._sources[uid] = opened_source(source, self.config)
                 plan = vertex_plan(self._vertices[uid])
                 self._sources[uid].readFor(plan, self.settings.tracesFunctions)
-                if self.restored is not None and uid in self.restored.positions:
-                    self._sources[uid].begin(self.restored.positions[uid])
+                if self.restored is not None and uid in self.restored.metadata.positions:
+                    self._sources[uid].begin(self.restored.metadata.positions[uid])
 
     def close(self) -> None:
         tasks = self._taken_tasks()

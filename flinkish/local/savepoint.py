@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from itertools import chain
 
 from flinkish.deployment.savepoint.files import SavepointDirectory
 from flinkish.deployment.savepoint.restore import Restoration
@@ -33,29 +32,9 @@ def captured_states(stores: Mapping[tuple[int, int], DictPageStore]) -> Iterable
             met.add(uid)
 
 
-@dataclass(frozen=True)
-class RestoredJob:
-    """The state that a job begins with; ``nextBatch`` is the number of its first batch."""
-
-    nextBatch: int
-    positions: Mapping[str, Mapping[str, Any]]
-    restoration: Restoration
-    keyed: list[SavedState]
-
-    def rows(self, clock: int) -> list[FrameRow]:
-        levels = self.restoration.levels
-        parts = [*self.restoration.tasks(), *self.restoration.keyed.parts(self.keyed)]
-        return [
-            restored_row(
-                levels=levels, uid=uid, keyGroup=group, content=content, number=number, clock=clock
-            )
-            for number, (uid, group, content) in enumerate(parts)
-        ]
-
-
 class LocalSavepoint:
-    """A savepoint read from its directory. Raises CorruptCheckpointError if it is incomplete or
-    damaged."""
+    """The savepoint in a directory, as the beginning of a job. Raises CorruptCheckpointError if it is
+    incomplete or damaged."""
 
     def __init__(self, directory: str) -> None:
         found = SavepointDirectory("setSavepoint", directory)
@@ -63,14 +42,11 @@ class LocalSavepoint:
         self.metadata = found.readMetadata()
         self._states = list(found.readState(self.metadata))
 
-    def restored(
-        self, graph: JobGraph, settings: TaskSettings, allowNonRestoredState: bool
-    ) -> RestoredJob:
-        """The savepoint as the beginning of a job. Raises IncompatibleCheckpointError if the job
-        cannot begin from it."""
-        keyed = [state for state in self._states if state.table in KEYED]
+    def restore(self, graph: JobGraph, settings: TaskSettings, allowNonRestoredState: bool) -> None:
+        """Distribute the state to the tasks of ``graph``. Raises IncompatibleCheckpointError if that
+        job cannot begin from it."""
         others = [state for state in self._states if state.table not in KEYED]
-        restoration = Restoration(
+        self._restoration = Restoration(
             metadata=self.metadata,
             others=others,
             graph=graph,
@@ -78,4 +54,14 @@ class LocalSavepoint:
             allowNonRestoredState=allowNonRestoredState,
             where=self._path,
         )
-        return RestoredJob(self.metadata.nextBatch, self.metadata.positions, restoration, keyed)
+
+    def rows(self, clock: int) -> list[FrameRow]:
+        """The rows that carry the state to the tasks."""
+        levels, keyed = self._restoration.levels, self._restoration.keyed
+        parts = chain(self._restoration.tasks(), keyed.parts(self._states))
+        return [
+            restored_row(
+                levels=levels, uid=uid, keyGroup=group, content=content, number=number, clock=clock
+            )
+            for number, (uid, group, content) in enumerate(parts)
+        ]

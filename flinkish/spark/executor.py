@@ -175,7 +175,7 @@ def _bring(
         allowed = environment.getSavepointRestoreSettings().allowNonRestoredState()
         try:
             with settings.classes.current():
-                savepoint.bring(savepoint.restoration(graph, settings, allowed), queries.storage)
+                savepoint.bring(graph, settings, allowed, queries.storage)
         except Exception as error:
             hidden = environment.getConfig().elementsHiddenInErrors
             raise session_error(session, error, hidden) from None

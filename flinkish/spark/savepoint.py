@@ -290,21 +290,25 @@ class SparkSavepoint:
         files, _ = summary(self._session, self.storage)
         self.metadata.checkFiles(files, self.path)
 
-    def restoration(
-        self, graph: JobGraph, settings: TaskSettings, allowNonRestoredState: bool
-    ) -> Restoration:
-        """Check all files of the savepoint, and return it as the beginning of a job."""
+    def bring(
+        self,
+        graph: JobGraph,
+        settings: TaskSettings,
+        allowNonRestoredState: bool,
+        storage: CheckpointStorage,
+    ) -> None:
+        """Check all files of the savepoint, and write the state for the job of ``graph`` as lines of the control
+        stream of a new checkpoint, replacing the lines of an earlier attempt."""
         self.check()
         rows = read_state(self._session, self.storage)
-        rows = rows.filter(~rows["table"].isin(*KEYED))
-        others = [SavedState._make((*row[:5], bytes(row[5]))) for row in rows.collect()]
-        return Restoration(self.metadata, others, graph, settings, allowNonRestoredState, self.path)
-
-    def bring(self, restoration: Restoration, storage: CheckpointStorage) -> None:
-        """Write the state as lines of the control stream of a new checkpoint, replacing the lines of an earlier
-        attempt."""
-        rows = read_state(self._session, self.storage)
-        keyed = rows.filter(rows["table"].isin(*KEYED)).mapInArrow(
+        is_keyed = rows["table"].isin(*KEYED)
+        others = [
+            SavedState._make((*row[:5], bytes(row[5]))) for row in rows.filter(~is_keyed).collect()
+        ]
+        restoration = Restoration(
+            self.metadata, others, graph, settings, allowNonRestoredState, self.path
+        )
+        keyed = rows.filter(is_keyed).mapInArrow(
             partial(control_lines, restoration.keyed, current_classes()), _LINES
         )
         tasks = [(_line(*part),) for part in restoration.tasks()]
