@@ -11,7 +11,7 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -23,7 +23,6 @@ from flinkish.runtime.kafka.client import LOG
 from flinkish.runtime.kafka.exactly_once import ExactlyOnceWriter, begin_run, end_run
 from flinkish.runtime.kafka.transactions import SinkRun, in_time
 from flinkish.runtime.kafka.writer import KafkaWriter
-from flinkish.runtime.records.records import Records
 from flinkish.runtime.sinks.batch_writer import SendCounts, SendError, total
 from flinkish.runtime.task.plan import Subtask
 from flinkish.runtime.task.store import OPEN_TASKS, JobRun, TaskKey
@@ -60,8 +59,10 @@ class WriterReport(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SinkBatch:
-    """The properties of a batch and its sink that the writing workers need."""
+class SendTask:
+    """Writes a task's part of a batch, and returns a ``WriterReport``. With a ``sinkRun`` it writes
+    in a transaction; ``latest`` then has, by number, the identity of the last writer with that
+    number."""
 
     # It has the passwords
     payload: bytes = field(repr=False)
@@ -71,79 +72,43 @@ class SinkBatch:
     batchId: int
     run: JobRun | None
     parallelism: int
-
-    def key(self, number: int) -> TaskKey | None:
-        return None if self.run is None else TaskKey(self.run, f"sink {self.uid}", number)
-
-    def sink(self) -> KafkaSink[object]:
-        sink: KafkaSink[object] = pickle.loads(self.payload)
-        return sink
-
-    def written(
-        self, writer: KafkaWriter, runs: Iterable[Records], key: TaskKey | None
-    ) -> SendCounts:
-        """Write with ``writer``, and keep it under ``key`` or close it."""
-        with closed_on_error(writer):
-            counts = writer.write(runs, self.batchId)
-        if key is None:
-            writer.close()
-        else:
-            OPEN_TASKS.keep(key, writer)
-        return counts
-
-
-@dataclass(frozen=True)
-class SendTask:
-    """Writes a task's part of a batch, and returns a ``WriterReport``."""
-
-    batch: SinkBatch
+    sinkRun: SinkRun | None = None
+    latest: Mapping[int, str] = field(default_factory=dict)
 
     def __call__(self, parts: Iterable[Part], subtask: Subtask) -> bytes:
-        batch = self.batch
-        # The same key for all tasks: a worker has one producer, whichever parts of the batches it
-        # gets
-        key = batch.key(0)
-        writer: KafkaWriter = (key and OPEN_TASKS.take(key)) or KafkaWriter(
-            batch.sink(), batch.name, batch.timeZone
-        )
-        writer.beginTask(subtask.index, batch.parallelism)
-        return _report(subtask.index, "", partial(batch.written, writer, runs_of(parts), key))
+        number, key = subtask.index, None
+        if self.run is not None:
+            # Without transactions the same key for all tasks: a worker has one producer, whichever
+            # parts of the batches it gets
+            key = TaskKey(self.run, f"sink {self.uid}", number if self.sinkRun else 0)
+        writer = self._writer(key, number)
+        identity = writer.identity if isinstance(writer, ExactlyOnceWriter) else ""
+        try:
+            with closed_on_error(writer):
+                counts = writer.write(runs_of(parts), self.batchId)
+            if key is None:
+                writer.close()
+            else:
+                OPEN_TASKS.keep(key, writer)
+            report = WriterReport(number, identity, counts)
+        except SendError as error:
+            report = WriterReport(number, identity, None, str(error), dict(error.counts))
+        return pickle.dumps(report)
 
-
-@dataclass(frozen=True)
-class TransactionTask:
-    """Writes a task's part of a batch in a transaction, and returns a ``WriterReport``. ``latest``
-    has, by number, the identity of the last writer with that number."""
-
-    batch: SinkBatch
-    run: SinkRun
-    latest: Mapping[int, str]
-
-    def __call__(self, parts: Iterable[Part], subtask: Subtask) -> bytes:
-        number, batch = subtask.index, self.batch
-        key = batch.key(number)
-        writer = self._writer(number, key)
-        write = partial(batch.written, writer, runs_of(parts), key)
-        return _report(number, writer.identity, write)
-
-    def _writer(self, number: int, key: TaskKey | None) -> ExactlyOnceWriter:
-        batch = self.batch
-        writer: ExactlyOnceWriter | None = key and OPEN_TASKS.take(key)
-        if writer is not None and writer.identity != self.latest.get(number):
+    def _writer(self, key: TaskKey | None, number: int) -> KafkaWriter:
+        kept: KafkaWriter | None = key and OPEN_TASKS.take(key)
+        if isinstance(kept, ExactlyOnceWriter) and kept.identity != self.latest.get(number):
             # Another worker has opened the transactional id since
-            writer.close()
-            writer = None
-        return writer or ExactlyOnceWriter(
-            batch.sink(), batch.name, batch.timeZone, self.run, number
-        )
+            kept.close()
+            kept = None
+        if self.sinkRun is not None:
+            return kept or ExactlyOnceWriter(*self._sink(), self.sinkRun, number)
+        writer = kept or KafkaWriter(*self._sink())
+        writer.beginTask(number, self.parallelism)
+        return writer
 
-
-def _report(number: int, identity: str, write: Callable[[], SendCounts]) -> bytes:
-    try:
-        report = WriterReport(number, identity, write())
-    except SendError as error:
-        report = WriterReport(number, identity, None, str(error), dict(error.counts))
-    return pickle.dumps(report)
+    def _sink(self) -> tuple[KafkaSink[object], str, str]:
+        return pickle.loads(self.payload), self.name, self.timeZone
 
 
 class TaskWriters(WorkerSink):
@@ -156,12 +121,9 @@ class TaskWriters(WorkerSink):
         self._payload = shipped_sink(node.name, node.content)
         self._run = tasks.run
 
-    def writeTask(self, batchId: int, timeZone: str) -> SendTask | TransactionTask:
-        return SendTask(self._batch(batchId, timeZone))
-
-    def _batch(self, batchId: int, timeZone: str) -> SinkBatch:
+    def writeTask(self, batchId: int, timeZone: str) -> SendTask:
         node = self._node
-        return SinkBatch(
+        return SendTask(
             self._payload, node.uid, node.name, timeZone, batchId, self._run, self.parallelism
         )
 
@@ -199,12 +161,13 @@ class TransactionWriters(TaskWriters):
         """Whether a batch has begun that has not been written."""
         self._latest: dict[int, str] = {}
 
-    def writeTask(self, batchId: int, timeZone: str) -> TransactionTask:
-        batch = self._batch(batchId, timeZone)
+    def writeTask(self, batchId: int, timeZone: str) -> SendTask:
         if self._sink_run is None:
-            self._sink_run = begin_run(batch.sink(), self._identity(), self.parallelism)
+            sink = pickle.loads(self._payload)
+            self._sink_run = begin_run(sink, self._identity(), self.parallelism)
         self._writes = True
-        return TransactionTask(batch, self._sink_run, dict(self._latest))
+        task = super().writeTask(batchId, timeZone)
+        return replace(task, sinkRun=self._sink_run, latest=dict(self._latest))
 
     def close(self) -> None:
         """Abort the transactions of tasks that were killed: readers would wait until they time out."""
