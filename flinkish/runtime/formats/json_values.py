@@ -33,23 +33,16 @@ class NotJson(ValueError):
     """A text is not JSON."""
 
 
+@dataclass(frozen=True)
 class JsonType(ABC):
     """A type that JSON is read as."""
 
-    @property
-    @abstractmethod
-    def arrow(self) -> pa.DataType:
-        """The type of its column."""
-
-    @property
-    def parsed(self) -> Any:
-        """The type that Arrow's reader is asked for; ``column`` converts the result."""
-        return self.arrow
-
-    @property
-    def direct(self) -> bool:
-        """Whether Arrow's reader can read the type."""
-        return False
+    arrow: pa.DataType
+    """The type of its column."""
+    parsed: pa.DataType
+    """The type that Arrow's reader is asked for; ``column`` converts the result."""
+    direct: bool
+    """Whether Arrow's reader can read the type."""
 
     def column(self, parsed: pa.Array) -> pa.Array | None:
         """The column from Arrow's result; None if its lines must be read one by one."""
@@ -65,18 +58,6 @@ class JsonValue(JsonType):
     """A type without parts."""
 
     kind: ValueType
-
-    @property
-    def arrow(self) -> pa.DataType:
-        return self.kind.arrow
-
-    @property
-    def parsed(self) -> Any:
-        return self.kind.arrow if self.kind.direct else pa.string()
-
-    @property
-    def direct(self) -> bool:
-        return True
 
     def column(self, parsed: pa.Array) -> pa.Array | None:
         return parsed if self.kind.direct else self.kind.column(parsed)
@@ -127,18 +108,6 @@ class JsonObject(JsonType):
     fields: tuple[str, ...]
     types: tuple[JsonType, ...]
 
-    @property
-    def arrow(self) -> pa.DataType:
-        return pa.struct([(name, kind.arrow) for name, kind in zip(self.fields, self.types)])
-
-    @property
-    def parsed(self) -> Any:
-        return pa.struct([(name, kind.parsed) for name, kind in zip(self.fields, self.types)])
-
-    @property
-    def direct(self) -> bool:
-        return bool(self.fields) and all(kind.direct for kind in self.types)
-
     def columns(self, parsed: Sequence[pa.Array]) -> list[pa.Array] | None:
         """Return the columns of the fields; None if a line must be parsed individually."""
         columns = []
@@ -180,18 +149,6 @@ class JsonObject(JsonType):
 class JsonArray(JsonType):
     element: JsonType
 
-    @property
-    def arrow(self) -> pa.DataType:
-        return pa.list_(self.element.arrow)
-
-    @property
-    def parsed(self) -> Any:
-        return pa.list_(self.element.parsed)
-
-    @property
-    def direct(self) -> bool:
-        return self.element.direct
-
     def column(self, parsed: pa.Array) -> pa.Array | None:
         values = self.element.column(parsed.values)
         if values is None or parsed.offset:
@@ -212,10 +169,6 @@ class JsonMap(JsonType):
     key: ValueType
     item: JsonType
 
-    @property
-    def arrow(self) -> pa.DataType:
-        return pa.map_(self.key.arrow, self.item.arrow)
-
     def read(self, reader: JsonReader) -> Any:
         if reader.peek() == "n":
             return reader.null()
@@ -230,14 +183,21 @@ def json_type(kind: ColumnType, timeZone: str) -> JsonType | None:
     if kind.name == "struct":
         return json_object(kind, timeZone)
     if kind.name == "array":
-        element = json_type(kind.children[0], timeZone)
-        return None if element is None else JsonArray(element)
+        part = json_type(kind.children[0], timeZone)
+        if part is None:
+            return None
+        return JsonArray(pa.list_(part.arrow), pa.list_(part.parsed), part.direct, part)
     if kind.name == "map":
         key, value = kind.children
         item, name = json_type(value, timeZone), value_type(key, timeZone)
-        return None if item is None or name is None else JsonMap(name, item)
+        if item is None or name is None:
+            return None
+        arrow = pa.map_(name.arrow, item.arrow)
+        return JsonMap(arrow, arrow, False, name, item)
     read = value_type(kind, timeZone)
-    return None if read is None else JsonValue(read)
+    if read is None:
+        return None
+    return JsonValue(read.arrow, read.arrow if read.direct else pa.string(), True, read)
 
 
 def json_object(schema: ColumnType, timeZone: str) -> JsonObject | None:
@@ -245,8 +205,12 @@ def json_object(schema: ColumnType, timeZone: str) -> JsonObject | None:
     kinds = [json_type(kind, timeZone) for _, kind in schema.fields]
     known = tuple(kind for kind in kinds if kind is not None)
     names = tuple(schema.fieldNames)
-    distinct = len(set(names)) == len(names)
-    return JsonObject(names, known) if distinct and len(known) == len(kinds) else None
+    if len(set(names)) < len(names) or len(known) < len(kinds):
+        return None
+    arrow = pa.struct([(name, kind.arrow) for name, kind in zip(names, known)])
+    parsed = pa.struct([(name, kind.parsed) for name, kind in zip(names, known)])
+    direct = bool(names) and all(kind.direct for kind in known)
+    return JsonObject(arrow, parsed, direct, names, known)
 
 
 class JsonReader:
