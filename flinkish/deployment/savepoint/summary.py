@@ -46,11 +46,8 @@ class StateSummary:
         """Add the bytes of a part by key."""
         if saved.table not in (VALUES, MAPS, WINDOWS) or self.bytesByKey is None:
             return
-        try:
-            keys, values = decoded_section(saved, "keys"), decoded_section(saved, "values")
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # raised by a user's class
+        keys, values = _section(saved, "keys"), _section(saved, "values")
+        if keys is None or values is None:
             self.bytesByKey = None
             return
         for key, value in zip(keys, values):
@@ -59,19 +56,25 @@ class StateSummary:
     def add(self, saved: SavedState) -> None:
         self.entries += saved.entries
         self.bytes += len(saved.content)
-        try:
-            keys = decoded_section(saved, "keys")
-        except KeyboardInterrupt:
-            raise
-        except BaseException:  # raised by a user's class, or there is no such section
+        keys = _section(saved, "keys")
+        if keys is None or self.keys is None:
             self.keys = None
         else:
-            if self.keys is not None:
-                self.keys.update(keys)
+            self.keys.update(keys)
         if self.kind == TIMERS:
             timestamps = decoded_section(saved, "timestamps")
             self.first = min(self.first, *timestamps)
             self.last = max(self.last, *timestamps)
+
+
+def _section(saved: SavedState, name: str) -> Any:
+    """A section of a part; None if there is none, or it cannot be read."""
+    try:
+        return decoded_section(saved, name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # raised by a user's class, or there is no such section
+        return None
 
 
 @dataclass
