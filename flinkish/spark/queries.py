@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
 from itertools import chain, count
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from flinkish.api.environment.configuration import ExecutionConfig
 from flinkish.api.plan.transformations import SinkTransformation
@@ -40,7 +40,8 @@ from flinkish.spark.sinks.batch_sinks import BatchSinks, sink_files
 from flinkish.spark.sinks.delivery import Delivery, delivery_of
 from flinkish.spark.sinks.task_writers import SinkTasks
 from flinkish.spark.sources.function import END_OF_INPUT
-from flinkish.spark.sources.group_offsets import GroupOffsets
+from flinkish.spark.sources.plan_log import PlanLog
+from flinkish.spark.sources.planned_offset import PlannedOffset
 from flinkish.spark.sources.reader import SourceReader, SourceStream, check_aligned
 from flinkish.spark.status.checkpoint_history import history_log
 from flinkish.spark.status.query_monitor import QueryMonitor
@@ -286,3 +287,26 @@ def _query_name(session: SparkSession, jobName: str) -> str:
     taken = {query.name for query in session.streams.active}
     names = chain([jobName], (f"{jobName} ({number})" for number in count(2)))
     return next(name for name in names if name not in taken)
+
+
+class GroupOffsets:
+    """Commits the steps that Spark has committed. ``groups`` has the consumer groups of sources by
+    uid, each with the directory of the source's plan log, if it has one."""
+
+    def __init__(self, groups: Mapping[str, tuple[ConsumerGroup, str]]) -> None:
+        self._groups = groups
+        self._committed: dict[str, int] = {}
+
+    def batchCommitted(self, progress: Mapping[str, Any]) -> None:
+        """Called with the progress of each finished batch."""
+        if not self._groups:
+            return
+        for source in progress["sources"]:
+            offset = PlannedOffset.of(source["endOffset"])
+            if offset is None or not offset.number or offset.source not in self._groups:
+                continue
+            if self._committed.get(offset.source) != offset.number:
+                group, log = self._groups[offset.source]
+                whole = offset.whole
+                group.commit(PlanLog(log).read(offset.number) if whole is None else whole.step)
+                self._committed[offset.source] = offset.number

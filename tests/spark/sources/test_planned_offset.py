@@ -18,8 +18,8 @@ from flinkish.api.errors import IncompatibleCheckpointError, NotSupportedError
 from flinkish.runtime.kafka.planner import ConsumerGroup
 from flinkish.runtime.sources.planners import NumberPlanner, RatedNumberPlanner
 from flinkish.runtime.sources.user_sources import FrameFiles, UserSourcePlanner
+from flinkish.spark.queries import GroupOffsets
 from flinkish.spark.sources import planned_source
-from flinkish.spark.sources.group_offsets import GroupOffsets
 from flinkish.spark.sources.planned_offset import PlannedOffset
 from flinkish.spark.sources.planned_source import (
     LogStreamReader,
