@@ -11,7 +11,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -303,7 +302,7 @@ def opened_source(source: Source[Any], config: ExecutionConfig) -> LocalSource:
             return _numbers(0, source.count - 1, perBatch, source.generator)
         last = (MAX_TIMESTAMP if source.count is None else source.count) - 1
         planner = RatedNumberPlanner(0, last, source.rate, 1)
-        return PlannedSource(planner, partial(number_records, source.generator))
+        return PlannedSource(planner, _numbers_of(source.generator))
     if isinstance(source, FileSource):
         return _files(source)
     if isinstance(source, KafkaSource):
@@ -357,4 +356,9 @@ def _numbers(
     first: int, last: int, perBatch: int | None, generator: Callable[[int], Any] | None
 ) -> LocalSource:
     planner = NumberPlanner(first, last, perBatch or NUMBERS_A_BATCH, 1)
-    return PlannedSource(planner, partial(number_records, generator))
+    return PlannedSource(planner, _numbers_of(generator))
+
+
+def _numbers_of(generator: Callable[[int], Any] | None) -> Callable[..., Iterator[ReadResult]]:
+    # A partial would count as the user's, with attributes that change
+    return lambda first, last: number_records(generator, first, last)
