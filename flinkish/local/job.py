@@ -14,7 +14,7 @@ import queue
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -133,7 +133,8 @@ class LocalJob:
         self._unbounded = not all(vertex.source.bounded for vertex in graph.sources)
         self._source_tasks: dict[str, SourceTask] = {}
         self._stage_tasks: dict[int, StageTask] = {}
-        self._stores: dict[tuple[int, int], RevertiblePageStore] = {}
+        self.stores: dict[tuple[int, int], RevertiblePageStore] = {}
+        """The pages of state, by stage and key group."""
         check_prefixes(vertex.head.content for vertex in graph.sinks)
         self._sinks = {
             vertex.uid: opened_sink(vertex.head, self.restored is not None)
@@ -148,11 +149,6 @@ class LocalJob:
         self._backoff = restart_backoff(config.getRestartStrategy())
         self.restarting = False
         """Whether the job has failed, and waits for its restart."""
-
-    @property
-    def stores(self) -> Mapping[tuple[int, int], RevertiblePageStore]:
-        """The pages of state, by stage and key group."""
-        return self._stores
 
     def cancel(self) -> None:
         """Stop the job before its next run of elements."""
@@ -192,10 +188,6 @@ class LocalJob:
         tasks = self._taken_tasks()
         close_all([*tasks, *self._sources.values(), *self._sinks.values()])
 
-    def _close_tasks(self) -> None:
-        with suppress(Exception):  # the earlier failure counts
-            close_all(self._taken_tasks())
-
     def _taken_tasks(self) -> list[Closeable]:
         tasks: list[Closeable] = [*self._stage_tasks.values(), *self._source_tasks.values()]
         self._stage_tasks, self._source_tasks = {}, {}
@@ -234,8 +226,9 @@ class LocalJob:
     def _recover(self, delay: int) -> None:
         """Return to the state before the current batch, once ``delay`` (ms) has passed."""
         self.restarting = True
-        self._close_tasks()
-        for store in self._stores.values():
+        with suppress(Exception):  # the earlier failure counts
+            close_all(self._taken_tasks())
+        for store in self.stores.values():
             store.revert()
         if self._cancelled.wait(delay / 1000):
             raise _Cancelled
@@ -303,7 +296,7 @@ class LocalJob:
             wanted = self._savepoints.get()
             try:
                 target = SavepointDirectory("savepoint", wanted.directory)
-                target.write(captured_states(self._stores), self._described())
+                target.write(captured_states(self.stores), self._described())
             except BaseException as error:
                 wanted.error = error
             else:
@@ -392,7 +385,7 @@ class LocalJob:
                 batch.written.add(uid)
         log_unhandled(record for report in batch.reports for record in report.logs)
         self.metrics.add(batch.reports)
-        for store in self._stores.values():
+        for store in self.stores.values():
             store.endBatch()
         ended = clock()
         self.metrics.endBatch(ended)
@@ -401,7 +394,7 @@ class LocalJob:
             uid: SourceDetails(None, source.position, None, source.backlog)
             for uid, source in self._sources.items()
         }
-        self.monitor.stateBytes = sum(store.bytes for store in self._stores.values())
+        self.monitor.stateBytes = sum(store.bytes for store in self.stores.values())
         self.monitor.endBatch(batch.number, batch.now / 1000, stages / 1000, ended / 1000)
 
     def _run_stage(self, level: int, rows: list[FrameRow]) -> list[FrameRow]:
@@ -419,7 +412,7 @@ class LocalJob:
             task.open()
         task.profile(self._profiled)
         for group, members in sorted(groups.items()):
-            store = self._stores.setdefault((level, group), RevertiblePageStore())
+            store = self.stores.setdefault((level, group), RevertiblePageStore())
             for row in task.process(group, members, store):
                 written.append(row)
             self._check_cancelled()

@@ -13,7 +13,7 @@ from flinkish.api.pickled_functions import dumps
 from flinkish.api.program_classes import ProgramClasses
 from flinkish.api.savepoint.queries import StateQuery
 from flinkish.api.savepoint.writer import SavepointChanges
-from flinkish.deployment.savepoint.changes import JOB_NAME, SavepointChange
+from flinkish.deployment.savepoint.changes import JOB_NAME, KeptStates, SavepointChange
 from flinkish.deployment.savepoint.files import SavepointDirectory
 from flinkish.deployment.savepoint.metadata import SavepointMetadata
 from flinkish.deployment.savepoint.reading import as_rows, reading_of
@@ -60,7 +60,7 @@ def write_changed_savepoint(
     asked: Mapping[str, set[tuple[str, str, str]]] = {}
     states: Iterable[SavedState] = ()
     if existing is not None and metadata is not None:
-        states = filter(None, map(change.kept.kept, existing.readState(metadata)))
+        states = filter(None, map(KeptStates(changes).kept, existing.readState(metadata)))
     if change.graph is not None:
         settings = change.settings(config.parallelism or 1)
         job = LocalJob(JOB_NAME, change.graph, settings, config)

@@ -77,7 +77,7 @@ class SparkJobClient(FollowedJobClient):
 
     def cancel(self) -> None:
         self._stop()
-        if not self._query_run.isCaller:
+        if not self._query_run.sinks.isCaller:
             with plain_interrupts():
                 wait_for(self._ended)
 
@@ -97,7 +97,7 @@ class SparkJobClient(FollowedJobClient):
             self._goes_on = True
         stopping = threading.Thread(target=self._stop_after_batch, daemon=True)
         stopping.start()
-        if not self._query_run.isCaller:
+        if not self._query_run.sinks.isCaller:
             with self.cancelledOnInterrupt():
                 wait_for(self._ended)
         error = self._error or self._savepoint_error
@@ -117,7 +117,7 @@ class SparkJobClient(FollowedJobClient):
         savepoints = self._writer_of_savepoints("triggerSavepoint")
         directory = savepoints.checkedDirectory("triggerSavepoint", savepointDirectory)
         with plain_interrupts(), quiet_py4j():
-            if self._query_run.isCaller and savepoints.lastBatch() is None:
+            if self._query_run.sinks.isCaller and savepoints.lastBatch() is None:
                 raise IllegalStateError(
                     f"triggerSavepoint: a sink of the job {self._name!r} calls it in the first batch, and a"
                     " savepoint is of a finished batch. Call it in a later one."

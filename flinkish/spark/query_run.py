@@ -59,11 +59,6 @@ class QueryRun:
     def start(self) -> None:
         self.query = self.delivery.started(self.begin)
 
-    @property
-    def isCaller(self) -> bool:
-        """Whether the caller is a sink of the query, which cannot wait for the end of its own batch."""
-        return self.sinks.isCaller
-
     def stop(self) -> None:
         self.sinks.cancel(self._is_stopped)
         self._stop_query()
@@ -213,10 +208,6 @@ class BatchRun:
     def __post_init__(self) -> None:
         self._tag = f"flinkish-{uuid.uuid4().hex}"
         self._ended = threading.Event()
-
-    @property
-    def isCaller(self) -> bool:
-        return self.sinks.isCaller
 
     def start(self) -> None:
         """Nothing runs before ``drive``."""

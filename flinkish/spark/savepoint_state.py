@@ -91,7 +91,7 @@ def write_savepoint(
         rows = None
         if existing is not None:
             kept = read_state(session, existing.storage)
-            rows = kept.mapInArrow(partial(_kept, change.kept), SCHEMA)
+            rows = kept.mapInArrow(partial(_kept, KeptStates(changes)), SCHEMA)
         if settings is not None:
             made = _bootstrapped(session, config, change, settings, metrics, at_end)
             rows = made if rows is None else rows.unionAll(made)

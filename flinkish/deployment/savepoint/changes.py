@@ -59,10 +59,6 @@ class SavepointChange:
         self.graph = None if stream_graph is None else JobGraph(stream_graph)
         """The job, None if no operator is added."""
 
-    @property
-    def kept(self) -> KeptStates:
-        return KeptStates(self._changes)
-
     def settings(self, parallelism: int) -> TaskSettings:
         """The settings of the job's tasks: the key groups are those of the existing savepoint."""
         assert self.graph is not None

@@ -66,7 +66,9 @@ class JdbcWriter(BatchWriter):
                 sent = self._written(rows, batchId)
             except (self._database.errors, *_UNFIT) as error:
                 tries += 1
-                if tries > self._retries or not self._database.isTransient(error):
+                if tries > self._sink.executionOptions.maxRetries or not self._database.isTransient(
+                    error
+                ):
                     raise JobExecutionError(
                         f"{self._name}: the database refuses batch {batchId} of {self._sink.sql!r}:"
                         f" {str(error).strip()}.{_unfit_row(rows, error)} Nothing of the batch is written."
@@ -76,10 +78,6 @@ class JdbcWriter(BatchWriter):
 
     def close(self) -> None:
         self._database.connection.close()
-
-    @property
-    def _retries(self) -> int:
-        return self._sink.executionOptions.maxRetries
 
     def _written(self, rows: Mapping[str, Rows], batchId: int) -> int:
         """Write the parts not written yet in one transaction; returns the number of elements."""

@@ -20,6 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from flinkish.api.execution.read_progress import UNKNOWN_BACKLOG, ReadProgress, SourceBacklog
@@ -112,11 +113,6 @@ class FileToRead:
     changed: int
     path: str
     size: int
-
-    @property
-    def order(self) -> tuple[int, str]:
-        """The sort key: oldest first, then by path."""
-        return self.changed, self.path
 
 
 LISTING_PAUSE = 5
@@ -287,7 +283,7 @@ class FilePlanner(SourcePlanner):
             found = [file for file in found if file.size]
         if self._maxAge is not None:
             found = self._young(found)
-        self._waiting += sorted(found, key=lambda file: file.order)
+        self._waiting += sorted(found, key=attrgetter("changed", "path"))
         # Spark asks a hundred times a second, and listing a large directory takes long
         ended = time.monotonic()
         self._next_look = ended + LISTING_PAUSE * (ended - began)
