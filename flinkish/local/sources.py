@@ -49,6 +49,7 @@ from flinkish.runtime.sources.planners import (
 from flinkish.runtime.sources.tables import count_of, number_records, records_of
 from flinkish.runtime.sources.user_sources import (
     ELEMENTS_A_BATCH,
+    ELEMENTS_A_FRAME,
     ReadAhead,
     frames_of,
     read_frame,
@@ -57,9 +58,6 @@ from flinkish.runtime.task.column_use import with_columns_used
 from flinkish.runtime.task.plan import VertexPlan
 
 NUMBERS_A_BATCH = 1_000_000
-
-
-ELEMENTS_A_FRAME = 10_000
 
 
 class LocalSource(ABC):

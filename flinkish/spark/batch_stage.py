@@ -1,10 +1,9 @@
-"""``BatchStage``: one level of a job in BATCH, in a worker with all input of its key groups."""
+"""Runs one level of a job in BATCH, in a worker with all input of its key groups."""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -28,34 +27,29 @@ SAVED = "saved state"
 """The target of the rows that carry state for a savepoint."""
 
 
-@dataclass(frozen=True)
-class BatchStage:
+def run_batch_stage(payload: bytes, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Processes rows of frames that are sorted by group, the last column. ``payload`` is the
     pickled ([VertexPlan], TaskSettings). Groups below zero contain rows for later levels, which are
     passed on. State is in the memory of the worker, for one key group after another."""
-
-    payload: bytes
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        task: StageTask | None = None
-        plans, settings = cloudpickle.loads(self.payload)
-        for group, members in groupby(_rows(batches), key=itemgetter(-1)):
-            rows = (FrameRow(*row[:-1]) for row in members)
-            if group < 0:
-                yield from _batches(rows)
-                continue
-            if task is None:
-                task = StageTask(plans, settings, this_subtask())
-                with closed_on_error(task):
-                    task.open()
+    task: StageTask | None = None
+    plans, settings = cloudpickle.loads(payload)
+    for group, members in groupby(_rows(batches), key=itemgetter(-1)):
+        rows = (FrameRow(*row[:-1]) for row in members)
+        if group < 0:
+            yield from _batches(rows)
+            continue
+        if task is None:
+            task = StageTask(plans, settings, this_subtask())
             with closed_on_error(task):
-                frames = list(rows)
-                pages = DictPageStore()
-                yield from _batches(task.process(frames[0].key_group, frames, pages))
-                if settings.bootstraps:
-                    yield from _batches(_saved(frames[0], pages, settings))
-        if task is not None:
-            task.close()
+                task.open()
+        with closed_on_error(task):
+            frames = list(rows)
+            pages = DictPageStore()
+            yield from _batches(task.process(frames[0].key_group, frames, pages))
+            if settings.bootstraps:
+                yield from _batches(_saved(frames[0], pages, settings))
+    if task is not None:
+        task.close()
 
 
 def _saved(frame: FrameRow, pages: DictPageStore, settings: TaskSettings) -> Iterator[FrameRow]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark import cloudpickle
@@ -20,7 +21,7 @@ from flinkish.runtime.task.column_use import with_columns_used
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.store import JobRun
 from flinkish.spark import processor
-from flinkish.spark.batch_stage import BatchStage
+from flinkish.spark.batch_stage import run_batch_stage
 from flinkish.spark.frame_rows import FRAME_SCHEMA
 from flinkish.spark.placement import balanced_integers
 from flinkish.spark.processor import GROUP, StageProcessor
@@ -72,7 +73,7 @@ def translate(
         grouped = _grouped(frames, level, settings)
         if settings.batch:
             sorted_ = grouped.repartition(settings.parallelism, GROUP).sortWithinPartitions(GROUP)
-            frames = sorted_.mapInArrow(BatchStage(payload).__call__, FRAME_SCHEMA)
+            frames = sorted_.mapInArrow(partial(run_batch_stage, payload), FRAME_SCHEMA)
         else:
             frames = grouped.groupBy(GROUP).transformWithState(
                 StageProcessor(_pickled(frames, StageRun(payload, run, level))),

@@ -54,7 +54,9 @@ class AvroDecoder(MessageDecoder):
 
     def _open(self) -> Callable[[bytes, Any], Any]:
         avro, registry, errors = _deserializer_modules()
-        given = {k: _setting(v) for k, v in self._schema.properties if k not in _FLINKS}
+        # The client expects numbers, not texts of them
+        settings = ((k, int(v) if v.isdigit() else v) for k, v in self._schema.properties)
+        given = {name: value for name, value in settings if name not in _FLINKS}
         url = self._schema.url
 
         class Registry(registry.SchemaRegistryClient):  # type: ignore[misc, name-defined]
@@ -98,11 +100,6 @@ def _deserializer_modules() -> list[Any]:
             f"{NAME} needs packages that this Python does not have ({error}): pip install 'flinkish[avro]',"
             " on the driver and the workers."
         ) from None
-
-
-def _setting(value: str) -> str | int:
-    """A setting as the client expects it: numbers must not be texts."""
-    return int(value) if value.isdigit() else value
 
 
 def _of_record(kind: TypeInformation[Any], children: Sequence[Maker]) -> Maker:

@@ -301,7 +301,9 @@ class UserSourcePlanner(SourcePlanner):
                 reading.name,
             )
         some = len(portion.records) or len(portion.watermarks)
-        frames = self._write(portion) if some else []
+        # A planner may outlive its killed job for a moment, and must not write to the next one's file
+        file = f"{self._number:012d}-{uuid.uuid4().hex}{_FRAMES}"
+        frames = self.frames.write(file, frames_of(self.name, portion)) if some else []
         return Step([(self._number, self._position), *frames], portion.last)
 
     def restore(self, snapshot: list[Any] | None, steps: Iterable[Step]) -> None:
@@ -339,12 +341,6 @@ class UserSourcePlanner(SourcePlanner):
             source, position = pickle.loads(self.source), of_text(self._position)
             self._reading = ReadAhead(self.name, source, position, self._most)
         return self._reading
-
-    def _write(self, portion: Portion) -> list[tuple[str, int, int]]:
-        # A planner may outlive its killed job for a moment, and must not write to the next one's
-        # file
-        name = f"{self._number:012d}-{uuid.uuid4().hex}{_FRAMES}"
-        return self.frames.write(name, frames_of(self.name, portion))
 
 
 def frames_of(name: str, portion: Portion) -> Iterator[bytes]:

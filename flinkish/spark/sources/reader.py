@@ -61,7 +61,7 @@ from flinkish.runtime.sources.planners import (
     is_pattern,
 )
 from flinkish.runtime.sources.tables import count_of, records_of
-from flinkish.runtime.sources.user_sources import FrameFiles, UserSourcePlanner
+from flinkish.runtime.sources.user_sources import ELEMENTS_A_FRAME, FrameFiles, UserSourcePlanner
 from flinkish.spark.checkpoint.file_systems import file_system
 from flinkish.spark.checkpoint.storage import (
     CheckpointStorage,
@@ -95,8 +95,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-
-ELEMENTS_A_FRAME = 10_000
 
 _POLL_SECONDS = 0.01
 

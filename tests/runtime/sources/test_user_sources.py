@@ -62,7 +62,7 @@ def awaited(take):
 
 def elements(planned, step):
     pieces = (piece for task in planned.tasks(step) for piece in task)
-    return [value for piece in pieces for value in planned._frames.read(*piece).records.values]
+    return [value for piece in pieces for value in planned.frames.read(*piece).records.values]
 
 
 def steps_of(planned):
