@@ -31,7 +31,6 @@ from flinkish.spark.query_run import BatchRun, QueryRun, query_writer
 from flinkish.spark.savepoint import JobSavepoints
 from flinkish.spark.session.session import (
     SETTINGS_LOCK,
-    batch_settings,
     default_parallelism,
     frame_settings,
     job_settings,
@@ -108,7 +107,7 @@ class Queries:
             yield
 
     def prepared(self) -> QueryRun | BatchRun:
-        session, config, metrics = self.session, self.config, self.monitor.metrics
+        session, config = self.session, self.config
         run = job_run(session, self.given, self.graph)
         storage, graph = self.storage, self.graph
         frames, streams, control = self.frames(run)
@@ -133,7 +132,7 @@ class Queries:
         return QueryRun(
             begin=start,
             bounded=tuple(s.path or "" for s in ended.values() if not s.endsItself),
-            logs=tuple(s.log for s in ended.values() if s.log is not None),
+            logs=tuple(s.plan for s in ended.values() if s.plan is not None and not s.whole),
             planned=frozenset(
                 u for u, s in ended.items() if s.planner is not None and s.plan is None
             ),
@@ -142,7 +141,6 @@ class Queries:
             control=control,
             sinks=sinks,
             delivery=delivery,
-            metrics=metrics,
             atEnd=at_end.close,
             single=self.single,
         )
@@ -236,9 +234,7 @@ class BatchQueries(Queries):
             sources = reader.streams(graph)
             control = session.range(1).selectExpr(f"'{END_OF_INPUT}' AS value")
             frames = translate(graph, sources, control, settings, self._files)
-        return BatchRun(
-            session, frames, self._sinks(None, sources), partial(batch_settings, session)
-        )
+        return BatchRun(session, frames, self._sinks(None, sources))
 
 
 def _started_of_frames(session: SparkSession, writer: DataStreamWriter) -> StreamingQuery:

@@ -6,16 +6,16 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from flinkish.api.errors import IllegalStateError
-from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.spark.checkpoint.storage import CheckpointStorage
 from flinkish.spark.control import ControlStream
 from flinkish.spark.session.quiet_logs import quiet_py4j
+from flinkish.spark.session.session import batch_settings
 from flinkish.spark.sinks.batch_sinks import BatchSinks
 from flinkish.spark.sinks.delivery import Delivery
 from flinkish.spark.sources.plan_log import PlanLog
@@ -49,7 +49,6 @@ class QueryRun:
     control: ControlStream
     sinks: BatchSinks
     delivery: Delivery
-    metrics: MetricsTotals
     atEnd: Callable[[], None]
     single: bool = False
     stopped: bool = field(default=False, init=False)
@@ -167,14 +166,14 @@ class QueryRun:
         if self.control.resumed:
             # Timers in the checkpoint may be due that no operator of this run has reported yet.
             self.control.tick()
-        ticked = self.metrics.batches - 1
+        ticked = self.sinks.metrics.batches - 1
         while not self.query.awaitTermination(_POLL_SECONDS):  # type: ignore[arg-type]
             if self.bounded and not self.control.ended and self._bounded_drained():
                 self.control.endInput()
-            if self.metrics.batches > ticked:
-                due = self.metrics.due(round(time.time() * 1000))
+            if self.sinks.metrics.batches > ticked:
+                due = self.sinks.metrics.due(round(time.time() * 1000))
                 if due:
-                    ticked = self.metrics.batches
+                    ticked = self.sinks.metrics.batches
                     self.control.tick(due)
         self._note_stopped()
 
@@ -195,14 +194,13 @@ class QueryRun:
 
 @dataclass(eq=False)
 class BatchRun:
-    """Runs a bounded job as one batch query (RuntimeExecutionMode.BATCH). ``settings`` sets Spark's settings while the query runs."""
+    """Runs a bounded job as one batch query (RuntimeExecutionMode.BATCH)."""
 
     query: ClassVar[None] = None
 
     session: SparkSession
     frames: DataFrame
     sinks: BatchSinks
-    settings: Callable[[], AbstractContextManager[None]]
     stopped: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -226,7 +224,7 @@ class BatchRun:
         """Run the query to its end; the error it failed with."""
         error: BaseException | None = None
         try:
-            with quiet_py4j(), self.settings():
+            with quiet_py4j(), batch_settings(self.session):
                 self.session.addTag(self._tag)
                 try:
                     self.sinks(self.frames, _ONLY_BATCH)

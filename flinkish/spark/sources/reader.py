@@ -123,9 +123,9 @@ class SourceStream:
     """A streaming DataFrame and its decoder. ``whole``: one batch reads all of it.
 
     ``path``: the path of its files, if Spark decides how many of them a batch reads.
-    ``endsItself``: its rows signal the end of a bounded source. ``log``: the directory of its plan
-    log, if it has one. ``planner`` and ``plan``: its planner, and the log from which a savepoint
-    gets its position; without a log the position is in Spark's offsets.
+    ``endsItself``: its rows signal the end of a bounded source. ``planner`` and ``plan``: its
+    planner, and the directory of the log from which a savepoint gets its position; without a log the
+    position is in Spark's offsets.
     """
 
     dataframe: DataFrame
@@ -133,7 +133,6 @@ class SourceStream:
     whole: bool
     path: str | None = None
     endsItself: bool = False
-    log: str | None = None
     planner: SourcePlanner | None = None
     plan: str | None = None
 
@@ -356,9 +355,7 @@ class SourceReader:
                 noted = partial(noted_watermarks, self._local)
                 mayRead = AlignedReading(self.alignments[uid], noted)
             stream = planned_stream(self.session, planner, log, uid, mayRead)
-            return SourceStream(
-                stream, decoder, False, endsItself=True, log=log, planner=planner, plan=log
-            )
+            return SourceStream(stream, decoder, False, endsItself=True, planner=planner, plan=log)
         unplanned = copy.deepcopy(planner)
         _plan_now(planner, PlanLog(log), directory / "descriptors", toTheEnd=self.batch)
         descriptors = self._reading().text(self.storage.child(f"sources/{uid}/descriptors"))
@@ -494,20 +491,21 @@ def check_aligned(streams: Mapping[str, SourceStream], aligned: Iterable[str]) -
     """Raises NotSupportedError if Spark plans the batches of a source with watermark alignment."""
     for uid in aligned:
         stream = streams[uid]
-        if stream.log is None and stream.planner is not None and not stream.whole:
+        if stream.whole or stream.plan is not None:
+            continue
+        if stream.planner is not None:
             raise NotSupportedError(
                 f"withWatermarkAlignment: the watermarks that the source {uid} waits for are stored in the"
                 " checkpoint, which must be on a file system of this machine. Pass enableCheckpointing(directory)"
                 " a path, such as one on a mount that all machines have, or leave the alignment out: elements"
                 " that are ahead then wait in state, and results are the same."
             )
-        if stream.log is None and not stream.whole:
-            raise NotSupportedError(
-                f"withWatermarkAlignment: Spark decides what a batch reads of the source {uid}, so it cannot"
-                " wait for others. Leave the alignment out: elements that are ahead then wait in state, and"
-                " results are the same. To keep that state small, limit what a batch reads of it, by an"
-                " option of Spark's reader, such as maxOffsetsPerTrigger for Kafka."
-            )
+        raise NotSupportedError(
+            f"withWatermarkAlignment: Spark decides what a batch reads of the source {uid}, so it cannot"
+            " wait for others. Leave the alignment out: elements that are ahead then wait in state, and"
+            " results are the same. To keep that state small, limit what a batch reads of it, by an"
+            " option of Spark's reader, such as maxOffsetsPerTrigger for Kafka."
+        )
 
 
 def _nowhere(source: FileSource[Any]) -> IllegalArgumentError:
