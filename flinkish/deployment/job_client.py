@@ -53,9 +53,9 @@ class FollowedJobClient(JobClient):
         metrics, restarts = self.getMetrics(), self._monitor.numRestarts
         return JobExecutionResult(self._name, self._id, self._runtime, metrics, restarts)
 
-    def _check_runs(self, method: str) -> None:
+    def _check_runs(self, method: str, outcome: str = "") -> None:
         if self._ended.is_set():
             raise IllegalStateError(
-                f"{method}: the job {self._name!r} has ended ({self._status.value}). Call it while the job"
-                " runs."
+                f"{method}: the job {self._name!r} has ended ({self._status.value}){outcome}. Call it while the"
+                " job runs."
             )

@@ -502,10 +502,7 @@ class LocalJobClient(FollowedJobClient):
         with self.cancelledOnInterrupt():
             while not wanted.done.wait(_POLL_SECONDS):
                 if self._ended.is_set() and not wanted.done.is_set():
-                    raise IllegalStateError(
-                        f"{method}: the job {self._name!r} has ended ({self._status.value}), and wrote no"
-                        " savepoint. Call it while the job runs."
-                    )
+                    self._check_runs(method, ", and wrote no savepoint")
             if stop and wanted.error is None:
                 wait_for(self._ended)
         if wanted.error is not None:

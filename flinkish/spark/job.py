@@ -103,11 +103,8 @@ class SparkJobClient(FollowedJobClient):
         error = self._error or self._savepoint_error
         if error is not None:
             raise error
-        if savepointDirectory is not None and self._ended.is_set() and not self._savepoint_written:
-            raise IllegalStateError(
-                f"stopWithSavepoint: the job {self._name!r} has ended ({self._status.value}), and wrote no"
-                " savepoint. Call it while the job runs."
-            )
+        if savepointDirectory is not None and not self._savepoint_written:
+            self._check_runs("stopWithSavepoint", ", and wrote no savepoint")
         directory = savepointDirectory or self._queries.given
         assert directory is not None
         return directory

@@ -91,11 +91,7 @@ class JobSavepoints:
     def checkedDirectory(self, method: str, directory: str) -> str:
         """``directory`` unchanged. Raises CheckpointStorageError if it is not empty."""
         target = Directory(self.session, text(f"{method}: savepointDirectory", directory))
-        if target.holds("*"):
-            raise CheckpointStorageError(
-                f"{method}: the savepoint directory {directory} is not empty. Pass a new directory for"
-                " each savepoint."
-            )
+        check_empty(method, target, directory)
         return directory
 
     def awaitBatch(self, running: Callable[[], bool]) -> bool:
@@ -223,6 +219,15 @@ class JobSavepoints:
                 planner.restore(reached.whole.snapshot, [])
             positions[vertex.uid] = SourcePosition(source.kind, planner.position())
         return positions
+
+
+def check_empty(method: str, target: Directory, directory: str) -> None:
+    """Raises CheckpointStorageError if the ``target`` of a savepoint, the ``directory``, is not empty."""
+    if target.holds("*"):
+        raise CheckpointStorageError(
+            f"{method}: the savepoint directory {directory} is not empty. Pass a new directory for"
+            " each savepoint."
+        )
 
 
 def _position_of_spark(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from flinkish.api.environment.configuration import ExecutionConfig
-from flinkish.api.errors import CheckpointStorageError
 from flinkish.api.pickled_functions import dumps
 from flinkish.api.program_classes import ProgramClasses, use_classes
 from flinkish.api.savepoint.queries import StateQuery
@@ -29,7 +28,7 @@ from flinkish.runtime.task.stage import METRICS
 from flinkish.spark.batch_stage import SAVED
 from flinkish.spark.checkpoint.shared_directory import check_shared
 from flinkish.spark.checkpoint.storage import CheckpointStorage
-from flinkish.spark.savepoint import SCHEMA, SparkSavepoint, read_state, summary
+from flinkish.spark.savepoint import SCHEMA, SparkSavepoint, check_empty, read_state, summary
 from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.session.session import SETTINGS_LOCK, batch_settings, default_parallelism
 from flinkish.spark.sources.function import END_OF_INPUT
@@ -74,11 +73,7 @@ def write_savepoint(
     session: SparkSession, config: ExecutionConfig, changes: SavepointChanges, directory: str
 ) -> None:
     target = CheckpointStorage(session, directory)
-    if target.holds("*"):
-        raise CheckpointStorageError(
-            f"SavepointWriter.write: the savepoint directory {directory} is not empty. Pass a new directory"
-            " for each savepoint."
-        )
+    check_empty("SavepointWriter.write", target, directory)
     existing = None if changes.existing is None else SparkSavepoint(session, changes.existing)
     if existing is not None:
         existing.check()
