@@ -6,31 +6,22 @@ import random
 from abc import ABC, abstractmethod
 from collections import deque
 
+from flinkish.api import errors
 from flinkish.api.environment.restart_strategies import (
     ExponentialDelayRestart,
     FailureRateRestart,
     FixedDelayRestart,
     RestartStrategyConfiguration,
 )
-from flinkish.api.errors import (
-    CorruptCheckpointError,
-    IllegalArgumentError,
-    IncompatibleCheckpointError,
-    InvalidProgramError,
-    JavaNotFoundError,
-    NotSupportedError,
-    ProducerFencedError,
-    UnfitElementError,
-)
 
 _HOPELESS = (
-    CorruptCheckpointError,
-    IllegalArgumentError,
-    IncompatibleCheckpointError,
-    InvalidProgramError,
-    JavaNotFoundError,
-    NotSupportedError,
-    ProducerFencedError,
+    errors.CorruptCheckpointError,
+    errors.IllegalArgumentError,
+    errors.IncompatibleCheckpointError,
+    errors.InvalidProgramError,
+    errors.JavaNotFoundError,
+    errors.NotSupportedError,
+    errors.ProducerFencedError,
 )
 
 
@@ -39,7 +30,7 @@ def is_recoverable(error: BaseException) -> bool:
     class. An unfit element depends on the data, and a source or function may emit another one."""
     if not isinstance(error, Exception):
         return False
-    return isinstance(error, UnfitElementError) or not isinstance(error, _HOPELESS)
+    return isinstance(error, errors.UnfitElementError) or not isinstance(error, _HOPELESS)
 
 
 class RestartBackoff(ABC):

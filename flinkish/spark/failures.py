@@ -8,13 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from flinkish.api import errors
-from flinkish.api.errors import (
-    CorruptCheckpointError,
-    FlinkishError,
-    InvalidProgramError,
-    JobExecutionError,
-    MalformedRecordError,
-)
+from flinkish.api.errors import FlinkishError
 from flinkish.deployment.source_lines import with_source_lines
 from flinkish.spark.session.drivers import driver_of
 
@@ -74,28 +68,28 @@ def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
         if not trace:
             return result
     elif missing := _NOT_STARTED.search(trace):
-        return InvalidProgramError(
+        return errors.InvalidProgramError(
             f"the workers' Python has no module {missing.group(1)}, which the job needs. If they run"
             f" another Python than this one, set PYSPARK_PYTHON={sys.executable} before the"
             " SparkSession is built; on a cluster, install the module where they run."
         )
     elif malformed := _MALFORMED.search(text):
         said = "." if elementsHidden else f"; Spark says: {malformed.group()}"
-        result = MalformedRecordError(
+        result = errors.MalformedRecordError(
             f"a source has a record that does not fit its schema{said}"
             " Fix the file or the schema, or pass mode='PERMISSIVE' to FileSource, which reads None"
             " where a value does not fit."
         )
         trace = ""
     elif damage := _DAMAGED.search(text):
-        result = CorruptCheckpointError(
+        result = errors.CorruptCheckpointError(
             f"a file of the checkpoint cannot be read; Spark says: {damage.group().strip()} A file in"
             " query/state or query/sources of the checkpoint directory is damaged or missing: restore the"
             " directory from a copy, or begin anew with another one."
         )
         trace = ""
     elif _NOT_CONNECTED.search(text):
-        return JobExecutionError(
+        return errors.JobExecutionError(
             "the job failed: a Python process that Spark started has not connected to it for ten seconds"
             f"{_java_cause(text)}. Either that Python does not start: set PYSPARK_PYTHON={sys.executable} before"
             " the SparkSession is built. Or the machine is busy: run fewer tasks at a time"
@@ -104,7 +98,7 @@ def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
             " SparkSession."
         )
     elif _PROCESS_ENDED.search(text):
-        result = JobExecutionError(
+        result = errors.JobExecutionError(
             "the job failed: one of its Python processes has ended without a word. It was killed, perhaps"
             " since the machine ran out of memory, or crashed in the native code of a library; the"
             " machine's log may say more. A job with enableCheckpointing(directory) goes on after its"
@@ -117,7 +111,7 @@ def _translated(error: BaseException, elementsHidden: bool) -> BaseException:
         ]
         if elementsHidden:
             last = f"{type(error).__name__} (its message is hidden)"
-        result = JobExecutionError(f"the job failed: {last}")
+        result = errors.JobExecutionError(f"the job failed: {last}")
     if trace:
         result.add_note(f"In the worker:\n{with_source_lines(trace.strip())}")
     result.__cause__ = error if not trace else None
