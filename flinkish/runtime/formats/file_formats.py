@@ -8,19 +8,16 @@ from typing import Any
 import pyarrow as pa
 
 from flinkish.api.connectors.file_source import FileSource
-from flinkish.api.connectors.malformed_record import MalformedRecord
 from flinkish.api.errors import NotSupportedError
 from flinkish.api.types.table_schema import ColumnType
 from flinkish.runtime.formats.arrow_types import arrow_schema
-from flinkish.runtime.formats.base import FileFormat, FileSplit
+from flinkish.runtime.formats.base import FileFormat
 from flinkish.runtime.formats.csv_format import CsvFormat
 from flinkish.runtime.formats.json_format import JsonFormat
 from flinkish.runtime.formats.json_values import json_object
 from flinkish.runtime.formats.lines import TextFormat
 from flinkish.runtime.formats.parquet_format import ParquetFormat
 from flinkish.runtime.formats.text_values import value_type
-
-__all__ = ["FileFormat", "FileSplit", "MalformedRecord", "check_dead_letters", "file_format"]
 
 _CORRUPT_RECORD = "_corrupt_record"
 """The column for malformed records of Spark's readers, if the schema has it."""

@@ -36,6 +36,7 @@ READING = {
 """The properties that make consumers behave as in Flink, unless a user sets them."""
 
 _OURS = {
+    # Of Flink's connector or of Java's client, for flinkish itself
     "client.id.prefix",
     "commit.offsets.on.checkpoint",
     "default.api.timeout.ms",
@@ -43,10 +44,7 @@ _OURS = {
     "partition.discovery.interval.ms",
     "register.consumer.metrics",
     "topic.recreated",
-}
-"""Properties of Flink's connector or of Java's client that flinkish itself reads."""
-
-_WITHOUT_EFFECT = {
+    # Of Java's client, without effect: flinkish itself decides what is read and when
     "allow.auto.create.topics",
     "auto.offset.reset",
     "enable.auto.commit",
@@ -60,8 +58,11 @@ _WITHOUT_EFFECT = {
     "request.timeout.ms",
     "value.deserializer",
     "value.serializer",
+    # Of a truststore of Java's, which certificates in PEM do not have
+    "ssl.truststore.password",
+    "ssl.truststore.type",
 }
-"""Properties of Java's client without effect: flinkish itself decides what is read and when."""
+"""The properties that librdkafka does not get."""
 
 _RENAMED = {
     "buffer.memory": "queue.buffering.max.kbytes",
@@ -88,7 +89,7 @@ def client_properties(user: str, properties: Iterable[tuple[str, str]]) -> dict[
     """
     found: dict[str, Any] = {}
     for name, value in properties:
-        if name in _OURS or name in _WITHOUT_EFFECT:
+        if name in _OURS:
             continue
         if name == "sasl.jaas.config":
             found.update(_credentials(user, value))
@@ -97,8 +98,6 @@ def client_properties(user: str, properties: Iterable[tuple[str, str]]) -> dict[
                 f"{user}: ssl.truststore.location is {shown(value)}, which librdkafka cannot read: it takes"
                 " certificates in PEM. Export them, as with keytool -exportcert -rfc, and pass that file."
             )
-        elif name in ("ssl.truststore.password", "ssl.truststore.type"):
-            continue
         elif name == "ssl.endpoint.identification.algorithm":
             found[name] = value or "none"
         elif name == "buffer.memory":

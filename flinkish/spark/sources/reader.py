@@ -43,7 +43,8 @@ from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.types.table_schema import table_schema
 from flinkish.deployment.vertex_plans import shipped_source
 from flinkish.graph.job_graph import JobGraph
-from flinkish.runtime.formats.file_formats import FileFormat, check_dead_letters, file_format
+from flinkish.runtime.formats.base import FileFormat
+from flinkish.runtime.formats.file_formats import check_dead_letters, file_format
 from flinkish.runtime.formats.rows_of_lines import RowsOfLines
 from flinkish.runtime.kafka.client import confluent_kafka
 from flinkish.runtime.kafka.planner import KafkaPlanner
