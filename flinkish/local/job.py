@@ -101,7 +101,7 @@ class _Wanted:
     done: threading.Event = field(default_factory=threading.Event)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class LocalJob:
     """The tasks of a job and its state. ``cancel`` may be called from any thread."""
 

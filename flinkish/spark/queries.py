@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("flinkish")
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Queries:
     """Creates the query of the job that ends in ``sinks``, once for its start and once for each restart. ``given``: the
     directory of the checkpoint, None if that is temporary. ``single``: it runs a single batch, the one that was

@@ -32,7 +32,7 @@ _POLL_SECONDS = 0.1
 _ONLY_BATCH = 0
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class QueryRun:
     """Starts a query, and ends its bounded input. ``atEnd`` is called when the query has
     ended. ``single``: the query runs one batch, and ends by itself."""
@@ -192,7 +192,7 @@ class QueryRun:
         return len(rows) == len(self.bounded) and not any(rows)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BatchRun:
     """Runs a bounded job as one batch query (RuntimeExecutionMode.BATCH)."""
 

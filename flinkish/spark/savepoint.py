@@ -76,7 +76,7 @@ _ATTEMPTS = 3
 _POLL_SECONDS = 0.1
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class JobSavepoints:
     """Writes the savepoints of a job. ``lastBatch``: the last one committed to the sinks too."""
 

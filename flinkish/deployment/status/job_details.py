@@ -39,7 +39,7 @@ _PACKAGE = Path(__file__).parents[2]
 _ON_THE_ELEMENT = re.compile(r" on the element (.*)\Z", re.DOTALL)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class JobDetailsView:
     """The details of one run of a job, built on request. ``directory`` is the directory of the
     checkpoint, None if that is temporary; ``checkpointed``: whether the batches are checkpoints at

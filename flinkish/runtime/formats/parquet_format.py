@@ -129,7 +129,7 @@ class ParquetFormat(FileFormat):
         return columns
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class _RestOfColumns:
     """The columns of a split that are not read at once. Reading begins at the row group of the
     first row asked for and continues with each request, so that requests for all rows in order take

@@ -255,7 +255,7 @@ def _written(path: str, file: Any, frames: Iterable[bytes]) -> list[tuple[str, i
     return places
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class UserSourcePlanner(SourcePlanner):
     """Plans the elements that a user's source emits, and writes them to ``frames``. ``source`` is
     the pickled source. The first piece of a step has the number of the step and the position after

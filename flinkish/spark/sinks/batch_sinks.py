@@ -105,7 +105,7 @@ def sink_files(session: SparkSession, graph: JobGraph) -> dict[str, PartFiles]:
     return files
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BatchSinks:
     """Writes each batch to all sinks of a job; the function of ``foreachBatch``.
 

@@ -138,7 +138,7 @@ class SourceStream:
     plan: str | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SourceReader:
     """Opens the sources of one job. ``batch``: all are bounded, and are opened as static
     DataFrames. ``alignments``: the watermark alignment of sources, by uid. ``positions``: where
