@@ -19,7 +19,7 @@ from flinkish.spark.session.drivers import driver_of
 from flinkish.spark.session.this_process import not_accessed
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 
 class Directory:
@@ -75,17 +75,17 @@ class CheckpointStorage(Directory):
             names = [file.rpartition("/")[2] for file in files]
         return max((int(name) for name in names if name.isdigit()), default=None)
 
-    def readLines(self, file: str) -> list[str]:
-        if self.local:
-            with self._accessed("read"):
-                return (self.local / file).read_text("utf-8").splitlines()
-        rows = self._session.read.text(self.child(file), wholetext=True).collect()
-        return rows[0][0].splitlines() if rows else []
-
     def offsets(self, batch: int) -> list[str]:
         """The offsets of the sources that Spark has logged after a batch."""
+        file = f"query/offsets/{batch}"
+        if self.local:
+            with self._accessed("read"):
+                lines = (self.local / file).read_text("utf-8").splitlines()
+        else:
+            rows = self._session.read.text(self.child(file), wholetext=True).collect()
+            lines = rows[0][0].splitlines() if rows else []
         # The version and the settings come first
-        return self.readLines(f"query/offsets/{batch}")[2:]
+        return lines[2:]
 
     def writeText(self, name: str, text: str) -> None:
         """Write ``text`` under ``name`` atomically."""
@@ -104,11 +104,6 @@ class CheckpointStorage(Directory):
         else:
             frame = self._session.createDataFrame([(line,)], "value string").coalesce(1)
             frame.write.mode("append").text(self.child(name))
-
-    def writeTable(self, name: str, frame: DataFrame, mode: str, rowsPerFile: int = 0) -> None:
-        """Write a DataFrame as Parquet under ``name``. ``rowsPerFile`` 0: in files of any size."""
-        writer = frame.write.mode(mode).option("maxRecordsPerFile", rowsPerFile)
-        writer.parquet(self.child(name))
 
     @contextmanager
     def _accessed(self, how: str) -> Iterator[None]:

@@ -480,7 +480,8 @@ class SourceReader:
 
     def _write(self, name: str, frame: DataFrame, first: bool, rowsAFile: int = 0) -> None:
         # The first write replaces the files of a job that was killed while writing.
-        self.storage.writeTable(name, frame, "overwrite" if first else "append", rowsAFile)
+        writer = frame.write.mode("overwrite" if first else "append")
+        writer.option("maxRecordsPerFile", rowsAFile).parquet(self.storage.child(name))
 
 
 def reads_planned(graph: JobGraph) -> bool:
