@@ -153,8 +153,4 @@ class MergingWindowStateStore(KeyedStateStore):
     def _refuse(self, stateProperties: object) -> NoReturn:
         raise InvalidProgramError(self._message)
 
-    getState = _refuse
-    getListState = _refuse
-    getMapState = _refuse
-    getReducingState = _refuse
-    getAggregatingState = _refuse
+    getState = getListState = getMapState = getReducingState = getAggregatingState = _refuse
