@@ -18,6 +18,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -223,20 +224,16 @@ class Blocks:
         return self._codec.joinBlocks(self._counts, self._encoded, self._named)
 
 
+@dataclass(slots=True)
 class _Changes:
     """The entries of a page that changed since its blocks were written, by block."""
 
-    __slots__ = ("_names", "_removed", "_values", "numbers")
-
-    def __init__(
-        self, numbers: array[int], names: list[Any], values: list[Any], removed: bytearray
-    ) -> None:
-        self.numbers = numbers
-        """The number of each entry's block."""
-        self._names = names
-        self._values = values
-        self._removed = removed
-        """1 for each entry that was removed."""
+    numbers: array[int]
+    """The number of each entry's block."""
+    names: list[Any]
+    values: list[Any]
+    removed: bytearray
+    """1 for each entry that was removed."""
 
     @classmethod
     def none(cls) -> _Changes:
@@ -253,27 +250,27 @@ class _Changes:
 
     def encode(self, codec: PageCodec, named: bool, count: int) -> bytes:
         """The bytes from which ``of`` decodes these changes; ``count``: the page's entries."""
-        names = name_sections(self._names, named)
+        names = name_sections(self.names, named)
         sections = ("count", "blocks", "removed", *(NAMED_ENTRIES if named else ENTRIES))
-        numbers, removed = self.numbers.tolist(), bytes(self._removed)
-        return codec.encode(sections, (count, numbers, removed, *names, self._values))
+        numbers, removed = self.numbers.tolist(), bytes(self.removed)
+        return codec.encode(sections, (count, numbers, removed, *names, self.values))
 
     def apply(self, number: int, block: Block) -> None:
         begin, end = bisect_left(self.numbers, number), bisect_right(self.numbers, number)
         for at in range(begin, end):
-            if self._removed[at]:
-                block.pop(self._names[at], None)
+            if self.removed[at]:
+                block.pop(self.names[at], None)
             else:
-                block[self._names[at]] = self._values[at]
+                block[self.names[at]] = self.values[at]
 
     def take(self, number: int, block: StoredBlock) -> None:
         """Add the current values of the touched entries of a block."""
         begin, end = bisect_left(self.numbers, number), bisect_right(self.numbers, number)
-        changed = list(dict.fromkeys(chain(self._names[begin:end], block.touched)))
+        changed = list(dict.fromkeys(chain(self.names[begin:end], block.touched)))
         self.numbers[begin:end] = array("H", [number]) * len(changed)
-        self._names[begin:end] = changed
-        self._values[begin:end] = [block.get(name) for name in changed]
-        self._removed[begin:end] = bytes(name not in block for name in changed)
+        self.names[begin:end] = changed
+        self.values[begin:end] = [block.get(name) for name in changed]
+        self.removed[begin:end] = bytes(name not in block for name in changed)
 
 
 def mixed(hashes: Hashes) -> Hashes:

@@ -8,6 +8,7 @@ pending timers, in the order of their registration.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -31,24 +32,15 @@ Codes: TypeAlias = NDArray[np.uint8]
 Numbers: TypeAlias = NDArray[np.int64]
 
 
+@dataclass(eq=False, slots=True)
 class TimerRecords:
     """A run of records."""
 
-    __slots__ = ("codes", "keys", "namespaces", "sequences", "timestamps")
-
-    def __init__(
-        self,
-        timestamps: Numbers,
-        sequences: Numbers,
-        codes: Codes,
-        keys: Sequence[Any],
-        namespaces: Sequence[Any],
-    ) -> None:
-        self.timestamps = timestamps
-        self.sequences = sequences
-        self.codes = codes
-        self.keys = keys
-        self.namespaces = namespaces
+    timestamps: Numbers
+    sequences: Numbers
+    codes: Codes
+    keys: Sequence[Any]
+    namespaces: Sequence[Any]
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -168,13 +160,7 @@ def settled(records: TimerRecords, complete: NDArray[np.bool_], distinct: bool) 
         shared &= complete
         kept &= ~shared
         kept[_replayed(records, np.flatnonzero(shared).tolist())] = True
-    records = TimerRecords(
-        records.timestamps,
-        records.sequences,
-        np.where(complete, np.uint8(NEW), records.codes),
-        records.keys,
-        records.namespaces,
-    )
+    records = replace(records, codes=np.where(complete, np.uint8(NEW), records.codes))
     return records if kept.all() else records.take(np.flatnonzero(kept))
 
 
