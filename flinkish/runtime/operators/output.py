@@ -72,18 +72,6 @@ class Output:
     continues.
     """
 
-    __slots__ = (
-        "_inputs",
-        "_side_inputs",
-        "_sides",
-        "_timestamps",
-        "_values",
-        "cutsFrames",
-        "emitted",
-        "onlyNulls",
-        "reusesObjects",
-    )
-
     def __init__(self) -> None:
         self._inputs: list[Input] = []
         self._side_inputs: dict[str, list[Input]] = {}
