@@ -30,13 +30,13 @@ from flinkish.runtime.records.keys import KeyRules
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.reports import decode_reports
-from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.task.gates import FrameRow, Slice
 from flinkish.runtime.task.plan import TaskSettings
 from flinkish.runtime.task.stage import METRICS, StageTask
 from flinkish.runtime.task.store import JobRun, TaskKey, TaskStore
 from flinkish.runtime.task.ticks import clock_ticks
 from flinkish.runtime.task.vertex import SourceTask
+from tests.runtime.counting_page_store import CountingPageStore
 
 LAST_SLICE = 1 << 62
 
@@ -92,7 +92,7 @@ class MicroBatches:
             classes=self.graph.classes(),
         )
         self._plans = {v.uid: cloudpickle.dumps(vertex_plan(v)) for v in self.graph.vertices}
-        self.stores: dict[tuple[int, int], DictPageStore] = {}
+        self.stores: dict[tuple[int, int], CountingPageStore] = {}
         self.results: list[list[Result]] = [[] for _ in streams]
         self.metrics = MetricsTotals()
         self.attributeChanges: list[AttributeChange] = []
@@ -191,7 +191,7 @@ class MicroBatches:
         for group, members in sorted(groups.items()):
             # Spark's shuffle keeps no order among the rows of a group.
             members.sort(key=lambda row: hash((row.sequence, row.slice, row.gate)))
-            store = self.stores.setdefault((level, group), DictPageStore())
+            store = self.stores.setdefault((level, group), CountingPageStore())
             written.extend(task.process(group, members, store))
         self._done(name, task)
         return written

@@ -3,8 +3,7 @@
 A read or write of Spark's state from Python takes about 30 to 150 microseconds, however small. So
 the paged backend puts up to some thousand entries into one *page*, reads a page at most once in a
 batch, when it is first needed, and writes it once if it has changed. The number of calls then
-depends on how many pages a batch touches, not on how many elements it has; ``DictPageStore`` counts
-calls so that tests can check this.
+depends on how many pages a batch touches, not on how many elements it has.
 
 For example, 1 000 elements of 500 keys in 1 page cost one read and one write instead of 1 000 of
 each.
@@ -35,30 +34,21 @@ class PageStore(Protocol):
 
 
 class DictPageStore:
-    """Pages in a dict, with a count of the calls and of the ``bytes`` in all pages."""
+    """Pages in a dict, with a count of the ``bytes`` in all of them."""
 
     def __init__(self) -> None:
         self.pages: dict[bytes, bytes] = {}
-        self.gets = self.puts = self.removes = self.bytes = 0
+        self.bytes = 0
 
     def get(self, page: bytes, digest: bytes | None = None) -> bytes | None:
-        self.gets += 1
         return self.pages.get(page)
 
     def put(self, page: bytes, content: bytes, digest: bytes | None = None) -> None:
-        self.puts += 1
         self.bytes += len(content) - len(self.pages.get(page, b""))
         self.pages[page] = content
 
     def remove(self, page: bytes) -> None:
-        self.removes += 1
         self.bytes -= len(self.pages.pop(page))
-
-    def takeCalls(self) -> tuple[int, int, int]:
-        """The numbers of calls of ``get``, ``put`` and ``remove`` since the last ``takeCalls``."""
-        calls = self.gets, self.puts, self.removes
-        self.gets = self.puts = self.removes = 0
-        return calls
 
 
 class MeteredPageStore:

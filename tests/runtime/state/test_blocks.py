@@ -11,10 +11,10 @@ from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.state import blocks, hashed_pages, paged_map_table
 from flinkish.runtime.state.hashed_pages import MOST_BYTES
 from flinkish.runtime.state.page_codec import Envelope, PageCodec
-from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.state.paged_tables import PagedStateTable
 from flinkish.spark.page_store import MapStatePageStore, PageCache
+from tests.runtime.counting_page_store import CountingPageStore
 
 ENTRIES = 5_000
 
@@ -22,8 +22,8 @@ ENTRIES = 5_000
 class Job:
     """Batches of an operator, in one key group."""
 
-    def __init__(self, store: DictPageStore | MapStatePageStore | None = None) -> None:
-        self.store = DictPageStore() if store is None else store
+    def __init__(self, store: CountingPageStore | MapStatePageStore | None = None) -> None:
+        self.store = CountingPageStore() if store is None else store
         self.backend = PagedKeyedStateBackend("operator")
         self.table: PagedStateTable = self.backend.table("state")
         self.maps = self.backend.mapTable("maps")

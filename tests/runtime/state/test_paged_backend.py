@@ -30,8 +30,8 @@ from flinkish.runtime.state import (
 )
 from flinkish.runtime.state.backend import HASH, Timer
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
-from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
+from tests.runtime.counting_page_store import CountingPageStore
 
 GROUPS = 3
 
@@ -68,7 +68,7 @@ class Both:
     def __init__(self) -> None:
         self.paged = PagedKeyedStateBackend("operator")
         self.heaps = [HeapKeyedStateBackend() for _ in range(GROUPS)]
-        self.stores = [DictPageStore() for _ in range(GROUPS)]
+        self.stores = [CountingPageStore() for _ in range(GROUPS)]
         self.directories: list[bytes] = [pickle.dumps(None)] * GROUPS
         self.group = 0
         self.tables = [self.paged.table("one"), self.paged.table("two")]
@@ -522,7 +522,7 @@ def sweep(queue: Any, until: int, callbacks: list[Any]) -> list[Any]:
 
 
 def test_a_table_may_be_asked_for_in_the_middle_of_a_batch():
-    store = DictPageStore()
+    store = CountingPageStore()
     writer = PagedKeyedStateBackend("operator")
     writer.load(store, None)
     writer.table("late").put("key", None, "value")
@@ -541,7 +541,7 @@ def test_a_table_may_be_asked_for_in_the_middle_of_a_batch():
 
 
 def test_operators_share_a_store():
-    store = DictPageStore()
+    store = CountingPageStore()
     backends = [PagedKeyedStateBackend(uid) for uid in ("one", "two")]
     directories = []
     for backend in backends:
@@ -555,7 +555,7 @@ def test_operators_share_a_store():
 
 def test_the_directory_is_plain_and_empty_when_nothing_is_held():
     backend = PagedKeyedStateBackend("operator")
-    store = DictPageStore()
+    store = CountingPageStore()
     backend.load(store, None)
     backend.windowTable("w").blocks(Unstable(1), [1], HASHES.column([1]))[0][0][1] = 2
     backend.timerQueue("t").add(1, "key", None)
@@ -571,10 +571,10 @@ def test_the_directory_is_plain_and_empty_when_nothing_is_held():
 
 def test_what_was_not_flushed_is_forgotten():
     backend = PagedKeyedStateBackend("operator")
-    backend.load(DictPageStore(), None)
+    backend.load(CountingPageStore(), None)
     backend.table("t").put("key", None, 1)
     backend.timerQueue("q").add(1, "key", None)
-    backend.load(DictPageStore(), None)
+    backend.load(CountingPageStore(), None)
     assert backend.table("t").get("key", None) is None
     assert len(backend.timerQueue("q")) == 0
     assert backend.flush() == {}
@@ -585,10 +585,10 @@ def test_misuse_is_told():
     with pytest.raises(IllegalStateError, match="before load"):
         backend.flush()
     with pytest.raises(IncompatibleCheckpointError, match="format 7"):
-        backend.load(DictPageStore(), {"format": 7})
-    backend.load(DictPageStore(), None)
+        backend.load(CountingPageStore(), {"format": 7})
+    backend.load(CountingPageStore(), None)
     backend.table("t").put("key", None, 1)
     directory = backend.flush()
-    backend.load(DictPageStore(), directory)
+    backend.load(CountingPageStore(), directory)
     with pytest.raises(CorruptCheckpointError, match=r"operator: state 't'.*missing"):
         backend.table("t").get("key", None)

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from flinkish.runtime.state.hashed_pages import MOST_BYTES
-from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
+from tests.runtime.counting_page_store import CountingPageStore
 
 BIG = 50_000
 
@@ -18,7 +18,7 @@ class Job:
     """Batches of an operator with one map state, in one key group."""
 
     def __init__(self) -> None:
-        self.store = DictPageStore()
+        self.store = CountingPageStore()
         self.backend = PagedKeyedStateBackend("operator")
         self.table = self.backend.mapTable("map")
         self.backend.load(self.store, None)

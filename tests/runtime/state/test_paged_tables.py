@@ -9,15 +9,15 @@ import numpy as np
 from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.state import hashed_pages
 from flinkish.runtime.state.hashed_pages import MOST_BYTES, MOST_ENTRIES, TARGET_ENTRIES
-from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
+from tests.runtime.counting_page_store import CountingPageStore
 
 
 class Job:
     """Batches of one operator in one key group."""
 
     def __init__(self) -> None:
-        self.store = DictPageStore()
+        self.store = CountingPageStore()
         self.backend = PagedKeyedStateBackend("operator")
         self.directory = None
         self.load()

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import random
 
-from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.state.paged_timer_queue import MOST_SMALL_PAGES, PAGE_TIMERS
+from tests.runtime.counting_page_store import CountingPageStore
 
 
 class Job:
     """Batches of an operator with timers, in one key group."""
 
     def __init__(self) -> None:
-        self.store = DictPageStore()
+        self.store = CountingPageStore()
         self.backend = PagedKeyedStateBackend("operator")
         self.queue = self.backend.timerQueue("timers")
         self.directory = None

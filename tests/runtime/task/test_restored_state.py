@@ -8,9 +8,9 @@ from flinkish.api.stored_values import pickled
 from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.savepoint.capture import captured
 from flinkish.runtime.savepoint.saved_state import decoded
-from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.task import restored_state
+from tests.runtime.counting_page_store import CountingPageStore
 
 GROUP = 3
 
@@ -34,7 +34,7 @@ def filled(backend: PagedKeyedStateBackend) -> None:
             blocks[i][key] = window
 
 
-def entries(saved: dict, store: DictPageStore) -> list[str]:
+def entries(saved: dict, store: CountingPageStore) -> list[str]:
     """All that is stored, in an order."""
     found = []
     for part in captured("uid", GROUP, saved, store.pages, True):
@@ -47,7 +47,7 @@ def entries(saved: dict, store: DictPageStore) -> list[str]:
 def test_parts_are_written_as_they_come(monkeypatch, parts):
     """With few of them in memory, and all."""
     monkeypatch.setattr(restored_state, "PARTS_AT_ONCE", parts)
-    store = DictPageStore()
+    store = CountingPageStore()
     backend = PagedKeyedStateBackend("uid")
     backend.load(store, None)
     filled(backend)
@@ -59,7 +59,7 @@ def test_parts_are_written_as_they_come(monkeypatch, parts):
     ]
     assert len(rows) > 10
 
-    to = DictPageStore()
+    to = CountingPageStore()
     restored = restored_state.restored_state(PagedKeyedStateBackend("uid"), "uid", rows, to)
     assert entries(restored, to) == entries(saved, store)
     assert (to.puts > len(to.pages)) == (parts < 1_000), (
