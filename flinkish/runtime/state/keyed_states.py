@@ -34,15 +34,15 @@ class KeyedStates(KeyedStateStore):
     """The states of one operator. They read and write under the backend's current key and
     ``namespace``, which the operator sets before it calls a user function.
 
-    ``clock`` measures the time to live of entries; without a clock no state can expire. ``sweeps``:
-    whether the operator calls ``removeExpired``, which background clean-up needs. ``ofWindows``:
-    whether the states belong to windows, and not to the key alone.
+    ``clock`` measures the time to live of entries. ``sweeps``: whether the operator calls
+    ``removeExpired``, which background clean-up needs. ``ofWindows``: whether the states belong to
+    windows, and not to the key alone.
     """
 
     def __init__(
         self,
         backend: KeyedStateBackend,
-        clock: ProcessingTimeService | None = None,
+        clock: ProcessingTimeService,
         sweeps: bool = False,
         ofWindows: bool = False,
     ) -> None:
@@ -110,7 +110,7 @@ class KeyedStates(KeyedStateStore):
     def _settle(self, name: str, tables: Iterable[str]) -> None:
         checked = self._expiring.get(name)
         schedule = _unchecked if checked is None else checked[2].schedule
-        now = 0 if self._clock is None else self._clock.getCurrentProcessingTime()
+        now = self._clock.getCurrentProcessingTime()
         self._homes[name].settle(tables, self._is_ours, now, schedule)
 
     def _is_ours(self, namespace: object) -> bool:
@@ -126,11 +126,6 @@ class KeyedStates(KeyedStateStore):
         if config is None:
             state: State = _STATES[kind](self, descriptor)
             return state
-        if self._clock is None:
-            raise InvalidProgramError(
-                f"the state {descriptor.name!r} has a time to live, but cannot expire here. Leave"
-                " enableTimeToLive out of its descriptor."
-            )
         cleanup = home.queue()
         ttl = Ttl(config, self._clock, cleanup)
         expiring: State = TTL_STATES[kind](self, descriptor, ttl)

@@ -26,13 +26,14 @@ from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.state.table_states import TableValueState
+from flinkish.runtime.time.clock import ProcessingTimeService
 
 
 class States:
     """A state of each kind, under any key and namespace."""
 
     def __init__(self, backend: KeyedStateBackend) -> None:
-        self.owner = KeyedStates(backend)
+        self.owner = KeyedStates(backend, ProcessingTimeService())
         self.value = self.owner.getState(ValueStateDescriptor("value"))
         self.list = self.owner.getListState(ListStateDescriptor("list"))
         self.map = self.owner.getMapState(MapStateDescriptor("map"))

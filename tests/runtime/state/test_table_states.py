@@ -14,12 +14,12 @@ from flinkish import (
     MapEntry,
     MapStateDescriptor,
     ReducingStateDescriptor,
-    StateTtlConfig,
     ValueStateDescriptor,
 )
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError, InvalidProgramError
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.keyed_states import NO_KEY, KeyedStates
+from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.testing import StreamTestHarness
 from tests.runtime.state.test_ttl import Total
 
@@ -28,7 +28,7 @@ from tests.runtime.state.test_ttl import Total
 def states() -> KeyedStates:
     backend = HeapKeyedStateBackend()
     backend.currentKey = "k"
-    return KeyedStates(backend)
+    return KeyedStates(backend, ProcessingTimeService())
 
 
 def test_every_key_and_namespace_has_states_of_its_own(states):
@@ -119,13 +119,6 @@ def test_one_name_is_one_state(states):
 def test_what_is_no_descriptor_is_refused(states):
     with pytest.raises(InvalidProgramError, match="no descriptor of keyed state"):
         states.getState("s")
-
-
-def test_without_a_clock_nothing_expires(states):
-    descriptor = ValueStateDescriptor("s")
-    descriptor.enableTimeToLive(StateTtlConfig.newBuilder(5).build())
-    with pytest.raises(InvalidProgramError, match="cannot expire here"):
-        states.getState(descriptor)
 
 
 def test_without_a_key_there_is_no_state(states):
