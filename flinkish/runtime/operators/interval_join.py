@@ -80,7 +80,7 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
     def processSingly(self, records: Records, own: JoinBuffer, other: JoinBuffer) -> None:
         """Join the elements of a run of the side ``own`` one by one."""
         backend, timers, watermark = self.backend, self.timers, self.currentWatermark
-        join = self._join_left if own is self.left else self._join_right
+        is_left = own is self.left
         value = None
         with self.userCodeOf(lambda: value):
             for key, value, timestamp in keyed_elements(records):
@@ -98,26 +98,20 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
                 if not (fits_long(first) and fits_long(last)):
                     first, last = to_long(first), to_long(last)
                 for partner_timestamp, partners in other.between(first, last):
-                    join(value, timestamp, handed_out(partners), partner_timestamp)
+                    pair = timestamp, partner_timestamp
+                    self.setPair(*(pair if is_left else pair[::-1]))
+                    self._join(value, handed_out(partners), is_left)
                 timers.registerEventTimeTimer(own.name, own.cleanupTime(timestamp))
 
-    def _join_left(self, value: Any, timestamp: int, partners: Sequence[Any], other: int) -> None:
-        self.setPair(timestamp, other)
+    def _join(self, value: Any, partners: Sequence[Any], isLeft: bool) -> None:
         call, context, collector = self.call, self.context, self.collector
         fixed = immutable(value)
         for partner in partners:
             one = value if fixed else copied_mutable(value)
-            returned = call(one, partner, context, collector)
-            if returned is not None:
-                collector.collectReturned(returned)
-
-    def _join_right(self, value: Any, timestamp: int, partners: Sequence[Any], other: int) -> None:
-        self.setPair(other, timestamp)
-        call, context, collector = self.call, self.context, self.collector
-        fixed = immutable(value)
-        for partner in partners:
-            one = value if fixed else copied_mutable(value)
-            returned = call(partner, one, context, collector)
+            if isLeft:
+                returned = call(one, partner, context, collector)
+            else:
+                returned = call(partner, one, context, collector)
             if returned is not None:
                 collector.collectReturned(returned)
 
