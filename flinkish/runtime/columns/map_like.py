@@ -21,10 +21,8 @@ from flinkish.runtime.columns.tracing.emitting_function import (
 )
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.broadcast import CoBroadcastWithNonKeyedOperator
+from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.one_input import (
-    KeyedStreamFilter,
-    KeyedStreamFlatMap,
-    KeyedStreamMap,
     ProcessOperator,
     ProcessUnderKeyOperator,
     StreamFilter,
@@ -159,16 +157,16 @@ class ColumnBroadcast(CoBroadcastWithNonKeyedOperator):
             super().processRecords1(records)
 
 
-class KeyedColumnMap(ColumnMap, KeyedStreamMap):
-    """``KeyedStreamMap`` with its path."""
+class KeyedColumnMap(ColumnMap, KeyedOperator, StreamMap):
+    """``KeyedStream.map`` with its path."""
 
 
-class KeyedColumnFilter(ColumnFilter, KeyedStreamFilter):
-    """``KeyedStreamFilter`` with its path."""
+class KeyedColumnFilter(ColumnFilter, KeyedOperator, StreamFilter):
+    """``KeyedStream.filter`` with its path."""
 
 
-class KeyedColumnFlatMap(ColumnFlatMap, KeyedStreamFlatMap):
-    """``KeyedStreamFlatMap`` with its path."""
+class KeyedColumnFlatMap(ColumnFlatMap, KeyedOperator, StreamFlatMap):
+    """``KeyedStream.flatMap`` with its path."""
 
 
 class ColumnProcessUnderKey(ColumnProcess, ProcessUnderKeyOperator):

@@ -203,18 +203,6 @@ def _ignore(timestamp: int, context: Any, collector: Any) -> None:
     """A plain function has no ``onTimer``."""
 
 
-class KeyedStreamMap(KeyedOperator, StreamMap):
-    """``KeyedStream.map``."""
-
-
-class KeyedStreamFilter(KeyedOperator, StreamFilter):
-    """``KeyedStream.filter``."""
-
-
-class KeyedStreamFlatMap(KeyedOperator, StreamFlatMap):
-    """``KeyedStream.flatMap``."""
-
-
 REDUCED = "_op_state"
 """The state of reduced values; Flink's name."""
 
