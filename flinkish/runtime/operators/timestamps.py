@@ -393,7 +393,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
     def _register(self, names: Sequence[Any]) -> None:
         for name in names:
             if name not in self._splits:
-                self._splits[name] = self._split(self._multiplexer.registerNewOutput(), None)
+                self._splits[name] = self._split(self._multiplexer.status.add(), None)
 
     def _split(self, index: int, snapshot: Any) -> Split:
         return Split(

@@ -53,12 +53,14 @@ class TwoInputOperator(StreamOperator):
         self.output.emitWatermark(timestamp)
 
     def processInputWatermark(self, index: int, timestamp: int) -> None:
-        if self._combined.updateWatermark(index, timestamp):
+        self._combined.setWatermark(index, timestamp)
+        if self._combined.updateCombinedWatermark():
             self.advanceWatermark(self._combined.combinedWatermark)
 
     def processInputWatermarkStatus(self, index: int, status: WatermarkStatus) -> None:
         was_idle = self._combined.idle
-        if self._combined.updateStatus(index, status.isIdle()):
+        self._combined.setIdle(index, status.isIdle())
+        if self._combined.updateCombinedWatermark():
             self.advanceWatermark(self._combined.combinedWatermark)
         if self._combined.idle != was_idle:
             self.output.emitWatermarkStatus(status)

@@ -83,16 +83,6 @@ class IndexedCombinedWatermarkStatus:
         self.combinedWatermark = together
         return True
 
-    def updateWatermark(self, index: int, timestamp: int) -> bool:
-        """``setWatermark``, then combine. True if the combined watermark rose."""
-        self.setWatermark(index, timestamp)
-        return self.updateCombinedWatermark()
-
-    def updateStatus(self, index: int, idle: bool) -> bool:
-        """``setIdle``, then combine. True if the combined watermark rose."""
-        self.setIdle(index, idle)
-        return self.updateCombinedWatermark()
-
     def snapshot(self) -> tuple[list[int], list[bool], int, bool]:
         return list(self._watermarks), list(self._idle), self.combinedWatermark, self.idle
 
@@ -230,10 +220,6 @@ class WatermarkOutputMultiplexer:
     def __init__(self, underlying: WatermarkOutput) -> None:
         self._underlying = underlying
         self.status = IndexedCombinedWatermarkStatus(0)
-
-    def registerNewOutput(self) -> int:
-        """Add an output and return its index."""
-        return self.status.add()
 
     def onPeriodicEmit(self) -> None:
         """Emit the combined watermark if it rose, and idleness if all outputs are idle."""

@@ -59,7 +59,7 @@ def test_as_recorded(steps, expected, restarts):
             multiplexer = WatermarkOutputMultiplexer(noted)
             multiplexer.status.restore(snapshot)
         if step == "n":
-            multiplexer.registerNewOutput()
+            multiplexer.status.add()
         elif step == "p":
             multiplexer.onPeriodicEmit()
         else:
