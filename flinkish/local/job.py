@@ -56,9 +56,8 @@ from flinkish.runtime.metrics_totals import MetricsTotals
 from flinkish.runtime.records.frames import SplitMark, decode_frame
 from flinkish.runtime.reports import OperatorReport, decode_reports, sink_report
 from flinkish.runtime.task.gates import FrameRow, Slice
-from flinkish.runtime.task.plan import TaskSettings
+from flinkish.runtime.task.plan import TaskSettings, clock_ticks
 from flinkish.runtime.task.stage import METRICS, StageTask
-from flinkish.runtime.task.ticks import clock_ticks
 from flinkish.runtime.task.vertex import SourceTask
 from flinkish.runtime.task_logs import log_unhandled
 

@@ -31,10 +31,9 @@ from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_o
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.reports import decode_reports
 from flinkish.runtime.task.gates import FrameRow, Slice
-from flinkish.runtime.task.plan import TaskSettings
+from flinkish.runtime.task.plan import TaskSettings, clock_ticks
 from flinkish.runtime.task.stage import METRICS, StageTask
 from flinkish.runtime.task.store import JobRun, TaskKey, TaskStore
-from flinkish.runtime.task.ticks import clock_ticks
 from flinkish.runtime.task.vertex import SourceTask
 from tests.runtime.counting_page_store import CountingPageStore
 

@@ -174,17 +174,14 @@ class InputGates:
         return {"gates": gates, "inputs": inputs}
 
     def reports(self) -> Iterator[InputReport]:
-        """The watermark of each gate."""
         for index, gate in self._gates.items():
             yield InputReport(gate.name, False, self._watermarks[index], self._idle[index])
 
     @property
     def ended(self) -> bool:
-        """Whether all inputs have ended."""
         return all(valve.watermark == MAX_TIMESTAMP for valve in self._valves)
 
     def process(self, rows: Iterable[FrameRow]) -> None:
-        """Read all frames of a batch."""
         frames = self._frames(rows)
         if len(self._gates) == len(frames) == 1:
             (((gate, part), of_channel),) = frames.items()

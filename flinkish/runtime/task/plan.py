@@ -1,10 +1,11 @@
-"""The plan of a task that is sent to the workers: operators, gates, exits and settings."""
+"""The plan of a task that is sent to the workers: operators, gates, exits and settings; and the
+ticks of its key groups."""
 
 from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flinkish.api.environment.configuration import DEFAULT_COLUMN_CHECKS
@@ -17,7 +18,7 @@ from flinkish.runtime.records.stable_hashes import stable_hash
 from flinkish.runtime.sinks.buckets import Buckets
 from flinkish.runtime.sinks.part_files import PartFiles
 from flinkish.runtime.task.chain import ChainedEdge, ChainedNode
-from flinkish.runtime.task.gates import Gate
+from flinkish.runtime.task.gates import FrameRow, Gate
 
 
 class Exchange(enum.Enum):
@@ -119,3 +120,30 @@ class Subtask:
 
     index: int = 0
     attempt: int = 0
+
+
+TICK_GATE = -1
+"""The gate number in the row of a *tick*, which has no element: Spark calls a key group only if a batch has rows for
+it, and a tick lets one with a timer due run with the clock of the batch."""
+
+
+def tick(level: int, target: str, keyGroup: int, part: int, clock: int) -> FrameRow:
+    return FrameRow(level, target, keyGroup, TICK_GATE, slice=part, clock=clock)
+
+
+def clock_ticks(
+    vertices: Iterable[VertexPlan],
+    settings: TaskSettings,
+    clock: int,
+    due: Mapping[str, Collection[int]] | None = None,
+) -> list[FrameRow]:
+    """Ticks for the due key groups of ``vertices``, with the time ``clock`` (ms). ``due`` lists, by
+    the uid of an operator, the key groups with a due timer; None: all key groups of all
+    vertices."""
+    ticks = []
+    for plan in vertices:
+        groups: Iterable[int] = key_groups(plan.uid, plan.single, settings)
+        if due is not None:
+            groups = sorted({group for node in plan.nodes for group in due.get(node.uid, ())})
+        ticks += [tick(plan.level, plan.uid, group, group, clock) for group in groups]
+    return ticks

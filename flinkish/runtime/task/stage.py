@@ -104,7 +104,6 @@ def metrics_row(
     reports: list[OperatorReport],
     changes: Sequence[AttributeChange] = (),
 ) -> FrameRow:
-    """The row that carries metrics to the driver."""
     data = encode_reports(reports, changes)
     return FrameRow(settings.sinkLevel, METRICS, slice=part, clock=clock, frame=data)
 

@@ -48,6 +48,7 @@ from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.task.chain import ChainedEdge, ChainedNode, OperatorChain
 from flinkish.runtime.task.gates import FrameRow, InputGates, Slice
 from flinkish.runtime.task.plan import (
+    TICK_GATE,
     Exchange,
     ExitPlan,
     Subtask,
@@ -56,7 +57,6 @@ from flinkish.runtime.task.plan import (
     key_groups,
 )
 from flinkish.runtime.task.restored_state import RESTORED_GATE, restored_state
-from flinkish.runtime.task.ticks import TICK_GATE
 from flinkish.runtime.task.writer import (
     BroadcastRecordWriter,
     KeyedRecordWriter,

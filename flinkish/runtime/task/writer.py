@@ -40,7 +40,7 @@ from flinkish.runtime.reports import EdgeReport
 from flinkish.runtime.sinks.buckets import Buckets
 from flinkish.runtime.sinks.part_files import PartFile, PartFiles
 from flinkish.runtime.task.gates import CLOSING, FrameRow, Gate, Slice
-from flinkish.runtime.task.ticks import tick
+from flinkish.runtime.task.plan import tick
 from flinkish.runtime.time.watermark_generation import JoinedSplits
 
 RECORDS_A_FRAME = 1 << 17
@@ -70,6 +70,8 @@ class RecordWriter(Input):
         self._slice = Slice(0, 0)
         self._written = 0
         self._last_timestamp = MIN_TIMESTAMP
+        self._ticked: Sequence[int] = ()
+        """The key groups that get a tick at the end of a slice."""
 
     def begin(self, part: Slice) -> None:
         self._slice = part
@@ -78,7 +80,6 @@ class RecordWriter(Input):
 
     @property
     def report(self) -> EdgeReport:
-        """The report of the records written in the slice."""
         gate = self._gate
         return EdgeReport(gate.target, gate.name, self._written, self._last_timestamp)
 
@@ -125,7 +126,10 @@ class RecordWriter(Input):
     def finish(self) -> list[FrameRow]:
         """End the slice: cut the remaining records and return the frames not returned yet."""
         self._write()
-        return self.rows()
+        gate, part = self._gate, self._slice
+        return self.rows() + [
+            tick(gate.level, gate.target, group, part.number, part.clock) for group in self._ticked
+        ]
 
     def trim(self) -> None:
         """Called between batches: drop caches."""
@@ -347,11 +351,7 @@ class SplitRecordWriter(KeyedRecordWriter):
     ) -> None:
         super().__init__(gate, operator, splitOf, keyGroups, columns=columns)
         self._keys = KeyColumn(splitOf, f"splits after {operator}", columns, rules)
-        self._ticks = ticks
-
-    def finish(self) -> list[FrameRow]:
-        rows = super().finish()
-        return rows + _ticks(self._gate, self._keyGroups, self._slice) if self._ticks else rows
+        self._ticked = keyGroups if ticks else ()
 
     def _partition(self, records: Records, marks: Marks) -> None:
         try:
@@ -369,9 +369,8 @@ class MarkedSplitWriter(RecordWriter):
         self, gate: Gate, operator: str, keyGroups: Sequence[int], ticks: bool, traces: bool
     ) -> None:
         super().__init__(gate, operator, traces)
-        self._ticks = ticks
+        self._ticked = keyGroups if ticks else ()
         self._parts = [SingleRecordWriter(gate, operator, group, traces) for group in keyGroups]
-        self._groups = keyGroups
         self._current = self._parts[0]
 
     def begin(self, part: Slice) -> None:
@@ -381,10 +380,6 @@ class MarkedSplitWriter(RecordWriter):
 
     def processSplit(self, mark: SplitMark) -> None:
         self._marks.addSplit(self._count, mark)
-
-    def finish(self) -> list[FrameRow]:
-        rows = super().finish()
-        return rows + _ticks(self._gate, self._groups, self._slice) if self._ticks else rows
 
     def _partition(self, records: Records, marks: Marks) -> None:
         for segment in Frame(records, marks).segments():
@@ -402,10 +397,6 @@ class MarkedSplitWriter(RecordWriter):
                         writer.processWatermarks(segment)
         for writer in self._parts:
             self._rows += writer.finish()
-
-
-def _ticks(gate: Gate, keyGroups: Sequence[int], part: Slice) -> list[FrameRow]:
-    return [tick(gate.level, gate.target, group, part.number, part.clock) for group in keyGroups]
 
 
 class SinkRecordWriter(RecordWriter):

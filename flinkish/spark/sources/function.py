@@ -17,11 +17,10 @@ from flinkish.api.time.elements import Watermark
 from flinkish.runtime.closing import close_all, closed_at_end, closed_on_error
 from flinkish.runtime.records.frames import SplitMark
 from flinkish.runtime.task.gates import FrameRow, Slice
-from flinkish.runtime.task.plan import TaskSettings, VertexPlan
+from flinkish.runtime.task.plan import TaskSettings, VertexPlan, clock_ticks
 from flinkish.runtime.task.restored_state import restored_row
 from flinkish.runtime.task.stage import metrics_row
 from flinkish.runtime.task.store import OPEN_TASKS, JobRun, TaskKey
-from flinkish.runtime.task.ticks import clock_ticks
 from flinkish.runtime.task.vertex import SourceTask
 from flinkish.spark.frame_rows import arrow_batch
 from flinkish.spark.profiled_batches import is_profiled
