@@ -14,13 +14,12 @@ from flinkish.deployment.vertex_plans import vertex_plan
 from flinkish.graph.job_graph import JobGraph, JobVertex
 from flinkish.graph.job_plan import JobPlan
 from flinkish.graph.stream_graph import NodeContent, StreamNode
-from flinkish.runtime.explanation import elements_behind, explained, explained_key
+from flinkish.runtime.explanation import elements_behind, explained, explained_key, typical_elements
 from flinkish.runtime.formats.arrow_types import arrow_schema
 from flinkish.runtime.formats.file_formats import file_format
 from flinkish.runtime.formats.parquet_format import ParquetFormat
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.task.column_use import ColumnUse, column_use
-from flinkish.runtime.typical_elements import typical_elements
 
 
 def explained_plan(graph: JobGraph, traces: bool) -> JobPlan:

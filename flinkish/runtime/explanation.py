@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Iterator
-from functools import partial, singledispatch
+from decimal import Decimal
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,7 +107,6 @@ def explained(
 def explained_key(
     selector: Callable[[Any], Any], enabled: bool, elements: RowColumns | None = None
 ) -> str:
-    """A line for a key selector."""
     reason = _reason(ColumnFunction(selector), elements) if enabled else DISABLED
     return explanation("key selector", reason, condition=_condition(elements))
 
@@ -193,95 +194,67 @@ def _emitting(description: FlatMapDescription | ProcessDescription) -> ElementFu
     return _untold(function)  # type: ignore[no-any-return]
 
 
-@singledispatch
 def _functions_of(
     description: OperatorDescription, elements: RowColumns | None
 ) -> Iterator[_Explained]:
-    """The functions of an operator."""
-    if description.userFunctions:
-        yield _Explained("", lambda: f"is of an operator without columns, {description.kind}")
+    match description:
+        case (
+            MapDescription(function=function, call=call)
+            | FilterDescription(function=function, call=call)
+        ):
+            if not isinstance(function, Tagger):
+                yield _element_function("", ColumnFunction(call), call, elements)
+        case FlatMapDescription():
+            own = description.iterate or description.call
+            yield _element_function("", _emitting(description), own, elements)
+        case ProcessDescription(call=call):
+            yield _element_function("", _emitting(description), call, elements)
+        case KeyedProcessDescription(call=call):
+            yield _Explained("", lambda: PhaseFold(call).reason, call, condition=STATES)
+        case KeyedReduceDescription(function=function, call=call):
+            reason = partial(why_rolling_unsupported, description)
+            yield _Explained("", reason, function or call, condition=UNKNOWN)
+        case AsyncWaitDescription():
+            yield _Explained("", lambda: "is asynchronous")
+        case ArrivalTimeDescription():
+            yield from _of_arrival_time(description, elements)
+        case TimestampsAndWatermarksDescription():
+            yield from _of_timestamps(description, elements)
+        case WindowOperatorDescription():
+            yield from _of_windows(description, elements)
+        case TwoInputDescription():
+            yield from _of_two_inputs(description)
+        case _ if description.userFunctions:
+            yield _Explained("", lambda: f"is of an operator without columns, {description.kind}")
 
 
-@_functions_of.register(MapDescription)
-@_functions_of.register(FilterDescription)
-def _(
-    description: MapDescription | FilterDescription, elements: RowColumns | None
+def _of_two_inputs(description: TwoInputDescription) -> Iterator[_Explained]:
+    match description:
+        case CoProcessDescription(function=function) if description.keyed:
+            for number in (1, 2):
+                call = getattr(function, f"processElement{number}")
+                reason = partial(getattr, PhaseFold(call), "reason")
+                yield _Explained(f"input {number}", reason, call, condition=STATES)
+        case CoProcessDescription():
+            yield _Explained("", lambda: "has two inputs and no keys")
+        case BroadcastProcessDescription():
+            call, broadcast = description.function.processElement, BroadcastStates("", ())
+            fold: type[PhaseFold | ProcessFunctionColumns]
+            fold, condition = (
+                (PhaseFold, STATES) if description.keyed else (ProcessFunctionColumns, UNKNOWN)
+            )
+            reason = partial(getattr, fold(call, broadcast=broadcast), "reason")
+            yield _Explained("input 1", reason, call, condition=condition)
+            yield _Explained("input 2", lambda: "is given broadcast elements")
+        case IntervalJoinDescription(call=call):
+            yield _Explained("", lambda: PairFunction(call).reason, call, condition=UNKNOWN)
+        case _:
+            yield _Explained("", lambda: "has two inputs")
+
+
+def _of_arrival_time(
+    description: ArrivalTimeDescription, elements: RowColumns | None
 ) -> Iterator[_Explained]:
-    if not isinstance(description.function, Tagger):
-        yield _element_function("", ColumnFunction(description.call), description.call, elements)
-
-
-@_functions_of.register
-def _(description: FlatMapDescription, elements: RowColumns | None) -> Iterator[_Explained]:
-    function = description.iterate or description.call
-    yield _element_function("", _emitting(description), function, elements)
-
-
-@_functions_of.register
-def _(description: ProcessDescription, elements: RowColumns | None) -> Iterator[_Explained]:
-    yield _element_function("", _emitting(description), description.call, elements)
-
-
-@_functions_of.register
-def _(description: KeyedProcessDescription, elements: RowColumns | None) -> Iterator[_Explained]:
-    call = description.call
-    yield _Explained("", partial(_against_phases, call), call, condition=STATES)
-
-
-@_functions_of.register
-def _(description: CoProcessDescription, elements: RowColumns | None) -> Iterator[_Explained]:
-    if not description.keyed:
-        yield _Explained("", lambda: "has two inputs and no keys")
-        return
-    for number in (1, 2):
-        call = getattr(description.function, f"processElement{number}")
-        reason = partial(_against_phases, call)
-        yield _Explained(f"input {number}", reason, call, condition=STATES)
-
-
-@_functions_of.register
-def _(
-    description: BroadcastProcessDescription, elements: RowColumns | None
-) -> Iterator[_Explained]:
-    call, broadcast = description.function.processElement, BroadcastStates("", ())
-    fold: type[PhaseFold | ProcessFunctionColumns]
-    fold, condition = (
-        (PhaseFold, STATES) if description.keyed else (ProcessFunctionColumns, UNKNOWN)
-    )
-    reason = partial(getattr, fold(call, broadcast=broadcast), "reason")
-    yield _Explained("input 1", reason, call, condition=condition)
-    yield _Explained("input 2", lambda: "is given broadcast elements")
-
-
-def _against_phases(call: Callable[..., Any]) -> str | None:
-    """Why a function with keyed states is called for each element; None: perhaps not."""
-    return PhaseFold(call).reason
-
-
-@_functions_of.register
-def _(description: KeyedReduceDescription, elements: RowColumns | None) -> Iterator[_Explained]:
-    reason = partial(why_rolling_unsupported, description)
-    yield _Explained("", reason, description.function or description.call, condition=UNKNOWN)
-
-
-@_functions_of.register
-def _(description: AsyncWaitDescription, elements: RowColumns | None) -> Iterator[_Explained]:
-    yield _Explained("", lambda: "is asynchronous")
-
-
-@_functions_of.register
-def _(description: TwoInputDescription, elements: RowColumns | None) -> Iterator[_Explained]:
-    yield _Explained("", lambda: "has two inputs")
-
-
-@_functions_of.register
-def _(description: IntervalJoinDescription, elements: RowColumns | None) -> Iterator[_Explained]:
-    call = description.call
-    yield _Explained("", lambda: PairFunction(call).reason, call, condition=UNKNOWN)
-
-
-@_functions_of.register
-def _(description: ArrivalTimeDescription, elements: RowColumns | None) -> Iterator[_Explained]:
     for name, time in (
         ("timestamp assigner", description.timestampCall),
         ("arrival time", description.arrivalCall),
@@ -290,8 +263,7 @@ def _(description: ArrivalTimeDescription, elements: RowColumns | None) -> Itera
             yield _element_function(name, ColumnFunction(time, 2), time, elements)
 
 
-@_functions_of.register
-def _(
+def _of_timestamps(
     description: TimestampsAndWatermarksDescription, elements: RowColumns | None
 ) -> Iterator[_Explained]:
     assigner = description.strategy.timestampAssigner
@@ -318,8 +290,9 @@ def _element_function(
     )
 
 
-@_functions_of.register
-def _(description: WindowOperatorDescription, elements: RowColumns | None) -> Iterator[_Explained]:
+def _of_windows(
+    description: WindowOperatorDescription, elements: RowColumns | None
+) -> Iterator[_Explained]:
     aggregation, call = description.aggregation, description.call
     if aggregation is not None:
         yield _Explained(
@@ -391,3 +364,46 @@ def _against_join(description: WindowOperatorDescription, join: JoinCall) -> str
     if not isinstance(description.layout, AlignedLayout) or description.evictor is not None:
         return "joins windows that are kept element by element"
     return "may emit no result, or several" if join.flat else PairMap(join.pair).reason
+
+
+_MOMENT = datetime.datetime(2026, 1, 2, 3, 4, 5)
+
+
+def typical_elements(schema: pa.Schema) -> RowColumns:
+    """Two rows with the columns of ``schema``, without nulls.
+
+    >>> typical_elements(pa.schema({"n": pa.int64(), "s": pa.string()})).rows()
+    [Row(n=1, s='a'), Row(n=2, s='b')]
+    """
+    arrays = [pa.array([_value(kind, at) for at in (1, 2)], kind) for kind in schema.types]
+    return RowColumns(pa.RecordBatch.from_arrays(arrays, names=schema.names))
+
+
+def _value(kind: pa.DataType, number: int) -> Any:
+    """The first or the second typical value of a type."""
+    types = pa.types
+    if types.is_boolean(kind):
+        return number == 1
+    if types.is_integer(kind):
+        return number
+    if types.is_floating(kind):
+        return number + 0.5
+    if types.is_string(kind) or types.is_large_string(kind):
+        return " ab"[number]
+    if types.is_decimal(kind):
+        return Decimal(number)
+    if types.is_timestamp(kind):
+        return _MOMENT.replace(year=2025 + number)
+    if types.is_date(kind):
+        return _MOMENT.replace(year=2025 + number).date()
+    if types.is_duration(kind):
+        return datetime.timedelta(seconds=number)
+    if types.is_binary(kind) or types.is_large_binary(kind):
+        return b" ab"[number : number + 1]
+    if types.is_struct(kind):
+        return {field.name: _value(field.type, number) for field in kind}
+    if types.is_map(kind):
+        return [(_value(kind.key_type, number), _value(kind.item_type, number))]
+    if types.is_list(kind) or types.is_large_list(kind):
+        return [_value(kind.value_type, number)]
+    return None
