@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from datetime import datetime, timedelta
 from functools import cached_property
 from operator import index
 from typing import Any, NamedTuple
 
 from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.eventtime.watermarks import TimestampAssigner, WatermarkOutput, WatermarkStrategy
+from flinkish.api.functions.adapt import named
 from flinkish.api.plan.operators import (
     SourceWatermarksDescription,
     TimestampsAndWatermarksDescription,
@@ -25,7 +28,6 @@ from flinkish.runtime.records.records import Numbers, Records, Timestamps, times
 from flinkish.runtime.records.user_code import user_method_of
 from flinkish.runtime.reports import InputReport, split_name
 from flinkish.runtime.time.clock import ProcessingTimeService
-from flinkish.runtime.time.seconds import warn_of_seconds
 from flinkish.runtime.time.watermark_generation import (
     DeferredOutput,
     ImmediateOutput,
@@ -434,3 +436,32 @@ def generators_of_splits(states: Mapping[Any, Any]) -> Any:
     joined = watermarks, idle, MIN_TIMESTAMP, False
     finished = {split for split, (*_, ended) in states.items() if ended}
     return (generations, joined, finished) if finished else (generations, joined)
+
+
+_LOG = logging.getLogger("flinkish")
+
+EARLIEST, LATEST = 500_000_000, 2_678_400_000
+"""In seconds this range is 1985 to 2054, in milliseconds it is in January 1970."""
+
+_told: set[tuple[str, str]] = set()
+
+
+def warn_of_seconds(operator: str, assigner: object, timestamp: int) -> None:
+    """Log once, if ``timestamp`` is in January 1970, its date in milliseconds and in seconds."""
+    if not EARLIEST <= timestamp < LATEST:
+        return
+    by = "that the elements came with" if assigner is None else f"of {named(assigner)}"
+    if (operator, by) in _told:
+        return
+    _told.add((operator, by))
+    begin = datetime(1970, 1, 1)
+    millis, seconds = (begin + timedelta(seconds=s) for s in (timestamp // 1000, timestamp))
+    _LOG.warning(
+        "%s: the timestamp %d %s is on %s in milliseconds, and on %s in seconds. If these are seconds, multiply them"
+        " by 1000.",
+        operator,
+        timestamp,
+        by.rstrip(","),
+        f"{millis:%Y-%m-%d}",
+        f"{seconds:%Y-%m-%d}",
+    )

@@ -7,13 +7,13 @@ import logging
 import pytest
 
 import flinkish as fl
-from flinkish.runtime.time import seconds
+from flinkish.runtime.operators import timestamps
 from flinkish.testing import StreamTestHarness
 
 
 @pytest.fixture(autouse=True)
 def _told(monkeypatch):
-    monkeypatch.setattr(seconds, "_told", set())
+    monkeypatch.setattr(timestamps, "_told", set())
 
 
 class Marks(fl.WatermarkGenerator):
