@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from pathlib import Path
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType
 from typing import Self
 
 from flinkish.api.errors import elements_hidden, shown
@@ -47,12 +47,7 @@ class StackSampler:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stop.set()
         self._thread.join()
 

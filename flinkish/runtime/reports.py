@@ -72,8 +72,6 @@ class LogReport(NamedTuple):
 
 
 class WorkerReport(NamedTuple):
-    """The process of a task."""
-
     host: str
     process: int
     residentBytes: int
@@ -195,13 +193,9 @@ def sink_report(
 
 def encode_reports(reports: list[OperatorReport], changes: Sequence[AttributeChange] = ()) -> bytes:
     """Reports, and the attributes that user functions have changed, as bytes."""
-    content = [tuple(report) for report in reports], [tuple(change) for change in changes]
-    return pickle.dumps(content, protocol=5)
+    return pickle.dumps((reports, list(changes)), protocol=5)
 
 
 def decode_reports(data: bytes) -> tuple[list[OperatorReport], list[AttributeChange]]:
     reports, changes = pickle.loads(data)
-    return (
-        [OperatorReport(*fields) for fields in reports],
-        [AttributeChange(*fields) for fields in changes],
-    )
+    return reports, changes
