@@ -117,9 +117,11 @@ def window_contents(
 class WindowContents(ABC):
     """The contents of the panes of the current key; None: a pane is empty, as in Flink."""
 
-    def __init__(self, backend: KeyedStateBackend) -> None:
+    def __init__(self, backend: KeyedStateBackend, merge: Callable[[Any, Any], Any]) -> None:
         self._backend = backend
         self._table = backend.table(TABLE)
+        self._merge = merge
+        """Merges the contents of two panes."""
 
     @abstractmethod
     def add(self, window: Any, value: Any, timestamp: int) -> None:
@@ -128,10 +130,6 @@ class WindowContents(ABC):
     @abstractmethod
     def elementsOf(self, kept: Any) -> Sequence[Any] | None:
         """The values for the window function in the stored contents of a pane."""
-
-    @abstractmethod
-    def _merge(self, one: Any, other: Any) -> Any:
-        """Merge the contents of two panes."""
 
     def elements(self, window: Any) -> Sequence[Any] | None:
         """The values of ``window`` for the window function; None if the pane is empty."""
@@ -151,11 +149,8 @@ class ReducedContents(WindowContents):
     """One reduced value for each pane."""
 
     def __init__(self, backend: KeyedStateBackend, function: Any) -> None:
-        super().__init__(backend)
+        super().__init__(backend, part_join(function))
         self._reduce = reduce_call(function)
-
-    def _merge(self, one: Any, other: Any) -> Any:
-        return reduced(self._reduce, one, other)
 
     def add(self, window: Any, value: Any, timestamp: int) -> None:
         key = self._backend.currentKey
@@ -175,11 +170,8 @@ class AggregatedContents(WindowContents):
     def __init__(
         self, backend: KeyedStateBackend, function: AggregateFunction[Any, Any, Any]
     ) -> None:
-        super().__init__(backend)
+        super().__init__(backend, part_join(function))
         self._function = function
-
-    def _merge(self, one: Any, other: Any) -> Any:
-        return merged(self._function, one, other)
 
     def add(self, window: Any, value: Any, timestamp: int) -> None:
         key = self._backend.currentKey
@@ -195,8 +187,8 @@ class AggregatedContents(WindowContents):
 class ListContents(WindowContents):
     """The elements of a pane in the order of their arrival."""
 
-    def _merge(self, one: Any, other: Any) -> Any:
-        return one + other
+    def __init__(self, backend: KeyedStateBackend) -> None:
+        super().__init__(backend, add)
 
     def add(self, window: Any, value: Any, timestamp: int) -> None:
         key = self._backend.currentKey
