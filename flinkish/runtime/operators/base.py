@@ -122,6 +122,7 @@ class StreamOperator(ABC):
         self.backend = context.backend
         self.clock = context.clock
         self.output = context.output
+        self.collector = TimestampedCollector(context.output)
         self.metrics = context.metrics
         self.taskInfo = context.taskInfo
         self.tracesFunctions = context.tracesFunctions
@@ -193,8 +194,12 @@ class StreamOperator(ABC):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The operator's inputs, in order."""
         raise NotImplementedError
+
+    def advanceWatermark(self, timestamp: int) -> None:
+        """Called when the watermark has risen; of several inputs, the combined one."""
+        self.currentWatermark = timestamp
+        self.output.emitWatermark(timestamp)
 
     def skipToWatermark(self, timestamp: int) -> None:
         """Set the watermark to ``timestamp``, up to which no timer is due."""
@@ -228,7 +233,6 @@ class StreamOperator(ABC):
 
     @property
     def reportedWatermark(self) -> int:
-        """The watermark for the operator's metrics."""
         return self.currentWatermark
 
     def splits(self) -> Iterable[InputReport]:
@@ -277,24 +281,17 @@ class StreamOperator(ABC):
         return emitted(self.name, function, records.values)
 
     def emitMapped(self, function: Callable[[Any], Any], records: Records) -> None:
-        """Emit ``function(value)`` of every record."""
         if keeps_nothing(function) and records.plain:
             # Nothing keeps a reference through which a result could change
             self.output.emitRecords(records.mapped(self.mapped(function, records), plain=True))
         elif self.output.reusesObjects:
-            self.collectElements(
-                lambda value, out: out.collect(function(value)),
-                TimestampedCollector(self.output),
-                records,
-            )
+            self.collectElements(lambda value, out: out.collect(function(value)), records)
         else:
             self.output.emitRecords(records.mapped(self.emitted(function, records)))
 
-    def collectElements(
-        self, function: Callable[[Any, Any], Any], collector: TimestampedCollector, records: Records
-    ) -> None:
+    def collectElements(self, function: Callable[[Any, Any], Any], records: Records) -> None:
         """Call ``function(value, collector)`` for every record and emit what it returns."""
-        value = None
+        collector, value = self.collector, None
         with self.userCodeOf(lambda: value):
             for value, timestamp in zip(records.values, records.timestamps.tolist()):
                 collector.timestamp = timestamp
@@ -333,8 +330,7 @@ class OneInputOperator(StreamOperator, Input):
         raise NotImplementedError
 
     def processWatermark(self, timestamp: int) -> None:
-        self.currentWatermark = timestamp
-        self.output.emitWatermark(timestamp)
+        self.advanceWatermark(timestamp)
 
     def processWatermarks(self, timestamps: Sequence[int]) -> None:
         # A generator may emit a watermark for every element. Those that fire no timer are passed on

@@ -50,7 +50,6 @@ class CoBroadcastWithNonKeyedOperator(BroadcastOperator):
         self._broadcast = BroadcastStates(context.name, description.descriptors)
         self._context = ReadOnlyContextImpl(self, self._broadcast)
         self._broadcast_context = ReadWriteContextImpl(self, self._broadcast)
-        self._collector = TimestampedCollector(self.output)
 
     def processRecords1(self, records: Records) -> None:
         self._process(self._function.processElement, self._context, records)
@@ -62,7 +61,7 @@ class CoBroadcastWithNonKeyedOperator(BroadcastOperator):
         self, function: Callable[[Any, Any, Any], Any], context: ElementContext, records: Records
     ) -> None:
         self.metrics.numRecordsIn += len(records)
-        self.processElements(function, context, self._collector, records)
+        self.processElements(function, context, self.collector, records)
 
 
 class CoBroadcastWithKeyedOperator(OnTimerOperator, BroadcastOperator):

@@ -14,7 +14,6 @@ from flinkish.api.time.durations import fits_long, to_long
 from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.contexts import ElementContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
-from flinkish.runtime.operators.output import TimestampedCollector
 from flinkish.runtime.operators.timers import InternalTimerService
 from flinkish.runtime.operators.two_input import TwoInputOperator
 from flinkish.runtime.records.copies import copied, copied_mutable, handed_out, immutable
@@ -47,7 +46,6 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
         self._bounds = lower, upper
         self._buffers = {buffer.name: buffer for buffer in (self.left, self.right)}
         self.context = PairContext(self)
-        self.collector = TimestampedCollector(self.output)
 
     def restore(self, snapshot: dict[str, Any] | None) -> None:
         super().restore(snapshot)
@@ -72,13 +70,11 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
         self._buffers[timer.namespace].removeAt(timer.timestamp)
 
     def process(self, records: Records, own: JoinBuffer, other: JoinBuffer) -> None:
-        """Join a run of records of the side ``own``."""
         self.metrics.numRecordsIn += len(records)
         self.processSingly(records, own, other)
         self.output.flush()
 
     def processSingly(self, records: Records, own: JoinBuffer, other: JoinBuffer) -> None:
-        """Join the elements of a run of the side ``own`` one by one."""
         backend, timers, watermark = self.backend, self.timers, self.currentWatermark
         is_left = own is self.left
         value = None
@@ -204,8 +200,6 @@ class JoinBuffer:
 
 
 class PairContext(ElementContext, JoinContext):
-    """The context of a pair."""
-
     __slots__ = ("left", "right")
 
     def __init__(self, operator: StreamOperator) -> None:

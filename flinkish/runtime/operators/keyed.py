@@ -77,10 +77,8 @@ class KeyedOperator(StreamOperator):
                 append(result)
         return results
 
-    def collectElements(
-        self, function: Callable[[Any, Any], Any], collector: TimestampedCollector, records: Records
-    ) -> None:
-        backend = self.backend
+    def collectElements(self, function: Callable[[Any, Any], Any], records: Records) -> None:
+        backend, collector = self.backend, self.collector
         value = None
         with self.userCodeOf(lambda: value):
             for key, value, timestamp in keyed_elements(records):

@@ -51,13 +51,12 @@ class StreamFilter(OneInputOperator):
         super().__init__(context)
         self._function = description.function
         self._call = description.call
-        self._collector = TimestampedCollector(self.output)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
         held = not (keeps_nothing(self._call) and records.plain)
         if held and not records.immutable:
-            self.collectElements(self._collect_kept, self._collector, records)
+            self.collectElements(self._collect_kept, records)
             return
         truths = self._truths(self.mapped(self._call, records), records)
         if all(truths):
@@ -87,11 +86,10 @@ class StreamFlatMap(OneInputOperator):
         super().__init__(context)
         self._function = description.function
         self._call = _collecting(description)
-        self._collector = TimestampedCollector(self.output)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        self.collectElements(self._call, self._collector, records)
+        self.collectElements(self._call, records)
 
 
 def _collecting(description: FlatMapDescription) -> Callable[[Any, Any], Any]:
@@ -128,11 +126,10 @@ class ProcessOperator(OneInputOperator):
         self._function = description.function
         self._call = description.call
         self._context = OperatorProcessContext(self, ClockService(self, self.FIX))
-        self._collector = TimestampedCollector(self.output)
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        self.processElements(self._call, self._context, self._collector, records)
+        self.processElements(self._call, self._context, self.collector, records)
 
 
 class ProcessUnderKeyOperator(KeyedOperator, ProcessOperator):
@@ -153,7 +150,6 @@ class OnTimerOperator(TimerOperator):
         super().__init__(context)
         self.timerService = SimpleTimerService(self.timers, self.backend)
         self.context = OperatorProcessContext(self, self.timerService)
-        self.collector = TimestampedCollector(self.output)
 
     def onEventTime(self, timer: Timer) -> None:
         self.timer = timer
@@ -194,9 +190,6 @@ class KeyedProcessOperator(OnTimerOperator, OneInputOperator):
 
     def processRecords(self, records: Records) -> None:
         self.processRun(self._call, records)
-
-    def processWatermark(self, timestamp: int) -> None:
-        self.advanceWatermark(timestamp)
 
 
 def _ignore(timestamp: int, context: Any, collector: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from flinkish.api.plan.two_input import CoFlatMapDescription, CoMapDescription, CoProcessDescription
@@ -11,7 +12,7 @@ from flinkish.runtime.operators.base import OperatorContext, StreamOperator
 from flinkish.runtime.operators.contexts import ClockService, OperatorProcessContext
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.one_input import OnTimerOperator
-from flinkish.runtime.operators.output import Input, TimestampedCollector
+from flinkish.runtime.operators.output import Input
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.time.watermark_generation import IndexedCombinedWatermarkStatus
 
@@ -40,17 +41,10 @@ class TwoInputOperator(StreamOperator):
         return {**super().snapshot(), "combinedWatermark": self._combined.snapshot()}
 
     def processRecords1(self, records: Records) -> None:
-        """Process a run of records of the first input."""
         raise NotImplementedError
 
     def processRecords2(self, records: Records) -> None:
-        """Process a run of records of the second input."""
         raise NotImplementedError
-
-    def advanceWatermark(self, timestamp: int) -> None:
-        """Called when the combined watermark of both inputs has risen."""
-        self.currentWatermark = timestamp
-        self.output.emitWatermark(timestamp)
 
     def processInputWatermark(self, index: int, timestamp: int) -> None:
         self._combined.setWatermark(index, timestamp)
@@ -66,26 +60,22 @@ class TwoInputOperator(StreamOperator):
             self.output.emitWatermarkStatus(status)
 
 
+@dataclass(eq=False)
 class OperatorInput(Input):
     """One of the inputs of an operator."""
 
-    __slots__ = ("_index", "_operator", "_process")
-
-    def __init__(
-        self, operator: TwoInputOperator, index: int, process: Callable[[Records], None]
-    ) -> None:
-        self._operator = operator
-        self._index = index
-        self._process = process
+    operator: TwoInputOperator
+    index: int
+    process: Callable[[Records], None]
 
     def processRecords(self, records: Records) -> None:
-        self._process(records)
+        self.process(records)
 
     def processWatermark(self, timestamp: int) -> None:
-        self._operator.processInputWatermark(self._index, timestamp)
+        self.operator.processInputWatermark(self.index, timestamp)
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
-        self._operator.processInputWatermarkStatus(self._index, status)
+        self.operator.processInputWatermarkStatus(self.index, status)
 
 
 class CoStreamMap(TwoInputOperator):
@@ -116,7 +106,6 @@ class CoStreamFlatMap(TwoInputOperator):
     def __init__(self, context: OperatorContext, description: CoFlatMapDescription) -> None:
         super().__init__(context)
         self._function = description.function
-        self._collector = TimestampedCollector(self.output)
 
     def processRecords1(self, records: Records) -> None:
         self._process(self._function.flatMap1, records)
@@ -126,7 +115,7 @@ class CoStreamFlatMap(TwoInputOperator):
 
     def _process(self, call: Callable[[Any, Any], Any], records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        self.collectElements(call, self._collector, records)
+        self.collectElements(call, records)
 
 
 class KeyedCoStreamFlatMap(KeyedOperator, CoStreamFlatMap):
@@ -141,7 +130,6 @@ class CoProcessOperator(TwoInputOperator):
         self._function = description.function
         fix = "Call keyBy(key1, key2) before process, and write a KeyedCoProcessFunction."
         self._context = OperatorProcessContext(self, ClockService(self, fix))
-        self._collector = TimestampedCollector(self.output)
 
     def processRecords1(self, records: Records) -> None:
         self._process(self._function.processElement1, records)
@@ -151,7 +139,7 @@ class CoProcessOperator(TwoInputOperator):
 
     def _process(self, call: Callable[[Any, Any, Any], Any], records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
-        self.processElements(call, self._context, self._collector, records)
+        self.processElements(call, self._context, self.collector, records)
 
 
 class KeyedCoProcessOperator(OnTimerOperator, TwoInputOperator):

@@ -75,9 +75,6 @@ class ContentWindowOperator(TimerOperator, OneInputOperator):
                 )
             self.timers.registerEventTimeTimer(None, time)
 
-    def processWatermark(self, timestamp: int) -> None:
-        self.advanceWatermark(timestamp)
-
     def advanceProcessingTime(self, now: int) -> None:
         super().advanceProcessingTime(now)
         self._window_states.removeExpired(now)

@@ -115,11 +115,6 @@ class SessionWindowOperator(WindowOperator):
 
     # ------------------------------------------------------------------ time
 
-    def processWatermark(self, timestamp: int) -> None:
-        self.currentWatermark = timestamp
-        self._fire(self.timers.advanceWatermark, timestamp)
-        self.output.emitWatermark(timestamp)
-
     def onEventTime(self, timer: Timer) -> None:
         self.timer = timer
         time, state_window = timer.timestamp, timer.namespace

@@ -81,6 +81,12 @@ class WindowOperator(TimerOperator, OneInputOperator):
         self._lateness = description.allowedLateness
         self._late_tag = description.lateDataOutputTag
         self._event_time = self._assigner.isEventTime()
+        timers = self.timers
+        self._register_timer, self._delete_timer = (
+            (timers.registerEventTimeTimer, timers.deleteEventTimeTimer)
+            if self._event_time
+            else (timers.registerProcessingTimeTimer, timers.deleteProcessingTimeTimer)
+        )
         self._merges = description.merges
         self._is_tumbling = type(self._assigner) is TumblingEventTimeWindows
         self._latest: TimeWindow | None = None
@@ -187,7 +193,9 @@ class WindowOperator(TimerOperator, OneInputOperator):
         for window in merged:
             self._set_window(window)
             self._trigger.clear(window, context)
-            self._delete_cleanup_timer(window)
+            cleanup = self._cleanup_time(window)
+            if cleanup != MAX_TIMESTAMP:
+                self._delete_timer(window, cleanup)
         self._contents.merge(state_window, merged_state_windows)
 
     def _check_merge_result(self, window: Any) -> None:
@@ -210,9 +218,6 @@ class WindowOperator(TimerOperator, OneInputOperator):
         )
 
     # ------------------------------------------------------------------ time
-
-    def processWatermark(self, timestamp: int) -> None:
-        self.advanceWatermark(timestamp)
 
     def advanceProcessingTime(self, now: int) -> None:
         super().advanceProcessingTime(now)
@@ -300,21 +305,8 @@ class WindowOperator(TimerOperator, OneInputOperator):
         return time - window.maxTimestamp() in self._latenesses
 
     def _register_cleanup_timer(self, window: Any, time: int) -> None:
-        if time == MAX_TIMESTAMP:
-            return  # the end of the input comes first
-        if self._event_time:
-            self.timers.registerEventTimeTimer(window, time)
-        else:
-            self.timers.registerProcessingTimeTimer(window, time)
-
-    def _delete_cleanup_timer(self, window: Any) -> None:
-        time = self._cleanup_time(window)
-        if time == MAX_TIMESTAMP:
-            return
-        if self._event_time:
-            self.timers.deleteEventTimeTimer(window, time)
-        else:
-            self.timers.deleteProcessingTimeTimer(window, time)
+        if time != MAX_TIMESTAMP:  # the end of the input would come first
+            self._register_timer(window, time)
 
 
 class EvictingWindowOperator(WindowOperator):
