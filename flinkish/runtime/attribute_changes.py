@@ -231,7 +231,6 @@ class AttributeWarnings:
         self._warned: set[AttributeChange] = set()
 
     def warn(self, changes: Iterable[AttributeChange]) -> None:
-        """Warn of the changes that were not warned of yet."""
         for change in changes:
             if change not in self._warned:
                 self._warned.add(change)

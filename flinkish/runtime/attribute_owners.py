@@ -71,7 +71,6 @@ class Owner(NamedTuple):
     """The identities of functions in the owner's attributes that are owners themselves."""
 
     def marks(self) -> dict[str, Mark]:
-        """The marks of the owner's attributes, by name."""
         return {name: _mark(value, self.parts) for name, value in self._kept()}
 
     def changed(self, before: Mapping[str, Mark]) -> list[str]:

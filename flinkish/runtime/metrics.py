@@ -109,7 +109,6 @@ class OperatorMetricGroup(MetricGroup):
         self._late.count = count
 
     def reset(self) -> None:
-        """Set all counts to zero."""
         self.numRecordsIn = 0
         self._late.reset()
         for metric in self._user.values():
@@ -172,7 +171,6 @@ class OperatorMetricGroup(MetricGroup):
         }
 
     def userGauges(self) -> dict[str, float]:
-        """The current values of the user's gauges, by name."""
         return {name: gauge() for name, gauge in self._gauges.items()}
 
     def isOnlyShown(self, owner: str, attribute: str) -> bool:

@@ -64,7 +64,6 @@ class PageSizes:
 
     @property
     def mean(self) -> float:
-        """The mean size of a page in bytes."""
         return self._bytes / self._pages
 
 
@@ -174,7 +173,6 @@ class OperatorTotals:
         return 0 if sizes is None else round(report.statePages * sizes.mean)
 
     def endBatch(self, busyNanoseconds: int) -> OperatorBatch:
-        """Return the operator's figures for the batch that has ended."""
         done, reports = self.batch, self.reports()
         self.batch, self.emitting = RecordCounts(), set()
         return OperatorBatch(
@@ -272,7 +270,6 @@ class MetricsTotals:
 
     @property
     def numLateRecordsDropped(self) -> int:
-        """The number of late elements that all operators have dropped."""
         return sum(
             counts.dropped for totals in self._totals for counts in list(totals.counts.values())
         )
@@ -297,7 +294,6 @@ class MetricsTotals:
 
     @property
     def stateBytes(self) -> int:
-        """The bytes in the pages of state of all operators."""
         return sum(batch.stateBytes for batch in self.lastBatch.values())
 
     def stateOf(self, uid: str) -> dict[int, KeyGroupState]:

@@ -59,7 +59,6 @@ class SubstreamWatermarks:
         return heap[0][0]
 
     def snapshot(self) -> dict[Any, int]:
-        """Return the argument from which ``__init__`` restores the state."""
         return dict(self._watermarks)
 
     def _order(self) -> None:
@@ -102,7 +101,6 @@ class ArrivalOrder:
         """The highest timestamp that came in this batch; None before the first element."""
 
     def snapshot(self) -> Any:
-        """Return the argument from which ``__init__`` restores the state."""
         return {
             "substreams": self._substreams.snapshot(),
             "watermark": self.watermark,
@@ -187,7 +185,6 @@ class ArrivalPartitions(Generic[Order]):
         }
 
     def snapshot(self) -> Any:
-        """Return the argument from which ``__init__`` restores the state."""
         return {partition: order.snapshot() for partition, order in self._orders.items()}
 
     def register(self, partition: Any) -> Order:
@@ -208,7 +205,6 @@ class ArrivalPartitions(Generic[Order]):
         return min(known) if known and len(known) == len(watermarks) else None
 
     def reports(self) -> Iterator[InputReport]:
-        """The watermark of each partition."""
         for number, (partition, order) in enumerate(self._orders.items()):
             watermark = MIN_TIMESTAMP if order.watermark is None else order.watermark - 1
             name = split_name(partition, number)

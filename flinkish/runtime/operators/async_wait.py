@@ -24,6 +24,7 @@ from flinkish.api.functions.async_function import AsyncFunction, ResultFuture
 from flinkish.api.plan.operators import AsyncWaitDescription
 from flinkish.api.time.elements import WatermarkStatus
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.operators.output import Input
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.user_code import raise_named
 
@@ -109,9 +110,7 @@ class AsyncWaitOperator(OneInputOperator):
         else:
             super().processWatermark(timestamp)
 
-    def processWatermarks(self, timestamps: Any) -> None:
-        for timestamp in timestamps:
-            self.processWatermark(timestamp)
+    processWatermarks = Input.processWatermarks
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
         if self._waiting:
@@ -333,7 +332,6 @@ class _EventLoop:
         self._runner = asyncio.Runner()
 
     def run(self, coroutine: Coroutine[Any, Any, R]) -> R:
-        """Run ``coroutine`` to its end and return its result."""
         context = copy_context()
         return self._thread.submit(context.run, self._runner.run, coroutine).result()
 

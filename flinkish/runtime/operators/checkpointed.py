@@ -189,7 +189,6 @@ class CheckpointedFunctionRunner:
                 self._function.open(OpenContext())
 
     def snapshot(self, keyGroup: int, clock: int) -> dict[str, Any]:
-        """The state of the function, after its ``snapshotState``."""
         current = self._current
         assert current is not None, "a snapshot of a function that was not initialised"
         state = current.state

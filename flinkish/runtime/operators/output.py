@@ -189,7 +189,6 @@ class Output:
             target.processSplit(mark)
 
     def flush(self) -> None:
-        """Pass on the collected records."""
         if self._values:
             values, timestamps = self._values, self._timestamps
             self._values, self._timestamps = [], []

@@ -95,11 +95,9 @@ class InternalTimerService:
         """Whether the input has ended in BATCH: as in Flink, later timers do not fire."""
 
     def currentProcessingTime(self) -> int:
-        """The processing-time clock, in ms."""
         return self._clock.getCurrentProcessingTime()
 
     def currentWatermark(self) -> int:
-        """The current watermark, in ms."""
         return self._watermark
 
     def initializeWatermark(self, watermark: int) -> None:
@@ -121,13 +119,11 @@ class InternalTimerService:
         self._processing.add(timestamp, self._backend.currentKey, namespace)
 
     def deleteEventTimeTimer(self, namespace: object, timestamp: int) -> None:
-        """Delete the timer, if it is registered."""
         key = self._backend.currentKey
         self._event.remove(timestamp, key, namespace)
         self.latest.pop(key, None)
 
     def deleteProcessingTimeTimer(self, namespace: object, timestamp: int) -> None:
-        """Delete the timer, if it is registered."""
         self._processing.remove(timestamp, self._backend.currentKey, namespace)
 
     def advanceWatermark(self, watermark: int) -> None:

@@ -63,7 +63,6 @@ class PartlyRead:
         return self._part(len(indices), lambda column: column.take(indices))
 
     def filter(self, mask: pa.Array) -> PartlyRead:
-        """The rows where ``mask`` is true."""
         return self._part(mask.true_count, lambda column: column.filter(mask))
 
     def slice(self, offset: int, length: int) -> PartlyRead:

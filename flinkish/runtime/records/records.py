@@ -71,7 +71,6 @@ class Records:
 
     @property
     def immutable(self) -> bool:
-        """Whether none of the values can change."""
         if self._immutable is None:
             self._immutable = all_immutable(self.values)
         return self._immutable
@@ -85,7 +84,6 @@ class Records:
 
     @property
     def onlyNulls(self) -> bool:
-        """Whether all values are None."""
         values = self.values
         if isinstance(values, RowColumns):
             return values.shape.kind is None and values.arrow(0).null_count == len(values)
@@ -148,7 +146,6 @@ class Records:
         return len(self.values)
 
     def slice(self, start: int, end: int) -> Records:
-        """The records from ``start`` to before ``end``."""
         if start == 0 and end == len(self):
             return self
         part = self._known(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -148,18 +148,12 @@ class WindowTable(ABC):
         """The number of keys of ``window``."""
 
     def __len__(self) -> int:
-        """The number of entries."""
         return sum(map(self.size, self.windows()))
 
 
-class ColumnMerge(Protocol):
-    """Merges runs of a window."""
-
-    def __call__(
-        self, runs: Sequence[pa.RecordBatch], whole: bool
-    ) -> Sequence[pa.RecordBatch] | None:
-        """``runs`` merged in their order into one run, or one of each kind; None if they have to
-        stay apart. ``whole``: the first of ``runs`` is the window's first run."""
+ColumnMerge = Callable[[Sequence[pa.RecordBatch], bool], Sequence[pa.RecordBatch] | None]
+"""``merge(runs, whole)``: runs of a window merged in their order into one run, or one of each kind;
+None if they have to stay apart. ``whole``: the first of ``runs`` is the window's first run."""
 
 
 def kind_of_run(schema: pa.Schema) -> bytes:
@@ -205,7 +199,6 @@ class ColumnTable(ABC):
         return self.size(window) > 0
 
     def __len__(self) -> int:
-        """The number of rows."""
         return sum(map(self.size, self.windows()))
 
 

@@ -100,7 +100,6 @@ class Blocks:
         return self.mask.bit_length()
 
     def isTouched(self) -> bool:
-        """Whether an entry may have changed."""
         return bool(self._rewritten or self.touched())
 
     def touched(self) -> dict[int, StoredBlock]:
@@ -137,7 +136,6 @@ class Blocks:
         return sum(map(len, self.opened.values())) - sum(self._sizes.values())
 
     def count(self) -> int:
-        """The number of entries."""
         return self._stored + self.added()
 
     def encodeChanges(self) -> bytes | None:

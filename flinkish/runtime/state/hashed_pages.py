@@ -115,7 +115,6 @@ class HashedPages:
         return page.block(number) if block is None else block
 
     def readAll(self, hashes: Hashes) -> Iterator[StoredBlock]:
-        """The block of each hash."""
         slots = self._slots or self._open()
         mixed_hashes = mixed(hashes)
         buckets = np.array(slots)[mixed_hashes & np.uint32(len(slots) - 1)]
@@ -186,7 +185,6 @@ class HashedPages:
         return blocks, index
 
     def all(self) -> Iterator[Block]:
-        """Every block that is not empty, page after page."""
         if not self._slots:
             self._open()
         for bucket in list(self._depths):

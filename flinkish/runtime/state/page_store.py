@@ -116,7 +116,6 @@ class PageSpace:
         self.store.put(self._prefix + page, content, digest)
 
     def remove(self, page: bytes) -> None:
-        """Remove ``page``, which must exist."""
         self.store.remove(self._prefix + page)
 
 

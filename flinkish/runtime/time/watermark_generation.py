@@ -59,14 +59,12 @@ class IndexedCombinedWatermarkStatus:
         return risen
 
     def setIdle(self, index: int, idle: bool) -> None:
-        """Note that an input became idle or active."""
         self._idle[index] = idle
 
     def isIdle(self, index: int) -> bool:
         return self._idle[index]
 
     def watermark(self, index: int) -> int:
-        """The watermark of an input (ms)."""
         return self._watermarks[index]
 
     def current(self) -> tuple[int, bool]:

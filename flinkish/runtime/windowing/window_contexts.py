@@ -87,8 +87,6 @@ class WindowTriggerContext(OnMergeContext):
 
 
 class WindowEvictorContext(EvictorContext):
-    """The context of an evictor."""
-
     __slots__ = ("_operator",)
 
     def __init__(self, operator: StreamOperator) -> None:
