@@ -23,7 +23,7 @@ from flinkish.api.functions.adapt import results_of, takes
 from flinkish.api.functions.async_function import AsyncFunction, ResultFuture
 from flinkish.api.plan.operators import AsyncWaitDescription
 from flinkish.api.time.elements import WatermarkStatus
-from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext, UdfStreamOperator
 from flinkish.runtime.operators.output import Input
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.user_code import raise_named
@@ -43,14 +43,13 @@ _EXPIRED = inf
 """The start of an element that has timed out, and of a worker without an element."""
 
 
-class AsyncWaitOperator(OneInputOperator):
+class AsyncWaitOperator(UdfStreamOperator, OneInputOperator):
     """``AsyncDataStream`` (Flink: ``AsyncWaitOperator``)."""
 
     keepsRecords = True
 
     def __init__(self, context: OperatorContext, description: AsyncWaitDescription) -> None:
-        super().__init__(context)
-        self._function = description.function
+        super().__init__(context, description)
         self._timeout = description.timeout / 1000
         self._capacity = description.capacity
         self._retries = description.retries

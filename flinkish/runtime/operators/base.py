@@ -319,6 +319,16 @@ class StreamOperator(ABC):
         self.output.flush()
 
 
+class UdfStreamOperator(StreamOperator):
+    """The first base of an operator that opens and calls a user function (Flink:
+    ``AbstractUdfStreamOperator``)."""
+
+    def __init__(self, context: OperatorContext, description: Any) -> None:
+        super().__init__(context)
+        self._function = description.function
+        self._call: Any = getattr(description, "call", None)
+
+
 class OneInputOperator(StreamOperator, Input):
     """An operator with one input, which is the operator itself."""
 

@@ -14,7 +14,7 @@ from flinkish.api.functions.broadcast import (
 from flinkish.api.functions.state import MapStateDescriptor, StateDescriptor
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.two_input import BroadcastProcessDescription
-from flinkish.runtime.operators.base import OperatorContext, StreamOperator
+from flinkish.runtime.operators.base import OperatorContext, StreamOperator, UdfStreamOperator
 from flinkish.runtime.operators.contexts import (
     ElementContext,
     OperatorProcessContext,
@@ -41,12 +41,11 @@ class BroadcastOperator(TwoInputOperator):
         return {**super().snapshot(), "broadcast": self._broadcast.snapshot()}
 
 
-class CoBroadcastWithNonKeyedOperator(BroadcastOperator):
+class CoBroadcastWithNonKeyedOperator(UdfStreamOperator, BroadcastOperator):
     """``process`` on a stream connected with a broadcast stream (Flink: the class of this name)."""
 
     def __init__(self, context: OperatorContext, description: BroadcastProcessDescription) -> None:
-        super().__init__(context)
-        self._function = description.function
+        super().__init__(context, description)
         self._broadcast = BroadcastStates(context.name, description.descriptors)
         self._context = ReadOnlyContextImpl(self, self._broadcast)
         self._broadcast_context = ReadWriteContextImpl(self, self._broadcast)
@@ -64,7 +63,7 @@ class CoBroadcastWithNonKeyedOperator(BroadcastOperator):
         self.processElements(function, context, self.collector, records)
 
 
-class CoBroadcastWithKeyedOperator(OnTimerOperator, BroadcastOperator):
+class CoBroadcastWithKeyedOperator(UdfStreamOperator, OnTimerOperator, BroadcastOperator):
     """``process`` on a keyed stream connected with a broadcast stream (Flink: the class of this
     name).
 
@@ -75,8 +74,7 @@ class CoBroadcastWithKeyedOperator(OnTimerOperator, BroadcastOperator):
     """
 
     def __init__(self, context: OperatorContext, description: BroadcastProcessDescription) -> None:
-        super().__init__(context)
-        self._function = description.function
+        super().__init__(context, description)
         self.onTimer = description.function.onTimer
         self._broadcast = BroadcastStates(context.name, description.descriptors)
         self.context = KeyedReadOnlyContextImpl(self, self.timerService, self._broadcast)

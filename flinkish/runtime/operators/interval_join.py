@@ -11,7 +11,7 @@ from flinkish.api.functions.join import JoinContext
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.plan.two_input import IntervalJoinDescription
 from flinkish.api.time.durations import fits_long, to_long
-from flinkish.runtime.operators.base import OperatorContext, StreamOperator
+from flinkish.runtime.operators.base import OperatorContext, StreamOperator, UdfStreamOperator
 from flinkish.runtime.operators.contexts import ElementContext
 from flinkish.runtime.operators.keyed import TimerOperator, keyed_elements
 from flinkish.runtime.operators.timers import InternalTimerService
@@ -21,7 +21,7 @@ from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.state.backend import KeyedStateBackend, Timer
 
 
-class IntervalJoinOperator(TimerOperator, TwoInputOperator):
+class IntervalJoinOperator(UdfStreamOperator, TimerOperator, TwoInputOperator):
     """``intervalJoin`` (Flink: the class of this name).
 
     Each side buffers its elements until the watermark says that they can have no further partner.
@@ -33,8 +33,7 @@ class IntervalJoinOperator(TimerOperator, TwoInputOperator):
     """
 
     def __init__(self, context: OperatorContext, description: IntervalJoinDescription) -> None:
-        super().__init__(context)
-        self._function = description.function
+        super().__init__(context, description)
         self.call = description.call
         lower, upper = description.lower, description.upper
         width = max(upper - lower + 1, 1)

@@ -8,16 +8,14 @@ from typing import Any
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.process import TimeDomain
 from flinkish.api.plan.operators import (
-    FilterDescription,
     FlatMapDescription,
     InOrderDescription,
     KeyedProcessDescription,
     KeyedReduceDescription,
-    MapDescription,
     ProcessDescription,
 )
 from flinkish.api.time.elements import MAX_TIMESTAMP
-from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
+from flinkish.runtime.operators.base import OneInputOperator, OperatorContext, UdfStreamOperator
 from flinkish.runtime.operators.contexts import (
     ClockService,
     OperatorProcessContext,
@@ -31,26 +29,16 @@ from flinkish.runtime.state.accumulation import check_no_reduction
 from flinkish.runtime.state.backend import Timer
 
 
-class StreamMap(OneInputOperator):
+class StreamMap(UdfStreamOperator, OneInputOperator):
     """``map`` (Flink: ``StreamMap``)."""
-
-    def __init__(self, context: OperatorContext, description: MapDescription) -> None:
-        super().__init__(context)
-        self._function = description.function
-        self._call = description.call
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
         self.emitMapped(self._call, records)
 
 
-class StreamFilter(OneInputOperator):
+class StreamFilter(UdfStreamOperator, OneInputOperator):
     """``filter`` (Flink: ``StreamFilter``)."""
-
-    def __init__(self, context: OperatorContext, description: FilterDescription) -> None:
-        super().__init__(context)
-        self._function = description.function
-        self._call = description.call
 
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
@@ -79,12 +67,11 @@ class StreamFilter(OneInputOperator):
             out.collect(value)
 
 
-class StreamFlatMap(OneInputOperator):
+class StreamFlatMap(UdfStreamOperator, OneInputOperator):
     """``flatMap`` (Flink: ``StreamFlatMap``)."""
 
     def __init__(self, context: OperatorContext, description: FlatMapDescription) -> None:
-        super().__init__(context)
-        self._function = description.function
+        super().__init__(context, description)
         self._call = _collecting(description)
 
     def processRecords(self, records: Records) -> None:
@@ -116,15 +103,13 @@ class StreamInOrder(OneInputOperator):
         self.output.emitRecords(records)
 
 
-class ProcessOperator(OneInputOperator):
+class ProcessOperator(UdfStreamOperator, OneInputOperator):
     """``process`` (Flink: ``ProcessOperator``)."""
 
     FIX = "Call keyBy(...) before process, and write a KeyedProcessFunction."
 
     def __init__(self, context: OperatorContext, description: ProcessDescription) -> None:
-        super().__init__(context)
-        self._function = description.function
-        self._call = description.call
+        super().__init__(context, description)
         self._context = OperatorProcessContext(self, ClockService(self, self.FIX))
 
     def processRecords(self, records: Records) -> None:
@@ -179,13 +164,11 @@ class OnTimerOperator(TimerOperator):
         self.processElements(function, self.context, self.collector, records)
 
 
-class KeyedProcessOperator(OnTimerOperator, OneInputOperator):
+class KeyedProcessOperator(UdfStreamOperator, OnTimerOperator, OneInputOperator):
     """``process`` of a keyed stream (Flink: ``KeyedProcessOperator``)."""
 
     def __init__(self, context: OperatorContext, description: KeyedProcessDescription) -> None:
-        super().__init__(context)
-        self._function = description.function
-        self._call = description.call
+        super().__init__(context, description)
         self.onTimer = _ignore if self._function is None else self._function.onTimer
 
     def processRecords(self, records: Records) -> None:
@@ -200,13 +183,11 @@ REDUCED = "_op_state"
 """The state of reduced values; Flink's name."""
 
 
-class StreamGroupedReduceOperator(KeyedOperator, OneInputOperator):
+class StreamGroupedReduceOperator(UdfStreamOperator, KeyedOperator, OneInputOperator):
     """``reduce`` and the rolling aggregations of a keyed stream (Flink: the class of this name)."""
 
     def __init__(self, context: OperatorContext, description: KeyedReduceDescription) -> None:
-        super().__init__(context)
-        self._function = description.function
-        self._call = description.call
+        super().__init__(context, description)
         self._table = context.backend.table(REDUCED)
         self._batch = context.batch
 

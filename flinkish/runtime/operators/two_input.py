@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from flinkish.api.plan.two_input import CoFlatMapDescription, CoMapDescription, CoProcessDescription
+from flinkish.api.plan.two_input import CoProcessDescription
 from flinkish.api.time.elements import WatermarkStatus
-from flinkish.runtime.operators.base import OperatorContext, StreamOperator
+from flinkish.runtime.operators.base import OperatorContext, StreamOperator, UdfStreamOperator
 from flinkish.runtime.operators.contexts import ClockService, OperatorProcessContext
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.one_input import OnTimerOperator
@@ -78,12 +78,8 @@ class OperatorInput(Input):
         self.operator.processInputWatermarkStatus(self.index, status)
 
 
-class CoStreamMap(TwoInputOperator):
+class CoStreamMap(UdfStreamOperator, TwoInputOperator):
     """``ConnectedStreams.map`` (Flink: ``CoStreamMap``)."""
-
-    def __init__(self, context: OperatorContext, description: CoMapDescription) -> None:
-        super().__init__(context)
-        self._function = description.function
 
     def processRecords1(self, records: Records) -> None:
         self._process(self._function.map1, records)
@@ -100,12 +96,8 @@ class KeyedCoStreamMap(KeyedOperator, CoStreamMap):
     """``map`` where both streams are keyed."""
 
 
-class CoStreamFlatMap(TwoInputOperator):
+class CoStreamFlatMap(UdfStreamOperator, TwoInputOperator):
     """``ConnectedStreams.flatMap`` (Flink: ``CoStreamFlatMap``)."""
-
-    def __init__(self, context: OperatorContext, description: CoFlatMapDescription) -> None:
-        super().__init__(context)
-        self._function = description.function
 
     def processRecords1(self, records: Records) -> None:
         self._process(self._function.flatMap1, records)
@@ -122,12 +114,11 @@ class KeyedCoStreamFlatMap(KeyedOperator, CoStreamFlatMap):
     """``flatMap`` where both streams are keyed."""
 
 
-class CoProcessOperator(TwoInputOperator):
+class CoProcessOperator(UdfStreamOperator, TwoInputOperator):
     """``ConnectedStreams.process`` without keys (Flink: ``CoProcessOperator``)."""
 
     def __init__(self, context: OperatorContext, description: CoProcessDescription) -> None:
-        super().__init__(context)
-        self._function = description.function
+        super().__init__(context, description)
         fix = "Call keyBy(key1, key2) before process, and write a KeyedCoProcessFunction."
         self._context = OperatorProcessContext(self, ClockService(self, fix))
 
@@ -142,12 +133,11 @@ class CoProcessOperator(TwoInputOperator):
         self.processElements(call, self._context, self.collector, records)
 
 
-class KeyedCoProcessOperator(OnTimerOperator, TwoInputOperator):
+class KeyedCoProcessOperator(UdfStreamOperator, OnTimerOperator, TwoInputOperator):
     """``ConnectedStreams.process`` where both streams are keyed (``KeyedCoProcessOperator``)."""
 
     def __init__(self, context: OperatorContext, description: CoProcessDescription) -> None:
-        super().__init__(context)
-        self._function = description.function
+        super().__init__(context, description)
         self.onTimer = description.function.onTimer
 
     def processRecords1(self, records: Records) -> None:
