@@ -25,6 +25,7 @@ from flinkish.runtime.closing import close_all
 from flinkish.runtime.metrics import OperatorMetricGroup
 from flinkish.runtime.operators.checkpointed import CheckpointedFunctionRunner
 from flinkish.runtime.operators.output import Input, Output, TimestampedCollector
+from flinkish.runtime.operators.timers import InternalTimerService
 from flinkish.runtime.records.copies import keeps_nothing
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.user_code import emitted, mapped, user_code_of, user_method_of
@@ -217,19 +218,22 @@ class StreamOperator(ABC):
 
     # ------------------------------------------------------------------ pending timers
 
+    timers: InternalTimerService | None = None
+    """The timers of the operator; None if it registers none."""
+
     def nextEventTimeTimer(self) -> int | None:
         """A lower bound of the event-time timers; no lower watermark fires any."""
-        return None
+        return None if self.timers is None else self.timers.nextEventTimeTimer()
 
     def nextProcessingTimeTimer(self) -> int | None:
         """A lower bound of the processing-time timers (ms); None if there are none."""
-        return None
+        return None if self.timers is None else self.timers.nextProcessingTimeTimer()
 
     def numEventTimeTimers(self) -> int:
-        return 0
+        return 0 if self.timers is None else self.timers.numEventTimeTimers()
 
     def numProcessingTimeTimers(self) -> int:
-        return 0
+        return 0 if self.timers is None else self.timers.numProcessingTimeTimers()
 
     @property
     def reportedWatermark(self) -> int:

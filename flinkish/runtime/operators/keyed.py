@@ -112,6 +112,8 @@ class TimerOperator(KeyedOperator, Triggerable):
     """A keyed operator with timers. Subclasses set ``timer`` first thing in their callbacks, so
     that an error can name it."""
 
+    timers: InternalTimerService
+
     def __init__(self, context: OperatorContext) -> None:
         super().__init__(context)
         self.timers = InternalTimerService(context.backend, context.clock, self, context.batch)
@@ -139,18 +141,6 @@ class TimerOperator(KeyedOperator, Triggerable):
     def endInput(self) -> None:
         self._fire(self.timers.advanceProcessingTime, MAX_TIMESTAMP)
         self.output.flush()
-
-    def nextEventTimeTimer(self) -> int | None:
-        return self.timers.nextEventTimeTimer()
-
-    def nextProcessingTimeTimer(self) -> int | None:
-        return self.timers.nextProcessingTimeTimer()
-
-    def numEventTimeTimers(self) -> int:
-        return self.timers.numEventTimeTimers()
-
-    def numProcessingTimeTimers(self) -> int:
-        return self.timers.numProcessingTimeTimers()
 
     def _fire(self, advance: Callable[[int], None], time: int) -> None:
         # As userCode, without its cost for every watermark

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import FrameType
+from typing import NamedTuple
 
 from flinkish.api.bytecode import Does, Step, steps
 from flinkish.api.tracebacks import is_of_program, traces
@@ -39,30 +40,29 @@ def none_note(error: BaseException) -> str | None:
     return None
 
 
-class _Call:
+class _Call(NamedTuple):
     """A call of a method of flinkish, on an object that the function reaches by ``path``."""
 
-    def __init__(self, receiver: object, path: list[str]) -> None:
-        self._receiver = receiver
-        self._path = path
+    receiver: object
+    path: list[str]
 
     @property
-    def _takesKey(self) -> bool:
-        return hasattr(self._receiver, "contains")
+    def takesKey(self) -> bool:
+        return hasattr(self.receiver, "contains")
 
     def givesNone(self) -> bool:
         """Whether the call may give None now."""
         try:
-            return self._takesKey or getattr(self._receiver, self._path[-1])() is None
+            return self.takesKey or getattr(self.receiver, self.path[-1])() is None
         except Exception:
             return False
 
     def __str__(self) -> str:
-        call = f"{'.'.join(self._path)}({'...' if self._takesKey else ''})"
+        call = f"{'.'.join(self.path)}({'...' if self.takesKey else ''})"
         names = ("assignTimestampsAndWatermarks", "withTimestampAssigner")
-        if type(self._receiver).__module__.startswith("flinkish.pyflink."):
+        if type(self.receiver).__module__.startswith("flinkish.pyflink."):
             names = ("assign_timestamps_and_watermarks", "with_timestamp_assigner")
-        return f"{call} gave None: {_CALLS[self._path[-1]].format(call, *names)}."
+        return f"{call} gave None: {_CALLS[self.path[-1]].format(call, *names)}."
 
 
 def _calls_before(frame: FrameType, offset: int) -> Iterator[_Call]:

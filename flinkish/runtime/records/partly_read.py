@@ -8,6 +8,7 @@ all columns: the rest is read at the first access.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -31,20 +32,16 @@ class Columns(Protocol):
     def slice(self, offset: int, length: int) -> Any: ...
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class PartlyRead:
-    """``count`` rows of ``schema``, of which the columns ``read`` have been read. ``rest`` reads
-    all other columns of these rows; it is called once, when one of them is needed."""
+    """Rows of ``schema``, of which the columns ``_read`` have been read. ``_rest`` reads all other
+    columns of these rows; it is called once, when one of them is needed."""
 
-    __slots__ = ("_read", "_rest", "_rest_read", "num_rows", "schema")
-
-    def __init__(
-        self, schema: pa.Schema, count: int, read: Arrays, rest: Callable[[], Arrays]
-    ) -> None:
-        self.schema = schema
-        self.num_rows = count
-        self._read = read
-        self._rest = rest
-        self._rest_read: Arrays | None = None
+    schema: pa.Schema
+    num_rows: int
+    _read: Arrays
+    _rest: Callable[[], Arrays]
+    _rest_read: Arrays | None = None
 
     @property
     def num_columns(self) -> int:

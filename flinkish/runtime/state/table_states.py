@@ -46,12 +46,13 @@ class StateOwner(Protocol):
 class TableState(State):
     """A state whose entry is one value of a table."""
 
-    __slots__ = ("_backend", "_owner", "_table", "name")
+    __slots__ = ("_backend", "_blocks", "_owner", "_table", "name")
 
     def __init__(self, owner: StateOwner, descriptor: StateDescriptor[Any]) -> None:
         self._owner = owner
         self._backend = owner.backend
         self._table: StateTable = owner.backend.table(owner.tableOf(descriptor))
+        self._blocks = self._table.void
         self.name = descriptor.name
 
     def _get(self, default: Any = None) -> Any:
@@ -65,8 +66,7 @@ class TableState(State):
 
     def storedUnder(self, keys: Sequence[Any], hashes: Hashes | None = None) -> list[Any]:
         """The entry of each key; None if there is none. ``hashes``: those of the keys, if known."""
-        table, namespace = self._table, self._owner.namespace
-        blocks = table.void
+        table, namespace, blocks = self._table, self._owner.namespace, self._blocks
         if blocks is None or namespace is not None:
             return [table.get(key, namespace, None) for key in keys]
         if hashes is not None:
@@ -80,11 +80,10 @@ class TableState(State):
 class TableValueState(TableState, ValueState[Any]):
     """A value."""
 
-    __slots__ = ("_blocks", "_default_is_shared", "default")
+    __slots__ = ("_default_is_shared", "default")
 
     def __init__(self, owner: StateOwner, descriptor: ValueStateDescriptor[Any]) -> None:
         super().__init__(owner, descriptor)
-        self._blocks = self._table.void
         self.default = descriptor.default
         self._default_is_shared = not isinstance(self.default, _IMMUTABLE)
 
@@ -135,11 +134,7 @@ class TableValueState(TableState, ValueState[Any]):
 class TableListState(TableState, ListState[Any]):
     """A list; ``get`` returns a copy."""
 
-    __slots__ = ("_blocks",)
-
-    def __init__(self, owner: StateOwner, descriptor: StateDescriptor[Any]) -> None:
-        super().__init__(owner, descriptor)
-        self._blocks = self._table.void
+    __slots__ = ()
 
     def get(self) -> list[Any]:
         return list(handed_out(self._get(())))
