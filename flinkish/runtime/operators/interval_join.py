@@ -70,10 +70,6 @@ class IntervalJoinOperator(UdfStreamOperator, TimerOperator, TwoInputOperator):
 
     def process(self, records: Records, own: JoinBuffer, other: JoinBuffer) -> None:
         self.metrics.numRecordsIn += len(records)
-        self.processSingly(records, own, other)
-        self.output.flush()
-
-    def processSingly(self, records: Records, own: JoinBuffer, other: JoinBuffer) -> None:
         backend, timers, watermark = self.backend, self.timers, self.currentWatermark
         is_left = own is self.left
         value = None
@@ -97,6 +93,7 @@ class IntervalJoinOperator(UdfStreamOperator, TimerOperator, TwoInputOperator):
                     self.setPair(*(pair if is_left else pair[::-1]))
                     self._join(value, handed_out(partners), is_left)
                 timers.registerEventTimeTimer(own.name, own.cleanupTime(timestamp))
+        self.output.flush()
 
     def _join(self, value: Any, partners: Sequence[Any], isLeft: bool) -> None:
         call, context, collector = self.call, self.context, self.collector

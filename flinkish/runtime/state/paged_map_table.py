@@ -98,7 +98,11 @@ class PagedMapStateTable(MapStateTable, Paged):
             mapHash = self._stable_hash(mapKey)
             if mapHash is not None:
                 pages = self._big_map(key, namespace, entry)
-                self._remove_big(key, namespace, pages, mapKey, mapHash)
+                if mapKey in pages.read(mapHash):
+                    block = pages.write(mapHash, mapKey)
+                    del block[mapKey]
+                    if not block and not len(pages):
+                        self.clear(key, namespace)
                 return
             entry = block[name] = self._taken_out(key, namespace)
         if entry is not None and mapKey in entry:
@@ -177,15 +181,6 @@ class PagedMapStateTable(MapStateTable, Paged):
         entries = dict(self.items(key, namespace))
         self.clear(key, namespace)
         return entries
-
-    def _remove_big(
-        self, key: Any, namespace: Any, pages: HashedPages, mapKey: Any, mapHash: int
-    ) -> None:
-        if mapKey in pages.read(mapHash):
-            block = pages.write(mapHash, mapKey)
-            del block[mapKey]
-            if not block and not len(pages):
-                self.clear(key, namespace)
 
     def _flush_big(self, pages: HashedPages) -> Catalogue | None:
         self._big_pages -= pages.numPages()
