@@ -66,9 +66,9 @@ from flinkish.runtime.state.backend import (
     KeyedStateBackend,
     NotedState,
 )
-from flinkish.runtime.state.expiring_tables import is_table_of
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.keyed_states import KeyedStates
+from flinkish.runtime.state.ttl import is_table_of
 from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.windowing.window_contents import MERGING_SETS, TABLE, element_fold, part_join
 

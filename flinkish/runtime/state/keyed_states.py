@@ -18,7 +18,6 @@ from flinkish.api.functions.state import (
 )
 from flinkish.api.plan.state_form import accumulators, map_type
 from flinkish.runtime.state.backend import KeyedStateBackend, NotedState, TimerQueue
-from flinkish.runtime.state.expiring_tables import StateHome
 from flinkish.runtime.state.table_states import (
     TableAggregatingState,
     TableListState,
@@ -26,7 +25,7 @@ from flinkish.runtime.state.table_states import (
     TableReducingState,
     TableValueState,
 )
-from flinkish.runtime.state.ttl import TTL_STATES, Ttl
+from flinkish.runtime.state.ttl import TTL_STATES, StateHome, Ttl
 from flinkish.runtime.time.clock import ProcessingTimeService
 
 

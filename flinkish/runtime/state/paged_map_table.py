@@ -14,8 +14,13 @@ from typing import Any
 from flinkish.api.errors import UnstableKeyError
 from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.state.backend import Block, MapStateTable, StoredBlock
-from flinkish.runtime.state.hashed_pages import TARGET_BYTES, Catalogue, HashedPages
-from flinkish.runtime.state.keyed_pages import KeyedPages, hashes_of_keys
+from flinkish.runtime.state.hashed_pages import (
+    TARGET_BYTES,
+    Catalogue,
+    HashedPages,
+    KeyedPages,
+    hashes_of_keys,
+)
 from flinkish.runtime.state.page_store import Paged, PageSpace
 
 MOST_SMALL = 1_000

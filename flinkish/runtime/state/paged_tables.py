@@ -9,7 +9,7 @@ from typing import Any
 from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.backend import StateTable, StoredBlock
-from flinkish.runtime.state.keyed_pages import KeyedPages
+from flinkish.runtime.state.hashed_pages import KeyedPages
 from flinkish.runtime.state.page_store import Paged, PageSpace
 
 

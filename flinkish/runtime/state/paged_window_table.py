@@ -13,8 +13,12 @@ import numpy as np
 
 from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.state.backend import Block, WindowTable
-from flinkish.runtime.state.hashed_pages import TARGET_ENTRIES, Catalogue, HashedPages
-from flinkish.runtime.state.keyed_pages import hashes_of_keys
+from flinkish.runtime.state.hashed_pages import (
+    TARGET_ENTRIES,
+    Catalogue,
+    HashedPages,
+    hashes_of_keys,
+)
 from flinkish.runtime.state.page_store import Paged
 
 

@@ -35,7 +35,7 @@ from flinkish.runtime.operators.output import Output
 from flinkish.runtime.records.keys import ColumnKeys, KeyHashes
 from flinkish.runtime.records.records import Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.state import hashed_pages, keyed_pages
+from flinkish.runtime.state import hashed_pages
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
@@ -218,10 +218,10 @@ def test_programs_give_the_same_either_way(programs, steps):
         patch.setattr(hashed_pages, "TARGET_ENTRIES", 3)
         patch.setattr(hashed_pages, "MOST_ENTRIES", 4)
         quick = Driver(programs, columns=True, paged=True).run(steps)
-        for module in (keyed_pages, timers):
+        for module in (hashed_pages, timers):
             patch.setattr(module, "MOST_NOTED", 2)
         assert Driver(programs, columns=True, paged=True).run(steps) == quick
-        for module in (keyed_pages, timers):
+        for module in (hashed_pages, timers):
             patch.setattr(module, "MOST_NOTED", 0)
         assert Driver(programs, columns=False, paged=True).run(steps) == quick
         assert by_key(Driver(programs, columns=False, paged=False).run(steps)) == by_key(quick)

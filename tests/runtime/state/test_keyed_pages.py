@@ -18,7 +18,7 @@ from flinkish import (
 )
 from flinkish.api.errors import UnstableKeyError
 from flinkish.runtime.records.keys import KeyHashes
-from flinkish.runtime.state import hashed_pages, keyed_pages
+from flinkish.runtime.state import hashed_pages
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.hashed_pages import HashedPages
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
@@ -108,7 +108,7 @@ OPERATIONS = st.tuples(
 @given(st.lists(st.one_of(OPERATIONS, st.sampled_from(["cut", "fail"])), max_size=80))
 def test_states_are_as_on_the_heap_when_attempts_fail_too(noted, steps):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keyed_pages, "MOST_NOTED", noted)
+        patch.setattr(hashed_pages, "MOST_NOTED", noted)
         patch.setattr(hashed_pages, "TARGET_ENTRIES", 2)
         patch.setattr(hashed_pages, "MOST_ENTRIES", 3)
         paged, heap = Paged(), Heap()
@@ -155,7 +155,7 @@ def test_a_key_is_looked_up_once_a_batch_and_table(reads, namespace):
 
 
 def test_no_more_blocks_are_noted_than_the_most(monkeypatch, reads):
-    monkeypatch.setattr(keyed_pages, "MOST_NOTED", 10)
+    monkeypatch.setattr(hashed_pages, "MOST_NOTED", 10)
     paged = Paged()
     table = paged.backend.table("value")
     for key in range(1_000):

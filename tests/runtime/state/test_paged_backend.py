@@ -21,7 +21,6 @@ from flinkish.runtime.records.stable_hashes import stable_hash
 from flinkish.runtime.state import (
     blocks,
     hashed_pages,
-    keyed_pages,
     paged_column_table,
     paged_keyed_column_table,
     paged_map_table,
@@ -45,7 +44,7 @@ def small_pages(request):
         patch.setattr(hashed_pages, "TARGET_ENTRIES", target)
         patch.setattr(hashed_pages, "MOST_ENTRIES", most)
         patch.setattr(hashed_pages, "BLOCK_ENTRIES", 2)
-        patch.setattr(keyed_pages, "MOST_NOTED", noted)
+        patch.setattr(hashed_pages, "MOST_NOTED", noted)
         patch.setattr(hashed_pages, "CACHED_FROM", 1)
         patch.setattr(blocks, "BLOCK_ENTRIES", 2)
         patch.setattr(blocks, "CHANGES_FROM", 1)
