@@ -22,8 +22,6 @@ LATE_RECORDS_DROPPED = "numLateRecordsDropped"
 class SimpleCounter(Counter):
     """A counter (Flink: ``SimpleCounter``)."""
 
-    __slots__ = ("count",)
-
     def __init__(self) -> None:
         self.reset()
 

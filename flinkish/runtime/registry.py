@@ -55,7 +55,7 @@ _OPERATORS: dict[tuple[type[plan.OperatorDescription], bool], OperatorFactory] =
     (plan.FilterDescription, True): map_like.KeyedColumnFilter,
     (plan.FlatMapDescription, False): map_like.ColumnFlatMap,
     (plan.FlatMapDescription, True): map_like.KeyedColumnFlatMap,
-    (plan.InOrderDescription, False): StreamInOrder,
+    (plan.InOrderDescription, False): lambda context, _: StreamInOrder(context),
     (plan.ProcessDescription, False): map_like.ColumnProcess,
     (plan.ProcessDescription, True): map_like.ColumnProcessUnderKey,
     (plan.KeyedProcessDescription, True): keyed_process.KeyedColumnProcess,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from flinkish.api.functions.broadcast import (
@@ -51,16 +50,14 @@ class CoBroadcastWithNonKeyedOperator(UdfStreamOperator, BroadcastOperator):
         self._broadcast_context = ReadWriteContextImpl(self, self._broadcast)
 
     def processRecords1(self, records: Records) -> None:
-        self._process(self._function.processElement, self._context, records)
+        self.metrics.numRecordsIn += len(records)
+        function = self._function.processElement
+        self.processElements(function, self._context, self.collector, records)
 
     def processRecords2(self, records: Records) -> None:
-        self._process(self._function.processBroadcastElement, self._broadcast_context, records)
-
-    def _process(
-        self, function: Callable[[Any, Any, Any], Any], context: ElementContext, records: Records
-    ) -> None:
         self.metrics.numRecordsIn += len(records)
-        self.processElements(function, context, self.collector, records)
+        function = self._function.processBroadcastElement
+        self.processElements(function, self._broadcast_context, self.collector, records)
 
 
 class CoBroadcastWithKeyedOperator(UdfStreamOperator, OnTimerOperator, BroadcastOperator):

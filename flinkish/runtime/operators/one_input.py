@@ -9,7 +9,6 @@ from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.process import TimeDomain
 from flinkish.api.plan.operators import (
     FlatMapDescription,
-    InOrderDescription,
     KeyedProcessDescription,
     KeyedReduceDescription,
     ProcessDescription,
@@ -95,9 +94,6 @@ def _collecting(description: FlatMapDescription) -> Callable[[Any, Any], Any]:
 class StreamInOrder(OneInputOperator):
     """Passes elements on; the chain orders them."""
 
-    def __init__(self, context: OperatorContext, description: InOrderDescription) -> None:
-        super().__init__(context)
-
     def processRecords(self, records: Records) -> None:
         self.metrics.numRecordsIn += len(records)
         self.output.emitRecords(records)
@@ -123,13 +119,10 @@ class ProcessUnderKeyOperator(KeyedOperator, ProcessOperator):
     FIX = "Write a KeyedProcessFunction instead of the ProcessFunction."
 
 
-OnTimer = Callable[[int, Any, Any], Any]
-
-
 class OnTimerOperator(TimerOperator):
     """A keyed operator whose function has an ``onTimer``. Subclasses set ``onTimer``."""
 
-    onTimer: OnTimer
+    onTimer: Callable[[int, Any, Any], Any]
 
     def __init__(self, context: OperatorContext) -> None:
         super().__init__(context)

@@ -314,7 +314,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
             # As in Flink, which unregisters its output, a finished split does not hold others back.
             self._finished.add(mark.split)
             number = list(self._splits).index(mark.split)
-            self._multiplexer.status.setIdle(number, True)
+            self._multiplexer.status.areIdle[number] = True
             if len(self._finished) < len(self._splits):
                 self._multiplexer.onPeriodicEmit()
 
@@ -373,7 +373,7 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
         return [
             split.generation
             for index, split in enumerate(self._splits.values())
-            if not self._multiplexer.status.isIdle(index)
+            if not self._multiplexer.status.areIdle[index]
         ]
 
     def splits(self) -> Iterable[InputReport]:
@@ -382,8 +382,8 @@ class SourceWatermarksOperator(TimestampsAndWatermarksOperator):
             InputReport(
                 split_name(name, index),
                 True,
-                status.watermark(index),
-                status.isIdle(index),
+                status.watermarks[index],
+                status.areIdle[index],
                 split.generation.lastTimestamp,
             )
             for index, (name, split) in enumerate(self._splits.items())

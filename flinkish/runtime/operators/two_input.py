@@ -53,7 +53,7 @@ class TwoInputOperator(StreamOperator):
 
     def processInputWatermarkStatus(self, index: int, status: WatermarkStatus) -> None:
         was_idle = self._combined.idle
-        self._combined.setIdle(index, status.isIdle())
+        self._combined.areIdle[index] = status.isIdle()
         if self._combined.updateCombinedWatermark():
             self.advanceWatermark(self._combined.combinedWatermark)
         if self._combined.idle != was_idle:

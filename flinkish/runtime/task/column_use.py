@@ -52,7 +52,7 @@ def column_use(plan: VertexPlan, schema: pa.Schema) -> ColumnUse:
     try:
         return ColumnUse(_Reading(plan, rows).ofEdges(plan.sourceEdges))
     except _WholeElements as found:
-        return ColumnUse(None, found.reader)
+        return ColumnUse(None, *found.args)
 
 
 def with_columns_used(format_: FileFormat, plan: VertexPlan, traces: bool) -> FileFormat:
@@ -64,11 +64,7 @@ def with_columns_used(format_: FileFormat, plan: VertexPlan, traces: bool) -> Fi
 
 
 class _WholeElements(Exception):
-    """The operator with the uid ``reader`` may use whole elements."""
-
-    def __init__(self, reader: str) -> None:
-        super().__init__(reader)
-        self.reader = reader
+    """The operator with the uid that is the argument may use whole elements."""
 
 
 class _Reading:

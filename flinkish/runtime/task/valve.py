@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from flinkish.api.time.elements import MIN_TIMESTAMP, WatermarkStatus
 from flinkish.runtime.operators.output import Input
@@ -109,21 +110,19 @@ class StatusWatermarkValve:
             self._target.processWatermark(watermark)
 
 
+@dataclass(eq=False)
 class ValveInput(Input):
     """One channel of a valve, as an input; records go directly to the target."""
 
-    __slots__ = ("_channel", "_target", "_valve")
-
-    def __init__(self, valve: StatusWatermarkValve, channel: int, target: Input) -> None:
-        self._valve = valve
-        self._channel = channel
-        self._target = target
+    valve: StatusWatermarkValve
+    channel: int
+    target: Input
 
     def processRecords(self, records: Records) -> None:
-        self._target.processRecords(records)
+        self.target.processRecords(records)
 
     def processWatermark(self, timestamp: int) -> None:
-        self._valve.inputWatermark(self._channel, timestamp)
+        self.valve.inputWatermark(self.channel, timestamp)
 
     def processWatermarkStatus(self, status: WatermarkStatus) -> None:
-        self._valve.inputWatermarkStatus(self._channel, status)
+        self.valve.inputWatermarkStatus(self.channel, status)

@@ -37,8 +37,9 @@ class IndexedCombinedWatermarkStatus:
     never goes back."""
 
     def __init__(self, inputs: int) -> None:
-        self._watermarks = [MIN_TIMESTAMP] * inputs
-        self._idle = [False] * inputs
+        self.watermarks = [MIN_TIMESTAMP] * inputs
+        """The watermark of each input (ms)."""
+        self.areIdle = [False] * inputs
         self.combinedWatermark = MIN_TIMESTAMP
         """The combined watermark, in ms."""
         self.idle = False
@@ -46,34 +47,25 @@ class IndexedCombinedWatermarkStatus:
 
     def add(self) -> int:
         """Add an active input without a watermark yet, and return its index."""
-        self._watermarks.append(MIN_TIMESTAMP)
-        self._idle.append(False)
-        return len(self._idle) - 1
+        self.watermarks.append(MIN_TIMESTAMP)
+        self.areIdle.append(False)
+        return len(self.areIdle) - 1
 
     def setWatermark(self, index: int, timestamp: int) -> bool:
         """Note a watermark of an input, which makes it active. True if it rose for that input."""
-        self._idle[index] = False
-        risen = timestamp > self._watermarks[index]
+        self.areIdle[index] = False
+        risen = timestamp > self.watermarks[index]
         if risen:
-            self._watermarks[index] = timestamp
+            self.watermarks[index] = timestamp
         return risen
-
-    def setIdle(self, index: int, idle: bool) -> None:
-        self._idle[index] = idle
-
-    def isIdle(self, index: int) -> bool:
-        return self._idle[index]
-
-    def watermark(self, index: int) -> int:
-        return self._watermarks[index]
 
     def current(self) -> tuple[int, bool]:
         """Combine the watermarks noted so far, of one or more inputs, and whether all are idle."""
-        return combined(zip(self._watermarks, self._idle))
+        return combined(zip(self.watermarks, self.areIdle))
 
     def updateCombinedWatermark(self) -> bool:
         """Combine the watermarks noted so far. True if the combined watermark rose."""
-        if not self._watermarks:
+        if not self.watermarks:
             return False
         together, self.idle = self.current()
         if together <= self.combinedWatermark:
@@ -82,15 +74,15 @@ class IndexedCombinedWatermarkStatus:
         return True
 
     def snapshot(self) -> tuple[list[int], list[bool], int, bool]:
-        return list(self._watermarks), list(self._idle), self.combinedWatermark, self.idle
+        return list(self.watermarks), list(self.areIdle), self.combinedWatermark, self.idle
 
     def restore(self, snapshot: tuple[list[int], list[bool], int, bool] | None) -> None:
         """Continue from a snapshot; None: start anew."""
         if snapshot is None:
-            inputs = len(self._watermarks)
+            inputs = len(self.watermarks)
             snapshot = [MIN_TIMESTAMP] * inputs, [False] * inputs, MIN_TIMESTAMP, False
         watermarks, idle, self.combinedWatermark, self.idle = snapshot
-        self._watermarks, self._idle = list(watermarks), list(idle)
+        self.watermarks, self.areIdle = list(watermarks), list(idle)
 
 
 class IdlenessTimer:
@@ -252,10 +244,10 @@ class DeferredOutput(WatermarkOutput):
         self._multiplexer.status.setWatermark(self._index, watermark.timestamp)
 
     def markIdle(self) -> None:
-        self._multiplexer.status.setIdle(self._index, True)
+        self._multiplexer.status.areIdle[self._index] = True
 
     def markActive(self) -> None:
-        self._multiplexer.status.setIdle(self._index, False)
+        self._multiplexer.status.areIdle[self._index] = False
 
 
 class ImmediateOutput(DeferredOutput):
