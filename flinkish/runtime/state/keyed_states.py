@@ -92,7 +92,7 @@ class KeyedStates(KeyedStateStore):
 
     def tableOf(self, descriptor: StateDescriptor[Any]) -> str:
         home = self._homes.get(descriptor.name)
-        return descriptor.name if home is None else home.table.name
+        return descriptor.name if home is None else home.table
 
     def settle(self) -> None:
         """Move entries that were stored with another time to live, or without one."""

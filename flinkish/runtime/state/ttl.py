@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.state import (
@@ -363,14 +363,6 @@ Schedule = Callable[[Any, Any, Any], None]
 """Schedules the check of an entry with its time, under a key and a namespace."""
 
 
-class TableName(NamedTuple):
-    """The table of a state. ``checked``: whether a timer queue of this name checks each entry."""
-
-    name: str
-    withTimes: bool = False
-    checked: bool = False
-
-
 def is_table_of(state: str, name: str) -> bool:
     suffix = name[len(state) :]
     return name.startswith(state) and (
@@ -379,7 +371,7 @@ def is_table_of(state: str, name: str) -> bool:
 
 
 class StateHome:
-    """The table of one state, and how to get there from others. ``config``: its time to live, if it
+    """The name of the table of one state, and how to get there from others. ``config``: its time to live, if it
     has one. ``checks``: whether the operator runs the checks that background clean-up needs. A
     checkpoint that goes back to an earlier version says so in its notes."""
 
@@ -398,19 +390,19 @@ class StateHome:
             noted.name == self._state and noted.kind.endswith(EXPIRES)
             for noted in backend.earlierStates
         )
+        self._with_times = config is not None
+        self._checked = config is not None and checks and config.cleanupInBackground
         if config is None:
-            self.table = TableName(
-                self._state + _PLAIN if self._of_earlier_version else self._state
-            )
-        elif checks and config.cleanupInBackground:
-            name = f"{self._state}{_WITH_TIMES} after {config.timeToLive} ms"
-            self.table = TableName(name, withTimes=True, checked=True)
+            suffix = _PLAIN if self._of_earlier_version else ""
+        elif self._checked:
+            suffix = f"{_WITH_TIMES} after {config.timeToLive} ms"
         else:
-            self.table = TableName(self._state + _WITH_TIMES, withTimes=True)
+            suffix = _WITH_TIMES
+        self.table = self._state + suffix
 
     def queue(self) -> TimerQueue | None:
         """The scheduled checks; None if entries are not checked."""
-        return self._backend.timerQueue(self.table.name) if self.table.checked else None
+        return self._backend.timerQueue(self.table) if self._checked else None
 
     def settle(
         self, tables: Iterable[str], ours: Callable[[Any], bool], now: int, schedule: Schedule
@@ -420,7 +412,7 @@ class StateHome:
         for other in tables:
             if other == self._state + _EARLIER_CHECKS:
                 self._drop_checks(other, ours)
-            elif other != self.table.name and is_table_of(self._state, other):
+            elif other != self.table and is_table_of(self._state, other):
                 self._move(other, ours, now, schedule)
                 self._drop_checks(other, ours)
 
@@ -429,11 +421,11 @@ class StateHome:
         had_times = had_times or (self._of_earlier_version and other == self._state)
 
         def moved(value: Any) -> Any:
-            if had_times == self.table.withTimes:
+            if had_times == self._with_times:
                 return value
             return value[0] if had_times else (value, now)
 
-        backend, home = self._backend, self.table.name
+        backend, home = self._backend, self.table
         if self._is_map:
             maps, new_maps = backend.mapTable(other), backend.mapTable(home)
             for key, namespace in [name for name in maps.maps() if ours(name[1])]:
