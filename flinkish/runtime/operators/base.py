@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from flinkish.api.errors import IllegalStateError
 from flinkish.api.functions.accumulators import Accumulator
@@ -63,7 +63,10 @@ class StreamingRuntimeContext(RuntimeContext):
 
     def _state(self, stateProperties: StateDescriptor[Any]) -> Any:
         if self._states is None:
-            self._refuse()
+            raise IllegalStateError(
+                f"{self._operator.name}: keyed state is available only on a keyed stream. Call"
+                " keyBy(...) before this operator."
+            )
         return self._states.of(stateProperties)
 
     def getState(self, stateProperties: StateDescriptor[Any]) -> Any:
@@ -80,12 +83,6 @@ class StreamingRuntimeContext(RuntimeContext):
 
     def getAggregatingState(self, stateProperties: StateDescriptor[Any]) -> Any:
         return self._state(stateProperties)
-
-    def _refuse(self) -> NoReturn:
-        raise IllegalStateError(
-            f"{self._operator.name}: keyed state is available only on a keyed stream. Call keyBy(...)"
-            " before this operator."
-        )
 
 
 @dataclass

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flinkish.api.time.elements import MAX_TIMESTAMP
-from flinkish.runtime.records.keys import taken
+from flinkish.runtime.records.keys import records_at
 from flinkish.runtime.records.records import Numbers, Records
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.records.shapes import shape_of, with_shape
@@ -57,7 +57,7 @@ class HeldElements:
         for number in np.unique(partitions).tolist():
             alone = HeldElements()
             places = np.flatnonzero(partitions == number)
-            alone.add(_taken(held, places), partitions[places])
+            alone.add(records_at(held, places), partitions[places])
             found[number] = alone.snapshot()
         return found
 
@@ -94,7 +94,7 @@ class HeldElements:
         self._runs, self._lowest = [], MAX_TIMESTAMP
         if len(places) < len(held):
             self.add(held.kept(~due), partitions[~due])
-        return _taken(held, order)
+        return records_at(held, order)
 
     def _together(self) -> _Run:
         if len(self._runs) > 1:
@@ -111,7 +111,3 @@ class HeldElements:
             partitions = np.concatenate([run.partitions for run in self._runs])
             self._runs = [_Run(Records(values, timestamps), partitions)]
         return self._runs[0]
-
-
-def _taken(held: Records, places: NDArray[np.intp]) -> Records:
-    return Records(taken(held.values, places), held.timestamps[places])

@@ -438,16 +438,12 @@ class NotedBlocks(dict[Any, StoredBlock]):
             self.update(zip(keys, self._pages.readAll(hashes)))
 
 
-def hashes_of(keys: Iterable[Any], number: int) -> Hashes:
-    """The stable hashes of ``number`` keys; not cached, as pages are rarely split."""
-    return np.fromiter(map(stable_hash, keys), dtype=np.uint32, count=number)
-
-
 def hashes_of_keys(block: Block) -> Hashes:
-    """The hashes of the entries of a block from key to value."""
-    return hashes_of(block, len(block))
+    """The hashes of the entries of a block from key to value; not cached, as pages are rarely
+    split."""
+    return np.fromiter(map(stable_hash, block), dtype=np.uint32, count=len(block))
 
 
 def hashes_of_named(block: Block) -> Hashes:
     """The hashes of the entries of a block from (key, namespace) to value."""
-    return hashes_of((key for key, _ in block), len(block))
+    return np.fromiter((stable_hash(key) for key, _ in block), dtype=np.uint32, count=len(block))

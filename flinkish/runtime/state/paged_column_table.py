@@ -35,7 +35,7 @@ class PagedColumnTable(ColumnTable, Paged):
 
     def __init__(self, space: PageSpace) -> None:
         super().__init__(space)
-        self._merge = _left_apart
+        self._merge = lambda runs, whole: None  # apart, until the operator says how to merge
 
     def mergeBy(self, merge: ColumnMerge) -> None:
         self._merge = merge
@@ -134,11 +134,6 @@ class PagedColumnTable(ColumnTable, Paged):
         runs = [run for stored in present.values() for run in stored]
         rows, pages = sum(run[2] for run in runs), sum(run[1] for run in runs)
         return rows, pages, self._next, self._space.codec.encodeEntries(present)
-
-
-def _left_apart(runs: Sequence[pa.RecordBatch], whole: bool) -> Sequence[pa.RecordBatch] | None:
-    """The ``ColumnMerge`` until the operator has set one."""
-    return None
 
 
 def _page(number: int) -> bytes:

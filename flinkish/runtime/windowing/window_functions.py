@@ -137,10 +137,7 @@ class EvictingFunctionRunner(WindowFunctionRunner):
 
 
 def overrides_clear(function: object) -> bool:
-    return (
-        isinstance(function, ProcessWindowFunction)
-        and type(function).clear is not ProcessWindowFunction.clear
-    ) or (
-        isinstance(function, ProcessAllWindowFunction)
-        and type(function).clear is not ProcessAllWindowFunction.clear
+    return any(
+        isinstance(function, kind) and type(function).clear is not kind.clear
+        for kind in (ProcessWindowFunction, ProcessAllWindowFunction)
     )
