@@ -35,9 +35,7 @@ from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.user_code import naming_internal_errors, user_method_of
 from flinkish.runtime.reports import (
     SOURCE_PART,
-    EdgeReport,
     InputReport,
-    LogReport,
     OperatorReport,
     this_worker,
 )
@@ -189,63 +187,46 @@ class VertexTask:
         self._chain.endSlice()
         return [row for writer in self._writers for row in writer.finish()]
 
-    def _reports(
-        self,
-        key_group: int,
-        backend: PagedKeyedStateBackend | None,
-        touched: tuple[int, int] = (0, 0),
-    ) -> list[Any]:
+    def _reports(self, keyGroup: int) -> list[OperatorReport]:
+        """The reports of the operators, without what ``_of_vertex`` adds to one of them."""
         reports = []
         for uid, operator in self._chain.operators.items():
-            keyed = backend is not None and uid == self.plan.uid
+            metrics = operator.metrics
             with user_method_of(operator.name, "a gauge"):
-                gauges = operator.metrics.userGauges()
-            reports.append(
-                OperatorReport(
-                    uid,
-                    operator.name,
-                    key_group,
-                    operator.metrics.numRecordsIn,
-                    operator.output.emitted,
-                    operator.metrics.numLateRecordsDropped,
-                    operator.reportedWatermark,
-                    operator.numEventTimeTimers() + operator.numProcessingTimeTimers(),
-                    backend.numEntries() if keyed and backend else 0,
-                    backend.numPages() if keyed and backend else 0,
-                    operator.nextProcessingTimeTimer(),
-                    operator.metrics.userCounts(),
-                    gauges,
-                    operator.metrics.userHistograms(),
-                    backend.noted() if keyed and backend else (),
-                    (
-                        *(self._inputs() if uid == self.plan.uid else ()),
-                        *_lowest(operator.splits()),
-                    ),
-                    *(self._work() if uid == self.plan.uid else ()),
-                )._replace(
-                    userMeters=operator.metrics.userMeters(),
-                    accumulators=operator.metrics.changedAccumulators(),
-                    columnRuns=(
-                        *self._chain.columnRuns(uid),
-                        *(self._writing.reports() if uid == self.plan.uid else ()),
-                    ),
-                    vertex=self.plan.uid,
-                    onlyNulls=operator.output.onlyNulls,
-                    openWindows=backend.numEntries(WINDOW_CONTENTS) if keyed and backend else 0,
-                    touchedPages=touched[0] if keyed else 0,
-                    touchedBytes=touched[1] if keyed else 0,
-                    stacks=self._sampler.taken() if keyed else (),
-                    worker=this_worker() if keyed else None,
-                )
+                gauges = metrics.userGauges()
+            report = OperatorReport(
+                uid,
+                operator.name,
+                keyGroup,
+                metrics.numRecordsIn,
+                operator.output.emitted,
+                metrics.numLateRecordsDropped,
+                operator.reportedWatermark,
+                operator.numEventTimeTimers() + operator.numProcessingTimeTimers(),
+                nextProcessingTime=operator.nextProcessingTimeTimer(),
+                userCounts=metrics.userCounts(),
+                userGauges=gauges,
+                userHistograms=metrics.userHistograms(),
+                inputs=tuple(_lowest(operator.splits())),
+                userMeters=metrics.userMeters(),
+                accumulators=metrics.changedAccumulators(),
+                columnRuns=self._chain.columnRuns(uid),
+                vertex=self.plan.uid,
+                onlyNulls=operator.output.onlyNulls,
             )
+            reports.append(report)
         return reports
 
-    def _inputs(self) -> Iterable[InputReport]:
-        return ()
-
-    def _work(self) -> tuple[tuple[EdgeReport, ...], int, tuple[LogReport, ...]]:
-        """The records written in this slice, the working time (ns), and what was logged."""
-        return tuple(writer.report for writer in self._writers), self._busy, self._log.reports()
+    def _of_vertex(self, report: OperatorReport) -> OperatorReport:
+        """``report``, of the source or operator that the vertex begins with, with the work of all."""
+        return report._replace(
+            edges=tuple(writer.report for writer in self._writers),
+            busyNanoseconds=self._busy,
+            logs=self._log.reports(),
+            columnRuns=(*report.columnRuns, *self._writing.reports()),
+            stacks=self._sampler.taken(),
+            worker=this_worker(),
+        )
 
     def _context(self, node: ChainedNode) -> OperatorContext:
         head = node.uid == self.plan.uid
@@ -384,7 +365,7 @@ class SourceTask(VertexTask):
             self.sourceOutput.flush()
             rows = self._finish()
         self._busy += perf_counter_ns() - began
-        reports = [self._source_report(), *self._reports(SOURCE_PART, None)]
+        reports = [self._source_report(), *self._reports(SOURCE_PART)]
         self._busy = 0
         return rows, reports
 
@@ -392,21 +373,8 @@ class SourceTask(VertexTask):
         """The report of the source: the records that it read, and the malformed ones."""
         plan, read = self.plan, self.sourceOutput.emitted
         counts = {RECORDS_IN_ERRORS: float(self._malformed)} if self._malformed else {}
-        edges, busy, logs = self._work()
-        return OperatorReport(
-            plan.uid,
-            plan.sourceName,
-            SOURCE_PART,
-            numRecordsOut=read,
-            userCounts=counts,
-            edges=edges,
-            busyNanoseconds=busy,
-            logs=logs,
-            columnRuns=self._writing.reports(),
-            vertex=plan.uid,
-            stacks=self._sampler.taken(),
-            worker=this_worker(),
-        )
+        report = OperatorReport(plan.uid, plan.sourceName, SOURCE_PART, numRecordsOut=read)
+        return self._of_vertex(report._replace(userCounts=counts, vertex=plan.uid))
 
 
 class KeyGroupTask(VertexTask):
@@ -479,16 +447,30 @@ class KeyGroupTask(VertexTask):
             "gates": self._gates.snapshot(),
         }
         self._busy = perf_counter_ns() - began
-        reports = self._reports(key_group, self._backend, metered.touched)
+        reports = self._reports(key_group)
+        head = list(self._chain.operators).index(self.plan.uid)
+        reports[head] = self._of_head(reports[head], metered)
         if self._tells_splits:
             reports = self._of_splits(key_group, reports)
         if self.profiled:
             # Decoded again, so that batches that are not profiled do not pay for counting
             frames = (decode_frame(row.frame).records for row in rows if row.gate >= 0)
             keys = largest_keys(key for records in frames for key in records.keys or ())
-            head = self.plan.uid
-            reports = [r._replace(keys=keys) if r.uid == head else r for r in reports]
+            reports[head] = reports[head]._replace(keys=keys)
         return written, directory, reports
+
+    def _of_head(self, report: OperatorReport, store: MeteredPageStore) -> OperatorReport:
+        """The report of the first operator, with the inputs of the vertex and its keyed state."""
+        backend, (pages, size) = self._backend, store.touched
+        return self._of_vertex(report)._replace(
+            stateEntries=backend.numEntries(),
+            statePages=backend.numPages(),
+            states=backend.noted(),
+            inputs=(*self._gates.reports(), *report.inputs),
+            openWindows=backend.numEntries(WINDOW_CONTENTS),
+            touchedPages=pages,
+            touchedBytes=size,
+        )
 
     def _chain_of(self, snapshot: dict[str, Any]) -> Any:
         """The operators' state besides keyed state."""
@@ -534,9 +516,6 @@ class KeyGroupTask(VertexTask):
             for writer in self._writers:
                 writer.tellSplits(joined)
         return [row for writer in self._writers for row in writer.finish()]
-
-    def _inputs(self) -> Iterable[InputReport]:
-        return self._gates.reports()
 
 
 def _lowest(splits: Iterable[InputReport]) -> list[InputReport]:
