@@ -16,10 +16,12 @@ from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore, Paged, PageSpace, PageStore
 from flinkish.runtime.state.paged_column_table import PagedColumnTable
 from flinkish.runtime.state.paged_keyed_column_table import PagedKeyedColumnTable
-from flinkish.runtime.state.paged_map_table import PagedMapStateTable
-from flinkish.runtime.state.paged_tables import PagedStateTable
+from flinkish.runtime.state.paged_tables import (
+    PagedMapStateTable,
+    PagedStateTable,
+    PagedWindowTable,
+)
 from flinkish.runtime.state.paged_timer_queue import PagedTimerQueue
-from flinkish.runtime.state.paged_window_table import PagedWindowTable
 
 _FORMAT = 1
 _TABLE, _MAP, _WINDOW, _COLUMNS, _ROWS, _TIMERS = "s", "m", "w", "c", "r", "t"

@@ -555,7 +555,7 @@ def test_a_key_computed_with_an_attribute_changes_with_it() -> None:
 
 
 def test_big_maps_are_checked_whatever_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flinkish.runtime.state.paged_map_table.MOST_SMALL", 4)
+    monkeypatch.setattr("flinkish.runtime.state.paged_tables.MOST_SMALL", 4)
     monkeypatch.setattr(ColumnRuns, "due", lambda *_: True)
     steps: list[Any] = []
     for seed in range(4):

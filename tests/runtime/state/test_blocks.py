@@ -8,7 +8,7 @@ import pytest
 
 from flinkish.api.errors import CorruptCheckpointError, UnstableKeyError
 from flinkish.runtime.records.keys import KeyHashes
-from flinkish.runtime.state import blocks, hashed_pages, paged_map_table
+from flinkish.runtime.state import blocks, hashed_pages, paged_tables
 from flinkish.runtime.state.hashed_pages import MOST_BYTES
 from flinkish.runtime.state.page_codec import Envelope, PageCodec
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
@@ -178,8 +178,8 @@ def test_a_map_that_could_not_be_divided_is_promoted_once(monkeypatch):
 
     job = Job()
     with monkeypatch.context() as patch:
-        patch.setattr(paged_map_table, "hashes_of_keys", refused)
-        for mapKey in range(paged_map_table.MOST_SMALL + 1):
+        patch.setattr(paged_tables, "hashes_of_keys", refused)
+        for mapKey in range(paged_tables.MOST_SMALL + 1):
             job.maps.put("big", None, mapKey, f"the value of {mapKey}")
         job.maps.put("small", None, 0, 0)
         job.batch()

@@ -23,9 +23,8 @@ from flinkish.runtime.state import (
     hashed_pages,
     paged_column_table,
     paged_keyed_column_table,
-    paged_map_table,
+    paged_tables,
     paged_timer_queue,
-    paged_window_table,
 )
 from flinkish.runtime.state.backend import HASH, Timer
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
@@ -51,10 +50,10 @@ def small_pages(request):
         patch.setattr(blocks, "CHANGES_SHARE", 0.5)
         patch.setattr(hashed_pages, "TARGET_BYTES", 300)
         patch.setattr(hashed_pages, "MOST_BYTES", 400)
-        patch.setattr(paged_window_table, "TARGET_ENTRIES", 3)
+        patch.setattr(paged_tables, "TARGET_ENTRIES", 3)
         patch.setattr(paged_column_table, "ROWS_A_PAGE", 3)
-        patch.setattr(paged_map_table, "MOST_SMALL", 5)
-        patch.setattr(paged_map_table, "TARGET_BYTES", 300)
+        patch.setattr(paged_tables, "MOST_SMALL", 5)
+        patch.setattr(paged_tables, "TARGET_BYTES", 300)
         patch.setattr(paged_timer_queue, "PAGE_TIMERS", 4)
         patch.setattr(paged_timer_queue, "SMALL_PAGE", 3)
         patch.setattr(paged_timer_queue, "MOST_SMALL_PAGES", 3)
