@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError
@@ -49,14 +50,12 @@ class SimpleTimerService(TimerService):
         self._timers.deleteEventTimeTimer(None, timer_timestamp(time))
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class ClockService(TimerService):
     """A timer service that has the current times but no timers; ``fix`` says how to get them."""
 
-    __slots__ = ("_fix", "_operator")
-
-    def __init__(self, operator: StreamOperator, fix: str) -> None:
-        self._operator = operator
-        self._fix = fix
+    _operator: StreamOperator
+    _fix: str
 
     def currentProcessingTime(self) -> int:
         return self._operator.clock.getCurrentProcessingTime()
@@ -71,15 +70,13 @@ class ClockService(TimerService):
     deleteProcessingTimeTimer = deleteEventTimeTimer = _refuse
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class ElementContext:
     """The base of contexts; one object serves all elements and timers. The operator sets
     ``elementTimestamp`` (NO_TIMESTAMP: none) before it calls a function."""
 
-    __slots__ = ("elementTimestamp", "operator")
-
-    def __init__(self, operator: StreamOperator) -> None:
-        self.operator = operator
-        self.elementTimestamp = NO_TIMESTAMP
+    operator: StreamOperator
+    elementTimestamp: int = NO_TIMESTAMP
 
     def timestamp(self) -> int | None:
         timestamp = self.elementTimestamp

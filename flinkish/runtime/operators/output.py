@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -233,14 +234,12 @@ def hand_on(records: Records, inputs: Sequence[Input], reuse: bool) -> None:
         target.processRecords(run)
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class TimestampedCollector(Collector[Any]):
     """The collector of a user function: everything it emits gets the timestamp set last."""
 
-    __slots__ = ("_output", "timestamp")
-
-    def __init__(self, output: Output) -> None:
-        self._output = output
-        self.timestamp = NO_TIMESTAMP
+    _output: Output
+    timestamp: int = NO_TIMESTAMP
 
     def collect(self, value: Any) -> None:
         output = self._output

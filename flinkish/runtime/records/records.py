@@ -8,6 +8,7 @@ timestamps, and on the way to a keyed operator the keys with their stable hashes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import chain, compress
 from typing import Any
 
@@ -31,6 +32,7 @@ Numbers = Sequence[int] | NDArray[np.integer[Any]]
 """A number for each record of a run."""
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Records:
     """A run of records. ``keys`` and ``hashes`` are set on the way to a keyed operator, else None.
 
@@ -40,34 +42,15 @@ class Records:
     The receiver of a run owns it: no other reader has a reference to a mutable value in it.
     """
 
-    __slots__ = (
-        "_columns",
-        "_immutable",
-        "_plain",
-        "counts",
-        "hashes",
-        "keys",
-        "timestamps",
-        "values",
-    )
-
-    def __init__(
-        self,
-        values: Sequence[Any],
-        timestamps: Timestamps,
-        keys: Sequence[Any] | None = None,
-        hashes: Hashes | None = None,
-        counts: Counts | None = None,
-    ) -> None:
-        self.values = values
-        self.timestamps = timestamps
-        self.keys = keys
-        self.hashes = hashes
-        self.counts = counts
-        self._immutable: bool | None = None
-        self._plain: bool | None = None
-        self._columns: tuple[Records, int] | None = None
-        """The column-wise run that contains these elements, and the position of the first."""
+    values: Sequence[Any]
+    timestamps: Timestamps
+    keys: Sequence[Any] | None = None
+    hashes: Hashes | None = None
+    counts: Counts | None = None
+    _immutable: bool | None = field(default=None, init=False)
+    _plain: bool | None = field(default=None, init=False)
+    _columns: tuple[Records, int] | None = field(default=None, init=False)
+    """The column-wise run that contains these elements, and the position of the first."""
 
     @property
     def immutable(self) -> bool:

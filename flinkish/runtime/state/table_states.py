@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from flinkish.api.errors import IllegalArgumentError, shown
@@ -315,13 +316,11 @@ class TableMapState(MapState[Any, Any]):
         return self._table.items(self._backend.currentKey, self._owner.namespace)
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class Again(Iterable[Any]):
     """An iterable that starts again with each iteration, like a Java ``Iterable``."""
 
-    __slots__ = ("_iterate",)
-
-    def __init__(self, iterate: Callable[[], Iterator[Any]]) -> None:
-        self._iterate = iterate
+    _iterate: Callable[[], Iterator[Any]]
 
     def __iter__(self) -> Iterator[Any]:
         return self._iterate()

@@ -7,6 +7,7 @@ strategy is written.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from flinkish.api.eventtime.watermarks import (
@@ -231,14 +232,12 @@ class JoinedSplits(NamedTuple):
     """The watermark and idleness that the operator has emitted; this watermark only rises."""
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class DeferredOutput(WatermarkOutput):
     """Notes watermarks for the next ``onPeriodicEmit`` (Flink: ``DeferredOutput``)."""
 
-    __slots__ = ("_index", "_multiplexer")
-
-    def __init__(self, multiplexer: WatermarkOutputMultiplexer, index: int) -> None:
-        self._multiplexer = multiplexer
-        self._index = index
+    _multiplexer: WatermarkOutputMultiplexer
+    _index: int
 
     def emitWatermark(self, watermark: Watermark) -> None:
         self._multiplexer.status.setWatermark(self._index, watermark.timestamp)

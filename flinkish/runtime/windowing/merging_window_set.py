@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from flinkish.api.errors import IllegalStateError
@@ -141,13 +142,11 @@ class MergingWindowSet:
         self._changed = True
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class _Merges(MergeCallback[Any]):
     """Collects the merges that the assigner reports."""
 
-    __slots__ = ("found",)
-
-    def __init__(self) -> None:
-        self.found: dict[Any, list[Any]] = {}
+    found: dict[Any, list[Any]] = field(default_factory=dict)
 
     def merge(self, toBeMerged: Iterable[Any], mergeResult: Any) -> None:
         self.found[mergeResult] = list(toBeMerged)

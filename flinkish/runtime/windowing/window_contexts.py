@@ -7,6 +7,7 @@ element would cost too much: the operator sets the current key and window before
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from flinkish.api.errors import InvalidProgramError
@@ -25,31 +26,25 @@ from flinkish.runtime.time.clock import ProcessingTimeService
 from flinkish.runtime.windowing.window_contents import merge_call, merge_namespaces
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class ClockContext(WindowAssignerContext):
     """The context of an assigner."""
 
-    __slots__ = ("_clock",)
-
-    def __init__(self, clock: ProcessingTimeService) -> None:
-        self._clock = clock
+    _clock: ProcessingTimeService
 
     def getCurrentProcessingTime(self) -> int:
         return self._clock.getCurrentProcessingTime()
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class WindowTriggerContext(OnMergeContext):
     """The context of a trigger: timers and state of the current key under ``window``."""
 
-    __slots__ = ("_operator", "_states", "_timers", "mergedWindows", "window")
-
-    def __init__(
-        self, operator: StreamOperator, timers: InternalTimerService, states: KeyedStates
-    ) -> None:
-        self._operator = operator
-        self._timers = timers
-        self._states = states
-        self.window: Any = None
-        self.mergedWindows: Iterable[Any] = ()
+    _operator: StreamOperator
+    _timers: InternalTimerService
+    _states: KeyedStates
+    window: Any = None
+    mergedWindows: Iterable[Any] = ()
 
     def getCurrentProcessingTime(self) -> int:
         return self._timers.currentProcessingTime()
@@ -86,11 +81,9 @@ class WindowTriggerContext(OnMergeContext):
         merge_namespaces(table, backend.currentKey, self.window, self.mergedWindows, merge)
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class WindowEvictorContext(EvictorContext):
-    __slots__ = ("_operator",)
-
-    def __init__(self, operator: StreamOperator) -> None:
-        self._operator = operator
+    _operator: StreamOperator
 
     def getCurrentProcessingTime(self) -> int:
         return self._operator.clock.getCurrentProcessingTime()
@@ -102,21 +95,14 @@ class WindowEvictorContext(EvictorContext):
         return self._operator.metrics
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class WindowProcessContext(WindowContext[Any]):
     """The context of a window function; ``current`` is the window that fires."""
 
-    __slots__ = ("_global_state", "_operator", "_window_state", "current")
-
-    def __init__(
-        self,
-        operator: StreamOperator,
-        windowState: KeyedStateStore,
-        globalState: KeyedStateStore,
-    ) -> None:
-        self._operator = operator
-        self._window_state = windowState
-        self._global_state = globalState
-        self.current: Any = None
+    _operator: StreamOperator
+    _window_state: KeyedStateStore
+    _global_state: KeyedStateStore
+    current: Any = None
 
     def window(self) -> Any:
         return self.current

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing.windows import Window
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class WindowLifetime:
     """The times at which event-time windows under ``EventTimeTrigger`` fire and are removed.
 
@@ -14,10 +17,7 @@ class WindowLifetime:
     from this class.
     """
 
-    __slots__ = ("_lateness",)
-
-    def __init__(self, allowedLateness: int) -> None:
-        self._lateness = allowedLateness
+    _lateness: int
 
     def expiry(self, window: Window) -> int | None:
         """The time at which ``window`` is removed; None if the end of the input comes first."""
