@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -114,6 +115,7 @@ class IntervalJoinOperator(UdfStreamOperator, TimerOperator, TwoInputOperator):
         context.elementTimestamp = self.collector.timestamp = max(left, right)
 
 
+@dataclass(eq=False, repr=False)
 class JoinBuffer:
     """The elements of one side by timestamp. ``lower`` and ``upper``: the bounds of an element's
     partners, relative to its timestamp, in ms. A map entry holds the elements of ``width`` ms,
@@ -121,23 +123,16 @@ class JoinBuffer:
     entries, however many elements there are.
     """
 
-    def __init__(
-        self,
-        backend: KeyedStateBackend,
-        name: str,
-        lower: int,
-        upper: int,
-        width: int,
-        lateTag: OutputTag[Any] | None,
-    ) -> None:
-        self.name = name
-        self.lower = lower
-        self.upper = upper
-        self.lateTag = lateTag
-        self._width = width
-        self._backend = backend
-        self.tableName = f"interval-join/{name}"
-        self._table = backend.mapTable(self.tableName)
+    _backend: KeyedStateBackend
+    name: str
+    lower: int
+    upper: int
+    _width: int
+    lateTag: OutputTag[Any] | None
+
+    def __post_init__(self) -> None:
+        self.tableName = f"interval-join/{self.name}"
+        self._table = self._backend.mapTable(self.tableName)
 
     def __len__(self) -> int:
         """The number of keys whose elements are kept one by one."""
