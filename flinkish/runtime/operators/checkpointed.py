@@ -144,20 +144,17 @@ class _SnapshotContext(FunctionSnapshotContext):
         return self.timestamp
 
 
+@dataclass(eq=False, repr=False)
 class CheckpointedFunctionRunner:
-    """Initialises a function for each key group; ``context`` creates its runtime context."""
+    """Initialises a function for each key group; ``_context`` creates its runtime context."""
 
-    def __init__(
-        self,
-        operator: str,
-        function: CheckpointedFunction,
-        context: Callable[[], RuntimeContext],
-        single: bool,
-    ) -> None:
-        self._operator = operator
-        self._function = function
-        self._context = context
-        self._single = single
+    _operator: str
+    _function: CheckpointedFunction
+    _context: Callable[[], RuntimeContext]
+    _single: bool
+
+    def __post_init__(self) -> None:
+        function = self._function
         state = function.__getstate__() if isinstance(function, RichFunction) else vars(function)
         self._shipped = dumps(state)
         self._instances: dict[int, _Instance] = {}

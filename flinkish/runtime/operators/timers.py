@@ -9,6 +9,7 @@ None.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from operator import index
 from typing import Any
 
@@ -58,6 +59,7 @@ MOST_NOTED = 1 << 12
 """The most keys whose latest timers are noted; with more, most of them register few timers."""
 
 
+@dataclass(eq=False, repr=False)
 class InternalTimerService:
     """Registers, deletes and fires the timers of an operator (Flink: ``InternalTimerService``).
 
@@ -73,24 +75,19 @@ class InternalTimerService:
     Timers are kept in the queues of the state backend, so they are checkpointed with the state.
     """
 
-    def __init__(
-        self,
-        backend: KeyedStateBackend,
-        clock: ProcessingTimeService,
-        target: Triggerable,
-        batch: bool = False,
-    ) -> None:
-        self._backend = backend
-        self._clock = clock
-        self._target = target
-        self._event = backend.timerQueue(EVENT_TIMERS)
-        self._processing = backend.timerQueue(PROCESSING_TIMERS)
+    _backend: KeyedStateBackend
+    _clock: ProcessingTimeService
+    _target: Triggerable
+    _batch: bool
+
+    def __post_init__(self) -> None:
+        self._event = self._backend.timerQueue(EVENT_TIMERS)
+        self._processing = self._backend.timerQueue(PROCESSING_TIMERS)
         self.latest: dict[Any, int] = {}
         """For each key the timestamp of the event-time timer that it registered last, while that is
         pending. A function often registers the same timer for one element after another, such as
         one for the end of the minute; this saves a look-up in the queue."""
         self._watermark = MIN_TIMESTAMP
-        self._batch = batch
         self.inputEnded = False
         """Whether the input has ended in BATCH: as in Flink, later timers do not fire."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from flinkish.api.errors import IllegalArgumentError, IllegalStateError
@@ -60,13 +61,11 @@ class HeapBroadcastState(BroadcastState[Any, Any]):
         return iter(self.entries())
 
 
+@dataclass(eq=False, repr=False, slots=True)
 class ReadOnlyView(ReadOnlyBroadcastState[Any, Any]):
     """A broadcast state that cannot be changed, since tasks would no longer agree on it."""
 
-    __slots__ = ("_state",)
-
-    def __init__(self, state: HeapBroadcastState) -> None:
-        self._state = state
+    _state: HeapBroadcastState
 
     def get(self, key: Any) -> Any:
         return self._state.get(key)

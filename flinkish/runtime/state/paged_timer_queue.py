@@ -375,14 +375,12 @@ class TimerRecords:
         )
 
 
+@dataclass(eq=False, slots=True)
 class TimerRun:
     """The records of a page that was read, and how many of them have been taken."""
 
-    __slots__ = ("_records", "_start")
-
-    def __init__(self, records: TimerRecords) -> None:
-        self._records = records
-        self._start = 0
+    _records: TimerRecords
+    _start: int = 0
 
     def first(self) -> int:
         """The first timestamp left; ``_NEVER`` if none is left."""
