@@ -60,21 +60,6 @@ class HashedPages:
     did. ``named``: entries are stored under (key, namespace).
     """
 
-    __slots__ = (
-        "_absent",
-        "_catalogue",
-        "_changed",
-        "_depths",
-        "_digests",
-        "_hashes_of",
-        "_label",
-        "_named",
-        "_pages",
-        "_relieve",
-        "_slots",
-        "_space",
-    )
-
     def __init__(
         self,
         space: PageSpace,
@@ -393,8 +378,6 @@ class KeyedPages(HashedPages):
     """The pages of a table whose entries have a key. All entries of a key share a block, however
     many they are. A user function reads an entry of a key again and again, so the block is noted by
     key and a batch looks it up once. ``relieve`` and ``named`` are as in ``HashedPages``."""
-
-    __slots__ = ("blocks",)
 
     def __init__(
         self,

@@ -90,8 +90,6 @@ class PageCodec:
     """Encodes the pages of one state of one operator. Once a page has had classes of the main
     module or of functions, later pages are expected to have them too."""
 
-    __slots__ = ("_has_classes", "_prefixes", "_state", "_table", "owner")
-
     def __init__(self, uid: str, table: str, state: str) -> None:
         self.owner = f"{uid}: state {state!r}"
         self._table, self._state = table, state

@@ -93,8 +93,6 @@ TABLES = {"s": "values", "m": "maps", "w": "windows", "c": "columns", "r": "rows
 class PageSpace:
     """The pages of one table, in the store of the current key group."""
 
-    __slots__ = ("_prefix", "codec", "store")
-
     store: PageStore
 
     def __init__(self, uid: str, kind: str, name: str) -> None:
@@ -124,7 +122,6 @@ class Paged(ABC):
     *catalogue* lists its pages and is kept in the directory. It starts with the number of entries
     and of pages, and consists of ints, bytes and tuples only; None stands for no entries."""
 
-    __slots__ = ("_catalogue", "_space")
     _catalogue: tuple[Any, ...] | None
 
     def __init__(self, space: PageSpace) -> None:

@@ -30,7 +30,6 @@ _Stored = tuple[int, int, int, bytes]
 class PagedColumnTable(ColumnTable, Paged):
     """The catalogue holds, encoded, the stored runs of each window."""
 
-    __slots__ = ("_added", "_merge", "_next", "_removed", "_stored")
     _merge: ColumnMerge
 
     def __init__(self, space: PageSpace) -> None:

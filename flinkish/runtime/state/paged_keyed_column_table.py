@@ -31,8 +31,6 @@ _SECTIONS = ("rows",)
 class PagedKeyedColumnTable(KeyedColumnTable, Paged):
     """The catalogue holds for each page how many rows it has, and when the first of them is due."""
 
-    __slots__ = ("_changed", "_counts", "_dues", "_opened", "_rows")
-
     def flush(self) -> tuple[Any, ...] | None:
         if self._changed:
             catalogue = self._write()

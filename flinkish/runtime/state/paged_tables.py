@@ -44,8 +44,6 @@ MOST_SMALL = 1_000
 class PagedStateTable(StateTable, Paged):
     """A table in pages: key -> value for the void namespace, (key, namespace) -> value else."""
 
-    __slots__ = ("_named", "_namespaces", "_void")
-
     def __init__(self, space: PageSpace, hashes: KeyHashes) -> None:
         self._void = KeyedPages(space, b"v", hashes)
         self._named = KeyedPages(space, b"n", hashes, named=True)
@@ -117,8 +115,6 @@ class PagedMapStateTable(MapStateTable, Paged):
     reached yet. A map with a key that has no stable hash never becomes big; a big map that shrinks
     stays big until it is empty.
     """
-
-    __slots__ = ("_big", "_big_pages", "_dropped", "_hashes", "_named", "_next_number", "_void")
 
     def __init__(self, space: PageSpace, hashes: KeyHashes) -> None:
         self._hashes = hashes
@@ -317,8 +313,6 @@ class PagedWindowTable(WindowTable, Paged):
     """The contents of aligned windows in pages. The catalogue holds, encoded, the number of each
     window and the catalogue of its pages. ``windows()`` returns the windows in the order of their
     first use."""
-
-    __slots__ = ("_dropped", "_next_number", "_open", "_stored")
 
     def flush(self) -> tuple[Any, ...] | None:
         for pages in self._dropped:

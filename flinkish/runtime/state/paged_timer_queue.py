@@ -81,19 +81,6 @@ class PagedTimerQueue(TimerQueue, Paged):
     corrects it.
     """
 
-    __slots__ = (
-        "_due",
-        "_due_times",
-        "_horizon",
-        "_log",
-        "_log_times",
-        "_next_number",
-        "_read",
-        "_runs",
-        "_sequence",
-        "_unread",
-    )
-
     def flush(self) -> tuple[Any, ...] | None:
         if self._due or self._log or self._read:
             unread = self._unread_pages()
