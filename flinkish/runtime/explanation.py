@@ -39,10 +39,7 @@ from flinkish.api.plan.window_operator import (
     AlignedLayout,
     WindowOperatorDescription,
 )
-from flinkish.api.windowing.assigners import (
-    DynamicEventTimeSessionWindows,
-    EventTimeSessionWindows,
-)
+from flinkish.api.windowing.assigners import DynamicEventTimeSessionWindows, EventTimeSessionWindows
 from flinkish.runtime.columns.delta_firings import DeltaFirings
 from flinkish.runtime.columns.evicting_windows import why_evicted_element_by_element
 from flinkish.runtime.columns.eviction import Eviction
@@ -53,11 +50,7 @@ from flinkish.runtime.columns.known_triggers import (
 )
 from flinkish.runtime.columns.rolling_reduce import why_rolling_unsupported
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
-from flinkish.runtime.columns.tracing.column_function import (
-    ColumnFunction,
-    PairMap,
-    may_be_traced,
-)
+from flinkish.runtime.columns.tracing.column_function import ColumnFunction, PairMap, may_be_traced
 from flinkish.runtime.columns.tracing.emitting_function import (
     ElementFunction,
     FlatMapColumns,

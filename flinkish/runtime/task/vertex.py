@@ -33,12 +33,7 @@ from flinkish.runtime.profiling import StackSampler, largest_keys
 from flinkish.runtime.records.frames import SplitMark, decode_frame
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.user_code import naming_internal_errors, user_method_of
-from flinkish.runtime.reports import (
-    SOURCE_PART,
-    InputReport,
-    OperatorReport,
-    this_worker,
-)
+from flinkish.runtime.reports import SOURCE_PART, InputReport, OperatorReport, this_worker
 from flinkish.runtime.state.backend import NotedState
 from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.page_store import MeteredPageStore, PageStore

@@ -11,11 +11,7 @@ import copy
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from flinkish.api.errors import (
-    InvalidProgramError,
-    MissingTimestampError,
-    NotSupportedError,
-)
+from flinkish.api.errors import InvalidProgramError, MissingTimestampError, NotSupportedError
 from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.durations import to_long
 from flinkish.api.time.elements import MAX_TIMESTAMP
