@@ -28,7 +28,7 @@ TRANSLATION = {
 """The modules that translate and open a job. They call other files as well, which have nothing to
 do with windows."""
 
-OPERATOR = ("WindowOperator.processRecords", "WindowOperator.processWatermark")
+OPERATOR = ("WindowOperator.processRecords", "TimerOperator.advanceWatermark")
 
 Visit = Callable[[FrameType, str], None]
 
