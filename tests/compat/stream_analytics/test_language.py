@@ -20,8 +20,13 @@ from flinkish.compat.stream_analytics import EventOrdering, query
 from flinkish.compat.stream_analytics.aggregates import AGGREGATES
 from flinkish.compat.stream_analytics.calls import REFUSED, SPECIAL
 from flinkish.compat.stream_analytics.functions import FUNCTIONS
-from flinkish.compat.stream_analytics.text import SYSTEM_TIMESTAMP, SYSTEM_WINDOW, Text
-from flinkish.compat.stream_analytics.words import LITERALS, RESERVED
+from flinkish.compat.stream_analytics.text import (
+    LITERALS,
+    RESERVED,
+    SYSTEM_TIMESTAMP,
+    SYSTEM_WINDOW,
+    Text,
+)
 from flinkish.testing import StreamTestHarness
 from tests.compat.stream_analytics.queries import CASES, READINGS, Case, at, rows
 from tests.docs.pages import ROOT
