@@ -23,11 +23,11 @@ from flinkish.compat.stream_analytics.compiler import (
     compile_condition,
     compile_expression,
     kind_of,
+    named,
     names_of,
     refuse_others,
 )
 from flinkish.compat.stream_analytics.datediff_join import DateDiffJoin, TimeBounds
-from flinkish.compat.stream_analytics.expressions import named
 from flinkish.compat.stream_analytics.functions import array_elements, record_properties
 from flinkish.compat.stream_analytics.group_windows import WindowPlan, windows_of
 from flinkish.compat.stream_analytics.joins import (
