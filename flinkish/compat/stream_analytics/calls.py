@@ -65,7 +65,7 @@ def _call(node: exp.Expression, scope: Scope) -> Evaluate:
     python = _python_function(name, scope)
     function = FUNCTIONS.get(upper)
     if python is None and function is None:
-        raise _unknown(node, scope, name)
+        raise scope.text.error(node, _said_of(name, scope))
     fewest, most = (0, None) if function is None or python else (function.fewest, function.most)
     arguments = tuple(
         compile_expression(part.this if isinstance(part, exp.Ordered) else part, scope)
@@ -77,7 +77,10 @@ def _call(node: exp.Expression, scope: Scope) -> Evaluate:
     call = guard(scope.text.place(node), name, function.call)
     if function.takes_null:
         return lambda rows: call(*(argument(rows) for argument in arguments))
+    return _null_of_null(arguments, call)
 
+
+def _null_of_null(arguments: tuple[Evaluate, ...], call: Callable[..., Any]) -> Evaluate:
     def evaluate(rows: Environment) -> Any:
         values = [argument(rows) for argument in arguments]
         return None if any(value is None for value in values) else call(*values)
@@ -108,10 +111,6 @@ def _python_call(
             raise place.error(f"{name} has raised {type(error).__name__}: {error}.") from error
 
     return evaluate
-
-
-def _unknown(node: exp.Expression, scope: Scope, name: str) -> Exception:
-    return scope.text.error(node, _said_of(name, scope))
 
 
 def _said_of(name: str, scope: Scope) -> str:
@@ -167,7 +166,7 @@ def _arguments(
     return found
 
 
-def time_of(node: exp.Expression, scope: Scope) -> Evaluate:
+def _time_of(node: exp.Expression, scope: Scope) -> Evaluate:
     """A datetime; the name of a source stands for the time of its event."""
     names = names_of(node)
     if names is not None and len(names) == 1 and names[0].lower() in scope.sources:
@@ -189,14 +188,9 @@ def _date_function(
         unit = unit_of(unit_node, scope)
         if name == "DATEADD" and unit == "weekday":
             unit = "day"
-        values = tuple(time_of(argument, scope) for argument in rest)
+        values = tuple(_time_of(argument, scope) for argument in rest)
         guarded = guard(scope.text.place(node), name, call)
-
-        def evaluate(rows: Environment) -> Any:
-            found = [value(rows) for value in values]
-            return None if any(value is None for value in found) else guarded(unit, *found)
-
-        return evaluate
+        return _null_of_null(values, lambda *found: guarded(unit, *found))
 
     return compiler
 
@@ -232,7 +226,8 @@ def _iif(node: exp.Expression, scope: Scope) -> Evaluate:
 
 def _over(node: exp.Expression, scope: Scope) -> Evaluate:
     if isinstance(node.this, exp.Anonymous):
-        raise _unknown(node.this, scope, function_name(node.this) or "")
+        name = function_name(node.this) or ""
+        raise scope.text.error(node.this, _said_of(name, scope))
     raise scope.text.error(node, "OVER follows a function.")
 
 

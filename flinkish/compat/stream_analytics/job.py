@@ -29,9 +29,7 @@ from flinkish.compat.stream_analytics.values import (
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from flinkish.compat.stream_analytics.compiler import Scope
-    from flinkish.compat.stream_analytics.text import Text, Timing
-    from flinkish.compat.stream_analytics.values import Evaluate
+    from flinkish.compat.stream_analytics.text import Place, Text, Timing
 
 ArrivalTime = TimestampAssignerLike[Any] | str
 """The name of a field with the time at which an event has arrived, or a function of the event."""
@@ -203,13 +201,14 @@ class _Inputs:
         if timing is None:
             arrived: Any = TimeOfSome(enqueued) if arrives is None else arrives
             return byArrivalTime(stream, arrived).map(read)
-        scope = Scope(
-            self.text, tuple({alias.lower(): None, name.lower(): None})[:1], self.functions
-        )
-        (source,) = scope.sources
-        time = _event_time(
-            name, timing, source, compile_expression(timing.timestamp, scope), scope, read
-        )
+        source = alias.lower()
+        scope = Scope(self.text, (source,), self.functions)
+        evaluate = compile_expression(timing.timestamp, scope)
+        place, what = self.text.place(timing.timestamp), f"TIMESTAMP BY of {name}"
+
+        def time(element: Any, timestamp: int) -> int:
+            return _milliseconds(what, evaluate({source: read(element)}), place)
+
         over = tuple(compile_expression(part, scope) for part in timing.over)
 
         def substream(element: Any) -> Any:
@@ -257,36 +256,16 @@ def _enqueued(name: str) -> Callable[[Any], int | None]:
     return enqueued
 
 
-def _milliseconds(what: str, value: Any) -> int:
+def _milliseconds(what: str, value: Any, place: Place | None = None) -> int:
     """A datetime, its text, or ms, in ms."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     try:
         return millis(datetime_of(value))
     except ValueFailure as failure:
+        if place is not None:
+            raise place.error(f"{what}: {failure}.") from None
         raise IllegalArgumentError(f"query: {what}: {failure}.") from None
-
-
-def _event_time(
-    name: str,
-    timing: Timing,
-    source: str,
-    evaluate: Evaluate,
-    scope: Scope,
-    read: Callable[[Any], Record],
-) -> Callable[[Any, int], int]:
-    place = scope.text.place(timing.timestamp)
-
-    def time(element: Any, timestamp: int) -> int:
-        value = evaluate({source: read(element)})
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-        try:
-            return millis(datetime_of(value))
-        except ValueFailure as failure:
-            raise place.error(f"TIMESTAMP BY of {name}: {failure}.") from None
-
-    return time
 
 
 def _arrival_function(name: str, given: Any) -> Any:
