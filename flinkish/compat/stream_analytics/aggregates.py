@@ -13,6 +13,7 @@ from flinkish.compat.stream_analytics.compiler import (
     OVER_PARTS,
     Scope,
     compile_expression,
+    constant,
     kind_of,
     refuse_others,
 )
@@ -193,7 +194,7 @@ def _percentile(
     ordered = _order(node)
     if len(ordered) != 1:
         raise scope.text.error(node, f"{name} needs OVER (ORDER BY expression).")
-    fraction = _constant(argument, scope)
+    fraction = constant(argument, scope)
     if not isinstance(fraction, (int, float)) or not 0 <= fraction <= 1:
         raise scope.text.error(argument, f"{name} takes a number from 0 to 1.")
     descending = bool(ordered[0].args.get("desc"))
@@ -219,7 +220,7 @@ def _collecting(
 ) -> Aggregate:
     limit = 1
     if name == "COLLECTTOP":
-        count = _constant(arguments.pop(0), scope) if arguments else None
+        count = constant(arguments.pop(0), scope) if arguments else None
         if not isinstance(count, int) or count < 1:
             raise scope.text.error(node, "CollectTop takes a number of events, 1 or more, first.")
         limit = count
@@ -253,11 +254,6 @@ def _collecting(
 def _order(node: exp.Expression) -> list[exp.Expression]:
     order = node.args.get("order")
     return list(order.expressions) if order is not None else []
-
-
-def _constant(node: exp.Expression, scope: Scope) -> Any:
-    names = any(isinstance(part, (exp.Column, exp.Anonymous)) for part in node.walk())
-    return None if names else compile_expression(node, scope)({})
 
 
 def whole_record(scope: Scope) -> Evaluate:

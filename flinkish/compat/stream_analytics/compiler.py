@@ -81,6 +81,12 @@ def refuse_others(node: exp.Expression, known: frozenset[str], scope: Scope) -> 
             raise scope.text.error(place, f"{said} is not supported here.")
 
 
+def constant(node: exp.Expression, scope: Scope) -> Any:
+    """The value of an expression that names nothing; None of any other."""
+    names = any(isinstance(part, (exp.Column, exp.Anonymous)) for part in node.walk())
+    return None if names else compile_expression(node, scope)({})
+
+
 def compile_condition(node: exp.Expression, scope: Scope) -> Callable[[Environment], bool]:
     """Whether a condition is true; it is not where it is NULL."""
     condition = compile_expression(node, scope)

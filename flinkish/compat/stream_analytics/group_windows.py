@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from sqlglot import exp
@@ -22,10 +22,15 @@ from flinkish.compat.stream_analytics.queries import (
 )
 from flinkish.compat.stream_analytics.text import SYSTEM_TIMESTAMP, function_name, is_function
 
-_WINDOWS = frozenset(
-    {"TUMBLINGWINDOW", "HOPPINGWINDOW", "SLIDINGWINDOW", "SESSIONWINDOW", "SNAPSHOTWINDOW"}
-    | {"TUMBLING", "HOPPING", "SLIDING", "SESSION"}
-)
+_WINDOWS: dict[str, tuple[Callable[..., Any], int]] = {
+    "TUMBLINGWINDOW": (TumblingWindow, 1),
+    "HOPPINGWINDOW": (HoppingWindow, 2),
+    "SLIDINGWINDOW": (SlidingWindow, 1),
+    "SESSIONWINDOW": (SessionWindow, 2),
+    "SNAPSHOTWINDOW": (SnapshotWindow, 0),
+}
+"""What makes each window, and the number of lengths that it takes."""
+_SHORT = ("TUMBLING", "HOPPING", "SLIDING", "SESSION")
 _LENGTHS = frozenset({"DURATION", "HOP", "TIMEOUT", "MAXDURATION"})
 
 
@@ -37,7 +42,7 @@ class WindowPlan:
     id: str | None = None
     together: bool = False
     """Whether the keys of GROUP BY share the window, as those of a session do."""
-    partition: tuple[exp.Expression, ...] = field(default=())
+    partition: tuple[exp.Expression, ...] = ()
 
 
 def windows_of(node: exp.Expression, scope: Scope) -> list[WindowPlan] | None:
@@ -50,7 +55,7 @@ def windows_of(node: exp.Expression, scope: Scope) -> list[WindowPlan] | None:
         return [WindowPlan(SnapshotWindow())]
     if is_function(node, "WINDOWS"):
         return _several(node, scope)
-    if not is_function(node, *_WINDOWS):
+    if not is_function(node, *_WINDOWS, *_SHORT):
         return None
     return [_window(node, over, scope)]
 
@@ -64,26 +69,23 @@ def _several(node: exp.Expression, scope: Scope) -> list[WindowPlan]:
         if len(set(ids)) < len(ids):
             raise scope.text.error(node, "the ids of Windows(...) differ in more than case.")
         return plans
-    plans = []
-    for part in parts:
-        found = windows_of(part, scope)
-        if found is None or len(found) != 1:
-            raise scope.text.error(
-                part, "Windows takes TumblingWindow(...) and its kin, or Window('id', ...)."
-            )
-        plans += found
-    return plans
+    fix = "Windows takes TumblingWindow(...) and its kin, or Window('id', ...)."
+    return [_one(part, scope, fix) for part in parts]
+
+
+def _one(node: exp.Expression, scope: Scope, fix: str) -> WindowPlan:
+    found = windows_of(node, scope)
+    if found is None or len(found) != 1:
+        raise scope.text.error(node, fix)
+    return found[0]
 
 
 def _identified(node: exp.Expression, scope: Scope) -> WindowPlan:
     parts = list(node.expressions) if is_function(node, "WINDOW") else []
     if len(parts) != 2 or not isinstance(parts[0], exp.Literal):
         raise scope.text.error(node, "Windows takes Window('id', TumblingWindow(...)), ....")
-    found = windows_of(parts[1], scope)
-    if found is None or len(found) != 1:
-        raise scope.text.error(parts[1], "Window takes an id and one window.")
-    plan = found[0]
-    return WindowPlan(plan.assigner, parts[0].name, plan.together, plan.partition)
+    plan = _one(parts[1], scope, "Window takes an id and one window.")
+    return replace(plan, id=parts[0].name)
 
 
 def _window(node: exp.Expression, over: tuple[exp.Expression, ...], scope: Scope) -> WindowPlan:
@@ -94,7 +96,7 @@ def _window(node: exp.Expression, over: tuple[exp.Expression, ...], scope: Scope
         offset = Offset(*_length(list(arguments.pop().expressions), node, scope))
     lengths = _lengths(arguments, node, scope)
     sessions = name == "SESSIONWINDOW"
-    expected = {"HOPPINGWINDOW": 2, "SESSIONWINDOW": 2, "SNAPSHOTWINDOW": 0}.get(name, 1)
+    make, expected = _WINDOWS[name]
     if len(lengths) != expected:
         raise scope.text.error(
             node,
@@ -107,23 +109,13 @@ def _window(node: exp.Expression, over: tuple[exp.Expression, ...], scope: Scope
             node, f"{function_name(node)} has no OVER. Add its columns to GROUP BY."
         )
     try:
-        return WindowPlan(_assigner(name, lengths, offset), None, sessions, over)
+        if expected == 2:  # the lengths may have different units
+            lengths = [("ms", Offset(unit, length).toMillis()) for unit, length in lengths]
+        units, sizes = [unit for unit, _ in lengths[:1]], [length for _, length in lengths]
+        assigner = make(*units, *sizes, *([] if offset is None else [offset]))
+        return WindowPlan(assigner, None, sessions, over)
     except FlinkishError as error:
         raise scope.text.error(node, str(error)) from None
-
-
-def _assigner(name: str, lengths: list[tuple[TimeUnit, int]], offset: Offset | None) -> Any:
-    if name == "SNAPSHOTWINDOW":
-        return SnapshotWindow()
-    (unit, size) = lengths[0]
-    if name == "TUMBLINGWINDOW":
-        return TumblingWindow(unit, size, offset)
-    if name == "SLIDINGWINDOW":
-        return SlidingWindow(unit, size)
-    # the two lengths may have different units
-    sizes = [Offset(each, length).toMillis() for each, length in lengths]
-    make: Callable[..., Any] = HoppingWindow if name == "HOPPINGWINDOW" else SessionWindow
-    return make("ms", *sizes, *([offset] if name == "HOPPINGWINDOW" else []))
 
 
 def _lengths(

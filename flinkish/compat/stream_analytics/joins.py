@@ -8,7 +8,7 @@ from typing import Any
 from sqlglot import exp
 
 from flinkish.compat.stream_analytics.calls import unit_of
-from flinkish.compat.stream_analytics.compiler import Scope, compile_expression, names_of
+from flinkish.compat.stream_analytics.compiler import Scope, constant, names_of
 from flinkish.compat.stream_analytics.datediff_join import SIZES, TimeBounds
 from flinkish.compat.stream_analytics.dates import UNITS
 from flinkish.compat.stream_analytics.text import is_function
@@ -59,10 +59,9 @@ def time_bounds(
 
 
 def _whole_number(node: exp.Expression, scope: Scope) -> int:
-    if not any(isinstance(part, (exp.Column, exp.Anonymous)) for part in node.walk()):
-        value = compile_expression(node, scope)({})
-        if isinstance(value, int):
-            return value
+    value = constant(node, scope)
+    if isinstance(value, int):
+        return value
     raise scope.text.error(node, "the bounds of DATEDIFF in a join are whole numbers.")
 
 
@@ -72,11 +71,10 @@ def equal_sides(
     """The sides of ``left.a = right.b``, None if the condition is another."""
     if not isinstance(node, exp.EQ):
         return None
-    found = [sources_of(side) for side in (node.this, node.expression)]
-    if found[0] and found[0] <= set(left) and found[1] == {right}:
-        return node.this, node.expression
-    if found[1] and found[1] <= set(left) and found[0] == {right}:
-        return node.expression, node.this
+    for one, other in ((node.this, node.expression), (node.expression, node.this)):
+        found = sources_of(one)
+        if found and found <= set(left) and sources_of(other) == {right}:
+            return one, other
     return None
 
 

@@ -339,92 +339,48 @@ class Planner:
         if on is None:
             raise self._text.error(table, "JOIN needs ON.")
         name = str(table.name).lower() if isinstance(table, exp.Table) else ""
-        sources = (*rows.sources, source)
-        scope = self._scope(sources)
-        reference = self._references.get(name)
-        if reference is not None and name not in self._steps:
-            return self._reference_join(rows, source, reference, on, scope, outer=side == "LEFT")
-        right = looking_back(self._source(table), source)
-        bounds, keys, rest = None, [], []
-        for part in conjuncts(on):
-            equal = equal_sides(part, rows.sources, source)
-            found = time_bounds(part, rows.sources, source, scope) if bounds is None else None
-            if found is not None:
-                bounds = found
-                continue
-            if equal is not None:
-                keys.append(equal)
-            rest.append(compile_condition(part, scope))
-        if bounds is None:
+        reference = None if name in self._steps else self._references.get(name)
+        right = None if reference is not None else looking_back(self._source(table), source)
+        bounds, keys, holds = self._conditions(on, rows.sources, source, right is not None)
+        sources, outer = (*rows.sources, source), side == "LEFT"
+        if reference is not None:
+            joined = rows.stream.flatMap(reference_join(source, reference, keys, holds, outer))
+            return replace(rows, stream=joined, sources=sources)
+        if bounds is None or right is None:
             raise self._text.error(
                 on,
                 f"a join of streams needs DATEDIFF(unit, {rows.sources[0]}, {source}) BETWEEN low AND high in ON.",
             )
-        joined = self._datediff_join(rows, right, bounds, keys, rest, outer=side == "LEFT")
+        right_key = _join_key(tuple(key for _, key in keys))
+        # NULL equals nothing
+        events = right.stream.filter(lambda row: None not in right_key(row))
+        joined = (
+            rows.stream.keyBy(_join_key(tuple(key for key, _ in keys)))
+            .connect(events.keyBy(right_key))
+            .process(DateDiffJoin(bounds, holds, source, outer, rows.slack))
+        )
         span = (abs(bounds.low) + abs(bounds.high) + 1) * bounds.size
         computed = {**rows.computed, **right.computed}
         return _Rows(joined, sources, rows.slack + span, computed)
 
-    def _datediff_join(
-        self,
-        left: _Rows,
-        right: _Rows,
-        bounds: TimeBounds,
-        keys: list[tuple[exp.Expression, exp.Expression]],
-        rest: list[Callable[[Environment], bool]],
-        outer: bool,
-    ) -> DataStream[Environment]:
-        left_key = _join_key(
-            tuple(compile_expression(key, self._scope(left.sources)) for key, _ in keys)
-        )
-        right_key = _join_key(
-            tuple(compile_expression(key, self._scope(right.sources)) for _, key in keys)
-        )
-        # NULL equals nothing
-        events = right.stream.filter(lambda row: None not in right_key(row))
-        return (
-            left.stream.keyBy(left_key)
-            .connect(events.keyBy(right_key))
-            .process(
-                DateDiffJoin(
-                    bounds,
-                    lambda row: all(condition(row) for condition in rest),
-                    right.sources[0],
-                    outer,
-                    left.slack,
-                )
-            )
-        )
-
-    def _reference_join(
-        self,
-        rows: _Rows,
-        source: str,
-        reference: Sequence[Record],
-        on: exp.Expression,
-        scope: Scope,
-        outer: bool,
-    ) -> _Rows:
-        keys, rest = [], []
+    def _conditions(
+        self, on: exp.Expression, left: tuple[str, ...], right: str, timed: bool
+    ) -> tuple[TimeBounds | None, list[tuple[Evaluate, Evaluate]], Callable[[Environment], bool]]:
+        """The conditions of a join: the bounds that it is ``timed`` by, the keys of both sides, and whether all
+        conditions but the bounds hold."""
+        bounds, keys, rest = None, [], []
+        scope = self._scope((*left, right))
         for part in conjuncts(on):
-            equal = equal_sides(part, rows.sources, source)
-            rest.append(compile_condition(part, scope))
+            if timed and bounds is None:
+                bounds = time_bounds(part, left, right, scope)
+                if bounds is not None:
+                    continue
+            equal = equal_sides(part, left, right)
             if equal is not None:
-                left, right = equal
-                keys.append(
-                    (
-                        compile_expression(left, self._scope(rows.sources)),
-                        compile_expression(right, self._scope((source,))),
-                    )
-                )
-        function = reference_join(
-            source,
-            reference,
-            tuple(keys),
-            lambda row: all(condition(row) for condition in rest),
-            outer,
-        )
-        return replace(rows, stream=rows.stream.flatMap(function), sources=scope.sources)
+                key = compile_expression(equal[0], self._scope(left))
+                keys.append((key, compile_expression(equal[1], self._scope((right,)))))
+            rest.append(compile_condition(part, scope))
+        return bounds, keys, lambda row: all(condition(row) for condition in rest)
 
     # ------------------------------------------------------------------ analytic functions
 
