@@ -5,7 +5,7 @@ The keywords are few, and no validator of JSON knows BSON's types, so they are h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from flinkish.api.errors import shown
@@ -97,33 +97,32 @@ def _maximum(most: Any, schema: Any, place: Place) -> Violation:
     return _if(is_number, lambda value: value <= most, f"is above {most}")
 
 
+def _first_of(violations: Callable[[Mapping[str, Any]], Iterator[str]]) -> Violation:
+    """The first of the violations of a document."""
+    return lambda value: next(violations(value), None) if isinstance(value, Mapping) else None
+
+
 def _pattern(pattern: Any, schema: Any, place: Place) -> Violation:
     found = compiled(pattern)
     return _if(_is_text, lambda value: bool(found.search(value)), f"does not match {pattern}")
 
 
 def _required(names: Any, schema: Any, place: Place) -> Violation:
-    def violation(value: Any) -> str | None:
-        if isinstance(value, Mapping):
-            for name in names:
-                if name not in value:
-                    return f"lacks the field {name}"
-        return None
+    return _first_of(lambda value: (f"lacks the field {n}" for n in names if n not in value))
 
-    return violation
+
+def _within(fields: Iterable[tuple[str, Violation, Any]]) -> Iterator[str]:
+    """The violations of fields, each with its name, check and value."""
+    for name, check, value in fields:
+        if (found := check(value)) is not None:
+            yield f"{name}: {found}"
 
 
 def _properties(properties: Any, schema: Any, place: Place) -> Violation:
     checks = {name: compile_schema(inner, place.at(name)) for name, inner in properties.items()}
-
-    def violation(value: Any) -> str | None:
-        if isinstance(value, Mapping):
-            for name, check in checks.items():
-                if name in value and (found := check(value[name])) is not None:
-                    return f"{name}: {found}"
-        return None
-
-    return violation
+    return _first_of(
+        lambda value: _within((n, check, value[n]) for n, check in checks.items() if n in value)
+    )
 
 
 def _pattern_properties(properties: Any, schema: Any, place: Place) -> Violation:
@@ -131,16 +130,14 @@ def _pattern_properties(properties: Any, schema: Any, place: Place) -> Violation
         (compiled(pattern), compile_schema(inner, place.at(pattern)))
         for pattern, inner in properties.items()
     ]
-
-    def violation(value: Any) -> str | None:
-        if isinstance(value, Mapping):
-            for name, inner in value.items():
-                for pattern, check in checks:
-                    if pattern.search(name) and (found := check(inner)) is not None:
-                        return f"{name}: {found}"
-        return None
-
-    return violation
+    return _first_of(
+        lambda value: _within(
+            (name, check, inner)
+            for name, inner in value.items()
+            for pattern, check in checks
+            if pattern.search(name)
+        )
+    )
 
 
 def _additional(argument: Any, schema: Any, place: Place) -> Violation:
@@ -148,17 +145,17 @@ def _additional(argument: Any, schema: Any, place: Place) -> Violation:
     patterns = [compiled(pattern) for pattern in schema.get("patternProperties", ())]
     check = None if isinstance(argument, bool) else compile_schema(argument, place)
 
-    def violation(value: Any) -> str | None:
-        for name, inner in value.items() if isinstance(value, Mapping) else ():
-            if name in declared or any(pattern.search(name) for pattern in patterns):
-                continue
-            if argument is False:
-                return f"has the field {name}, which is not allowed"
-            if check is not None and (found := check(inner)) is not None:
-                return f"{name}: {found}"
-        return None
+    def violations(value: Mapping[str, Any]) -> Iterator[str]:
+        further = {
+            name: inner
+            for name, inner in value.items()
+            if name not in declared and not any(pattern.search(name) for pattern in patterns)
+        }
+        if argument is False:
+            return (f"has the field {name}, which is not allowed" for name in further)
+        return _within((name, check, inner) for name, inner in further.items() if check)
 
-    return violation
+    return _first_of(violations)
 
 
 def _items(items: Any, schema: Any, place: Place) -> Violation:
@@ -206,14 +203,9 @@ def _dependencies(dependencies: Any, schema: Any, place: Place) -> Violation:
         else compile_schema(inner, place.at(name))
         for name, inner in dependencies.items()
     }
-
-    def violation(value: Any) -> str | None:
-        for name, check in checks.items():
-            if isinstance(value, Mapping) and name in value and (found := check(value)):
-                return found
-        return None
-
-    return violation
+    return _first_of(
+        lambda value: filter(None, (check(value) for n, check in checks.items() if n in value))
+    )
 
 
 def _unique(wanted: Any, schema: Any, place: Place) -> Violation:

@@ -25,6 +25,7 @@ _NAMES = {
 UNITS = {name: unit for unit, short in _NAMES.items() for name in (unit, *short)}
 """The names of the parts of a date, with what they stand for."""
 
+_MONTHS = {"year": 12, "quarter": 3, "month": 1}
 _MICROSECOND = timedelta(microseconds=1)
 _MICROSECONDS = {
     "day": 86_400_000_000,
@@ -79,9 +80,8 @@ def date_name(unit: str, date: datetime) -> str:
 def date_add(unit: str, number: int, date: datetime) -> datetime:
     """``DATEADD(unit, number, date)``; a day that a month does not have is its last."""
     try:
-        if unit in ("year", "quarter", "month"):
-            months = number * {"year": 12, "quarter": 3, "month": 1}[unit]
-            years, month = divmod(date.month - 1 + months, 12)
+        if unit in _MONTHS:
+            years, month = divmod(date.month - 1 + number * _MONTHS[unit], 12)
             first = date.replace(year=date.year + years, month=month + 1, day=1)
             after = (first + timedelta(days=31)).replace(day=1)
             return first.replace(day=min(date.day, (after - timedelta(days=1)).day))
@@ -99,12 +99,8 @@ def date_difference(unit: str, start: datetime, end: datetime) -> int:
 
 
 def _boundary(unit: str, date: datetime) -> int:
-    if unit == "year":
-        return date.year
-    if unit == "quarter":
-        return date.year * 4 + (date.month - 1) // 3
-    if unit == "month":
-        return date.year * 12 + date.month
+    if unit in _MONTHS:
+        return (date.year * 12 + date.month - 1) // _MONTHS[unit]
     if unit in ("week", "iso_week"):
         return (date - _SUNDAY_BEFORE_EPOCH).days // 7
     size = _MICROSECONDS["day" if unit in ("dayofyear", "weekday") else unit]

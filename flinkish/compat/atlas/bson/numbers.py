@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -47,34 +49,29 @@ def integer_result(value: int, *operands: Any) -> Any:
     return value
 
 
+def _arithmetic(
+    decimals: Callable[[Decimal, Decimal], Decimal], numbers: Callable[[Any, Any], Any]
+) -> Callable[[Any, Any], Any]:
+    def calculated(left: Any, right: Any) -> Any:
+        if isinstance(left, Decimal) or isinstance(right, Decimal):
+            return decimals(as_decimal(left), as_decimal(right))
+        if isinstance(left, float) or isinstance(right, float):
+            return numbers(float(left), float(right))
+        return integer_result(numbers(int(left), int(right)), left, right)
+
+    return calculated
+
+
+_sum = _arithmetic(DECIMAL128.add, operator.add)
+subtract = _arithmetic(DECIMAL128.subtract, operator.sub)
+multiply = _arithmetic(DECIMAL128.multiply, operator.mul)
+
+
 def add(left: Any, right: Any) -> Any:
-    """The sum of two numbers."""
     if type(left) is int and type(right) is int:
         total = left + right
         return total if -INT64 <= total < INT64 else float(total)
-    if isinstance(left, Decimal) or isinstance(right, Decimal):
-        return DECIMAL128.add(as_decimal(left), as_decimal(right))
-    if isinstance(left, float) or isinstance(right, float):
-        return float(left) + float(right)
-    return integer_result(int(left) + int(right), left, right)
-
-
-def subtract(left: Any, right: Any) -> Any:
-    """The difference of two numbers."""
-    if isinstance(left, Decimal) or isinstance(right, Decimal):
-        return DECIMAL128.subtract(as_decimal(left), as_decimal(right))
-    if isinstance(left, float) or isinstance(right, float):
-        return float(left) - float(right)
-    return integer_result(int(left) - int(right), left, right)
-
-
-def multiply(left: Any, right: Any) -> Any:
-    """The product of two numbers."""
-    if isinstance(left, Decimal) or isinstance(right, Decimal):
-        return DECIMAL128.multiply(as_decimal(left), as_decimal(right))
-    if isinstance(left, float) or isinstance(right, float):
-        return float(left) * float(right)
-    return integer_result(int(left) * int(right), left, right)
+    return _sum(left, right)
 
 
 def divide(left: Any, right: Any) -> Any:
