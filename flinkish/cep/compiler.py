@@ -115,7 +115,6 @@ class _Draft:
     transitions: list[_Edge] = field(default_factory=list)
 
     def add(self, action: Action, target: _Draft, condition: Condition) -> None:
-        """Add a transition."""
         self.transitions.append(_Edge(action, target, condition))
 
     def state(self) -> State:
@@ -196,11 +195,9 @@ class _Compiler:
             unwanted = self._stage_state(StateType.NORMAL)
             condition = self._take_condition(self._current)
             stop = self._stop_state(condition, self._current.getName())
-            if sink.type is StateType.FINAL:
-                # Proceeding to the end would complete the match before the next event is seen
-                unwanted.add(Action.IGNORE, sink, negated(condition))
-            else:
-                unwanted.add(Action.PROCEED, sink, negated(condition))
+            # Proceeding to the end would complete the match before the next event is seen
+            action = Action.IGNORE if sink.type is StateType.FINAL else Action.PROCEED
+            unwanted.add(action, sink, negated(condition))
             unwanted.add(Action.PROCEED, stop, condition)
             return unwanted
         return self._convert(sink)
@@ -220,7 +217,7 @@ class _Compiler:
                 sink,
                 sink,
                 self._take_condition(self._current),
-                self._ignore_condition(self._current),
+                self._ignore_condition(),
                 self._is_optional,
             )
         self._add_stop_states(first)
@@ -266,13 +263,10 @@ class _Compiler:
 
     def _times(self, sink: _Draft, proceed: _Draft) -> _Draft:
         """One state for each time that the stage may accept an event."""
-        current, times = self._current, self._current.getTimes()
+        times = self._current.getTimes()
         assert times is not None
         self._set_first_of_loop(False)
-        until = current.getUntilCondition()
-        ignore = _until(self._inner_ignore_condition(current), until, takes=False)
-        take = _until(self._take_condition(current), until, takes=True)
-        assert take is not None
+        until, take, ignore = self._conditions_of_loop()
         if self._is_greedy and times.from_ != times.to:
             if until is not None:
                 self._copies[sink.name] = self._copy(sink)
@@ -283,8 +277,14 @@ class _Compiler:
             first = self._single(first, proceed if beyond else None, take, ignore, beyond)
             self._add_stop_state_to_loop(first)
         self._set_first_of_loop(True)
-        before = self._ignore_condition(current)
-        return self._single(first, proceed, take, before, self._is_optional)
+        return self._single(first, proceed, take, self._ignore_condition(), self._is_optional)
+
+    def _conditions_of_loop(self) -> tuple[Condition | None, Condition, Condition | None]:
+        """The until condition of a stage that repeats, and when it takes and ignores events."""
+        until = self._current.getUntilCondition()
+        take = _until(self._take_condition(self._current), until, takes=True)
+        assert take is not None
+        return until, take, _until(self._ignore_condition(inner=True), until, takes=False)
 
     def _single(
         self,
@@ -309,7 +309,7 @@ class _Compiler:
             assert proceed is not None
             self._add_proceed(single, proceed)
         if ignore is not None:
-            if optional or self._heads_optional_group(current):
+            if optional or self._heads_optional_group:
                 # A second state without a way past the stage, so that a match branches there only
                 # once
                 self._add_stop_states(self._waiting(single, after, take, ignore))
@@ -344,10 +344,7 @@ class _Compiler:
         current = self._current
         if isinstance(current, GroupPattern):
             return self._looping_group(current, sink)
-        until = current.getUntilCondition()
-        ignore = _until(self._inner_ignore_condition(current), until, takes=False)
-        take = _until(self._take_condition(current), until, takes=True)
-        assert take is not None
+        until, take, ignore = self._conditions_of_loop()
         looping = self._stage_state()
         if self._is_greedy and until is not None:
             self._copies[sink.name] = self._copy(sink)
@@ -386,14 +383,11 @@ class _Compiler:
     def _group_is_first_of_loop(self) -> bool:
         return self._first_of_loop.get(id(self._group), True)
 
-    def _heads_group(self, pattern: AnyPattern) -> bool:
-        return self._group is not None and pattern.getPrevious() is None
-
-    def _heads_optional_group(self, pattern: AnyPattern) -> bool:
-        if self._group is None or not self._heads_group(pattern):
+    @property
+    def _heads_optional_group(self) -> bool:
+        if self._group is None or self._current.getPrevious() is not None:
             return False
-        optional = self._group.getQuantifier().hasProperty(QuantifierProperty.OPTIONAL)
-        return self._group_is_first_of_loop and optional
+        return self._group_is_first_of_loop and _has(self._group, QuantifierProperty.OPTIONAL)
 
     # ------------------------------------------------------------------ stages that accept no event
 
@@ -432,15 +426,12 @@ class _Compiler:
         for transition in sink.transitions:
             target = transition.target
             if transition.action is not Action.PROCEED:
-                copy.add(
-                    transition.action, copy if target is sink else target, transition.condition
-                )
+                target = copy if target is sink else target
             elif target.type is not StateType.STOP:
-                copy.add(
-                    Action.PROCEED, self._without_transitive_nots(target), transition.condition
-                )
-            elif target.name not in names:
-                copy.add(Action.PROCEED, target, transition.condition)
+                target = self._without_transitive_nots(target)
+            elif target.name in names:
+                continue
+            copy.add(transition.action, target, transition.condition)
         return copy
 
     # ------------------------------------------------------------------ conditions
@@ -462,31 +453,17 @@ class _Compiler:
         assert condition is not None
         return condition
 
-    def _ignore_condition(self, pattern: AnyPattern) -> Condition | None:
-        """Return the condition for ignoring events before the first of the stage; None to ignore
-        none."""
-        quantifier = pattern.getQuantifier()
-        strategy = quantifier.consumingStrategy
-        if self._group is not None and self._heads_group(pattern):
-            of_group = self._group.getQuantifier()
-            first = self._group_is_first_of_loop
-            strategy = of_group.consumingStrategy if first else of_group.innerConsumingStrategy
-        return self._waiting_condition(strategy, pattern)
-
-    def _inner_ignore_condition(self, pattern: AnyPattern) -> Condition | None:
-        """Return the condition for ignoring events between those of the stage; None to ignore
-        none."""
-        strategy = pattern.getQuantifier().innerConsumingStrategy
-        if self._group is not None and self._heads_group(pattern):
-            strategy = self._group.getQuantifier().innerConsumingStrategy
-        return self._waiting_condition(strategy, pattern)
-
-    def _waiting_condition(
-        self, strategy: ConsumingStrategy, pattern: AnyPattern
-    ) -> Condition | None:
+    def _ignore_condition(self, inner: bool = False) -> Condition | None:
+        """The condition for ignoring events before the first of the current stage, or between those of the
+        stage (``inner``); None to ignore none."""
+        quantifier = self._current.getQuantifier()
+        if self._group is not None and self._current.getPrevious() is None:
+            quantifier = self._group.getQuantifier()
+            inner = inner or not self._group_is_first_of_loop
+        strategy = quantifier.innerConsumingStrategy if inner else quantifier.consumingStrategy
         condition: Condition | None = None
         if strategy is ConsumingStrategy.SKIP_TILL_NEXT:
-            condition = negated(pattern.getCondition())
+            condition = negated(self._current.getCondition())
         elif strategy is ConsumingStrategy.SKIP_TILL_ANY:
             condition = ALWAYS
         return self._until_of_group(condition, takes=False)

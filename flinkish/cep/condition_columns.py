@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, repeat
 from typing import Any
 
 import numpy as np
@@ -20,16 +19,6 @@ from flinkish.runtime.records.rows import RowColumns
 
 _MOST_CONDITIONS = 16
 """The verdicts of up to this many conditions are encoded as the bits of a number."""
-
-
-@dataclass(frozen=True)
-class KnownVerdicts:
-    """The events of a run that can matter, with the known verdicts on each, and key and time of
-    those left out."""
-
-    records: Records
-    verdicts: Iterable[tuple[str, Verdicts]]
-    leftOut: Iterable[tuple[Any, int]]
 
 
 class ConditionColumns:
@@ -51,14 +40,17 @@ class ConditionColumns:
         self._mine = uuid.uuid4().hex
         self._inert: dict[int, bool] = {}
 
-    def of(self, records: Records, watermark: int) -> KnownVerdicts | None:
-        """The known verdicts on the events of a run; None if there are none."""
+    def of(
+        self, records: Records, watermark: int
+    ) -> tuple[Records, Iterable[tuple[str, Verdicts] | None], Iterable[tuple[Any, int]]]:
+        """The events of a run that can matter, the known verdicts on each, and key and time of those left
+        out."""
         values, keys = records.values, records.keys
         if not self._any or not isinstance(values, RowColumns) or not len(values):
-            return None
+            return records, repeat(None), ()
         truths = [None if each is None else each.truths(values) for each in self._columns]
         if not any(truth is not None for truth in truths):
-            return None
+            return records, repeat(None), ()
         codes = np.zeros(len(values), np.int64)
         for number, truth in enumerate(truths):
             if truth is not None:
@@ -76,8 +68,7 @@ class ConditionColumns:
         of_codes = {
             code: (self._mine, _verdicts(code, known)) for code in np.unique(codes).tolist()
         }
-        verdicts = [of_codes[code] for code in codes.tolist()]
-        return KnownVerdicts(records, verdicts, left_out)
+        return records, [of_codes[code] for code in codes.tolist()], left_out
 
     def known(self, verdicts: Sequence[tuple[str, Verdicts]]) -> Verdicts | None:
         """The verdicts on an event that has waited; None if they are another object's."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from flinkish.api.errors import FlinkishError, UserFunctionError, said_by, shown
@@ -24,16 +25,14 @@ Verdicts: TypeAlias = "Sequence[bool | None]"
 """The results of the conditions on an event alone, None for those not evaluated yet."""
 
 
+@dataclass(slots=True)
 class Event:
     """An event on its way through the NFA. ``verdicts`` holds the results of the conditions on the
     event alone, None for those not evaluated yet."""
 
-    __slots__ = ("timestamp", "value", "verdicts")
-
-    def __init__(self, value: Any, timestamp: int, verdicts: list[bool | None]) -> None:
-        self.value = value
-        self.timestamp = timestamp
-        self.verdicts = verdicts
+    value: Any
+    timestamp: int
+    verdicts: list[bool | None]
 
 
 class MatchContext(ConditionContext[Any]):

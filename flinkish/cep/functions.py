@@ -16,9 +16,6 @@ L = TypeVar("L")
 L_co = TypeVar("L_co", covariant=True)
 X = TypeVar("X")
 
-Match = Mapping[str, Sequence[T]]
-"""The elements of a match by the name of their stage, both in the order of the pattern."""
-
 
 class PatternContext(ABC):
     """The context of a PatternProcessFunction (Flink: ``PatternProcessFunction.Context``)."""

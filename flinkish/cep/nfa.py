@@ -8,36 +8,37 @@ shared buffer belong to which match.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from flinkish.api.errors import IllegalStateError, MalformedPatternError
 from flinkish.api.time.durations import to_long
 from flinkish.cep.after_match import AfterMatchSkipStrategy, EventId
-from flinkish.cep.computation_state import ComputationState, increased
+from flinkish.cep.computation_state import ComputationState, MatchQueue, increased
 from flinkish.cep.conditions import InstanceOf, UserCondition, parts_of
 from flinkish.cep.evaluation import Evaluation, Evaluator, Event, MatchContext, Verdicts
-from flinkish.cep.priority_queue import MatchQueue
 from flinkish.cep.shared_buffer import Match, SharedBuffer
 from flinkish.cep.states import Action, CompiledPattern, State, StateType
 
 Values = dict[str, list[Any]]
 """The elements of a match by stage."""
 
+TimedOut = tuple[Values, int]
+"""A partial match that took too long, and the time in ms at which it did."""
 
+
+@dataclass(slots=True)
 class NFAState:
     """The state of a key in the NFA, with its shared buffer (Flink: the class of this name)."""
 
-    __slots__ = ("buffer", "changed", "completed", "partial", "started")
-
-    def __init__(self, partial: MatchQueue, completed: MatchQueue, buffer: SharedBuffer) -> None:
-        self.partial = partial
-        self.completed = completed
-        self.buffer = buffer
-        self.started = False
-        """Whether a match has begun since the state was restored."""
-        self.changed = False
+    partial: MatchQueue
+    completed: MatchQueue
+    buffer: SharedBuffer
+    started: bool = False
+    """Whether a match has begun since the state was restored."""
+    changed: bool = False
 
     def kept(self) -> tuple[Any, ...]:
         """The state as plain values."""
@@ -62,22 +63,6 @@ FAR = 2**62
 MOST_VISITS = 100
 """How often each state of a pattern may be visited on average for one event before this counts as
 an endless cycle."""
-
-
-def raise_endless(state: str) -> NoReturn:
-    """Raise MalformedPatternError for a cycle of transitions that need no event."""
-    raise MalformedPatternError(
-        f"the state {state!r} of the pattern leads back to itself without an event, as in a looping group"
-        " whose stages are all optional; in Flink the job would hang. Make one stage of the group"
-        " necessary, and the group optional instead."
-    )
-
-
-class TimedOut(NamedTuple):
-    """A partial match that took too long, and the time in ms at which it did."""
-
-    values: Values
-    timestamp: int
 
 
 class _Edge(NamedTuple):
@@ -111,9 +96,10 @@ class NFA:
         self._strategy = strategy
         self._clock = clock
         self._handles_timeouts = handlesTimeouts
-        self._conditions: tuple[UserCondition, ...] = compiled.conditions
+        self.conditions = compiled.conditions
+        """The user's conditions, in the order of verdicts."""
         self._most_visits = MOST_VISITS * len(compiled.states)
-        evaluator = Evaluator(operator, self._conditions)
+        evaluator = Evaluator(operator, self.conditions)
         self._edges = {
             state.name: [
                 _Edge(
@@ -148,11 +134,6 @@ class NFA:
         return NFAState(MatchQueue([first]), MatchQueue(), SharedBuffer())
 
     # ------------------------------------------------------------------ events
-
-    @property
-    def conditions(self) -> tuple[UserCondition, ...]:
-        """The user's conditions, in the order of verdicts."""
-        return self._conditions
 
     @cached_property
     def leavesOut(self) -> bool:
@@ -193,7 +174,7 @@ class NFA:
     ) -> list[Values]:
         """The matches that the next event completes. ``verdicts``: the known results of the
         conditions."""
-        asked = repeat(None, len(self._conditions)) if verdicts is None else verdicts
+        asked = repeat(None, len(self.conditions)) if verdicts is None else verdicts
         event = Event(value, timestamp, list(asked))
         buffer, matches = state.buffer, state.partial.heap
         step = _Step(buffer, event)
@@ -281,7 +262,7 @@ class NFA:
                 continue
             if self._handles_timeouts:
                 events = state.buffer.extractOne(match.node, match.version)
-                timed_out.append(TimedOut(state.buffer.values(events), deadline))
+                timed_out.append((state.buffer.values(events), deadline))
             self._release(state.buffer, match)
         found = self._completed(state, potential, partial)
         state.partial = partial
@@ -341,10 +322,11 @@ class NFA:
         return found
 
     def _prune(self, buffer: SharedBuffer, queue: MatchQueue, ways: list[Match]) -> None:
-        until = self._prune_until(ways)
-        if until is None:
-            return
         strategy = self._strategy
+        found = [until for way in ways if (until := strategy.pruneUntil(way)) is not None]
+        if not found:
+            return
+        until = min(found) if strategy.keepsEarliest else max(found)
 
         def dropped(match: ComputationState) -> bool:
             return match.started is not None and strategy.shouldPrune(match.started, until)
@@ -353,12 +335,6 @@ class NFA:
             if dropped(match):
                 self._release(buffer, match)
         queue.removeIf(dropped)
-
-    def _prune_until(self, ways: list[Match]) -> EventId | None:
-        found = [until for way in ways if (until := self._strategy.pruneUntil(way)) is not None]
-        if not found:
-            return None
-        return min(found) if self._strategy.keepsEarliest else max(found)
 
     # ------------------------------------------------------------------ transitions
 
@@ -428,7 +404,11 @@ class NFA:
         while open_ends:
             visits += 1
             if visits > self._most_visits:
-                raise_endless(name)
+                raise MalformedPatternError(
+                    f"the state {name!r} of the pattern leads back to itself without an event, as in a looping"
+                    " group whose stages are all optional; in Flink the job would hang. Make one stage of the"
+                    " group necessary, and the group optional instead."
+                )
             for edge in self._edges[open_ends.pop()]:
                 is_proceed = edge.action is Action.PROCEED
                 if toFinal and not is_proceed:
@@ -456,15 +436,13 @@ class NFA:
             buffer.releaseNode(match.node, match.version)
 
 
+@dataclass(slots=True)
 class _Step:
     """An event while it is processed: it enters the buffer when the first transition accepts it."""
 
-    __slots__ = ("_id", "buffer", "event")
-
-    def __init__(self, buffer: SharedBuffer, event: Event) -> None:
-        self.buffer = buffer
-        self.event = event
-        self._id: EventId | None = None
+    buffer: SharedBuffer
+    event: Event
+    _id: EventId | None = None
 
     def eventId(self) -> EventId:
         """The event's id in the buffer."""

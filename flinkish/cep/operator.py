@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import cmp_to_key, partial
-from itertools import chain, groupby, repeat
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, NoReturn, TypeAlias
 
@@ -119,10 +119,7 @@ class CepOperator(TimerOperator, OneInputOperator):
 
     def _enqueue_run(self, records: Records) -> None:
         watermark = self.currentWatermark
-        known = self._verdicts.of(records, watermark)
-        if known is not None:
-            records = known.records
-        verdicts = repeat(None) if known is None else known.verdicts
+        records, verdicts, left_out = self._verdicts.of(records, watermark)
         queued: dict[Any, list[Waiting]] = {}
         for (key, value, timestamp), verdict in zip(keyed_elements(records), verdicts):
             if timestamp > watermark:
@@ -139,8 +136,8 @@ class CepOperator(TimerOperator, OneInputOperator):
             else:
                 self.metrics.numLateRecordsDropped += 1
         self._enqueue(queued)
-        if known is not None and self._nfa.windowTime > 0:
-            self._enqueue_times(known.leftOut)
+        if self._nfa.windowTime > 0:
+            self._enqueue_times(left_out)
 
     def _enqueue_times(self, leftOut: Iterable[tuple[Any, int]]) -> None:
         """Keep the times at which a match may end, of events that are left out."""

@@ -112,14 +112,10 @@ class PatternStream(Generic[T]):
     def select(
         self,
         patternSelectFunction: PatternSelectLike[T, R],
+        outTypeInfo: TypeInformation[R] | None = None,
         /,
         *,
         outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def select(
-        self, patternSelectFunction: PatternSelectLike[T, R], outTypeInfo: TypeInformation[R], /
     ) -> SingleOutputStreamOperator[R]: ...
 
     @overload
@@ -163,17 +159,10 @@ class PatternStream(Generic[T]):
     def flatSelect(
         self,
         patternFlatSelectFunction: PatternFlatSelectLike[T, R],
+        outTypeInfo: TypeInformation[R] | None = None,
         /,
         *,
         outputType: TypeInformation[R] | None = None,
-    ) -> SingleOutputStreamOperator[R]: ...
-
-    @overload
-    def flatSelect(
-        self,
-        patternFlatSelectFunction: PatternFlatSelectLike[T, R],
-        outTypeInfo: TypeInformation[R],
-        /,
     ) -> SingleOutputStreamOperator[R]: ...
 
     @overload

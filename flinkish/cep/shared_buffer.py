@@ -8,6 +8,7 @@ with the last reference.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from flinkish.api.errors import IllegalStateError
@@ -29,23 +30,14 @@ Match: TypeAlias = dict[str, list[EventId]]
 """The events of a match by stage."""
 
 
+@dataclass(slots=True)
 class SharedBuffer:
-    """The shared buffer of one key (Flink: ``SharedBuffer`` and its accessor).
+    """The shared buffer of one key (Flink: ``SharedBuffer`` and its accessor)."""
 
-    ``counts``: the number of events of a timestamp.
-    """
-
-    __slots__ = ("_counts", "_events", "_nodes")
-
-    def __init__(
-        self,
-        nodes: dict[NodeId, Node] | None = None,
-        events: dict[EventId, list[Any]] | None = None,
-        counts: dict[int, int] | None = None,
-    ) -> None:
-        self._nodes = {} if nodes is None else nodes
-        self._events = {} if events is None else events
-        self._counts = {} if counts is None else counts
+    _nodes: dict[NodeId, Node] = field(default_factory=dict)
+    _events: dict[EventId, list[Any]] = field(default_factory=dict)
+    _counts: dict[int, int] = field(default_factory=dict)
+    """The number of events of a timestamp."""
 
     def contents(self) -> tuple[dict[Any, Any], ...]:
         """What ``__init__`` takes, to store it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import warnings
 from collections import Counter, defaultdict
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -203,13 +202,11 @@ class Counts(Counter[str]):
         original = ConditionColumns.of
 
         def of(columns, records, watermark):
-            known = original(columns, records, watermark)
-            if known is not None:
-                left_out = list(known.leftOut)
-                self["columns"] += 1
-                self["left out"] += bool(left_out)
-                known = replace(known, leftOut=left_out)
-            return known
+            events, verdicts, left_out = original(columns, records, watermark)
+            left_out = list(left_out)
+            self["columns"] += isinstance(verdicts, list)
+            self["left out"] += bool(left_out)
+            return events, verdicts, left_out
 
         monkeypatch.setattr(ConditionColumns, "of", of)
         return self
