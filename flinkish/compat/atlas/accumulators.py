@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from flinkish.compat.atlas.bson.numbers import as_decimal, integer_result
@@ -34,9 +35,9 @@ from flinkish.compat.atlas.expressions.compiler import (
     compile_expression,
     constant,
     named_arguments,
+    sort_key,
 )
 from flinkish.compat.atlas.expressions.objects import document
-from flinkish.compat.atlas.expressions.sorting import sort_key
 
 
 class Accumulator(ABC):
@@ -408,11 +409,13 @@ class Merged(Accumulator):
 # ---------------------------------------------------------------------- compilation
 
 
-def _plain(accumulator: Accumulator) -> Callable[[Any, Place], Accumulation]:
+def _plain(
+    accumulator: Accumulator, ofArrays: bool = False
+) -> Callable[[Any, Place], Accumulation]:
     def compiled(argument: Any, place: Place) -> Accumulation:
         if isinstance(argument, (list, tuple)) and len(argument) == 1:
             (argument,) = argument
-        elif isinstance(argument, (list, tuple)):
+        elif isinstance(argument, (list, tuple)) and not ofArrays:
             raise place.error(
                 "takes one expression here, not a list; write {$literal: [...]} for an array."
             )
@@ -478,9 +481,7 @@ def _percentile(argument: Any, place: Place, isMedian: bool = False) -> Accumula
     return Accumulation(Percentile(shares), source)
 
 
-def _median(argument: Any, place: Place) -> Accumulation:
-    return _percentile(argument, place, isMedian=True)
-
+_median = partial(_percentile, isMedian=True)
 
 _OF_ARRAYS: dict[str, Accumulator] = {
     "$sum": Total(),
@@ -536,41 +537,26 @@ def compile_accumulator(field: Any, place: Place) -> Accumulation:
 # ---------------------------------------------------------------------- as expressions
 
 
-def _over_array(accumulator: Accumulator) -> Callable[[Any, Place], Evaluator]:
-    """The accumulator over the elements of an array, or over several arguments."""
+def _folding(compiled: Callable[[Any, Place], Accumulation]) -> Callable[[Any, Place], Evaluator]:
+    """The accumulator as an operator: over the elements of an array, or over one value."""
 
     def compiler(argument: Any, place: Place) -> Evaluator:
-        several = isinstance(argument, (list, tuple)) and len(argument) != 1
-        if isinstance(argument, (list, tuple)) and not several:
-            (argument,) = argument
-        source = compile_expression(argument, place)
-        return lambda document, variables: _folded(accumulator, source(document, variables))
+        accumulation = compiled(argument, place)
+        accumulator, source = accumulation.accumulator, accumulation.input
+
+        def folded(document: Any, variables: Variables) -> Any:
+            values = source(document, variables)
+            state = accumulator.create()
+            for value in values if isinstance(values, (list, tuple)) else [values]:
+                state = accumulator.add(state, value)
+            return accumulator.result(state)
+
+        return folded
 
     return compiler
-
-
-def _folded(accumulator: Accumulator, values: Any) -> Any:
-    state = accumulator.create()
-    for value in values if isinstance(values, (list, tuple)) else [values]:
-        state = accumulator.add(state, value)
-    return accumulator.result(state)
 
 
 for _name, _accumulator in _OF_ARRAYS.items():
-    OPERATORS[_name] = _over_array(_accumulator)
-
-
-def _over_input(
-    compiled: Callable[[Any, Place], Accumulation],
-) -> Callable[[Any, Place], Evaluator]:
-    def compiler(argument: Any, place: Place) -> Evaluator:
-        accumulation = compiled(argument, place)
-        return lambda document, variables: _folded(
-            accumulation.accumulator, accumulation.input(document, variables)
-        )
-
-    return compiler
-
-
-OPERATORS["$percentile"] = _over_input(_percentile)
-OPERATORS["$median"] = _over_input(_median)
+    OPERATORS[_name] = _folding(_plain(_accumulator, ofArrays=True))
+OPERATORS["$percentile"] = _folding(_percentile)
+OPERATORS["$median"] = _folding(_median)

@@ -26,8 +26,7 @@ from flinkish.compat.atlas.bson.values import (
 from flinkish.compat.atlas.expressions.compiler import Compiled, Place, compile_expression
 from flinkish.compat.atlas.expressions.date_formats import moment
 from flinkish.compat.atlas.extended_json import parsed
-from flinkish.compat.atlas.groups import Group
-from flinkish.compat.atlas.stages import METADATA, Failure, Stages
+from flinkish.compat.atlas.stages import METADATA, Failure, Group, Stages
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.records.copies import copied_values
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of

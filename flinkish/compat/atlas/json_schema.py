@@ -73,16 +73,11 @@ def _if(kind: Callable[[Any], bool], fits: Callable[[Any], bool], message: str) 
     return lambda value: message if kind(value) and not fits(value) else None
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+def _is(*types: type[Any]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, types)
 
 
-def _is_array(value: Any) -> bool:
-    return isinstance(value, (list, tuple))
-
-
-def _is_document(value: Any) -> bool:
-    return isinstance(value, Mapping)
+_is_text, _is_array, _is_document = _is(str), _is(list, tuple), _is(Mapping)
 
 
 def _minimum(least: Any, schema: Any, place: Place) -> Violation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,6 +32,7 @@ from flinkish.compat.atlas.expressions.compiler import (
     Compiled,
     Place,
     compile_expression,
+    constant,
     named_arguments,
 )
 from flinkish.compat.atlas.extended_json import line
@@ -47,9 +48,6 @@ Target = (
     | Callable[[Document], object]
 )
 """A sink, the rows of a collection, collections by name, or a function that is called with each document."""
-
-Write = Callable[[Document, int, int], None]
-"""``write(document, batch, position)``."""
 
 
 @dataclass(frozen=True)
@@ -221,29 +219,28 @@ def _choice(
 
 
 @dataclass
-class WriteDocuments:
+class WriteDocuments(Compiled):
     """Writes the documents of a batch to rows, which ``$merge`` finds by the fields of ``on``."""
 
     destination: Destination
     target: Any
-    _rules: MergeRule | None = field(init=False, default=None)
-    _indexes: dict[int, dict[Any, int]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        to, name = self.destination, self.destination.collection
+        dynamic = isinstance(name, (str, Mapping)) and isinstance(self.target, MutableMapping)
+        self._name = compile_expression(name, to.place) if dynamic else constant("")
+        self._rule = MergeRule(to.argument, to.place) if to.name == "$merge" else None
+        self._indexes: dict[int, dict[Any, int]] = {}
 
     def __call__(self, documents: list[Document], batch: int) -> None:
-        name = self.destination.collection
-        dynamic = isinstance(name, (str, Mapping)) and isinstance(self.target, MutableMapping)
-        of = compile_expression(name, self.destination.place) if dynamic else None
-        if self.destination.name == "$merge" and self._rules is None:
-            self._rules = MergeRule(self.destination.argument, self.destination.place)
         for position, document in enumerate(documents):
             rows = self.target
             if isinstance(rows, MutableMapping):
-                coll = "" if of is None else str(of(document, now()))
-                rows = rows.setdefault(coll, [])
-            if self._rules is None:
+                rows = rows.setdefault(str(self._name(document, now())), [])
+            if self._rule is None:
                 rows.append(document)
             else:
-                self._merge(rows, document, self._rules, batch, position)
+                self._merge(rows, document, self._rule, batch, position)
 
     def _merge(
         self, rows: Any, document: Document, rule: MergeRule, batch: int, position: int

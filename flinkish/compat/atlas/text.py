@@ -6,16 +6,94 @@ constructors of BSON's types, and ``sp.process(...)`` and ``sp.createStreamProce
 
 from __future__ import annotations
 
+import math
+import os
 import re
+import uuid
+from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 from flinkish.api.errors import IllegalArgumentError, shown
-from flinkish.compat.atlas.bson.values import DocumentError, Int64
-from flinkish.compat.atlas.constructors import CONSTANTS, CONSTRUCTORS, regular_expression
+from flinkish.compat.atlas.bson.regular_expressions import compiled
+from flinkish.compat.atlas.bson.values import (
+    MAX_KEY,
+    MIN_KEY,
+    DocumentError,
+    Int64,
+    ObjectId,
+    Timestamp,
+    date_of,
+)
+from flinkish.compat.atlas.expressions.date_formats import read
 from flinkish.compat.atlas.extended_json import decoded
+
+# ---------------------------------------------------------------------- the names that a script may use
+
+
+def _date(*arguments: Any) -> datetime:
+    if not arguments:
+        return datetime.now(UTC)
+    (value, *parts) = arguments
+    if parts:
+        numbers = [int(number) for number in arguments]
+        year, month, day, hour, minute, second, milli = (
+            numbers + [0, 1, 0, 0, 0, 0][len(numbers) - 1 :]
+        )[:7]
+        return datetime(year, month + 1, day, hour, minute, second, milli * 1000, UTC)
+    if isinstance(value, datetime):
+        return value
+    return read(value, None, None) if isinstance(value, str) else date_of(int(value))
+
+
+def _regular_expression(pattern: str, options: str = "") -> re.Pattern[str]:
+    """A regular expression with the flags of JavaScript."""
+    return compiled(pattern, options.replace("g", ""))
+
+
+CONSTRUCTORS: dict[str, Callable[..., Any]] = {
+    "ISODate": _date,
+    "Date": _date,
+    "NumberInt": lambda value=0: int(value),
+    "Int32": lambda value=0: int(value),
+    "NumberLong": lambda value=0: Int64(int(value)),
+    "Long": lambda value=0: Int64(int(value)),
+    "NumberDouble": float,
+    "Double": float,
+    "Number": float,
+    "NumberDecimal": lambda value="0": Decimal(str(value)),
+    "Decimal128": lambda value="0": Decimal(str(value)),
+    "ObjectId": lambda value=None: ObjectId(os.urandom(12).hex() if value is None else value),
+    "UUID": uuid.UUID,
+    "BinData": lambda kind, data: b64decode(data),
+    "Timestamp": lambda time, increment=0: (
+        Timestamp(int(time["t"]), int(time["i"]))
+        if isinstance(time, dict)
+        else Timestamp(int(time), int(increment))
+    ),
+    "RegExp": _regular_expression,
+    "MinKey": lambda: MIN_KEY,
+    "MaxKey": lambda: MAX_KEY,
+    "String": str,
+    "Boolean": bool,
+}
+
+CONSTANTS = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "undefined": None,
+    "NaN": math.nan,
+    "Infinity": math.inf,
+    "MinKey": MIN_KEY,
+    "MaxKey": MAX_KEY,
+}
+
+
+# ---------------------------------------------------------------------- the text
 
 
 @dataclass(frozen=True)
@@ -257,7 +335,7 @@ class _Reader:
         self._position = found.end()
         self._token = self._next()
         try:
-            return regular_expression(found[1], found[2])
+            return _regular_expression(found[1], found[2])
         except DocumentError as error:
             raise self._error(str(error), token.position) from None
 

@@ -20,8 +20,7 @@ from flinkish.api.windowing.windows import TimeWindow
 from flinkish.compat.atlas.bson.values import Document, date_of, is_number
 from flinkish.compat.atlas.documents import dead_letter
 from flinkish.compat.atlas.expressions.compiler import Compiled, Place, named_arguments
-from flinkish.compat.atlas.groups import Group
-from flinkish.compat.atlas.stages import METADATA, WINDOW_ONLY, Failure, Stages, is_each
+from flinkish.compat.atlas.stages import METADATA, WINDOW_ONLY, Failure, Group, Stages, is_each
 from flinkish.compat.atlas.window_stages import MILLISECONDS, Boundary, Interval, WindowSettings
 
 FAILED = OutputTag[Document]("failed documents")

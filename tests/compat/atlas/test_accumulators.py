@@ -12,7 +12,7 @@ from flinkish import IllegalArgumentError
 from flinkish.compat.atlas import Int64
 from flinkish.compat.atlas.bson.values import DocumentError, type_name
 from flinkish.compat.atlas.expressions.compiler import Place
-from flinkish.compat.atlas.groups import Group
+from flinkish.compat.atlas.stages import Group
 
 ROWS: list[dict[str, Any]] = [
     {"v": 3, "s": "c", "o": {"a": 1}, "l": [1, 2]},

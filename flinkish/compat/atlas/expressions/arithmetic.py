@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from functools import reduce
@@ -153,10 +153,6 @@ def _abs(value: Any) -> Any:
     return integer_result(abs(int(value)), value) if isinstance(value, int) else abs(value)
 
 
-def _sign(compared: int) -> int:
-    return (compared > 0) - (compared < 0)
-
-
 def _double(calculation: Callable[[], float]) -> float:
     try:
         return calculation()
@@ -246,7 +242,7 @@ operators(
 
 operators(
     {
-        "$cmp": (lambda left, right: _sign(compare(left, right)), any_value, any_value),
+        "$cmp": (compare, any_value, any_value),
         "$eq": (lambda left, right: compare(left, right) == 0, any_value, any_value),
         "$ne": (lambda left, right: compare(left, right) != 0, any_value, any_value),
         "$gt": (lambda left, right: compare(left, right) > 0, any_value, any_value),
@@ -259,16 +255,15 @@ operators(
 )
 
 
-@compiles("$and")
-def _and(argument: Any, place: Place) -> Evaluator:
-    parts = arguments(argument, place, 0, None)
-    return lambda document, variables: all(truth(part(document, variables)) for part in parts)
+def _combined(name: str, combine: Callable[[Iterable[bool]], bool]) -> None:
+    @compiles(name)
+    def compiler(argument: Any, place: Place) -> Evaluator:
+        parts = arguments(argument, place, 0, None)
+        return lambda document, variables: combine(truth(p(document, variables)) for p in parts)
 
 
-@compiles("$or")
-def _or(argument: Any, place: Place) -> Evaluator:
-    parts = arguments(argument, place, 0, None)
-    return lambda document, variables: any(truth(part(document, variables)) for part in parts)
+_combined("$and", all)
+_combined("$or", any)
 
 
 @compiles("$ifNull")

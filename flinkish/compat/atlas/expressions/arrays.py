@@ -28,9 +28,9 @@ from flinkish.compat.atlas.expressions.compiler import (
     named_operator,
     operator,
     operators,
+    sort_key,
 )
 from flinkish.compat.atlas.expressions.control import variable
-from flinkish.compat.atlas.expressions.sorting import sort_key
 
 
 def array(

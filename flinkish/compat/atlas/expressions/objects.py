@@ -91,35 +91,32 @@ def _get_field(argument: Any, place: Place) -> Evaluator:
     return call
 
 
-@compiles("$setField")
-def _set_field(argument: Any, place: Place) -> Evaluator:
-    field, named = _named_field(argument, place, "input", "value")
-    source = compile_expression(named["input"], place.at("input"))
-    new = compile_expression(named["value"], place.at("value"))
-    return _field_setter("$setField", field, source, new)
+def _setting(name: str, *further: str) -> None:
+    """An operator that gives a field a ``value``, or removes it if that is missing."""
+
+    @compiles(name)
+    def compiler(argument: Any, place: Place) -> Evaluator:
+        field, named = _named_field(argument, place, "input", *further)
+        source = compile_expression(named["input"], place.at("input"))
+        new = compile_expression(named.get("value", "$$REMOVE"), place.at("value"))
+
+        def call(root: Any, variables: Variables) -> Any:
+            value = source(root, variables)
+            if is_null(value):
+                return None
+            changed = dict(document(name, value))
+            inner = new(root, variables)
+            if inner is MISSING:
+                changed.pop(field(root, variables), None)
+            else:
+                changed[field(root, variables)] = inner
+            return changed
+
+        return call
 
 
-@compiles("$unsetField")
-def _unset_field(argument: Any, place: Place) -> Evaluator:
-    field, named = _named_field(argument, place, "input")
-    source = compile_expression(named["input"], place.at("input"))
-    return _field_setter("$unsetField", field, source, constant(MISSING))
-
-
-def _field_setter(name: str, field: Evaluator, source: Evaluator, new: Evaluator) -> Evaluator:
-    def call(root: Any, variables: Variables) -> Any:
-        value = source(root, variables)
-        if is_null(value):
-            return None
-        changed = dict(document(name, value))
-        inner = new(root, variables)
-        if inner is MISSING:
-            changed.pop(field(root, variables), None)
-        else:
-            changed[field(root, variables)] = inner
-        return changed
-
-    return call
+_setting("$setField", "value")
+_setting("$unsetField")
 
 
 _FIXED = {
