@@ -140,7 +140,6 @@ class _Compiler:
         self._copies: dict[str, _Draft] = {}
 
     def compiled(self) -> CompiledPattern:
-        """The whole NFA."""
         end = self._state(END, StateType.FINAL)
         self._window_time = _millis(self._last, WithinType.FIRST_AND_LAST)
         start = self._convert(self._middle_states(end))

@@ -97,7 +97,6 @@ class MatchQueue:
         return len(self.heap)
 
     def peek(self) -> ComputationState | None:
-        """The first state, None if there is none."""
         return self.heap[0] if self.heap else None
 
     def add(self, state: ComputationState) -> None:

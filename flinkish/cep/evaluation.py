@@ -79,7 +79,6 @@ class Evaluator:
         self._numbers = {id(condition): number for number, condition in enumerate(conditions)}
 
     def evaluation(self, condition: Condition) -> Evaluation:
-        """``condition`` as a function."""
         if isinstance(condition, Always):
             return None
         return self._function(condition)

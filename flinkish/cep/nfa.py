@@ -47,7 +47,6 @@ class NFAState:
 
     @staticmethod
     def restored(kept: tuple[Any, ...]) -> NFAState:
-        """The state from plain values."""
         partial, completed, *contents = kept
         make = ComputationState._make
         return NFAState(

@@ -78,7 +78,6 @@ class CompiledPattern:
 
     @cached_property
     def byName(self) -> dict[str, State]:
-        """The states by name."""
         return {state.name: state for state in self.states}
 
     @property

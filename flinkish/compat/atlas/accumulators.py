@@ -65,8 +65,6 @@ class Accumulator(ABC):
 
 @dataclass(frozen=True)
 class Accumulation:
-    """An accumulator with its input."""
-
     accumulator: Accumulator
     input: Evaluator
 
@@ -257,8 +255,6 @@ class Listed(Accumulator):
 
 
 class Push(Listed):
-    """All values."""
-
     def add(self, state: list[Any], value: Any) -> list[Any]:
         if value is not MISSING:
             state.append(value)
@@ -518,7 +514,6 @@ ACCUMULATORS: dict[str, Callable[[Any, Place], Accumulation]] = {
     "$percentile": _percentile,
     "$median": _median,
 }
-"""By name."""
 
 
 def compile_accumulator(field: Any, place: Place) -> Accumulation:

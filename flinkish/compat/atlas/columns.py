@@ -20,8 +20,6 @@ _FIRST_DATE, _LAST_DATE = -62_135_596_800_000, 253_402_300_799_999
 
 @dataclass(frozen=True)
 class ColumnGroup:
-    """A ``$group`` over columns."""
-
     eventTime: str
     """The field of the event time in ms."""
     conditions: tuple[str, ...]
@@ -33,7 +31,6 @@ class ColumnGroup:
 
     @property
     def folds(self) -> tuple[ColumnFold, ...]:
-        """The numbers of all fields."""
         return tuple(fold for _, _, folds in self.fields for fold in folds)
 
     def isTimed(self) -> Callable[[Any], bool]:
@@ -41,7 +38,6 @@ class ColumnGroup:
         return _function(self._timed)
 
     def isUntimed(self) -> Callable[[Any], bool]:
-        """The opposite."""
         return _function(f"not ({self._timed})")
 
     @property
@@ -53,7 +49,6 @@ class ColumnGroup:
         )
 
     def timestamp(self) -> Callable[[Any, int], int]:
-        """The event time of a row."""
         name = self.eventTime
         return lambda row, timestamp: row[name]
 
@@ -62,7 +57,6 @@ class ColumnGroup:
         return _function(" and ".join(self.conditions)) if self.conditions else None
 
     def key(self) -> Callable[[Any], Any]:
-        """The key of a row's group."""
         if self.identity is None:
             return lambda row: 0
         if isinstance(self.identity, str):
@@ -71,7 +65,6 @@ class ColumnGroup:
         return _function(f"({', '.join(f'r[{field!r}]' for _, field in self.identity)},)")
 
     def document(self) -> Callable[[Any, tuple[int, ...]], Document]:
-        """The document of a key and its numbers."""
         identity = "key"
         if self.identity is None:
             identity = "None"

@@ -138,7 +138,6 @@ _ENCODERS: dict[type[Any], Callable[[Any], Any]] = {
 
 
 def line(document: Any, canonical: bool = False) -> str:
-    """A document as a line of Extended JSON."""
     return json.dumps(encoded(document, canonical), ensure_ascii=False, separators=(",", ":"))
 
 

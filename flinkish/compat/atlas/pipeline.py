@@ -188,7 +188,6 @@ class _Builder:
     # ------------------------------------------------------------------ stages
 
     def add(self, stage: Any, place: Place, last: bool) -> None:
-        """Add the stage at ``place``."""
         name = stage_name(stage, place)
         where = place.at(name)
         if (name == "$source") != (self._stream is None):

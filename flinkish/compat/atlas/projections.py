@@ -53,7 +53,6 @@ def _check(specification: Any, place: Place) -> None:
 
 
 def compile_projection(specification: Any, place: Place) -> Projection:
-    """Compile a ``$project``. Raises IllegalArgumentError if ``specification`` is not valid."""
     _check(specification, place)
     tree: Tree = {}
     flags: set[bool] = set()
@@ -123,7 +122,6 @@ def _computes(tree: Tree) -> bool:
 
 
 def compile_fields(specification: Any, place: Place) -> Projection:
-    """Compile an ``$addFields``. Raises IllegalArgumentError if ``specification`` is not valid."""
     _check(specification, place)
     tree: Tree = {}
     for path, inner, where in _leaves(specification, place):
@@ -162,7 +160,6 @@ def _added(value: Any, tree: Tree, document: Any, variables: Variables) -> Any:
 
 
 def compile_unset(specification: Any, place: Place) -> Projection:
-    """Compile an ``$unset``, of a field or a list of fields."""
     paths = [specification] if isinstance(specification, str) else specification
     if not isinstance(paths, (list, tuple)) or not paths:
         raise place.error("takes the path of a field, or a list of paths.")

@@ -101,7 +101,6 @@ class Stages(Compiled):
     def run(
         self, documents: Iterable[Document], variables: Variables, failed: Failed
     ) -> list[Document]:
-        """The documents behind the last stage."""
         found = list(documents)
         for stage in self.compiled:
             found = stage(found, variables, failed)
@@ -347,7 +346,6 @@ class Group:
         return [identity, *(accumulator.create() for accumulator in self._accumulators)]
 
     def add(self, state: list[Any], values: tuple[Any, ...]) -> None:
-        """Fold the values of a document."""
         for position, accumulator in enumerate(self._accumulators):
             state[position + 1] = accumulator.add(state[position + 1], values[position])
 
@@ -357,7 +355,6 @@ class Group:
             state[position] = accumulator.merge(state[position], other[position])
 
     def result(self, state: list[Any]) -> dict[str, Any]:
-        """The document of the group."""
         result = {"_id": state[0]}
         for (name, accumulation), inner in zip(self._fields, state[1:]):
             result[name] = accumulation.accumulator.result(inner)

@@ -206,12 +206,10 @@ class WindowNote:
     """The start of the processor: windows that begin earlier were never opened."""
 
     def metadata(self, window: TimeWindow, **partition: Any) -> dict[str, Any]:
-        """The metadata of documents of ``window``."""
         told = {"start": _nearest_date(window.start), "end": _nearest_date(window.end), **partition}
         return {"source": dict(self.source), "window": told}
 
     def opened(self, window: TimeWindow) -> bool:
-        """Whether the window was ever opened."""
         return self.notBefore is None or window.start >= self.notBefore
 
 

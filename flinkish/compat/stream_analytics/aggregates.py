@@ -46,7 +46,6 @@ class Aggregate:
     """The kinds of the folds that it can be made of instead; none if it needs all rows."""
 
     def of(self, rows: Sequence[Environment]) -> Any:
-        """The value for ``rows``."""
         return self.finish(len(rows), [list(map(read, rows)) for read in self.inputs.values()])
 
     def ofFolds(self, numbers: Sequence[int]) -> Any:
@@ -185,7 +184,6 @@ _FOLDS: dict[str, tuple[str, ...]] = {
 _OF_ORDERED = ("COLLECT", "COLLECTTOP", "TOPONE", "PERCENTILE_CONT", "PERCENTILE_DISC")
 
 AGGREGATES = frozenset({*_OF_VALUES, *_OF_ORDERED})
-"""The names of the aggregate functions."""
 
 
 def _percentile(

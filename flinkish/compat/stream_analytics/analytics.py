@@ -24,7 +24,6 @@ _ANALYTIC = ("LAG", "LAST", "ISFIRST")
 
 
 def is_analytic(node: exp.Expression) -> bool:
-    """Whether ``node`` calls an analytic function."""
     if isinstance(node, exp.Window):
         limited = any(is_function(part, LIMIT) for part in node.args.get("partition_by") or ())
         return is_function(node.this, *_ANALYTIC) or (
@@ -34,7 +33,6 @@ def is_analytic(node: exp.Expression) -> bool:
 
 
 def compile_analytic(node: exp.Expression, name: str, scope: Scope) -> Analytic:
-    """The call that ``node`` stands for."""
     call = node.this if isinstance(node, exp.Window) else node
     refuse_others(node, OVER_PARTS, scope)
     function = (function_name(call) or "").upper()

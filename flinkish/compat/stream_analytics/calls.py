@@ -142,7 +142,6 @@ _ROWS = frozenset({"GETARRAYELEMENTS", "GETRECORDPROPERTIES"})
 
 
 def unit_of(node: exp.Expression, scope: Scope) -> str:
-    """The unit of time that an argument names."""
     names = names_of(node)
     written_as = node.name if isinstance(node, exp.Literal) else (names or [""])[0]
     unit = dates.UNITS.get(written_as.lower())

@@ -33,7 +33,6 @@ class TimeBounds:
 
     @staticmethod
     def of(source: str, unit: str, low: int, high: int) -> TimeBounds:
-        """The bounds in a unit of ``SIZES``."""
         return TimeBounds(source, SIZES[unit], WEEK_SHIFT if unit == "week" else 0, low, high)
 
     def number(self, time: int) -> int:

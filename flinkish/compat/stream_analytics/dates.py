@@ -65,12 +65,10 @@ _PARTS: dict[str, Callable[[datetime], int]] = {
 
 
 def date_part(unit: str, date: datetime) -> int:
-    """``DATEPART(unit, date)``."""
     return _PARTS[unit](date.astimezone(UTC))
 
 
 def date_name(unit: str, date: datetime) -> str:
-    """``DATENAME(unit, date)``."""
     utc = date.astimezone(UTC)
     if unit == "month":
         return utc.strftime("%B")

@@ -257,19 +257,16 @@ FUNCTIONS: dict[str, Function] = {
     "ISNUMERIC": Function(_isnumeric, 1, 1, takes_null=True),
     "NULLIF": Function(_nullif, 2, 2, takes_null=True),
 }
-"""By name."""
 
 
 # ---------------------------------------------------------------------- functions that give rows
 
 
 def array_elements(value: Any) -> list[Any]:
-    """``GetArrayElements(value)``."""
     items = [] if value is None else sequence(value)
     return [{"ArrayIndex": index, "ArrayValue": item} for index, item in enumerate(items)]
 
 
 def record_properties(value: Any) -> list[Any]:
-    """``GetRecordProperties(value)``."""
     fields = {} if value is None else _record(value)
     return [{"PropertyName": name, "PropertyValue": item} for name, item in fields.items()]

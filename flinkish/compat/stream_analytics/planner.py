@@ -85,8 +85,6 @@ class _Rows:
 
 @dataclass
 class Planner:
-    """Plans the statements as streams."""
-
     _text: Text
     _inputs: Inputs
     _columns: Callable[[str], Mapping[str, str]]
@@ -153,7 +151,6 @@ class Planner:
         return stream.map(lambda row: record_from(items, row))
 
     def _analytic_calls(self, node: exp.Select) -> dict[str, exp.Expression]:
-        """The calls of analytic functions by their texts."""
         clauses = (node.args.get(name) for name in ("where", "group", "having"))
         parts = _parts((*node.expressions, *clauses), is_analytic)
         return {written(part): part for part in parts}

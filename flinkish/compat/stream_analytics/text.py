@@ -64,13 +64,10 @@ SYSTEM_TIMESTAMP, SYSTEM_WINDOW = "SYSTEM_TIMESTAMP", "SYSTEM_WINDOW"
 
 @dataclass(frozen=True)
 class Place:
-    """A place in the text."""
-
     line: int
     column: int
 
     def error(self, message: str) -> IllegalArgumentError:
-        """An error that names the place."""
         return IllegalArgumentError(f"query, line {self.line}, column {self.column}: {message}")
 
 
@@ -107,11 +104,9 @@ class Text:
             raise IllegalArgumentError("query: the text has no SELECT.")
 
     def place(self, node: exp.Expression) -> Place:
-        """The position of ``node``."""
         return self._at(self._offset(node))
 
     def error(self, node: exp.Expression, message: str) -> IllegalArgumentError:
-        """An error that says where ``node`` begins."""
         return self.place(node).error(message)
 
     def timing(self, table: exp.Expression) -> Timing | None:

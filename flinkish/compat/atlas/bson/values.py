@@ -184,7 +184,6 @@ def rank(value: Any) -> int:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is of one of the four types of numbers."""
     return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
 
 
@@ -204,7 +203,6 @@ def truth(value: Any) -> bool:
 
 
 def millis(date: datetime) -> int:
-    """A date in ms since the epoch."""
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)
     return (date - EPOCH) // MILLISECOND

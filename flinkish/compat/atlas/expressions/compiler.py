@@ -41,11 +41,9 @@ class Place:
         return replace(self, path=self.path + step)
 
     def binding(self, *names: str) -> Place:
-        """The same place with further variables."""
         return replace(self, variables=self.variables | set(names))
 
     def error(self, message: str) -> IllegalArgumentError:
-        """An error that begins with the place."""
         return IllegalArgumentError(f"{self.path}: {message}")
 
     def unknown(self, what: str, name: str, known: Iterable[str]) -> IllegalArgumentError:
@@ -96,7 +94,6 @@ def compile_expression(expression: Any, place: Place) -> Evaluator:
 
 
 def constant(value: Any) -> Evaluator:
-    """A function that gives ``value`` for every document."""
     return lambda document, variables: value
 
 

@@ -35,7 +35,6 @@ def zone(name: str) -> tzinfo:
 
 
 def zone_of(value: Any) -> tzinfo:
-    """The time zone that an argument names."""
     if not isinstance(value, str):
         raise DocumentError(f"timezone must evaluate to a string, found {type_name(value)}")
     return zone(value)

@@ -241,7 +241,6 @@ def _first_day(name: str, start: Any) -> int:
 
 
 def _wall(value: Any, where: tzinfo, name: str) -> datetime:
-    """Convert a date to local time."""
     return moment(name, value).astimezone(where).replace(tzinfo=None)
 
 
