@@ -26,7 +26,7 @@ from flinkish.compat.atlas.bson.values import (
     is_number,
     key_of,
 )
-from flinkish.compat.atlas.expressions.arrays import array, count_of
+from flinkish.compat.atlas.expressions.arrays import array, count_of, document
 from flinkish.compat.atlas.expressions.compiler import (
     OPERATORS,
     Evaluator,
@@ -37,7 +37,6 @@ from flinkish.compat.atlas.expressions.compiler import (
     named_arguments,
     sort_key,
 )
-from flinkish.compat.atlas.expressions.objects import document
 
 
 class Accumulator(ABC):

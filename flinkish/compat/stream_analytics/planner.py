@@ -17,7 +17,7 @@ from flinkish.compat.stream_analytics.aggregates import (
     compile_aggregate,
     merged,
 )
-from flinkish.compat.stream_analytics.analytics import compile_analytic, is_analytic
+from flinkish.compat.stream_analytics.calls import compile_analytic, is_analytic
 from flinkish.compat.stream_analytics.compiler import (
     Scope,
     compile_condition,

@@ -2,8 +2,6 @@
 
 from flinkish.compat.atlas.expressions import arithmetic as arithmetic
 from flinkish.compat.atlas.expressions import arrays as arrays
-from flinkish.compat.atlas.expressions import control as control
 from flinkish.compat.atlas.expressions import conversions as conversions
 from flinkish.compat.atlas.expressions import dates as dates
-from flinkish.compat.atlas.expressions import objects as objects
 from flinkish.compat.atlas.expressions import strings as strings
