@@ -55,13 +55,19 @@ _BESIDE = ("exclusiveMinimum", "exclusiveMaximum", "additionalItems")
 """Keywords that another one reads."""
 
 
+def named_types(names: Any, place: Place, known: Mapping[str, set[str]] = _BSON_TYPES) -> set[str]:
+    """The types of a name, or of a list of names."""
+    found: set[str] = set()
+    for name in names if isinstance(names, (list, tuple)) else [names]:
+        if not isinstance(name, str) or name not in known:
+            raise place.unknown("type", str(name), known)
+        found |= known[name]
+    return found
+
+
 def _types(known: Mapping[str, set[str]]) -> Callable[[Any, Any, Place], Violation]:
     def keyword(argument: Any, schema: Any, place: Place) -> Violation:
-        names: set[str] = set()
-        for name in argument if isinstance(argument, (list, tuple)) else [argument]:
-            if name not in known:
-                raise place.unknown("type", str(name), known)
-            names |= known[name]
+        names = named_types(argument, place, known)
         return lambda value: (
             None if type_name(value) in names else f"is of type {type_name(value)}, not {argument}"
         )

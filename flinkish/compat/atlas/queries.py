@@ -15,7 +15,6 @@ from flinkish.compat.atlas.bson.numbers import whole
 from flinkish.compat.atlas.bson.regular_expressions import compiled
 from flinkish.compat.atlas.bson.values import (
     MISSING,
-    NUMBERS,
     TYPE_CODES,
     DocumentError,
     compare,
@@ -28,7 +27,7 @@ from flinkish.compat.atlas.bson.values import (
     type_name,
 )
 from flinkish.compat.atlas.expressions.compiler import Place, Variables, compile_expression
-from flinkish.compat.atlas.json_schema import compile_schema
+from flinkish.compat.atlas.json_schema import compile_schema, named_types
 
 Query = Callable[[Any, Variables], bool]
 """Whether a document fits."""
@@ -216,15 +215,8 @@ def _exists(wanted: Any, place: Place) -> _Condition:
 
 
 def _type(wanted: Any, place: Place) -> _Condition:
-    names: set[str] = set()
-    for one in wanted if isinstance(wanted, (list, tuple)) else [wanted]:
-        name = TYPE_CODES.get(int(one), "") if is_number(one) else one
-        if name == "number":
-            names.update(NUMBERS)
-        elif name in TYPE_CODES.values():
-            names.add(name)
-        else:
-            raise place.unknown("type", str(one), ("number", *TYPE_CODES.values()))
+    given = wanted if isinstance(wanted, (list, tuple)) else [wanted]
+    names = named_types([TYPE_CODES.get(int(t), t) if is_number(t) else t for t in given], place)
     return _any_element(lambda value: type_name(value) in names)
 
 

@@ -211,17 +211,15 @@ def _unwind(argument: Any, place: Place, collections: Collections) -> EachFuncti
 
     def call(document: Document, variables: Variables) -> Iterable[Document]:
         value = get(document, variables)
-        if isinstance(value, (list, tuple)) and value:
+        is_array = isinstance(value, (list, tuple))
+        if is_array and value:
             return [
                 _with(document, names, element, index, Int64(position))
                 for position, element in enumerate(value)
             ]
-        if isinstance(value, (list, tuple)) or is_null(value):
-            if not keeps:
-                return ()
-            inner = MISSING if isinstance(value, (list, tuple)) else value
-            return [_with(document, names, inner, index, None)]
-        return [_with(document, names, value, index, None)]
+        if (is_array or is_null(value)) and not keeps:
+            return ()
+        return [_with(document, names, MISSING if is_array else value, index, None)]
 
     return call
 

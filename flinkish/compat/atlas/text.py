@@ -98,12 +98,10 @@ CONSTANTS = {
 
 @dataclass(frozen=True)
 class Definition:
-    """The source of a pipeline: its stages, the options beside them, and the name of the
-    processor."""
+    """The source of a pipeline: its stages, and the options beside them."""
 
     stages: list[Any]
     options: dict[str, Any] = field(default_factory=dict)
-    name: str | None = None
 
 
 def read_definition(text: str) -> Definition:
@@ -219,7 +217,7 @@ class _Reader:
             elif isinstance(value, dict) and "pipeline" in value:
                 rest = {name: inner for name, inner in value.items() if name != "pipeline"}
                 options = {**rest, **(rest.pop("options", None) or {})}
-                found = Definition(decoded(value["pipeline"]), decoded(options), rest.get("name"))
+                found = Definition(decoded(value["pipeline"]), decoded(options))
         if processed is None and found is None and loose and "$source" in loose[0]:
             found = Definition(decoded(loose))
         definition = processed or found
@@ -259,8 +257,7 @@ class _Reader:
             self._token = self._next()
             return None
         token = self._take()
-        if self._is("="):
-            self._take()
+        if self._skip("="):
             self._names[token.text] = self._value()
             return _list_of(self._names[token.text])
         if self._is(".") and token.text not in self._names:
@@ -273,8 +270,7 @@ class _Reader:
         while True:
             if self._skip("."):
                 path.append(self._take().text)
-            elif self._is("["):
-                self._take()
+            elif self._skip("["):
                 path.append(str(self._value()))
                 self._expect("]")
             else:
@@ -291,8 +287,7 @@ class _Reader:
         if path[-1] == "process" and arguments:
             return Definition(decoded(arguments[0]), decoded(_document(arguments[1:])))
         if path[-1] == "createStreamProcessor" and len(arguments) > 1:
-            options = decoded(_document(arguments[2:]))
-            return Definition(decoded(arguments[1]), options, arguments[0])
+            return Definition(decoded(arguments[1]), decoded(_document(arguments[2:])))
         return None
 
     # ------------------------------------------------------------------ values
@@ -389,8 +384,7 @@ class _Reader:
             return self._constructed(name, constructor, token)
         if name in self._names:
             value = self._names[name]
-            while self._is("."):
-                self._take()
+            while self._skip("."):
                 part = self._take()
                 if not isinstance(value, dict) or self._is("("):
                     raise self._error(f"{name}.{part.text} is not known here", token.position)

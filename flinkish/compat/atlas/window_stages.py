@@ -245,16 +245,10 @@ def sessionWindow(
     The rest is as with ``tumblingWindow``, but there are neither ``offset`` nor ``idleTimeout``.
     """
     name = "sessionWindow"
-    for option in ("offset", "idleTimeout"):
+    fix = "Give the source WatermarkStrategy.withIdleness(...) instead."
+    for option, instead in (("offset", "Leave it out."), ("idleTimeout", fix)):
         if options.get(option) is not None:
-            raise IllegalArgumentError(
-                f"{name}: sessions have no {option}."
-                + (
-                    " Give the source WatermarkStrategy.withIdleness(...) instead."
-                    if option == "idleTimeout"
-                    else " Leave it out."
-                )
-            )
+            raise IllegalArgumentError(f"{name}: sessions have no {option}. {instead}")
     return _stage(name, stream, _length(name, "gap", gap, 1), None, pipeline, groupBy, options)
 
 

@@ -479,9 +479,6 @@ class Planner:
                 if found is not None:
                     yield found
 
-        def results_of_key(key: Any, context: Any, rows: Any) -> Iterator[Record]:
-            return results_of(context, rows)
-
         def results_of_folds(key: Any, context: Any, folded: Any) -> Iterator[Record]:
             end = context.window().maxTimestamp()
             (numbers,) = folded
@@ -497,7 +494,7 @@ class Planner:
             return keyed.aggregate(fold_columns(results.folds), results_of_folds)
         if partition or (results.keys and not together):
             keyed = contributed.keyBy(lambda row: row[0]).window(window.assigner)
-            return keyed.process(results_of_key)
+            return keyed.process(lambda key, context, rows: results_of(context, rows))
         return contributed.windowAll(window.assigner).process(results_of)
 
 

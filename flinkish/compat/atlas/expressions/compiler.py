@@ -220,13 +220,8 @@ def arguments(argument: Any, place: Place, least: int, most: int | None) -> list
     """The arguments of an operator: a list of them, or the only one."""
     given = argument if isinstance(argument, (list, tuple)) else [argument]
     if len(given) < least or (most is not None and len(given) > most):
-        wanted = (
-            f"{least}"
-            if most == least
-            else f"{least} or more"
-            if most is None
-            else f"{least} to {most}"
-        )
+        several = f"{least} or more" if most is None else f"{least} to {most}"
+        wanted = least if most == least else several
         raise place.error(f"takes {wanted} argument(s), and here are {len(given)}.")
     return [compile_expression(e, place.at(i)) for i, e in enumerate(given)]
 
@@ -331,9 +326,11 @@ def named_arguments(
     return argument
 
 
-def named_operator(name: str, required: Sequence[str], **optional: Any) -> Callable[[F], F]:
-    """Makes a function of keywords an operator whose argument is a document. ``optional``: further
-    arguments and what they are if left out."""
+def named_operator(
+    name: str, required: Sequence[str], nulls: Sequence[str] = (), **optional: Any
+) -> Callable[[F], F]:
+    """Makes a function of keywords an operator whose argument is a document. It is null where one of
+    ``nulls`` is. ``optional``: further arguments and what they are if left out."""
 
     def register(function: F) -> F:
         def compiler(argument: Any, place: Place) -> Evaluator:
@@ -341,9 +338,14 @@ def named_operator(name: str, required: Sequence[str], **optional: Any) -> Calla
             parts = [
                 (key, compile_expression(inner, place.at(key))) for key, inner in given.items()
             ]
-            return lambda document, variables: function(
-                **{**optional, **{key: part(document, variables) for key, part in parts}}
-            )
+
+            def call(document: Any, variables: Variables) -> Any:
+                values = {**optional, **{key: part(document, variables) for key, part in parts}}
+                if any(is_null(values[key]) for key in nulls):
+                    return None
+                return function(**values)
+
+            return call
 
         OPERATORS[name] = compiler
         return function

@@ -93,10 +93,8 @@ _part("$isoWeekYear", lambda local: Int64(local.isocalendar().year))
 _part("$isoDayOfWeek", lambda local: local.isoweekday())
 
 
-@named_operator("$dateToParts", ("date",), timezone="UTC", iso8601=False)
+@named_operator("$dateToParts", ("date",), ("date", "timezone"), timezone="UTC", iso8601=False)
 def _to_parts(date: Any, timezone: Any, iso8601: Any) -> Any:
-    if is_null(date) or is_null(timezone):
-        return None
     local = moment("$dateToParts", date).astimezone(zone_of(timezone))
     time = {
         "hour": local.hour,
@@ -220,10 +218,10 @@ def _shifted(name: str, date: Any, unit: Any, amount: int, where: Any) -> Any:
 
 
 def _shifting(name: str, sign: int) -> None:
-    @named_operator(name, ("startDate", "unit", "amount"), timezone="UTC")
+    required = ("startDate", "unit", "amount")
+
+    @named_operator(name, required, (*required, "timezone"), timezone="UTC")
     def call(startDate: Any, unit: Any, amount: Any, timezone: Any) -> Any:
-        if any(map(is_null, (startDate, unit, amount, timezone))):
-            return None
         length = sign * whole(f"{name}: amount", amount)
         return _shifted(name, startDate, unit, length, timezone)
 

@@ -120,12 +120,11 @@ _trimming("$rtrim", str.rstrip)
 
 
 def _replacing(name: str, count: int) -> None:
-    @named_operator(name, ("input", "find", "replacement"))
-    def call(input: Any, find: Any, replacement: Any) -> str | None:  # noqa: A002 - MongoDB's name
-        given = input, find, replacement
-        if any(map(is_null, given)):
-            return None
-        value, found, instead = (_string(name, part) for part in given)
+    required = ("input", "find", "replacement")
+
+    @named_operator(name, required, nulls=required)
+    def call(**given: Any) -> str:
+        value, found, instead = (_string(name, given[part]) for part in required)
         return value.replace(found, instead, count)
 
 
