@@ -20,68 +20,19 @@ _FIRST_DATE, _LAST_DATE = -62_135_596_800_000, 253_402_300_799_999
 
 @dataclass(frozen=True)
 class ColumnGroup:
-    eventTime: str
-    """The field of the event time in ms."""
-    conditions: tuple[str, ...]
-    """The condition of ``$match``, as a Python expression over the row ``r``."""
-    identity: str | tuple[tuple[str, str], ...] | None
-    """The ``_id``: null, a field, or a document of fields."""
-    fields: tuple[tuple[str, str, tuple[ColumnFold, ...]], ...]
-    """The name and accumulator of each field, and its numbers."""
+    """A ``$group`` over columns, as functions of a row ``r``."""
 
-    @property
-    def folds(self) -> tuple[ColumnFold, ...]:
-        return tuple(fold for _, _, folds in self.fields for fold in folds)
-
-    def isTimed(self) -> Callable[[Any], bool]:
-        """Whether a row has an event time: a ``long`` that is a date."""
-        return _function(self._timed)
-
-    def isUntimed(self) -> Callable[[Any], bool]:
-        return _function(f"not ({self._timed})")
-
-    @property
-    def _timed(self) -> str:
-        at = f"r[{self.eventTime!r}]"
-        return (
-            f"{at} is not None and {_FIRST_DATE} <= {at} and {at} <= {_LAST_DATE}"
-            f" and ({at} >= {INT32} or {at} < {-INT32})"
-        )
-
-    def timestamp(self) -> Callable[[Any, int], int]:
-        name = self.eventTime
-        return lambda row, timestamp: row[name]
-
-    def matches(self) -> Callable[[Any], bool] | None:
-        """Whether ``$match`` lets a row through."""
-        return _function(" and ".join(self.conditions)) if self.conditions else None
-
-    def key(self) -> Callable[[Any], Any]:
-        if self.identity is None:
-            return lambda row: 0
-        if isinstance(self.identity, str):
-            name = self.identity
-            return lambda row: row[name]
-        return _function(f"({', '.join(f'r[{field!r}]' for _, field in self.identity)},)")
-
-    def document(self) -> Callable[[Any, tuple[int, ...]], Document]:
-        identity = "key"
-        if self.identity is None:
-            identity = "None"
-        elif not isinstance(self.identity, str):
-            names = enumerate(name for name, _ in self.identity)
-            identity = f"{{{', '.join(f'{name!r}: key[{i}]' for i, name in names)}}}"
-        parts, position = [f"'_id': {identity}"], 0
-        for name, accumulator, folds in self.fields:
-            value, count = f"numbers[{position}]", f"numbers[{position + 1}]"
-            position += len(folds)
-            if len(folds) == 1:
-                # As a double where 64 bits do not hold it
-                result = f"{value} if {LOWEST} <= {value} <= {HIGHEST} else float({value})"
-            else:
-                result = f"{f'{value} / {count}' if accumulator == '$avg' else value} if {count} else None"
-            parts.append(f"{name!r}: {result}")
-        return _function(f"{{{', '.join(parts)}}}", "key, numbers")
+    isTimed: Callable[[Any], bool]
+    """Whether a row has an event time: a ``long`` that is a date."""
+    isUntimed: Callable[[Any], bool]
+    timestamp: Callable[[Any, int], int]
+    matches: Callable[[Any], bool] | None
+    """Whether ``$match`` lets a row through, if there is one."""
+    key: Callable[[Any], Any]
+    document: Callable[[Any, tuple[int, ...]], Document]
+    """The document of a key and its numbers."""
+    folds: tuple[ColumnFold, ...]
+    """The numbers of all fields."""
 
 
 def _function(expression: str, parameters: str = "r") -> Callable[..., Any]:
@@ -101,7 +52,7 @@ def column_group(
         return None
     event_time = _field(timeField["$toDate"], types, ("Long",))
     identity = _identity(group.get("_id"), types)
-    if event_time is None or identity is _NONE:
+    if event_time is None or identity is None:
         return None
     conditions: list[str] = []
     for stage in prefix:
@@ -109,17 +60,41 @@ def column_group(
         if found is None:
             return None
         conditions += found
-    fields = []
+    key, document = identity
+    parts, numbers = [f"'_id': {document}"], list[ColumnFold]()
     for name, field in group.items():
         if name != "_id":
             ((accumulator, argument),) = field.items()
-            fields.append((name, accumulator, _folds(accumulator, argument, types)))
-    if not fields or not all(folds for _, _, folds in fields):
+            folds = _folds(accumulator, argument, types)
+            if not folds:
+                return None
+            parts.append(f"{name!r}: {_result(accumulator, len(numbers), len(folds))}")
+            numbers += folds
+    if not numbers:
         return None
-    return ColumnGroup(event_time, tuple(conditions), identity, tuple(fields))
+    at = f"r[{event_time!r}]"
+    timed = (
+        f"{at} is not None and {_FIRST_DATE} <= {at} and {at} <= {_LAST_DATE}"
+        f" and ({at} >= {INT32} or {at} < {-INT32})"
+    )
+    return ColumnGroup(
+        isTimed=_function(timed),
+        isUntimed=_function(f"not ({timed})"),
+        timestamp=_function(at, "r, timestamp"),
+        matches=_function(" and ".join(conditions)) if conditions else None,
+        key=_function(key),
+        document=_function(f"{{{', '.join(parts)}}}", "key, numbers"),
+        folds=tuple(numbers),
+    )
 
 
-_NONE = object()
+def _result(accumulator: str, position: int, count: int) -> str:
+    """The value of an accumulator of so many numbers from ``position`` on, as a Python expression."""
+    value, number = f"numbers[{position}]", f"numbers[{position + 1}]"
+    if count == 1:
+        # As a double where 64 bits do not hold it
+        return f"{value} if {LOWEST} <= {value} <= {HIGHEST} else float({value})"
+    return f"{f'{value} / {number}' if accumulator == '$avg' else value} if {number} else None"
 
 
 def _field(path: Any, types: Mapping[str, str], kinds: Sequence[str]) -> str | None:
@@ -128,16 +103,21 @@ def _field(path: Any, types: Mapping[str, str], kinds: Sequence[str]) -> str | N
     return path[1:]
 
 
-def _identity(identity: Any, types: Mapping[str, str]) -> Any:
+def _identity(identity: Any, types: Mapping[str, str]) -> tuple[str, str] | None:
+    """The key of a row's group, and the ``_id`` of a ``key``, as Python expressions; None if neither can be."""
     kinds = ("String", "Boolean", *WHOLE)
     if identity is None:
-        return None
+        return "0", "None"
     if isinstance(identity, str):
-        return _field(identity, types, kinds) or _NONE
+        field = _field(identity, types, kinds)
+        return None if field is None else (f"r[{field!r}]", "key")
     if not isinstance(identity, Mapping) or not identity:
-        return _NONE
-    fields = [(name, _field(path, types, kinds)) for name, path in identity.items()]
-    return _NONE if any(field is None for _, field in fields) else tuple(fields)
+        return None
+    fields = [_field(path, types, kinds) for path in identity.values()]
+    if None in fields:
+        return None
+    document = ", ".join(f"{name!r}: key[{i}]" for i, name in enumerate(identity))
+    return f"({', '.join(f'r[{field!r}]' for field in fields)},)", f"{{{document}}}"
 
 
 def _folds(accumulator: str, argument: Any, types: Mapping[str, str]) -> tuple[ColumnFold, ...]:

@@ -26,7 +26,7 @@ from flinkish.compat.atlas.bson.values import (
 from flinkish.compat.atlas.expressions.compiler import Compiled, Place, compile_expression
 from flinkish.compat.atlas.expressions.date_formats import moment
 from flinkish.compat.atlas.extended_json import parsed
-from flinkish.compat.atlas.stages import METADATA, Failure, Group, Stages
+from flinkish.compat.atlas.stages import METADATA, Failure, GroupDocuments, Stages
 from flinkish.runtime.operators.base import OneInputOperator, OperatorContext
 from flinkish.runtime.records.copies import copied_values
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, timestamps_of
@@ -116,7 +116,7 @@ class Shape(Compiled):
 
     def __post_init__(self) -> None:
         place = Place(self.path)
-        self._group = None if self.group is None else Group(self.group, place)
+        self._group = None if self.group is None else GroupDocuments(self.group, self.path)
         self._key = compile_expression(self.key, place)
 
     def element(self, document: Document, variables: dict[str, Any]) -> tuple[Any, ...]:

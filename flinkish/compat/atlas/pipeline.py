@@ -28,13 +28,19 @@ from flinkish.compat.atlas.expressions.compiler import Place, named_arguments
 from flinkish.compat.atlas.extended_json import decoded
 from flinkish.compat.atlas.lookups import collection_name
 from flinkish.compat.atlas.sinks import SINKS, Destination, Target
-from flinkish.compat.atlas.stages import METADATA, WINDOW_ONLY, Failure, Stages, stage_name
+from flinkish.compat.atlas.stages import (
+    METADATA,
+    WINDOW_ONLY,
+    Failure,
+    GroupDocuments,
+    Stages,
+    stage_name,
+)
 from flinkish.compat.atlas.text import Definition, read_definition
 from flinkish.compat.atlas.window_stages import Boundary, WindowSettings, window_stage
 from flinkish.compat.atlas.windows import (
     FAILED,
     WINDOWS,
-    GroupDocuments,
     WindowNote,
     WindowPlan,
     groups_of_window,
@@ -328,19 +334,18 @@ class _Builder:
             return False
         rows = self._stream
         # Rows without an event time are processed as documents, and fail there
-        self._stream = rows.filter(group.isUntimed())
+        self._stream = rows.filter(group.isUntimed)
         self._pending = []
         self._flush("Documents without a time")
         if not self._keeps:
             self._stream.forEachBatch(_ignore).name("Failed documents")
-        matches = group.matches()
-        self._stream = rows.filter(group.isTimed())
-        if matches is not None:
-            self._stream = self._stream.filter(matches)
-        self._strategy = self._strategy.withTimestampAssigner(group.timestamp())
+        self._stream = rows.filter(group.isTimed)
+        if group.matches is not None:
+            self._stream = self._stream.filter(group.matches)
+        self._strategy = self._strategy.withTimestampAssigner(group.timestamp)
         self._unread = source
-        folded, told = fold_columns(group.folds), groups_of_window(note, group.document())
-        self._windowed(plan, lambda windows: windows.aggregate(folded, told), key=group.key())
+        folded, told = fold_columns(group.folds), groups_of_window(note, group.document)
+        self._windowed(plan, lambda windows: windows.aggregate(folded, told), key=group.key)
         self._after_group(plan)
         return True
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flinkish.api.errors import InvalidProgramError, shown
+from flinkish.api.functions.functions import AggregateFunction
 from flinkish.compat.atlas.accumulators import Accumulation, compile_accumulator
 from flinkish.compat.atlas.bson.numbers import whole
 from flinkish.compat.atlas.bson.values import (
@@ -312,10 +313,17 @@ _EACH: dict[str, Callable[[Any, Place, Collections], EachFunction]] = {
 # ---------------------------------------------------------------------- all documents
 
 
-class Group:
-    """A compiled ``$group``; raises IllegalArgumentError if it is none."""
+@dataclass
+class GroupDocuments(Compiled, AggregateFunction[Any, "list[Any]", Document]):
+    """A compiled ``$group``, which folds the contributions of documents; raises IllegalArgumentError if it is
+    none. A state is empty, or has the ``_id`` and the state of each accumulator."""
 
-    def __init__(self, specification: Any, place: Place) -> None:
+    specification: Any
+    path: str
+    variables: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        specification, place = self.specification, Place(self.path, self.variables)
         if not isinstance(specification, Mapping) or "_id" not in specification:
             raise place.error(
                 f"takes a document with _id and accumulators, not {shown(specification)}."
@@ -328,7 +336,7 @@ class Group:
             if "." in name or name.startswith("$"):
                 raise place.error(f"the field name {name} must have neither dots nor begin with $.")
             self._fields.append((name, compile_accumulator(accumulator, place.at(name))))
-        self._accumulators = [field.accumulator for _, field in self._fields]
+        self._accumulators = [accumulation.accumulator for _, accumulation in self._fields]
 
     def prepared(self, document: Any, variables: Variables) -> tuple[Any, Any, tuple[Any, ...]]:
         """The contribution of a document to its group: a hashable key of the group, its ``_id``, and the values
@@ -339,43 +347,43 @@ class Group:
         values = tuple(field.of(document, variables) for _, field in self._fields)
         return key_of(identity), identity, values
 
-    def create(self, identity: Any) -> list[Any]:
-        """The state of a group without documents."""
-        return [identity, *(accumulator.create() for accumulator in self._accumulators)]
+    def createAccumulator(self) -> list[Any]:
+        return []
 
-    def add(self, state: list[Any], values: tuple[Any, ...]) -> None:
-        for position, accumulator in enumerate(self._accumulators):
-            state[position + 1] = accumulator.add(state[position + 1], values[position])
+    def add(self, value: Any, accumulator: list[Any]) -> list[Any]:
+        identity, values = value[1], value[2]
+        state = accumulator or [identity, *(each.create() for each in self._accumulators)]
+        for position, each in enumerate(self._accumulators):
+            state[position + 1] = each.add(state[position + 1], values[position])
+        return state
 
-    def merge(self, state: list[Any], other: list[Any]) -> None:
-        """Fold the documents of another state, which come after."""
+    def merge(self, a: list[Any], b: list[Any]) -> list[Any]:
+        if not a or not b:
+            return a or b
         for position, accumulator in enumerate(self._accumulators, 1):
-            state[position] = accumulator.merge(state[position], other[position])
+            a[position] = accumulator.merge(a[position], b[position])
+        return a
 
-    def result(self, state: list[Any]) -> dict[str, Any]:
-        result = {"_id": state[0]}
-        for (name, accumulation), inner in zip(self._fields, state[1:]):
-            result[name] = accumulation.accumulator.result(inner)
+    def getResult(self, accumulator: list[Any]) -> Document:
+        result = {"_id": accumulator[0]}
+        for (name, accumulation), state in zip(self._fields, accumulator[1:]):
+            result[name] = accumulation.accumulator.result(state)
         return result
 
 
 def _group(argument: Any, place: Place) -> Stage:
-    group = Group(argument, place)
+    group = GroupDocuments(argument, place.path, place.variables)
 
     def call(documents: list[Document], variables: Variables, failed: Failed) -> list[Document]:
-        states: dict[Any, Any] = {}
-        first = documents[0] if documents else {}
+        states: dict[Any, list[Any]] = {}
         for document in documents:
             try:
-                key, identity, values = group.prepared(document, variables)
+                prepared = group.prepared(document, variables)
             except DocumentError as error:
                 failed(Failure(document, str(error), place.path))
                 continue
-            state = states.get(key)
-            if state is None:
-                state = states[key] = group.create(identity)
-            group.add(state, values)
-        return [carried(first, group.result(state)) for state in states.values()]
+            states[prepared[0]] = group.add(prepared, states.get(prepared[0], []))
+        return [carried(documents[0], group.getResult(state)) for state in states.values()]
 
     return call
 

@@ -7,20 +7,19 @@ the window keeps its documents.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from flinkish.api.errors import shown
-from flinkish.api.functions.functions import AggregateFunction
 from flinkish.api.functions.window import WindowContext
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.compat.atlas.bson.values import Document, date_of, is_number
 from flinkish.compat.atlas.documents import dead_letter
-from flinkish.compat.atlas.expressions.compiler import Compiled, Place, named_arguments
-from flinkish.compat.atlas.stages import METADATA, WINDOW_ONLY, Failure, Group, Stages, is_each
+from flinkish.compat.atlas.expressions.compiler import Place, named_arguments
+from flinkish.compat.atlas.stages import METADATA, WINDOW_ONLY, Failure, Stages, is_each
 from flinkish.compat.atlas.window_stages import MILLISECONDS, Boundary, Interval, WindowSettings
 
 FAILED = OutputTag[Document]("failed documents")
@@ -211,34 +210,6 @@ class WindowNote:
 
     def opened(self, window: TimeWindow) -> bool:
         return self.notBefore is None or window.start >= self.notBefore
-
-
-@dataclass
-class GroupDocuments(Compiled, AggregateFunction[Any, "list[Any]", Document]):
-    """Folds what documents contribute to their group."""
-
-    specification: Any
-    path: str
-    _group: Group = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._group = Group(self.specification, Place(self.path))
-
-    def createAccumulator(self) -> list[Any]:
-        return []
-
-    def add(self, value: Any, accumulator: list[Any]) -> list[Any]:
-        state = accumulator or self._group.create(value[1])
-        self._group.add(state, value[2])
-        return state
-
-    def getResult(self, accumulator: list[Any]) -> Document:
-        return self._group.result(accumulator)
-
-    def merge(self, a: list[Any], b: list[Any]) -> list[Any]:
-        if a and b:
-            self._group.merge(a, b)
-        return a or b
 
 
 def groups_of_window(
