@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from flinkish.compat.stream_analytics.text import Place, Text, Timing
+    from flinkish.compat.stream_analytics.values import Evaluate
 
 ArrivalTime = TimestampAssignerLike[Any] | str
 """The name of a field with the time at which an event has arrived, or a function of the event."""
@@ -204,11 +205,8 @@ class _Inputs:
         source = alias.lower()
         scope = Scope(self.text, (source,), self.functions)
         evaluate = compile_expression(timing.timestamp, scope)
-        place, what = self.text.place(timing.timestamp), f"TIMESTAMP BY of {name}"
-
-        def time(element: Any, timestamp: int) -> int:
-            return _milliseconds(what, evaluate({source: read(element)}), place)
-
+        place = self.text.place(timing.timestamp)
+        time = _event_time(name, source, evaluate, place, read)
         over = tuple(compile_expression(part, scope) for part in timing.over)
 
         def substream(element: Any) -> Any:
@@ -266,6 +264,17 @@ def _milliseconds(what: str, value: Any, place: Place | None = None) -> int:
         if place is not None:
             raise place.error(f"{what}: {failure}.") from None
         raise IllegalArgumentError(f"query: {what}: {failure}.") from None
+
+
+def _event_time(
+    name: str, source: str, evaluate: Evaluate, place: Place, read: Callable[[Any], Record]
+) -> Callable[[Any, int], int]:
+    what = f"TIMESTAMP BY of {name}"
+
+    def time(element: Any, timestamp: int) -> int:
+        return _milliseconds(what, evaluate({source: read(element)}), place)
+
+    return time
 
 
 def _arrival_function(name: str, given: Any) -> Any:

@@ -362,7 +362,9 @@ class Planner:
 
     def _conditions(
         self, on: exp.Expression, left: tuple[str, ...], right: str, timed: bool
-    ) -> tuple[TimeBounds | None, list[tuple[Evaluate, Evaluate]], Callable[[Environment], bool]]:
+    ) -> tuple[
+        TimeBounds | None, Sequence[tuple[Evaluate, Evaluate]], Callable[[Environment], bool]
+    ]:
         """The conditions of a join: the bounds that it is ``timed`` by, the keys of both sides, and whether all
         conditions but the bounds hold."""
         bounds, keys, rest = None, [], []
@@ -377,7 +379,7 @@ class Planner:
                 key = compile_expression(equal[0], self._scope(left))
                 keys.append((key, compile_expression(equal[1], self._scope((right,)))))
             rest.append(compile_condition(part, scope))
-        return bounds, keys, lambda row: all(condition(row) for condition in rest)
+        return bounds, tuple(keys), lambda row: all(condition(row) for condition in rest)
 
     # ------------------------------------------------------------------ analytic functions
 
@@ -479,6 +481,9 @@ class Planner:
                 if found is not None:
                     yield found
 
+        def results_of_key(key: Any, context: Any, rows: Any) -> Iterator[Record]:
+            return results_of(context, rows)
+
         def results_of_folds(key: Any, context: Any, folded: Any) -> Iterator[Record]:
             end = context.window().maxTimestamp()
             (numbers,) = folded
@@ -494,7 +499,7 @@ class Planner:
             return keyed.aggregate(fold_columns(results.folds), results_of_folds)
         if partition or (results.keys and not together):
             keyed = contributed.keyBy(lambda row: row[0]).window(window.assigner)
-            return keyed.process(lambda key, context, rows: results_of(context, rows))
+            return keyed.process(results_of_key)
         return contributed.windowAll(window.assigner).process(results_of)
 
 
