@@ -7,9 +7,8 @@ have too, such as ``$sum`` of an array, are added to the expressions here.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -39,38 +38,27 @@ from flinkish.compat.atlas.expressions.compiler import (
 )
 
 
-class Accumulator(ABC):
-    """Folds values; ``check`` refuses those that it cannot take, before they are folded."""
-
-    @abstractmethod
-    def create(self) -> Any:
-        """The state of no value."""
-
-    @abstractmethod
-    def add(self, state: Any, value: Any) -> Any:
-        """The state with ``value``, which may be MISSING."""
-
-    @abstractmethod
-    def merge(self, state: Any, other: Any) -> Any:
-        """The state of the values of both, those of ``state`` first."""
-
-    @abstractmethod
-    def result(self, state: Any) -> Any:
-        """The value of the field."""
-
-    def check(self, value: Any) -> None:
-        """Raises DocumentError for a value that cannot be folded."""
-
-
 @dataclass(frozen=True)
-class Accumulation:
-    accumulator: Accumulator
-    input: Evaluator
+class Accumulator:
+    """Folds the values of ``input``."""
+
+    create: Callable[[], Any]
+    """The state of no value."""
+    add: Callable[[Any, Any], Any]
+    """The state with a value, which may be MISSING."""
+    merge: Callable[[Any, Any], Any]
+    """The state of the values of both, those of the first before."""
+    result: Callable[[Any], Any]
+    """The value of the field."""
+    check: Callable[[Any], object] | None = None
+    """Raises DocumentError for a value that cannot be folded, before it is."""
+    input: Evaluator = lambda document, variables: None
 
     def of(self, document: Any, variables: Variables) -> Any:
         """The value of a document, checked."""
         value = self.input(document, variables)
-        self.accumulator.check(value)
+        if self.check is not None:
+            self.check(value)
         return value
 
 
@@ -81,50 +69,55 @@ _INTS, _HIGH, _LOW, _DECIMAL, _KIND, _COUNT = range(6)
 _IS_INT, _IS_LONG, _IS_DOUBLE, _IS_DECIMAL = range(4)
 
 
-class Total(Accumulator):
-    """The state of ``$sum`` and ``$avg``: whole numbers exactly, doubles as the sum of two doubles,
-    which is as exact as MongoDB's, and decimals."""
-
-    def create(self) -> list[Any]:
-        return [0, 0.0, 0.0, None, _IS_INT, 0]
-
-    def add(self, state: list[Any], value: Any) -> list[Any]:
-        kind = type(value)
-        if kind is int:
-            state[_INTS] += value
-        elif kind is float:
-            _add_double(state, value)
-        elif isinstance(value, Decimal):
-            _add_decimal(state, value)
-        elif isinstance(value, int) and kind is not bool:
-            state[_INTS] += int(value)
-            state[_KIND] = max(state[_KIND], _IS_LONG)
-        else:
-            return state
-        state[_COUNT] += 1
+def _add_number(state: list[Any], value: Any) -> list[Any]:
+    """Whole numbers exactly, doubles as the sum of two doubles, which is as exact as MongoDB's, and decimals."""
+    kind = type(value)
+    if kind is int:
+        state[_INTS] += value
+    elif kind is float:
+        _add_double(state, value)
+    elif isinstance(value, Decimal):
+        _add_decimal(state, value)
+    elif isinstance(value, int) and kind is not bool:
+        state[_INTS] += int(value)
+        state[_KIND] = max(state[_KIND], _IS_LONG)
+    else:
         return state
+    state[_COUNT] += 1
+    return state
 
-    def merge(self, state: list[Any], other: list[Any]) -> list[Any]:
-        state[_INTS] += other[_INTS]
-        if other[_KIND] >= _IS_DOUBLE:
-            _add_double(state, other[_HIGH])
-            _add_double(state, other[_LOW])
-        if other[_DECIMAL] is not None:
-            _add_decimal(state, other[_DECIMAL])
-        state[_KIND] = max(state[_KIND], other[_KIND])
-        state[_COUNT] += other[_COUNT]
-        return state
 
-    def result(self, state: list[Any]) -> Any:
-        kind = state[_KIND]
-        if kind <= _IS_LONG:
-            total = state[_INTS]
-            return integer_result(total, Int64(0)) if kind == _IS_LONG else integer_result(total)
-        doubles = _double_of(state)
-        if kind == _IS_DOUBLE:
-            return doubles
-        exact = DECIMAL128.add(state[_DECIMAL], Decimal(state[_INTS]))
-        return DECIMAL128.add(exact, as_decimal(state[_HIGH] + state[_LOW]))
+def _merge_totals(state: list[Any], other: list[Any]) -> list[Any]:
+    state[_INTS] += other[_INTS]
+    if other[_KIND] >= _IS_DOUBLE:
+        _add_double(state, other[_HIGH])
+        _add_double(state, other[_LOW])
+    if other[_DECIMAL] is not None:
+        _add_decimal(state, other[_DECIMAL])
+    state[_KIND] = max(state[_KIND], other[_KIND])
+    state[_COUNT] += other[_COUNT]
+    return state
+
+
+def _total(state: list[Any]) -> Any:
+    kind = state[_KIND]
+    if kind <= _IS_LONG:
+        total = state[_INTS]
+        return integer_result(total, Int64(0)) if kind == _IS_LONG else integer_result(total)
+    doubles = _double_of(state)
+    if kind == _IS_DOUBLE:
+        return doubles
+    exact = DECIMAL128.add(state[_DECIMAL], Decimal(state[_INTS]))
+    return DECIMAL128.add(exact, as_decimal(state[_HIGH] + state[_LOW]))
+
+
+def _average(state: list[Any]) -> Any:
+    if not state[_COUNT]:
+        return None
+    total = _total(state) if state[_KIND] > _IS_LONG else state[_INTS]
+    if isinstance(total, Decimal):
+        return DECIMAL128.divide(total, Decimal(state[_COUNT]))
+    return total / state[_COUNT]
 
 
 def _add_double(state: list[Any], value: float) -> None:
@@ -156,273 +149,180 @@ def _double_of(state: list[Any]) -> float:
     return math.fsum((high, low, near, float(ints - int(near))))
 
 
-class Average(Total):
-    def result(self, state: list[Any]) -> Any:
-        if not state[_COUNT]:
-            return None
-        total = super().result(state) if state[_KIND] > _IS_LONG else state[_INTS]
-        if isinstance(total, Decimal):
-            return DECIMAL128.divide(total, Decimal(state[_COUNT]))
-        return total / state[_COUNT]
+_TOTAL = Accumulator(lambda: [0, 0.0, 0.0, None, _IS_INT, 0], _add_number, _merge_totals, _total)
 
 
-class Deviation(Accumulator):
-    """Count, mean, and the sum of squared distances from the mean (Welford)."""
+def _deviation(sample: bool) -> Accumulator:
+    """Of count, mean, and the sum of squared distances from the mean (Welford)."""
 
-    def __init__(self, sample: bool) -> None:
-        self._sample = sample
-
-    def create(self) -> list[Any]:
-        return [0, 0.0, 0.0]
-
-    def add(self, state: list[Any], value: Any) -> list[Any]:
-        if is_number(value):
-            state[0] += 1
-            distance = float(value) - state[1]
-            state[1] += distance / state[0]
-            state[2] += distance * (float(value) - state[1])
-        return state
-
-    def merge(self, state: list[Any], other: list[Any]) -> list[Any]:
-        if not other[0]:
-            return state
-        count = state[0] + other[0]
-        distance = other[1] - state[1]
-        state[2] += other[2] + distance * distance * state[0] * other[0] / count
-        state[1] += distance * other[0] / count
-        state[0] = count
-        return state
-
-    def result(self, state: list[Any]) -> float | None:
-        count = state[0] - self._sample
+    def result(state: list[Any]) -> float | None:
+        count = state[0] - sample
         return math.sqrt(state[2] / count) if count > 0 else None
+
+    return Accumulator(lambda: [0, 0.0, 0.0], _add_distance, _merge_distances, result)
+
+
+def _add_distance(state: list[Any], value: Any) -> list[Any]:
+    if is_number(value):
+        state[0] += 1
+        distance = float(value) - state[1]
+        state[1] += distance / state[0]
+        state[2] += distance * (float(value) - state[1])
+    return state
+
+
+def _merge_distances(state: list[Any], other: list[Any]) -> list[Any]:
+    if not other[0]:
+        return state
+    count = state[0] + other[0]
+    distance = other[1] - state[1]
+    state[2] += other[2] + distance * distance * state[0] * other[0] / count
+    state[1] += distance * other[0] / count
+    state[0] = count
+    return state
 
 
 # ---------------------------------------------------------------------- one value
 
 
-class Extreme(Accumulator):
+def _as_it_is(state: Any) -> Any:
+    return state
+
+
+def _extreme(direction: int) -> Accumulator:
     """The lowest (-1) or highest (1) value that is not null."""
 
-    def __init__(self, direction: int) -> None:
-        self._direction = direction
-
-    def create(self) -> Any:
-        return None
-
-    def add(self, state: Any, value: Any) -> Any:
+    def add(state: Any, value: Any) -> Any:
         if value is None or value is MISSING:
             return state
-        if state is None or compare(value, state) * self._direction > 0:
-            return value
-        return state
+        return value if state is None or compare(value, state) * direction > 0 else state
 
-    def merge(self, state: Any, other: Any) -> Any:
-        return self.add(state, other)
-
-    def result(self, state: Any) -> Any:
-        return state
+    return Accumulator(lambda: None, add, add, _as_it_is)
 
 
 # ---------------------------------------------------------------------- lists
 
 
-class Listed(Accumulator):
-    """The values that count, as a list."""
+def _present(value: Any) -> Iterable[Any]:
+    return () if value is MISSING else (value,)
 
-    def create(self) -> list[Any]:
-        return []
 
-    def counted(self, value: Any) -> Iterable[Any]:
-        """The entries of the list for a value."""
-        return () if value is MISSING else (value,)
+def _listed(
+    counted: Callable[[Any], Iterable[Any]],
+    cut: Callable[[list[Any]], list[Any]] = _as_it_is,
+    result: Callable[[list[Any]], Any] = list,
+    check: Callable[[Any], object] | None = None,
+) -> Accumulator:
+    """A list of what is ``counted`` of each value, ``cut`` to what matters."""
 
-    def cut(self, state: list[Any]) -> list[Any]:
-        """The entries that matter."""
-        return state
+    def add(state: list[Any], value: Any) -> list[Any]:
+        state.extend(counted(value))
+        return cut(state)
 
-    def add(self, state: list[Any], value: Any) -> list[Any]:
-        state.extend(self.counted(value))
-        return self.cut(state)
-
-    def merge(self, state: list[Any], other: list[Any]) -> list[Any]:
+    def merge(state: list[Any], other: list[Any]) -> list[Any]:
         state.extend(other)
-        return self.cut(state)
+        return cut(state)
 
-    def result(self, state: list[Any]) -> Any:
-        return list(state)
-
-
-class Push(Listed):
-    def add(self, state: list[Any], value: Any) -> list[Any]:
-        if value is not MISSING:
-            state.append(value)
-        return state
+    return Accumulator(list, add, merge, result, check)
 
 
-class FirstN(Listed):
+def _push(state: list[Any], value: Any) -> list[Any]:
+    if value is not MISSING:
+        state.append(value)
+    return state
+
+
+def _first_n(n: int, result: Callable[[list[Any]], Any] = list) -> Accumulator:
     """The first values, or the last (``n`` below 0); a missing one is null."""
+    rest = slice(n, None) if n > 0 else slice(0, n)
 
-    def __init__(self, n: int) -> None:
-        self._n = n
-
-    def add(self, state: list[Any], value: Any) -> list[Any]:
-        return state if 0 < self._n <= len(state) else super().add(state, value)
-
-    def counted(self, value: Any) -> Iterable[Any]:
-        return (None if value is MISSING else value,)
-
-    def cut(self, state: list[Any]) -> list[Any]:
-        if len(state) > abs(self._n):
-            del state[slice(self._n, None) if self._n > 0 else slice(0, self._n)]
+    def cut(state: list[Any]) -> list[Any]:
+        if len(state) > abs(n):
+            del state[rest]
         return state
 
+    listed = _listed(lambda value: (None if value is MISSING else value,), cut, result)
 
-class First(FirstN):
-    """The first value (``n`` is 1), or the last (-1)."""
+    def add(state: list[Any], value: Any) -> list[Any]:
+        return state if 0 < n <= len(state) else listed.add(state, value)
 
-    def result(self, state: list[Any]) -> Any:
-        return state[0] if state else None
-
-
-class ExtremeN(Listed):
-    """The ``n`` lowest or highest values that are not null."""
-
-    def __init__(self, n: int, direction: int) -> None:
-        self._n = n
-        self._direction = direction
-
-    def counted(self, value: Any) -> Iterable[Any]:
-        return () if is_null(value) else (value,)
-
-    def cut(self, state: list[Any]) -> list[Any]:
-        return sorted(state, key=ORDER, reverse=self._direction > 0)[: self._n]
+    return replace(listed, add=add)
 
 
-class Top(Listed):
-    """The outputs of the first ``n`` documents of an order, or the last (``bottom``)."""
-
-    def __init__(self, key: Callable[[Any], Any], n: int, bottom: bool, single: bool) -> None:
-        self._key = key
-        self._n = n
-        self._bottom = bottom
-        self._single = single
-
-    def cut(self, state: list[Any]) -> list[Any]:
-        ordered = sorted(state, key=lambda pair: self._key(pair[0]))
-        return ordered[-self._n :] if self._bottom else ordered[: self._n]
-
-    def result(self, state: list[Any]) -> Any:
-        outputs = [output for _, output in state]
-        return outputs[0] if self._single else outputs
+def _first(state: list[Any]) -> Any:
+    return state[0] if state else None
 
 
-class Elements(Listed):
-    """All elements of arrays, for the accumulator ``name``."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def check(self, value: Any) -> None:
-        if not is_null(value):
-            array(self._name, value)
-
-    def counted(self, value: Any) -> Iterable[Any]:
-        return () if is_null(value) else value
+def _extreme_n(n: int, direction: int) -> Accumulator:
+    """The ``n`` lowest (-1) or highest (1) values that are not null."""
+    return _listed(
+        lambda value: () if is_null(value) else (value,),
+        lambda state: sorted(state, key=ORDER, reverse=direction > 0)[:n],
+    )
 
 
-class Percentile(Listed):
-    """The lowest value that at least the share p of the numbers does not exceed, for each p."""
+def _elements(value: Any) -> Iterable[Any]:
+    return () if is_null(value) else value
 
-    def __init__(self, shares: list[float] | None) -> None:
-        self._shares = shares
 
-    def counted(self, value: Any) -> Iterable[Any]:
-        return (float(value),) if is_number(value) else ()
-
-    def result(self, state: list[Any]) -> Any:
-        ordered = sorted(state)
-        shares = [0.5] if self._shares is None else self._shares
-        found = [
-            ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
-            for share in shares
-        ]
-        return found[0] if self._shares is None else found
+def _array_for(name: str) -> Callable[[Any], object]:
+    """Raises DocumentError for what is no array; null is left out."""
+    return lambda value: is_null(value) or array(name, value)
 
 
 # ---------------------------------------------------------------------- dicts
 
 
-class Distinct(Accumulator):
-    """Different entries of ``values``, by their keys."""
+def _distinct(
+    counted: Callable[[Any], Iterable[Any]], check: Callable[[Any], object] | None = None
+) -> Accumulator:
+    """The different ones of what is ``counted``, by their keys."""
 
-    def __init__(self, values: Listed) -> None:
-        self._values = values
-
-    def check(self, value: Any) -> None:
-        self._values.check(value)
-
-    def create(self) -> dict[Any, Any]:
-        return {}
-
-    def add(self, state: dict[Any, Any], value: Any) -> dict[Any, Any]:
-        for entry in self._values.counted(value):
+    def add(state: dict[Any, Any], value: Any) -> dict[Any, Any]:
+        for entry in counted(value):
             state.setdefault(key_of(entry), entry)
         return state
 
-    def merge(self, state: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
+    def merge(state: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
         for key, value in other.items():
             state.setdefault(key, value)
         return state
 
-    def result(self, state: dict[Any, Any]) -> list[Any]:
-        return list(state.values())
+    return Accumulator(dict, add, merge, lambda state: list(state.values()), check)
 
 
-class Merged(Accumulator):
-    """The fields of all documents, the last ones winning."""
+def _check_fields(value: Any) -> None:
+    if not is_null(value):
+        document("$mergeObjects", value)
 
-    def check(self, value: Any) -> None:
-        if not is_null(value):
-            document("$mergeObjects", value)
 
-    def create(self) -> dict[str, Any]:
-        return {}
-
-    def add(self, state: dict[str, Any], value: Any) -> dict[str, Any]:
-        if not is_null(value):
-            state.update(value)
-        return state
-
-    def merge(self, state: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-        return self.add(state, other)
-
-    def result(self, state: dict[str, Any]) -> dict[str, Any]:
-        return dict(state)
+def _merge_fields(state: dict[str, Any], value: Any) -> dict[str, Any]:
+    """The last ones win."""
+    if not is_null(value):
+        state.update(value)
+    return state
 
 
 # ---------------------------------------------------------------------- compilation
 
 
-def _plain(
-    accumulator: Accumulator, ofArrays: bool = False
-) -> Callable[[Any, Place], Accumulation]:
-    def compiled(argument: Any, place: Place) -> Accumulation:
+def _plain(accumulator: Accumulator, ofArrays: bool = False) -> Callable[[Any, Place], Accumulator]:
+    def compiled(argument: Any, place: Place) -> Accumulator:
         if isinstance(argument, (list, tuple)) and len(argument) == 1:
             (argument,) = argument
         elif isinstance(argument, (list, tuple)) and not ofArrays:
             raise place.error(
                 "takes one expression here, not a list; write {$literal: [...]} for an array."
             )
-        return Accumulation(accumulator, compile_expression(argument, place))
+        return replace(accumulator, input=compile_expression(argument, place))
 
     return compiled
 
 
-def _count(argument: Any, place: Place) -> Accumulation:
+def _count(argument: Any, place: Place) -> Accumulator:
     if argument not in ({}, [], None):
         raise place.error("takes an empty document: {$count: {}}.")
-    return Accumulation(Total(), constant(1))
+    return replace(_TOTAL, input=constant(1))
 
 
 def _n(named: Mapping[str, Any], place: Place) -> int:
@@ -435,17 +335,17 @@ def _n(named: Mapping[str, Any], place: Place) -> int:
         ) from None
 
 
-def _with_n(make: Callable[[int], Accumulator]) -> Callable[[Any, Place], Accumulation]:
-    def compiled(argument: Any, place: Place) -> Accumulation:
+def _with_n(make: Callable[[int], Accumulator]) -> Callable[[Any, Place], Accumulator]:
+    def compiled(argument: Any, place: Place) -> Accumulator:
         named = named_arguments(argument, place, ("n", "input"))
         source = compile_expression(named["input"], place.at("input"))
-        return Accumulation(make(_n(named, place)), source)
+        return replace(make(_n(named, place)), input=source)
 
     return compiled
 
 
-def _top(bottom: bool, single: bool) -> Callable[[Any, Place], Accumulation]:
-    def compiled(argument: Any, place: Place) -> Accumulation:
+def _top(bottom: bool, single: bool) -> Callable[[Any, Place], Accumulator]:
+    def compiled(argument: Any, place: Place) -> Accumulator:
         required = ("sortBy", "output") if single else ("n", "sortBy", "output")
         named = named_arguments(argument, place, required)
         key = sort_key(named["sortBy"], place.at("sortBy"))
@@ -457,12 +357,22 @@ def _top(bottom: bool, single: bool) -> Callable[[Any, Place], Accumulation]:
             kept = {name: document[name] for name in roots if name in document}
             return kept, None if value is MISSING else value
 
-        return Accumulation(Top(key, 1 if single else _n(named, place), bottom, single), source)
+        n = 1 if single else _n(named, place)
+
+        def cut(state: list[Any]) -> list[Any]:
+            ordered = sorted(state, key=lambda pair: key(pair[0]))
+            return ordered[-n:] if bottom else ordered[:n]
+
+        def result(state: list[Any]) -> Any:
+            outputs = [output for _, output in state]
+            return outputs[0] if single else outputs
+
+        return replace(_listed(_present, cut, result), input=source)
 
     return compiled
 
 
-def _percentile(argument: Any, place: Place, isMedian: bool = False) -> Accumulation:
+def _percentile(argument: Any, place: Place, isMedian: bool = False) -> Accumulator:
     required = ("input", "method") if isMedian else ("input", "p", "method")
     named = named_arguments(argument, place, required)
     shares = None if isMedian else compile_expression(named["p"], place.at("p"))({}, {})
@@ -473,39 +383,50 @@ def _percentile(argument: Any, place: Place, isMedian: bool = False) -> Accumula
     if named["method"] not in ("approximate", "discrete"):
         raise place.at("method").error("is 'approximate'; the result is exact all the same.")
     source = compile_expression(named["input"], place.at("input"))
-    return Accumulation(Percentile(shares), source)
+
+    def result(state: list[Any]) -> Any:
+        """The lowest value that at least the share of the numbers does not exceed, for each."""
+        ordered = sorted(state)
+        found = [
+            ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
+            for share in ([0.5] if shares is None else shares)
+        ]
+        return found[0] if shares is None else found
+
+    numbers = _listed(lambda value: (float(value),) if is_number(value) else (), result=result)
+    return replace(numbers, input=source)
 
 
 _median = partial(_percentile, isMedian=True)
 
 _OF_ARRAYS: dict[str, Accumulator] = {
-    "$sum": Total(),
-    "$avg": Average(),
-    "$min": Extreme(-1),
-    "$max": Extreme(1),
-    "$stdDevPop": Deviation(sample=False),
-    "$stdDevSamp": Deviation(sample=True),
+    "$sum": _TOTAL,
+    "$avg": replace(_TOTAL, result=_average),
+    "$min": _extreme(-1),
+    "$max": _extreme(1),
+    "$stdDevPop": _deviation(sample=False),
+    "$stdDevSamp": _deviation(sample=True),
 }
 """By name, the accumulators that are operators of an array too."""
 
 _OF_VALUES: dict[str, Accumulator] = {
     **_OF_ARRAYS,
-    "$first": First(1),
-    "$last": First(-1),
-    "$push": Push(),
-    "$addToSet": Distinct(Listed()),
-    "$mergeObjects": Merged(),
-    "$concatArrays": Elements("$concatArrays"),
-    "$setUnion": Distinct(Elements("$setUnion")),
+    "$first": _first_n(1, _first),
+    "$last": _first_n(-1, _first),
+    "$push": replace(_listed(_present), add=_push),
+    "$addToSet": _distinct(_present),
+    "$mergeObjects": Accumulator(dict, _merge_fields, _merge_fields, dict, _check_fields),
+    "$concatArrays": _listed(_elements, check=_array_for("$concatArrays")),
+    "$setUnion": _distinct(_elements, _array_for("$setUnion")),
 }
 
-ACCUMULATORS: dict[str, Callable[[Any, Place], Accumulation]] = {
+ACCUMULATORS: dict[str, Callable[[Any, Place], Accumulator]] = {
     **{name: _plain(accumulator) for name, accumulator in _OF_VALUES.items()},
     "$count": _count,
-    "$firstN": _with_n(FirstN),
-    "$lastN": _with_n(lambda n: FirstN(-n)),
-    "$minN": _with_n(lambda n: ExtremeN(n, -1)),
-    "$maxN": _with_n(lambda n: ExtremeN(n, 1)),
+    "$firstN": _with_n(_first_n),
+    "$lastN": _with_n(lambda n: _first_n(-n)),
+    "$minN": _with_n(lambda n: _extreme_n(n, -1)),
+    "$maxN": _with_n(lambda n: _extreme_n(n, 1)),
     "$top": _top(bottom=False, single=True),
     "$topN": _top(bottom=False, single=False),
     "$bottom": _top(bottom=True, single=True),
@@ -515,7 +436,7 @@ ACCUMULATORS: dict[str, Callable[[Any, Place], Accumulation]] = {
 }
 
 
-def compile_accumulator(field: Any, place: Place) -> Accumulation:
+def compile_accumulator(field: Any, place: Place) -> Accumulator:
     """The accumulator of a field of ``$group``: a document with one operator."""
     if not isinstance(field, Mapping) or len(field) != 1:
         raise place.error(
@@ -531,15 +452,14 @@ def compile_accumulator(field: Any, place: Place) -> Accumulation:
 # ---------------------------------------------------------------------- as expressions
 
 
-def _folding(compiled: Callable[[Any, Place], Accumulation]) -> Callable[[Any, Place], Evaluator]:
+def _folding(compiled: Callable[[Any, Place], Accumulator]) -> Callable[[Any, Place], Evaluator]:
     """The accumulator as an operator: over the elements of an array, or over one value."""
 
     def compiler(argument: Any, place: Place) -> Evaluator:
-        accumulation = compiled(argument, place)
-        accumulator, source = accumulation.accumulator, accumulation.input
+        accumulator = compiled(argument, place)
 
         def folded(document: Any, variables: Variables) -> Any:
-            values = source(document, variables)
+            values = accumulator.input(document, variables)
             state = accumulator.create()
             for value in values if isinstance(values, (list, tuple)) else [values]:
                 state = accumulator.add(state, value)

@@ -8,7 +8,7 @@ from typing import Any
 
 from flinkish.api.errors import InvalidProgramError, shown
 from flinkish.api.functions.functions import AggregateFunction
-from flinkish.compat.atlas.accumulators import Accumulation, compile_accumulator
+from flinkish.compat.atlas.accumulators import Accumulator, compile_accumulator
 from flinkish.compat.atlas.bson.numbers import whole
 from flinkish.compat.atlas.bson.values import (
     MISSING,
@@ -329,14 +329,14 @@ class GroupDocuments(Compiled, AggregateFunction[Any, "list[Any]", Document]):
                 f"takes a document with _id and accumulators, not {shown(specification)}."
             )
         self._identity = compile_expression(specification["_id"], place.at("_id"))
-        self._fields: list[tuple[str, Accumulation]] = []
+        self._fields: dict[str, Accumulator] = {}
         for name, accumulator in specification.items():
             if name == "_id":
                 continue
             if "." in name or name.startswith("$"):
                 raise place.error(f"the field name {name} must have neither dots nor begin with $.")
-            self._fields.append((name, compile_accumulator(accumulator, place.at(name))))
-        self._accumulators = [accumulation.accumulator for _, accumulation in self._fields]
+            self._fields[name] = compile_accumulator(accumulator, place.at(name))
+        self._accumulators = list(self._fields.values())
 
     def prepared(self, document: Any, variables: Variables) -> tuple[Any, Any, tuple[Any, ...]]:
         """The contribution of a document to its group: a hashable key of the group, its ``_id``, and the values
@@ -344,7 +344,7 @@ class GroupDocuments(Compiled, AggregateFunction[Any, "list[Any]", Document]):
         identity = self._identity(document, variables)
         if identity is MISSING:
             identity = None
-        values = tuple(field.of(document, variables) for _, field in self._fields)
+        values = tuple(field.of(document, variables) for field in self._accumulators)
         return key_of(identity), identity, values
 
     def createAccumulator(self) -> list[Any]:
@@ -366,8 +366,8 @@ class GroupDocuments(Compiled, AggregateFunction[Any, "list[Any]", Document]):
 
     def getResult(self, accumulator: list[Any]) -> Document:
         result = {"_id": accumulator[0]}
-        for (name, accumulation), state in zip(self._fields, accumulator[1:]):
-            result[name] = accumulation.accumulator.result(state)
+        for (name, field_of), state in zip(self._fields.items(), accumulator[1:]):
+            result[name] = field_of.result(state)
         return result
 
 
