@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, overload
 
 from flinkish.api.arguments import instance
@@ -16,7 +15,6 @@ from flinkish.api.types.type_info import TypeInformation
 from flinkish.cep.compiler import compile_pattern
 from flinkish.cep.description import (
     CepDescription,
-    Compare,
     MatchCalls,
     comparison,
     flat_select_calls,
@@ -60,16 +58,7 @@ class CEP:
         fix = 'Pass one, such as Pattern[Event].begin("start").where(...).'
         instance("CEP.pattern: pattern", pattern, Pattern, fix)
         compare = None if comparator is None else comparison(comparator)
-        return PatternStream(_Settings(input, pattern, compare))
-
-
-@dataclass(frozen=True)
-class _Settings:
-    stream: DataStream[Any]
-    pattern: Pattern[Any, Any]
-    comparator: Compare | None = None
-    inProcessingTime: bool = False
-    lateDataOutputTag: OutputTag[Any] | None = None
+        return PatternStream(input, pattern, {"comparator": compare})
 
 
 class PatternStream(Generic[T]):
@@ -86,25 +75,33 @@ class PatternStream(Generic[T]):
     SingleOutputStreamOperator[Pickled] of 'GlobalCepOperator'
     """
 
-    def __init__(self, settings: _Settings) -> None:
+    def __init__(
+        self, stream: DataStream[Any], pattern: Pattern[Any, Any], settings: dict[str, Any]
+    ) -> None:
+        self._stream = stream
+        self._pattern = pattern
         self._settings = settings
+        """Fields of the CepDescription."""
 
     # ------------------------------------------------------------------ settings
 
     def inEventTime(self) -> PatternStream[T]:
         """Match by the timestamps of the elements, each when the watermark has reached it. That is
         the default."""
-        return PatternStream(replace(self._settings, inProcessingTime=False))
+        return self._with(inProcessingTime=False)
 
     def inProcessingTime(self) -> PatternStream[T]:
         """Match by the clock, each element as it arrives."""
-        return PatternStream(replace(self._settings, inProcessingTime=True))
+        return self._with(inProcessingTime=True)
 
     def sideOutputLateData(self, lateDataOutputTag: OutputTag[T]) -> PatternStream[T]:
         """Send elements that the watermark has passed to that side output, instead of counting and
         dropping them."""
         tag = checked_tag("sideOutputLateData", lateDataOutputTag)
-        return PatternStream(replace(self._settings, lateDataOutputTag=tag))
+        return self._with(lateDataOutputTag=tag)
+
+    def _with(self, **setting: Any) -> PatternStream[T]:
+        return PatternStream(self._stream, self._pattern, {**self._settings, **setting})
 
     # ------------------------------------------------------------------ results
 
@@ -216,21 +213,13 @@ class PatternStream(Generic[T]):
     def _build(
         self, calls: MatchCalls, outputType: TypeInformation[Any] | None
     ) -> SingleOutputStreamOperator[Any]:
-        settings = self._settings
-        compiled = compile_pattern(settings.pattern)
+        compiled = compile_pattern(self._pattern)
         if not compiled.isBounded:
-            warnings.warn(UnboundedPatternWarning(repr(settings.pattern)), stacklevel=3)
-        keyed = isinstance(settings.stream, KeyedStream)
-        stream = settings.stream if keyed else settings.stream.keyBy(constant_key)
-        description = CepDescription(
-            pattern=compiled,
-            skipStrategy=settings.pattern.getAfterMatchSkipStrategy(),
-            calls=calls,
-            grouped=keyed,
-            inProcessingTime=settings.inProcessingTime,
-            comparator=settings.comparator,
-            lateDataOutputTag=settings.lateDataOutputTag,
-        )
+            warnings.warn(UnboundedPatternWarning(repr(self._pattern)), stacklevel=3)
+        keyed = isinstance(self._stream, KeyedStream)
+        stream = self._stream if keyed else self._stream.keyBy(constant_key)
+        strategy = self._pattern.getAfterMatchSkipStrategy()
+        description = CepDescription(compiled, strategy, calls, keyed, **self._settings)
         return stream._transform(description, outputType)
 
 
