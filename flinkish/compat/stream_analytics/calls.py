@@ -322,22 +322,20 @@ def compile_analytic(node: exp.Expression, name: str, scope: Scope) -> Analytic:
 def _looking_back(
     function: str, call: exp.Expression, over: Over, limit: int, scope: Scope
 ) -> Analytic:
-    arguments = list(call.expressions)
     most = 3 if function == "LAG" else 2
-    if not 1 <= len(arguments) <= most:
-        raise scope.text.error(call, f"{function} takes 1 to {most} arguments.")
+    arguments = _arguments(call, scope, 1, most)
     first = arguments[0]
     whole = isinstance(first, exp.Star)
     value = whole_record(scope) if whole else compile_expression(first, scope)
     offset = 1
     if function == "LAG" and len(arguments) > 1:
-        written_offset = arguments[1]
-        if not (isinstance(written_offset, exp.Literal) and written_offset.name.isdigit()):
-            raise scope.text.error(call, "LAG takes a whole number of events, 1 or more, second.")
-        offset = int(written_offset.name)
+        second = arguments[1]
+        is_number = isinstance(second, exp.Literal) and second.name.isdigit()
+        offset = int(second.name) if is_number else 0
         if offset < 1:
             raise scope.text.error(
-                call, "LAG looks back 1 event or more. Write LAST for the latest."
+                call,
+                "LAG takes a whole number, 1 or more, second. Write LAST for the latest event.",
             )
     last = arguments[-1] if len(arguments) == most else None
     default: Evaluate = (lambda rows: None) if last is None else compile_expression(last, scope)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from flinkish.api.arguments import instance, integer, positive
-from flinkish.api.errors import IllegalArgumentError, InvalidProgramError, shown
+from flinkish.api.errors import IllegalArgumentError, shown
 from flinkish.api.functions.adapt import checked_callable, filter_call, key_call
 from flinkish.api.functions.functions import AggregateFunction, FilterLike, KeySelectorLike
 from flinkish.api.streams.data_stream import DataStream, SingleOutputStreamOperator
@@ -17,7 +17,7 @@ from flinkish.api.types.fields import Field
 from flinkish.api.windowing.assigners import WindowAssigner
 from flinkish.compat.stream_analytics.datediff_join import SIZES, DateDiffJoin, TimeBounds
 from flinkish.compat.stream_analytics.dates import UNITS
-from flinkish.compat.stream_analytics.looking_back import Analytic, AnalyticFunction, Over
+from flinkish.compat.stream_analytics.looking_back import Analytic, AnalyticFunction, Over, entered
 from flinkish.compat.stream_analytics.queries import Offset, TimeUnit
 from flinkish.compat.stream_analytics.values import Environment, frozen, sort_key
 
@@ -125,26 +125,12 @@ def _over(when: Any) -> Over:
 def _analysed(
     method: str, stream: DataStream[Any], call: Analytic, partitionBy: Any
 ) -> SingleOutputStreamOperator[Environment]:
-    events = _entered(stream, "event")
+    events = entered(stream, "event")
     if partitionBy is None:
         return events.keyBy(constant_key).process(AnalyticFunction([call]))
     key = key_call(partitionBy, f"{method}: partitionBy")
     keyed = with_null_keys(events.keyBy(lambda rows: key(rows["event"])))
     return keyed.process(AnalyticFunction([call]))
-
-
-def _entered(stream: DataStream[Any], source: str) -> DataStream[Environment]:
-    moment = f"@{source}"
-
-    def enter(event: Any, ctx: Any, out: Any) -> None:
-        time = ctx.timestamp()
-        if time is None:
-            raise InvalidProgramError(
-                "the event has no timestamp. Call timestampBy or byArrivalTime on the stream first."
-            )
-        out.collect({source: event, moment: time, "@": time})
-
-    return stream.process(enter)
 
 
 # ---------------------------------------------------------------------- the top events of windows
@@ -268,10 +254,10 @@ def joinDateDiff(
         raise IllegalArgumentError("joinDateDiff: pass where and equalTo together, or neither.")
     first = _key("joinDateDiff: where", where, "left")
     second = _key("joinDateDiff: equalTo", equalTo, "right")
-    partners = _entered(right, "right").filter(lambda rows: second(rows) is not None)
+    partners = entered(right, "right").filter(lambda rows: second(rows) is not None)
     bounds = TimeBounds.of("left", str(unit), low, high)
     joined = (
-        with_null_keys(_entered(left, "left").keyBy(first))
+        with_null_keys(entered(left, "left").keyBy(first))
         .connect(partners.keyBy(second))
         .process(DateDiffJoin(bounds, lambda rows: True, "right", outer, 0))
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flinkish.api.errors import InvalidProgramError
 from flinkish.api.functions.functions import Collector
 from flinkish.api.functions.process import (
     KeyedProcessContext,
@@ -15,6 +16,7 @@ from flinkish.api.functions.process import (
 )
 from flinkish.api.functions.runtime_context import OpenContext
 from flinkish.api.functions.state import MapStateDescriptor
+from flinkish.api.streams.data_stream import DataStream
 from flinkish.compat.stream_analytics.values import Environment, Evaluate
 
 Kept = Sequence[tuple[int, Any]]
@@ -144,3 +146,18 @@ class AnalyticFunction(KeyedProcessFunction[Any, Environment, Environment]):
         if kept != before:
             self._kept.put(key, kept)
         return result if call.before else call.result(kept, counts, rows)
+
+
+def entered(stream: DataStream[Any], source: str) -> DataStream[Environment]:
+    """The events of a stream as environments."""
+    moment = f"@{source}"
+
+    def enter(event: Any, ctx: Any, out: Any) -> None:
+        time = ctx.timestamp()
+        if time is None:
+            raise InvalidProgramError(
+                "the event has no timestamp. Call timestampBy or byArrivalTime on the stream first."
+            )
+        out.collect({source: event, moment: time, "@": time})
+
+    return stream.process(enter)

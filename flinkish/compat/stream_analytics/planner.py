@@ -14,8 +14,11 @@ from flinkish.compat.folds import fold_columns
 from flinkish.compat.stream_analytics.aggregates import (
     AGGREGATES,
     Aggregate,
+    GroupResults,
+    Item,
     compile_aggregate,
     merged,
+    record_from,
 )
 from flinkish.compat.stream_analytics.calls import compile_analytic, is_analytic
 from flinkish.compat.stream_analytics.compiler import (
@@ -37,8 +40,7 @@ from flinkish.compat.stream_analytics.joins import (
     sources_of,
     time_bounds,
 )
-from flinkish.compat.stream_analytics.looking_back import AnalyticFunction
-from flinkish.compat.stream_analytics.select_list import GroupResults, Item, record_from
+from flinkish.compat.stream_analytics.looking_back import AnalyticFunction, entered
 from flinkish.compat.stream_analytics.text import (
     SYSTEM_TIMESTAMP,
     Text,
@@ -261,13 +263,7 @@ class Planner:
                 columns = self._columns(str(table.name))
         else:
             raise self._text.error(table, f"{table.sql()} is no source. Name an input or a step.")
-        moment = f"@{source}"
-
-        def enter(record: Record, ctx: Any, out: Any) -> None:
-            time = ctx.timestamp()
-            out.collect({source: record, moment: time, "@": time})
-
-        return _Rows(records.process(enter), (source,), columns=columns)
+        return _Rows(entered(records, source), (source,), columns=columns)
 
     def _table(self, table: exp.Table) -> DataStream[Record]:
         timing = self._text.timing(table)

@@ -59,17 +59,18 @@ class EventOrdering:
     it off."""
 
     def __post_init__(self) -> None:
-        late, disorder = (
-            self.eventsLateArrivalMaxDelayInSeconds,
-            self.eventsOutOfOrderMaxDelayInSeconds,
-        )
+        for setting, least, most, said in (
+            ("eventsLateArrivalMaxDelayInSeconds", -1, LARGEST_LATE_ARRIVAL, "20 days"),
+            ("eventsOutOfOrderMaxDelayInSeconds", 0, LARGEST_OUT_OF_ORDER, "9:59 minutes"),
+        ):
+            seconds = whole_number(f"EventOrdering: {setting}", getattr(self, setting), least)
+            if seconds > most:
+                raise IllegalArgumentError(
+                    f"EventOrdering: {setting} is {seconds}, but Stream Analytics allows {most} at most"
+                    f" ({said}). Pass that or less, or give the stream an ArrivalTimeStrategy, which has no"
+                    " such limit."
+                )
         early = self.earlyArrivalToleranceInSeconds
-        whole_number("EventOrdering: eventsLateArrivalMaxDelayInSeconds", late, -1)
-        whole_number("EventOrdering: eventsOutOfOrderMaxDelayInSeconds", disorder)
-        _at_most("eventsLateArrivalMaxDelayInSeconds", late, LARGEST_LATE_ARRIVAL, "20 days")
-        _at_most(
-            "eventsOutOfOrderMaxDelayInSeconds", disorder, LARGEST_OUT_OF_ORDER, "9:59 minutes"
-        )
         if early is not None:
             whole_number("EventOrdering: earlyArrivalToleranceInSeconds", early)
         _ordering_policy(self.eventsOutOfOrderPolicy)
@@ -81,15 +82,6 @@ LARGEST_LATE_ARRIVAL = 20 * 86_400
 
 LARGEST_OUT_OF_ORDER = 9 * 60 + 59
 """The largest tolerance for events out of order in Azure, in seconds: 9 minutes and 59 seconds."""
-
-
-def _at_most(setting: str, seconds: int, most: int, said: str) -> None:
-    if seconds > most:
-        raise IllegalArgumentError(
-            f"EventOrdering: {setting} is {seconds}, but Stream Analytics allows {most} at most"
-            f" ({said}). Pass that or less, or give the stream an ArrivalTimeStrategy, which has no"
-            " such limit."
-        )
 
 
 def _ordering_policy(policy: OrderingPolicy | str) -> OrderingPolicy:
