@@ -25,7 +25,7 @@ Verdicts: TypeAlias = "Sequence[bool | None]"
 """The results of the conditions on an event alone, None for those not evaluated yet."""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Event:
     """An event on its way through the NFA. ``verdicts`` holds the results of the conditions on the
     event alone, None for those not evaluated yet."""
@@ -35,24 +35,16 @@ class Event:
     verdicts: list[bool | None]
 
 
+@dataclass(eq=False, slots=True)
 class MatchContext(ConditionContext[Any]):
     """The context of conditions for one partial match and one event. The events of the match are
     looked up when a condition first asks for them."""
 
-    __slots__ = ("_buffer", "_clock", "_events", "_state", "event")
-
-    def __init__(
-        self,
-        event: Event,
-        state: ComputationState,
-        buffer: SharedBuffer,
-        clock: Callable[[], int],
-    ) -> None:
-        self.event = event
-        self._state = state
-        self._buffer = buffer
-        self._clock = clock
-        self._events: dict[str, list[Any]] | None = None
+    event: Event
+    _state: ComputationState
+    _buffer: SharedBuffer
+    _clock: Callable[[], int]
+    _events: dict[str, list[Any]] | None = None
 
     def getEventsForPattern(self, name: str) -> Iterable[Any]:
         if self._events is None:

@@ -29,7 +29,7 @@ TimedOut = tuple[Values, int]
 """A partial match that took too long, and the time in ms at which it did."""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class NFAState:
     """The state of a key in the NFA, with its shared buffer (Flink: the class of this name)."""
 
@@ -435,7 +435,7 @@ class NFA:
             buffer.releaseNode(match.node, match.version)
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class _Step:
     """An event while it is processed: it enters the buffer when the first transition accepts it."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cmp_to_key, partial
 from itertools import chain, groupby
 from operator import itemgetter
@@ -325,18 +326,14 @@ class CepRuntimeContext(StreamingRuntimeContext):
         )
 
 
+@dataclass(eq=False, slots=True)
 class MatchOutputContext(PatternContext):
     """The context of PatternProcessFunctions; ``time`` is the time of the match."""
 
-    __slots__ = ("_event_time", "_operator", "_timers", "time")
-
-    def __init__(
-        self, operator: CepOperator, timers: InternalTimerService, eventTime: bool
-    ) -> None:
-        self._operator = operator
-        self._timers = timers
-        self._event_time = eventTime
-        self.time = NO_TIMESTAMP
+    _operator: CepOperator
+    _timers: InternalTimerService
+    _event_time: bool
+    time: int = NO_TIMESTAMP
 
     def timestamp(self) -> int:
         return self.time

@@ -97,24 +97,22 @@ class Pattern(Generic[T, F]):
     def where(self, condition: ConditionLike[F]) -> Self:
         """Accept events for which ``condition`` holds: ``f(event)``, ``f(event, ctx)``, a
         SimpleCondition or an IterativeCondition. All conditions given with ``where`` must hold."""
-        test = test_of("where", self._name, condition)
-        self._condition = test if self._condition is None else And(self._condition, test)
-        return self
+        return self._accepting(test_of("where", self._name, condition), And)
 
     def or_(self, condition: ConditionLike[F]) -> Self:
         """Accept also events for which ``condition`` holds (Flink: ``or``, which is a keyword of
         Python)."""
-        test = test_of("or_", self._name, condition)
-        self._condition = test if self._condition is None else Or(self._condition, test)
-        return self
+        return self._accepting(test_of("or_", self._name, condition), Or)
 
     def subtype(self, subtypeClass: type[S]) -> Pattern[T, S]:
         """Accept only instances of ``subtypeClass``; later calls on the stage have events of that
         type."""
         instance("subtype", subtypeClass, type, "Pass a class.")
-        test = InstanceOf(subtypeClass)
-        self._condition = test if self._condition is None else And(self._condition, test)
-        return cast("Pattern[T, S]", self)
+        return cast("Pattern[T, S]", self._accepting(InstanceOf(subtypeClass), And))
+
+    def _accepting(self, test: Condition, joined: type[And | Or]) -> Self:
+        self._condition = test if self._condition is None else joined(self._condition, test)
+        return self
 
     def until(self, untilCondition: ConditionLike[F]) -> Self:
         """Stop accepting events into this looping stage once ``untilCondition`` holds."""

@@ -30,7 +30,7 @@ Match: TypeAlias = dict[str, list[EventId]]
 """The events of a match by stage."""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class SharedBuffer:
     """The shared buffer of one key (Flink: ``SharedBuffer`` and its accessor)."""
 
