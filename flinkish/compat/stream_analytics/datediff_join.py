@@ -56,22 +56,17 @@ class TimeBounds:
         return (self.number(right) - self.low + 1) * self.size - self.shift - 1
 
 
+@dataclass(eq=False)
 class DateDiffJoin(KeyedCoProcessFunction[Any, Environment, Environment, Environment]):
     """Pairs the events of two streams whose times are within the bounds; an event is kept until the watermark
     says that none can go with it any more."""
 
-    def __init__(
-        self,
-        bounds: TimeBounds,
-        condition: Callable[[Environment], bool],
-        right: str,
-        outer: bool,
-        slack: int,
-    ) -> None:
-        self._bounds, self._condition = bounds, condition
-        self._right_name, self._outer = right, outer
-        self._slack = slack
-        """By how much the time of an event on the left may be behind that of the row it is in, in ms."""
+    _bounds: TimeBounds
+    _condition: Callable[[Environment], bool]
+    _right_name: str
+    _outer: bool
+    _slack: int
+    """By how much the time of an event on the left may be behind that of the row it is in, in ms."""
 
     def open(self, openContext: OpenContext) -> None:
         context = self.getRuntimeContext()
