@@ -29,7 +29,8 @@ from flinkish.compat.atlas.bson.values import (
 from flinkish.compat.atlas.expressions.date_formats import read
 
 
-def _date(value: Any) -> datetime:
+def date_value(value: Any) -> datetime:
+    """The date of a text, or of a number of ms."""
     if isinstance(value, str):
         return read(value, None, None)
     return date_of(int(value))
@@ -44,7 +45,7 @@ def _binary(value: Any) -> bytes | uuid.UUID:
 
 _DECODERS: dict[str, Callable[[Any], Any]] = {
     "$oid": ObjectId,
-    "$date": _date,
+    "$date": date_value,
     "$numberInt": int,
     "$numberLong": lambda value: Int64(int(value)),
     "$numberDouble": float,

@@ -26,10 +26,8 @@ from flinkish.compat.atlas.bson.values import (
     Int64,
     ObjectId,
     Timestamp,
-    date_of,
 )
-from flinkish.compat.atlas.expressions.date_formats import read
-from flinkish.compat.atlas.extended_json import decoded
+from flinkish.compat.atlas.extended_json import date_value, decoded
 
 # ---------------------------------------------------------------------- the names that a script may use
 
@@ -44,9 +42,7 @@ def _date(*arguments: Any) -> datetime:
             numbers + [0, 1, 0, 0, 0, 0][len(numbers) - 1 :]
         )[:7]
         return datetime(year, month + 1, day, hour, minute, second, milli * 1000, UTC)
-    if isinstance(value, datetime):
-        return value
-    return read(value, None, None) if isinstance(value, str) else date_of(int(value))
+    return value if isinstance(value, datetime) else date_value(value)
 
 
 def _regular_expression(pattern: str, options: str = "") -> re.Pattern[str]:
