@@ -3,7 +3,8 @@ queue of those of a key."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from flinkish.api.time.elements import MAX_TIMESTAMP
@@ -68,6 +69,7 @@ def compatible(version: Version, edge: Version) -> bool:
     return length == other and version[:-1] == edge[:-1] and version[-1] >= edge[-1]
 
 
+@dataclass(eq=False, slots=True)
 class MatchQueue:
     """Computation states by the event that their match began with.
 
@@ -76,19 +78,7 @@ class MatchQueue:
     array, even where states are equal.
     """
 
-    __slots__ = ("heap",)
-
-    def __init__(self, states: Iterable[ComputationState] = ()) -> None:
-        self.heap: list[ComputationState] = []
-        for state in states:
-            self.add(state)
-
-    @staticmethod
-    def of(heap: list[ComputationState]) -> MatchQueue:
-        """The queue with that heap, such as the first states of another queue's heap."""
-        queue = MatchQueue()
-        queue.heap = heap
-        return queue
+    heap: list[ComputationState] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[ComputationState]:
         return iter(self.heap)

@@ -50,8 +50,8 @@ class NFAState:
         partial, completed, *contents = kept
         make = ComputationState._make
         return NFAState(
-            MatchQueue(map(make, partial)),
-            MatchQueue(map(make, completed)),
+            MatchQueue(list(map(make, partial))),
+            MatchQueue(list(map(make, completed))),
             SharedBuffer(*contents),
         )
 
@@ -193,7 +193,7 @@ class NFA:
                     partial.add(match)
                 continue
             if partial is None:
-                partial = MatchQueue.of(matches[:number])
+                partial = MatchQueue(matches[:number])
             self._move(state, match, edges, context, step, partial, potential)
         if partial is None:
             return []

@@ -134,9 +134,7 @@ def pipeline(
     )
     builder = _Builder(given, rows, keeps, start, strategy)
     for position, stage in enumerate(definition.stages):
-        builder.add(
-            stage, Place("stages").at(position), last=position == len(definition.stages) - 1
-        )
+        builder.add(stage, position, last=position == len(definition.stages) - 1)
     return builder.finished(dlq)
 
 
@@ -193,7 +191,8 @@ class _Builder:
 
     # ------------------------------------------------------------------ stages
 
-    def add(self, stage: Any, place: Place, last: bool) -> None:
+    def add(self, stage: Any, position: int, last: bool) -> None:
+        place = Place("stages").at(position)
         name = stage_name(stage, place)
         where = place.at(name)
         if (name == "$source") != (self._stream is None):
@@ -212,7 +211,6 @@ class _Builder:
                 " $tumblingWindow."
             )
         else:
-            position = int(place.path.partition("[")[2].strip("]"))
             self._append("stages", position, [stage])
 
     def _append(self, path: str, first: int, stages: Sequence[Any]) -> None:
@@ -420,12 +418,11 @@ class _Builder:
             if name in self._connections and not isinstance(self._connections[name], DataStream):
                 emit = {"connectionName": name, "coll": dlq.get("coll")}
                 Destination.of("$emit", emit, place).attach(letters, self._connections[name])
-        unused = set(self._connections) - self._used
-        unused = {name for name in unused if not isinstance(self._connections[name], (list, tuple))}
+        rest = {name: to for name, to in self._connections.items() if name not in self._used}
+        unused = [name for name, to in rest.items() if not isinstance(to, (list, tuple))]
         if unused and self._sinks:
-            name = sorted(unused)[0]
             raise Place("pipeline: connections").unknown(
-                "stage that names the connection", name, self._sinks
+                "stage that names the connection", min(unused), self._sinks
             )
         results: SingleOutputStreamOperator[Document] = self._stream
         return Pipeline(results, self._sinks, letters)
