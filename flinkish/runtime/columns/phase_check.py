@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from flinkish.api.functions.state import State
 from flinkish.runtime.columns.tracing.checks import (
-    CalledContext,
     Collected,
     chosen,
     difference_of,
@@ -20,6 +19,7 @@ from flinkish.runtime.columns.tracing.checks import (
 from flinkish.runtime.columns.tracing.effects import KeyedRun
 from flinkish.runtime.columns.tracing.emissions import Emitted
 from flinkish.runtime.columns.tracing.phase_fold import Keys, PhaseFold, Writes
+from flinkish.runtime.columns.tracing.stand_ins import called_context
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.table_states import TableListState, TableMapState, TableValueState
 
@@ -106,10 +106,8 @@ class PhaseCheck:
         times, watermarks = self._part.timestamps.tolist(), self._part.watermarks.tolist()
         for number, (element, time) in enumerate(zip(self._elements, times)):
             out = Collected()
-            context = CalledContext(
-                *(out, time, watermarks[number], self._part.clock, key, timers),
-                broadcast=self._fold.broadcast,
-            )
+            columns = time, watermarks[number], self._part.clock, key
+            context = called_context(out, columns, timers, self._fold.broadcast)
             returned = function(element, context, out)
             if returned is not None:
                 out.collectReturned(returned)

@@ -98,7 +98,7 @@ class Best(WithStates):
 
     def processElement1(self, value, ctx, out):
         self.one.update((value.at, value.at + 30))
-        ctx.timerService().registerEventTimeTimer(value.at + 30)
+        ctx.timerService().registerEventTimeTimer(time=value.at + 30)
 
     def processElement2(self, value, ctx, out):
         bounds = self.one.value()

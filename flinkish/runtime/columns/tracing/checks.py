@@ -27,9 +27,7 @@ from flinkish.api.output_tag import OutputTag
 from flinkish.api.types.row import Row
 from flinkish.runtime.records.copies import copied
 from flinkish.runtime.records.partly_read import PartlyRead
-from flinkish.runtime.records.records import NO_TIMESTAMP
 from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.state.broadcast_state import BroadcastStates
 
 Positions: TypeAlias = NDArray[np.intp]
 
@@ -101,65 +99,14 @@ class Collected(Collector[Any]):
         """Keep a result for a side output."""
         self.sides.setdefault(sideOutput, []).append(copied(value))
 
+    def output(self, outputTag: OutputTag[Any], value: Any) -> None:
+        """``output`` of a context."""
+        self.collectSide(outputTag.id, value)
+
     def collectReturned(self, returned: Any, tuples: bool = False, wrote: bool = True) -> None:
         """Keep the results that the function returned or yields, as ``results_of`` finds them."""
         for result in results_of(returned, tuples=tuples, wrote=wrote):
             self.collect(result)
-
-
-class CalledContext:
-    """The context, and the timer service, of a function that is called for a check."""
-
-    def __init__(
-        self,
-        out: Collected,
-        timestamp: int,
-        watermark: int,
-        clock: int,
-        key: Any = None,
-        timers: list[tuple[int, int]] | None = None,
-        broadcast: BroadcastStates | None = None,
-    ) -> None:
-        """``timers`` gets the calls for timers, each with its index in ``TIMER_CALLS``.
-        ``broadcast``: the broadcast states that it gives."""
-        self._out = out
-        self._timestamp = timestamp
-        self._watermark = watermark
-        self._clock = clock
-        self._key = key
-        self._timers = [] if timers is None else timers
-        if broadcast is not None:
-            self.getBroadcastState = broadcast.view
-
-    def timestamp(self) -> int | None:
-        return None if self._timestamp == NO_TIMESTAMP else self._timestamp
-
-    def getCurrentKey(self) -> Any:
-        return self._key
-
-    def timerService(self) -> CalledContext:
-        return self
-
-    def currentWatermark(self) -> int:
-        return self._watermark
-
-    def currentProcessingTime(self) -> int:
-        return self._clock
-
-    def registerEventTimeTimer(self, timestamp: int) -> None:
-        self._timers.append((0, timestamp))
-
-    def deleteEventTimeTimer(self, timestamp: int) -> None:
-        self._timers.append((1, timestamp))
-
-    def registerProcessingTimeTimer(self, timestamp: int) -> None:
-        self._timers.append((2, timestamp))
-
-    def deleteProcessingTimeTimer(self, timestamp: int) -> None:
-        self._timers.append((3, timestamp))
-
-    def output(self, outputTag: OutputTag[Any], value: Any) -> None:
-        self._out.collectSide(outputTag.id, value)
 
 
 # ---------------------------------------------------------------------- which elements

@@ -28,7 +28,7 @@ from flinkish.runtime.columns.tracing.reduction_patterns import (
     needs_accumulator,
 )
 from flinkish.runtime.columns.tracing.running import RunningFold, next_of_group
-from flinkish.runtime.columns.tracing.stand_ins import AggregationStandIn
+from flinkish.runtime.columns.tracing.stand_ins import aggregated
 from flinkish.runtime.columns.tracing.symbolic_elements import Signature
 from flinkish.runtime.columns.tracing.symbolic_values import symbolic
 from flinkish.runtime.columns.tracing.symbols import Symbol
@@ -368,8 +368,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
 
     def _follow_reduce(self, trace: Trace, so_far: Any, element: Any) -> Traced:
         if isinstance(self._function, FieldAggregator):
-            reduce = AggregationStandIn(trace, self._function).reduce
-            return trace.follow_all(lambda: reduce(so_far, element))
+            return trace.follow_all(lambda: aggregated(trace, self._function, so_far, element))
         return trace.follow(reduce_call(self._function), so_far, element)
 
     def _explore(self) -> None:

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from flinkish.api.plan.window_operator import WindowCall
 from flinkish.api.windowing.windows import TimeWindow, Window
-from flinkish.runtime.columns.tracing.broadcast_stand_ins import BroadcastContextStandIn
-from flinkish.runtime.columns.tracing.checks import CalledContext, Collected, Positions
+from flinkish.runtime.columns.tracing.checks import Collected, Positions
 from flinkish.runtime.columns.tracing.emissions import (
     Channel,
     ChannelEmissions,
@@ -28,9 +27,9 @@ from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.expressions import Column, Step, columns_read
 from flinkish.runtime.columns.tracing.record_classes import Record
 from flinkish.runtime.columns.tracing.stand_ins import (
-    ElementContextStandIn,
-    PairContextStandIn,
-    WindowContextStandIn,
+    StandIn,
+    called_context,
+    traced_context,
 )
 from flinkish.runtime.columns.tracing.symbolic_elements import Signature, beside
 from flinkish.runtime.columns.tracing.symbols import Symbol
@@ -275,14 +274,11 @@ class ProcessFunctionColumns(ElementFunction):
         self._broadcast = broadcast
 
     def _emit(self, function: Any, element: Any, extra: Sequence[Any], out: _Out) -> None:
-        context: Any
-        if not isinstance(out, Emitting):
-            timestamp, watermark, clock = extra
-            context = CalledContext(out, timestamp, watermark, clock, broadcast=self._broadcast)
-        elif self._broadcast is None:
-            context = ElementContextStandIn(out.trace, out, *extra)
-        else:
-            context = BroadcastContextStandIn(self._broadcast, out.trace, out, *extra)
+        context: Any = (
+            traced_context(out.trace, out, extra, broadcast=self._broadcast)
+            if isinstance(out, Emitting)
+            else called_context(out, extra, broadcast=self._broadcast)
+        )
         out.collectReturned(function(element, context, out))
 
 
@@ -306,11 +302,15 @@ class PairFunction(EmittingFunction):
         return None if emitted is None else emitted[None]
 
     def _emit(self, function: Any, element: Any, extra: Sequence[Any], out: _Out) -> None:
-        context: Any = (
-            PairContextStandIn(out.trace, *extra)
-            if isinstance(out, Emitting)
-            else _called_pair(*extra)
-        )
+        left, right = extra
+        members = {"getLeftTimestamp": lambda: left, "getRightTimestamp": lambda: right}
+        context: Any
+        if isinstance(out, Emitting):
+            latest = out.trace.callable_of(max)
+            members["getTimestamp"] = lambda: latest(left, right)
+            context = StandIn(out.trace, "context", **members)
+        else:
+            context = SimpleNamespace(**members, getTimestamp=lambda: max(left, right))
         out.collectReturned(function(*element, context, out))
 
 
@@ -345,20 +345,11 @@ class WindowFunctionColumns(EmittingFunction):
         if isinstance(out, Emitting):
             times = ("start", "end")
             window = self._window or Record(out.trace, TimeWindow, times, (start, end))
-            context = WindowContextStandIn(out.trace, window)
+            context = StandIn(out.trace, "context", window=lambda: window)
         else:
             window = self._window or TimeWindow(start, end)
             context = SimpleNamespace(window=lambda: window)
         out.collectReturned(function(key, window, context, (element,), out), wrote=False)
-
-
-def _called_pair(left: int, right: int) -> SimpleNamespace:
-    """The context of a function of pairs that is called for a check."""
-    return SimpleNamespace(
-        getLeftTimestamp=lambda: left,
-        getRightTimestamp=lambda: right,
-        getTimestamp=lambda: max(left, right),
-    )
 
 
 def _results_at(emitted: Emitted, position: int) -> list[Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from itertools import chain
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,13 +28,15 @@ from flinkish.runtime.columns.tracing.folding import ARROW_TYPES, Folding
 from flinkish.runtime.columns.tracing.purity import impurity, written_attributes
 from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, matched_patterns
 from flinkish.runtime.columns.tracing.running import RunningFold, accumulator_steps, asks_running
-from flinkish.runtime.columns.tracing.stand_ins import OutputStandIn
+from flinkish.runtime.columns.tracing.stand_ins import StandIn
 from flinkish.runtime.columns.tracing.symbolic_elements import Signature
+from flinkish.runtime.columns.tracing.symbolic_values import taken_apart
 from flinkish.runtime.columns.tracing.symbols import Symbol, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
+from flinkish.runtime.columns.tracing.value_shapes import structure
 from flinkish.runtime.columns.tracing.values import NOT_EXACT, of_arrow, to_arrow
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, tuple_shape
@@ -42,18 +44,7 @@ from flinkish.runtime.records.shapes import VALUE, tuple_shape
 _SIGNATURE = Signature(extra=1)
 """An element and its timestamp."""
 
-
-class _Emitted:
-    """The output of a check. A generator that is traced only emits watermarks."""
-
-    def __init__(self) -> None:
-        self.position = 0
-        self.positions: list[int] = []
-        self.watermarks: list[int] = []
-
-    def emitWatermark(self, watermark: Watermark) -> None:
-        self.positions.append(self.position)
-        self.watermarks.append(watermark.timestamp)
+_WATERMARK = structure(Watermark(0), [])
 
 
 class Noted(NamedTuple):
@@ -149,12 +140,14 @@ class EventFold(TracedFunction["_Plan"]):
 
         def called(_: int) -> Any:
             generator: Any = copy(self._generator)
-            output = _Emitted()
-            for element, time in zip(elements, times.tolist()):
+            emitted: list[Watermark] = []
+            positions: list[int] = []
+            output: Any = SimpleNamespace(emitWatermark=emitted.append)
+            for position, (element, time) in enumerate(zip(elements, times.tolist())):
                 generator.onEvent(element, time, output)
-                output.position += 1
+                positions += [position] * (len(emitted) - len(positions))
             attributes = [getattr(generator, name) for name in self._names]
-            return attributes, output.positions, output.watermarks
+            return attributes, positions, [watermark.timestamp for watermark in emitted]
 
         return difference_of(positions[:1], lambda _: elements, lambda _: over_columns, called)
 
@@ -200,20 +193,28 @@ class EventFold(TracedFunction["_Plan"]):
             name: Symbol(trace, trace.expressions.accumulated(number, kind))
             for number, (name, kind) in enumerate(zip(self._names, kinds))
         }
-        emissions, output = Emissions(), OutputStandIn(trace)
+        emissions, emitted = Emissions(), list[Any]()
+
+        def emit(watermark: Any) -> None:
+            shape, parts = taken_apart(trace, watermark)
+            if shape != _WATERMARK:
+                raise trace.unsupported("emits something that is not a Watermark")
+            emitted.append(Symbol(trace, parts[0]))
+
+        output = StandIn(trace, "output", emitWatermark=emit)
         on_event = trace.writing(self._on_event, self._generator, written)
 
         def left() -> tuple[Any, ...]:
-            output.emitted.clear()
+            emitted.clear()
             return on_event(element, timestamp, output)
 
         def counted() -> tuple[Any, ...]:
             attributes = left()
-            emissions.note(trace, output.emitted)
+            emissions.note(trace, emitted)
             return attributes
 
         trace.follow_all(counted)
-        traced = trace.follow_all(lambda: (*left(), *emissions.filled(trace, output.emitted)))
+        traced = trace.follow_all(lambda: (*left(), *emissions.filled(trace, emitted)))
         if traced.shape != tuple_shape([VALUE] * len(traced.columns)):
             raise Unsupported("stores something that is not a number or text")
         return traced, emissions.emission(iter(traced.columns[len(kinds) :]))

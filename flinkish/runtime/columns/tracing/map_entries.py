@@ -88,10 +88,8 @@ class ValueLike(Protocol):
 class EntryStandIn(StandIn):
     """Stands for a map of which only the entry under ``key`` is used."""
 
-    _kind = "map"
-
     def __init__(self, trace: Trace, entry: ValueLike, key: MapKey, width: int) -> None:
-        super().__init__(trace)
+        super().__init__(trace, "map")
         self._entry = entry
         self._key = key
         self._width = width

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from inspect import getattr_static
 from types import MethodType
 from typing import Any, Literal, Protocol, TypeAlias
@@ -17,7 +18,6 @@ from typing import Any, Literal, Protocol, TypeAlias
 from flinkish.api.functions.aggregations import FieldAggregator
 from flinkish.api.functions.runtime_context import RuntimeContext
 from flinkish.api.functions.state import ListState, MapState, State, ValueState
-from flinkish.runtime.columns.tracing.broadcast_stand_ins import KeyedBroadcastContextStandIn
 from flinkish.runtime.columns.tracing.emissions import (
     MOST_EFFECTS,
     ChannelEmissions,
@@ -32,9 +32,10 @@ from flinkish.runtime.columns.tracing.expressions import Constant, Expression, K
 from flinkish.runtime.columns.tracing.externals import External
 from flinkish.runtime.columns.tracing.map_entries import EntryStandIn, MapKey, OtherMapKey
 from flinkish.runtime.columns.tracing.stand_ins import (
-    AggregationStandIn,
-    KeyedContextStandIn,
     StandIn,
+    Timer,
+    aggregated,
+    traced_context,
 )
 from flinkish.runtime.columns.tracing.symbolic_values import kept, own, symbolic, taken_apart
 from flinkish.runtime.columns.tracing.symbols import Symbol, is_constant
@@ -233,11 +234,8 @@ class _Look:
         self._element, extra = arguments(self.trace)
         self.states: dict[State, _ValueStandIn | _CollectionStandIn] = {}
         self.collector = Emitting(self.trace)
-        self.context = (
-            KeyedContextStandIn(self.trace, self.collector, *extra)
-            if broadcast is None
-            else KeyedBroadcastContextStandIn(broadcast, self.trace, self.collector, *extra)
-        )
+        self.timers: list[Timer] = []
+        self._context = traced_context(self.trace, self.collector, extra, self.timers, broadcast)
         self._kinds = kinds
         self._known = known
         self._width = width
@@ -255,9 +253,9 @@ class _Look:
         def call() -> Any:
             for state in self.states.values():
                 state.begin()
-            self.context.timers.clear()
+            self.timers.clear()
             self.collector.begin()
-            self.collector.collectReturned(called(self._element, self.context, self.collector))
+            self.collector.collectReturned(called(self._element, self._context, self.collector))
             return done(self)
 
         return self.trace.follow_all(call)
@@ -285,7 +283,7 @@ class _Look:
         if isinstance(value, RuntimeContext):
             raise self.trace.unsupported("uses its runtime context")
         if isinstance(value, MethodType) and isinstance(value.__self__, FieldAggregator):
-            return AggregationStandIn(self.trace, value.__self__).reduce
+            return partial(aggregated, self.trace, value.__self__)
         if not isinstance(value, State):
             return None
         if self._kinds is None:
@@ -357,7 +355,7 @@ class _Seen:
             if stand_in.done == "cleared":
                 self.cleared.add(state)
         self.emissions.note(look.trace, look.collector)
-        self.timers = max(self.timers, len(look.context.timers))
+        self.timers = max(self.timers, len(look.timers))
         if self.timers > MOST_EFFECTS:
             raise Unsupported(f"registers and deletes more than {MOST_EFFECTS} timers")
         return 0
@@ -380,8 +378,8 @@ class _Seen:
                 done.extend(self.added[state].filled(look.trace, added))
         done.extend(self.emissions.filled(look.trace, look.collector))
         for number in range(self.timers):
-            present = number < len(look.context.timers)
-            call, time = look.context.timers[number] if present else (0, 0)
+            present = number < len(look.timers)
+            call, time = look.timers[number] if present else (0, 0)
             done += [present, time, call]
         return tuple(done)
 
@@ -398,10 +396,8 @@ class _Seen:
 class _ValueStandIn(StandIn):
     """Stands for a ``ValueState`` with the value ``start``; None: it is empty."""
 
-    _kind = "state"
-
     def __init__(self, trace: Trace, start: Any, default: Any) -> None:
-        super().__init__(trace)
+        super().__init__(trace, "state")
         self.start = start
         self._default = default
         self.begin()
@@ -441,9 +437,8 @@ class _CollectionStandIn(StandIn):
         entry."""
         if not isinstance(state, (ListState, MapState)):
             raise trace.unsupported("uses a state that is no ValueState, ListState or MapState")
-        super().__init__(trace)
         self._is_map = isinstance(state, MapState)
-        self._kind = "map" if self._is_map else "list"
+        super().__init__(trace, "map" if self._is_map else "list")
         self._empty = empty
         self._undecided = undecided
         self.begin()

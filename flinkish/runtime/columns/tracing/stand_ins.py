@@ -1,102 +1,47 @@
-"""Stand-ins for what traced functions are given besides elements and states."""
+"""Stand-ins for what traced functions are given besides elements, and the same for functions that
+are called for a check."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, TypeAlias
 
 from flinkish.api.functions.aggregations import (
     ComparableAggregator,
     FieldAggregator,
     SumAggregator,
 )
-from flinkish.api.time.elements import Watermark
-from flinkish.api.windowing.windows import Window
+from flinkish.api.functions.state import MapEntry
+from flinkish.runtime.columns.tracing.checks import Collected
 from flinkish.runtime.columns.tracing.emissions import Emitting
-from flinkish.runtime.columns.tracing.expressions import NUMBERS
-from flinkish.runtime.columns.tracing.record_classes import Record
+from flinkish.runtime.columns.tracing.expressions import NUMBERS, Constant
+from flinkish.runtime.columns.tracing.externals import External
+from flinkish.runtime.columns.tracing.guards import in_slot
 from flinkish.runtime.columns.tracing.symbolic_elements import column_of
-from flinkish.runtime.columns.tracing.symbolic_values import symbolic, taken_apart
-from flinkish.runtime.columns.tracing.symbols import Symbol
+from flinkish.runtime.columns.tracing.symbolic_values import own, symbolic, taken_apart
+from flinkish.runtime.columns.tracing.symbols import Symbol, is_constant, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
 from flinkish.runtime.columns.tracing.value_shapes import structure
+from flinkish.runtime.records.records import NO_TIMESTAMP
+from flinkish.runtime.records.shapes import Shape
+from flinkish.runtime.state.broadcast_state import BroadcastStates, HeapBroadcastState
+from flinkish.runtime.state.table_states import Again
 
 
 class StandIn:
     """Stands for an object that is given to a function. What it does not have is unsupported."""
 
-    _kind = "context"
-    """What messages call the object."""
-
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, kind: str, **members: Any) -> None:
+        """``kind``: what messages call the object, which has ``members``."""
         self._trace = trace
+        self._kind = kind
+        vars(self).update(members)
 
     def __getattr__(self, attribute: str) -> Any:
         raise self._trace.unsupported(f"uses {attribute} of its {self._kind}")
-
-
-class ElementContextStandIn(StandIn):
-    """Stands for the context of a process function."""
-
-    def __init__(
-        self, trace: Trace, out: Emitting, timestamp: Symbol, watermark: Symbol, clock: Symbol
-    ) -> None:
-        super().__init__(trace)
-        self._out = out
-        self._timestamp = timestamp
-        self._watermark = watermark
-        self._clock = clock
-
-    def timestamp(self) -> Symbol:
-        return self._trace.noted(self._timestamp._traced_expression)  # some elements have none
-
-    def timerService(self) -> TimerServiceStandIn:
-        return TimerServiceStandIn(self._trace, self._watermark, self._clock)
-
-    def output(self, outputTag: Any, value: Any) -> None:
-        self._out.output(outputTag, value)
-
-
-class KeyedContextStandIn(ElementContextStandIn):
-    """Stands for the context of a keyed process function."""
-
-    def __init__(
-        self,
-        trace: Trace,
-        out: Emitting,
-        timestamp: Symbol,
-        watermark: Symbol,
-        clock: Symbol,
-        key: Symbol,
-    ) -> None:
-        super().__init__(trace, out, timestamp, watermark, clock)
-        self._key = key
-        self.timers: list[tuple[int, Any]] = []
-        """The calls that register and delete timers: the index of each in ``TIMER_CALLS``, and its
-        argument."""
-
-    def getCurrentKey(self) -> Symbol:
-        return self._key
-
-    def timerService(self) -> TimerServiceStandIn:
-        return KeyedTimerServiceStandIn(self._trace, self._watermark, self._clock, self.timers)
-
-
-class TimerServiceStandIn(StandIn):
-    """Stands for the timer service."""
-
-    _kind = "timer service"
-
-    def __init__(self, trace: Trace, watermark: Symbol, clock: Symbol) -> None:
-        super().__init__(trace)
-        self._watermark = watermark
-        self._clock = clock
-
-    def currentWatermark(self) -> Symbol:
-        return self._watermark
-
-    def currentProcessingTime(self) -> Symbol:
-        return self._clock
 
 
 TIMER_CALLS = (
@@ -108,117 +53,214 @@ TIMER_CALLS = (
 """The methods of a timer service that register and delete timers: by time domain, and each that
 deletes behind the one that registers."""
 
-
-class KeyedTimerServiceStandIn(TimerServiceStandIn):
-    """Stands for the timer service of a keyed function."""
-
-    def __init__(
-        self, trace: Trace, watermark: Symbol, clock: Symbol, timers: list[tuple[int, Any]]
-    ) -> None:
-        super().__init__(trace, watermark, clock)
-        self._timers = timers
-
-    def registerEventTimeTimer(self, time: Any) -> None:
-        self._note(0, time)
-
-    def deleteEventTimeTimer(self, time: Any) -> None:
-        self._note(1, time)
-
-    def registerProcessingTimeTimer(self, time: Any) -> None:
-        self._note(2, time)
-
-    def deleteProcessingTimeTimer(self, time: Any) -> None:
-        self._note(3, time)
-
-    def _note(self, call: int, time: Any) -> None:
-        if self._trace.expression(time).kind not in ("int", "unknown"):
-            raise self._trace.unsupported("has a timer at a time that is not an integer")
-        self._timers.append((call, time))
+Timer: TypeAlias = tuple[int, Any]
+"""The index of a call in ``TIMER_CALLS``, and its argument."""
 
 
-class WindowContextStandIn(StandIn):
-    """Stands for the context of a window function."""
+def traced_context(
+    trace: Trace,
+    out: Emitting,
+    columns: Sequence[Symbol],
+    timers: list[Timer] | None = None,
+    broadcast: BroadcastStates | None = None,
+) -> Any:
+    """Stands for the context of a process function. ``columns``: an element's timestamp, the
+    watermark, the processing time and, if the function is keyed, the key. ``timers`` gets the
+    timers; None: there are none. ``broadcast``: the broadcast states that the context gives."""
+    timestamp, *others = columns
 
-    def __init__(self, trace: Trace, window: Record | Window) -> None:
-        super().__init__(trace)
-        self._window = window
+    def note(call: int, time: Any) -> None:
+        assert timers is not None
+        if trace.expression(time).kind not in ("int", "unknown"):
+            raise trace.unsupported("has a timer at a time that is not an integer")
+        timers.append((call, time))
 
-    def window(self) -> Record | Window:
-        return self._window
-
-
-class PairContextStandIn(StandIn):
-    """Stands for the context of a function of pairs."""
-
-    def __init__(self, trace: Trace, left: Symbol, right: Symbol) -> None:
-        super().__init__(trace)
-        self._left = left
-        self._right = right
-
-    def getLeftTimestamp(self) -> Symbol:
-        return self._left
-
-    def getRightTimestamp(self) -> Symbol:
-        return self._right
-
-    def getTimestamp(self) -> Any:
-        return self._trace.callable_of(max)(self._left, self._right)
-
-
-class OutputStandIn(StandIn):
-    """Stands for the output of a watermark generator."""
-
-    _kind = "output"
-
-    def __init__(self, trace: Trace) -> None:
-        super().__init__(trace)
-        self.emitted: list[Any] = []
-
-    def emitWatermark(self, watermark: Any) -> None:
-        shape, parts = taken_apart(self._trace, watermark)
-        if shape != _WATERMARK:
-            raise self._trace.unsupported("emits something that is not a Watermark")
-        self.emitted.append(Symbol(self._trace, parts[0]))
+    return _context(
+        partial(StandIn, trace),
+        out,
+        partial(read_timestamp, trace, timestamp),
+        others,
+        None if timers is None else note,
+        None if broadcast is None else partial(broadcast_state, trace, broadcast),
+    )
 
 
-_WATERMARK = structure(Watermark(0), [])
+def read_timestamp(trace: Trace, timestamp: Symbol) -> Symbol:
+    """``timestamp``, which some elements do not have."""
+    return trace.noted(timestamp._traced_expression)
 
 
-class AggregationStandIn:
-    """Stands for the aggregations ``sum``, ``min``, ``max``, ``minBy`` and ``maxBy`` of a field."""
+def called_context(
+    out: Collected,
+    columns: Sequence[Any],
+    timers: list[Timer] | None = None,
+    broadcast: BroadcastStates | None = None,
+) -> Any:
+    """``traced_context`` for a function that is called for a check."""
+    timestamp, *others = columns
 
-    def __init__(self, trace: Trace, aggregator: FieldAggregator[Any]) -> None:
-        self._trace = trace
-        self._aggregator = aggregator
+    def note(call: int, time: int) -> None:
+        assert timers is not None
+        timers.append((call, time))
 
-    def reduce(self, so_far: Any, element: Any) -> Any:
-        """``so_far`` with its field aggregated with that of ``element``, or the better of both."""
-        aggregator, trace = self._aggregator, self._trace
-        if trace.exploring:
-            raise CannotTell
-        shape, fields = taken_apart(trace, so_far, lists=True)
-        of_element, added_fields = taken_apart(trace, element, lists=True)
-        if of_element != shape:
-            raise Unsupported("aggregates elements of different shapes")
-        number = column_of(shape, aggregator.field)
-        kinds = {fields[number].kind, added_fields[number].kind}
-        parts: list[Any] = [Symbol(trace, field) for field in fields]
-        before: Any = parts[number]
-        added: Any = Symbol(trace, added_fields[number])
-        if type(aggregator) is SumAggregator:
-            if not kinds <= {"int", "float"}:
-                raise Unsupported("sums up a field that is not an int or a float")
-            parts[number] = before + added
-            return symbolic(trace, shape, parts)
-        if type(aggregator) is not ComparableAggregator:
-            raise Unsupported(f"is an aggregation of its own, {type(aggregator).__name__}")
-        if not (kinds <= set(NUMBERS) or kinds == {"str"}):
-            raise Unsupported("compares a field that is not a number or text")
-        if aggregator._by and not aggregator._first:
-            better = not (before > added if aggregator._highest else before < added)
-        else:
-            better = bool(added > before if aggregator._highest else added < before)
-        if aggregator._by:
-            return element if better else so_far
-        parts[number] = added if better else before
+    return _context(
+        lambda kind, **members: SimpleNamespace(**members),
+        out,
+        lambda: None if timestamp == NO_TIMESTAMP else timestamp,
+        others,
+        None if timers is None else note,
+        None if broadcast is None else broadcast.view,
+    )
+
+
+def _context(
+    made: Callable[..., Any],
+    out: Emitting | Collected,
+    timestamp: Callable[[], Any],
+    others: Sequence[Any],
+    note: Callable[[int, Any], None] | None,
+    broadcast: Callable[[Any], Any] | None,
+) -> Any:
+    watermark, clock, *key = others
+    times = {"currentWatermark": lambda: watermark, "currentProcessingTime": lambda: clock}
+    calls = {} if note is None else {c: partial(note, n) for n, c in enumerate(TIMER_CALLS)}
+    service = made("timer service", **times, **calls)
+    members: dict[str, Any] = {
+        "timestamp": timestamp,
+        "timerService": lambda: service,
+        "output": out.output,
+    }
+    if key:
+        members["getCurrentKey"] = lambda: key[0]
+    if broadcast is not None:
+        members |= {**times, "getBroadcastState": broadcast}
+    return made("context", **members)
+
+
+def aggregated(trace: Trace, aggregator: FieldAggregator[Any], so_far: Any, element: Any) -> Any:
+    """``reduce`` of the aggregations ``sum``, ``min``, ``max``, ``minBy`` and ``maxBy`` of a field:
+    ``so_far`` with its field aggregated with that of ``element``, or the better of both."""
+    if trace.exploring:
+        raise CannotTell
+    shape, fields = taken_apart(trace, so_far, lists=True)
+    of_element, added_fields = taken_apart(trace, element, lists=True)
+    if of_element != shape:
+        raise Unsupported("aggregates elements of different shapes")
+    number = column_of(shape, aggregator.field)
+    kinds = {fields[number].kind, added_fields[number].kind}
+    parts: list[Any] = [Symbol(trace, field) for field in fields]
+    before: Any = parts[number]
+    added: Any = Symbol(trace, added_fields[number])
+    if type(aggregator) is SumAggregator:
+        if not kinds <= {"int", "float"}:
+            raise Unsupported("sums up a field that is not an int or a float")
+        parts[number] = before + added
         return symbolic(trace, shape, parts)
+    if type(aggregator) is not ComparableAggregator:
+        raise Unsupported(f"is an aggregation of its own, {type(aggregator).__name__}")
+    if not (kinds <= set(NUMBERS) or kinds == {"str"}):
+        raise Unsupported("compares a field that is not a number or text")
+    if aggregator._by and not aggregator._first:
+        better = not (before > added if aggregator._highest else before < added)
+    else:
+        better = bool(added > before if aggregator._highest else added < before)
+    if aggregator._by:
+        return element if better else so_far
+    parts[number] = added if better else before
+    return symbolic(trace, shape, parts)
+
+
+def broadcast_state(trace: Trace, states: BroadcastStates, stateDescriptor: Any) -> Any:
+    """``getBroadcastState`` of the context of an element that is not broadcast."""
+    if trace.exploring:
+        raise CannotTell
+    if not isinstance(stateDescriptor, External):
+        raise trace.unsupported("makes the descriptor of its broadcast state")
+    state = states.get(stateDescriptor._traced_object)
+    known = trace.standIns.get(id(state))
+    if known is None:
+        known = trace.standIns[id(state)] = BroadcastStateStandIn(trace, state)
+    return known
+
+
+class BroadcastStateStandIn(StandIn):
+    """Stands for a broadcast state, which is read only. It has its content, so what is read under
+    a constant key is a constant; what is read under any other key is looked up for each element."""
+
+    def __init__(self, trace: Trace, state: HeapBroadcastState) -> None:
+        super().__init__(trace, "broadcast state")
+        trace.guards.value(in_slot, state, "version")
+        self._content = state.content
+        self._contained = state.content.__contains__
+        self._columns: tuple[Shape, list[Callable[[Any], Any]], list[Any]] | None = None
+
+    def get(self, key: Any) -> Any:
+        known, key = _constant(key)
+        if known:
+            return self._value(self._content[key]) if key in self._content else None
+        if not self.contains(key):
+            return None
+        shape, lookups, kinds = self._lookups()
+        call = self._trace.expressions.call
+        asked = self._trace.expression(key)
+        parts = [self._trace.noted(call(*each, asked)) for each in zip(lookups, kinds)]
+        return own(symbolic(self._trace, shape, parts))
+
+    def contains(self, key: Any) -> Any:
+        known, key = _constant(key)
+        if known:
+            return key in self._content
+        if not self._content:
+            return False
+        trace = self._trace
+        asked = trace.expression(key)
+        return trace.noted(trace.expressions.call(self._contained, "bool", asked))
+
+    def immutableEntries(self) -> Again:
+        return Again(self._entries)
+
+    def _entries(self) -> Iterator[MapEntry[Any, Any]]:
+        for key, value in self._content.items():
+            yield MapEntry((self._value(key), self._value(value)))
+
+    def _value(self, value: Any) -> Any:
+        """What the function gets for ``value``, which is in the content."""
+        taken = _taken_apart(value)
+        if taken is None:
+            return External(self._trace, value, "what is broadcast")
+        shape, parts = taken
+        return own(symbolic(self._trace, shape, list(map(self._trace.constant, parts))))
+
+    def _lookups(self) -> tuple[Shape, list[Callable[[Any], Any]], list[Any]]:
+        """The shape of all values, and for each of their parts a function from the key to it, and its
+        kind. Raises Unsupported if the values differ in that."""
+        if self._columns is None:
+            found = {key: _taken_apart(value) for key, value in self._content.items()}
+            alike = {
+                None if each is None else (each[0], tuple(map(kind_of_constant, each[1])))
+                for each in found.values()
+            }
+            first, *others = alike
+            if others or first is None or {None, "none"} & {*first[1]}:
+                raise self._trace.unsupported("finds values of several types in what is broadcast")
+            shape, kinds = first
+            columns = [
+                {key: each[1][number] for key, each in found.items() if each is not None}
+                for number in range(len(kinds))
+            ]
+            self._columns = shape, [column.__getitem__ for column in columns], list(kinds)
+        return self._columns
+
+
+def _constant(key: Any) -> tuple[bool, Any]:
+    """Whether ``key`` is a constant, and its value if it is."""
+    if isinstance(key, Symbol) and isinstance(key._traced_expression, Constant):
+        return True, key._traced_expression.value
+    return is_constant(key), key
+
+
+def _taken_apart(value: Any) -> tuple[Shape, list[Any]] | None:
+    """The shape of a value and its parts, all of them constants; None if it has none."""
+    parts: list[Any] = []
+    shape = structure(value, parts)
+    return None if shape is None or not all(map(is_constant, parts)) else (shape, parts)

@@ -136,8 +136,7 @@ def equal_is_never_the_same(monkeypatch):
 
 def timestamps_are_not_read(monkeypatch):
     """Undoes that asking whether there is a timestamp reads it."""
-    stand_in = stand_ins.ElementContextStandIn
-    monkeypatch.setattr(stand_in, "timestamp", lambda self: self._timestamp)
+    monkeypatch.setattr(stand_ins, "read_timestamp", lambda trace, timestamp: timestamp)
 
 
 def accumulators_become_none(monkeypatch):
