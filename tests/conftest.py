@@ -16,11 +16,7 @@ import pytest
 
 from flinkish import StreamExecutionEnvironment
 from flinkish.api.program_classes import ProgramClasses, use_classes
-from flinkish.runtime.columns.tracing.column_runs import (
-    counted_runs,
-    differences,
-    forget_differences,
-)
+from tests.column_counts import counted_runs, differences, forget_differences
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,10 +26,10 @@ from flinkish.cep import (
 )
 from flinkish.cep.condition_columns import ConditionColumns
 from flinkish.cep.nfa import NFA
-from flinkish.runtime.columns.tracing.column_runs import counted_runs
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.testing import StreamTestHarness
+from tests.column_counts import counted_runs
 
 pytestmark = pytest.mark.filterwarnings("ignore::flinkish.cep.UnboundedPatternWarning")
 

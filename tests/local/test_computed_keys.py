@@ -30,8 +30,8 @@ from flinkish import (
     WatermarkStrategy,
 )
 from flinkish.runtime.columns import phase_columns
-from flinkish.runtime.columns.tracing.column_runs import counted_runs, differences
 from tests.benchmarks.jobs import SumAndCount
+from tests.column_counts import counted_runs, differences
 
 ROWS = 9_000
 SHORT = TumblingEventTimeWindows.of(Time.milliseconds(700))

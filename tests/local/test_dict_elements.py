@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 import flinkish as fl
-from flinkish.runtime.columns.tracing.column_runs import counted_runs
+from tests.column_counts import counted_runs
 
 SCHEMA = "user string, at long, amount long"
 

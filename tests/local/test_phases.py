@@ -12,7 +12,7 @@ from examples.nexmark.generator import NexmarkGenerator
 from examples.nexmark.queries import QUERIES
 from flinkish import StreamExecutionEnvironment
 from flinkish.runtime.columns import phase_columns
-from flinkish.runtime.columns.tracing.column_runs import counted_runs, differences
+from tests.column_counts import counted_runs, differences
 
 EVENTS = 4_000
 GENERATOR = NexmarkGenerator(seed=5, eventsPerSecond=200)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import flinkish as fl
-from flinkish.runtime.columns.tracing.column_runs import counted_runs
+from tests.column_counts import counted_runs
 
 pytestmark = pytest.mark.slow("each case is a job in several forms")
 

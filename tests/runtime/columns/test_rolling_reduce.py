@@ -19,7 +19,6 @@ from flinkish.api.plan.operators import KeyedReduceDescription
 from flinkish.runtime.columns import phase_columns
 from flinkish.runtime.columns.rolling_reduce import ColumnGroupedReduce
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
-from flinkish.runtime.columns.tracing.column_runs import counted_runs
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.operators.output import Output
 from flinkish.runtime.records.keys import ColumnKeys, KeyHashes
@@ -28,6 +27,7 @@ from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.page_store import DictPageStore
 from flinkish.runtime.state.paged_backend import PagedKeyedStateBackend
 from flinkish.runtime.time.clock import ProcessingTimeService
+from tests.column_counts import counted_runs
 from tests.runtime.properties import part_of_examples
 from tests.runtime.windowing.operators import Recorder
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from flinkish import OutputTag, ProcessFunction, RichMapFunction, WatermarkStrategy
 from flinkish.api.functions.functions import MapFunction
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
-from flinkish.runtime.columns.tracing.column_runs import ColumnRuns, counted_runs
+from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
 from flinkish.runtime.columns.tracing.emitting_function import (
     EmittingFunction,
     ProcessFunctionColumns,
@@ -22,6 +22,7 @@ from flinkish.runtime.columns.tracing.emitting_function import (
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.testing import StreamTestHarness
+from tests.column_counts import counted_runs
 from tests.runtime.columns.tracing.random_functions import (
     SIDE,
     compiled,

@@ -35,10 +35,10 @@ from flinkish.api.plan.window_operator import WindowOperatorDescription, apply_c
 from flinkish.api.windowing.assigners import InProcessingTime
 from flinkish.runtime.columns import delta_firings, evicting_windows, triggered_windows
 from flinkish.runtime.columns.evicting_windows import ColumnEvictingWindows
-from flinkish.runtime.columns.tracing.column_runs import counted_runs
 from flinkish.runtime.columns.triggered_windows import ColumnWindowOperator
 from flinkish.runtime.windowing.window_contents import TABLE
 from flinkish.runtime.windowing.window_operator import EvictingWindowOperator, WindowOperator
+from tests.column_counts import counted_runs
 from tests.runtime.columns.test_eviction import evictors
 from tests.runtime.windowing.operators import WindowOperatorDriver
 from tests.runtime.windowing.streams import (

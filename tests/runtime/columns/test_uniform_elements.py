@@ -14,8 +14,8 @@ import flinkish as fl
 from flinkish import Row
 from flinkish.runtime.columns import phase_columns, uniform_elements
 from flinkish.runtime.columns.tracing.checks import same
-from flinkish.runtime.columns.tracing.column_runs import counted_runs
 from flinkish.runtime.columns.uniform_elements import uniform_columns
+from tests.column_counts import counted_runs
 
 
 class Sale(NamedTuple):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -75,16 +74,6 @@ _differences: dict[Any, str] = {}
 """By function: the difference for which it is no longer run over columns in this process."""
 
 
-def differences() -> list[str]:
-    """The differences that checks have found in this process."""
-    return list(_differences.values())
-
-
-def forget_differences() -> None:
-    """Allow functions created from now on to run over columns again."""
-    _differences.clear()
-
-
 class ColumnRuns:
     """The runs of one function. ``kind`` is the class that runs it, such as ``"ColumnFold"``."""
 
@@ -126,8 +115,6 @@ class ColumnRuns:
         else:
             self.elements += 1
             self._in_vain += ofColumns
-        for counts in _counting:
-            counts.note(self.kind, taken)
 
     def counted(
         self, values: object, compute: Callable[[], A | None], differs: Callable[[A], str | None]
@@ -196,38 +183,6 @@ class ColumnRuns:
             return None
         self._told = (self.taken, self.elements)
         return RunReport(self.kind, described(self.function), taken, elements, self.difference)
-
-
-class RunCounts:
-    """The runs of all functions inside ``counted_runs``, by the class that runs them."""
-
-    def __init__(self) -> None:
-        self.taken: Counter[str] = Counter()
-        self.elements: Counter[str] = Counter()
-
-    def note(self, kind: str, taken: bool) -> None:
-        """Count a run of a function of ``kind``."""
-        (self.taken if taken else self.elements)[kind] += 1
-
-
-_counting: list[RunCounts] = []
-
-
-@contextmanager
-def counted_runs() -> Iterator[RunCounts]:
-    """Count the runs of this process, for tests that would also pass if nothing ran over columns.
-
-    >>> with counted_runs() as runs:
-    ...     pass
-    >>> runs.taken["ColumnFold"]
-    0
-    """
-    counts = RunCounts()
-    _counting.append(counts)
-    try:
-        yield counts
-    finally:
-        _counting.remove(counts)
 
 
 def described(function: object) -> str:

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from flinkish import MapFunction, WatermarkGenerator, WatermarkStrategy
-from flinkish.runtime.columns.tracing.column_runs import counted_runs
 from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.testing import StreamTestHarness
+from tests.column_counts import counted_runs
 
 BATCH = pa.RecordBatch.from_pydict({"n": [1, 2, 3], "x": [0.5, -0.0, 7.25]})
 

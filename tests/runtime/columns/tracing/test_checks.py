@@ -33,7 +33,6 @@ from flinkish.runtime.columns.tracing import (
 from flinkish.runtime.columns.tracing.checks import chosen, same
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold, FoldPlan
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction, PairMap
-from flinkish.runtime.columns.tracing.column_runs import counted_runs, forget_differences
 from flinkish.runtime.columns.tracing.combining import Combination
 from flinkish.runtime.columns.tracing.event_fold import EventFold
 from flinkish.runtime.columns.tracing.expressions import Expressions
@@ -41,6 +40,7 @@ from flinkish.runtime.columns.tracing.values import Values
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.testing import StreamTestHarness
+from tests.column_counts import counted_runs, forget_differences
 
 NAN = float("nan")
 

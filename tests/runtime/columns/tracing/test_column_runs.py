@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
-from flinkish.runtime.columns.tracing.column_runs import counted_runs
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import row_shape
+from tests.column_counts import counted_runs
 
 
 def rows(**columns):

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flinkish.runtime.columns.tracing.column_runs import counted_runs
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.testing import StreamTestHarness
+from tests.column_counts import counted_runs
 from tests.runtime.columns.tracing.random_functions import (
     FLOATS,
     TEXTS,

@@ -18,10 +18,10 @@ from flinkish import (
     TumblingEventTimeWindows,
     ValueStateDescriptor,
 )
-from flinkish.runtime.columns.tracing.column_runs import counted_runs
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.testing import StreamTestHarness
+from tests.column_counts import counted_runs
 
 pytestmark = pytest.mark.slow("a job for each state and class")
 

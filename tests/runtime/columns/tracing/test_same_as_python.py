@@ -16,7 +16,7 @@ from flinkish import (
     WatermarkGenerator,
     WatermarkStrategy,
 )
-from flinkish.runtime.columns.tracing.column_runs import counted_runs
+from tests.column_counts import counted_runs
 from tests.runtime.columns.tracing.test_checks import emitted
 
 
