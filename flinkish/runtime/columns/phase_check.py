@@ -16,9 +16,9 @@ from flinkish.runtime.columns.tracing.checks import (
     difference_of,
     elements_at,
 )
-from flinkish.runtime.columns.tracing.effects import KeyedRun
+from flinkish.runtime.columns.tracing.effects import KeyedRun, Keys, Writes
 from flinkish.runtime.columns.tracing.emissions import Emitted
-from flinkish.runtime.columns.tracing.phase_fold import Keys, PhaseFold, Writes
+from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
 from flinkish.runtime.columns.tracing.stand_ins import called_context
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.table_states import TableListState, TableMapState, TableValueState
@@ -107,7 +107,7 @@ class PhaseCheck:
         for number, (element, time) in enumerate(zip(self._elements, times)):
             out = Collected()
             columns = time, watermarks[number], self._part.clock, key
-            context = called_context(out, columns, timers, self._fold.broadcast)
+            context = called_context(out, columns, self._fold.broadcast, timers)
             returned = function(element, context, out)
             if returned is not None:
                 out.collectReturned(returned)

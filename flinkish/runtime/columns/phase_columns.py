@@ -11,14 +11,19 @@ import numpy as np
 import pyarrow as pa
 
 from flinkish.api.functions.process import TimerService
-from flinkish.api.functions.state import State, ValueState
 from flinkish.runtime.columns.path import ColumnPath
 from flinkish.runtime.columns.phase_check import PhaseCheck
-from flinkish.runtime.columns.tracing.effects import KeyedRun, Positions, Timers
+from flinkish.runtime.columns.tracing.effects import (
+    KeyedRun,
+    Keys,
+    Phased,
+    Positions,
+    Timers,
+    Writes,
+)
 from flinkish.runtime.columns.tracing.folding import first_positions
-from flinkish.runtime.columns.tracing.phase_fold import SOMETHING, Keys, Phased, PhaseFold, Writes
+from flinkish.runtime.columns.tracing.phase_fold import PhaseFold
 from flinkish.runtime.columns.tracing.stand_ins import TIMER_CALLS
-from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.operators.keyed import KeyedOperator
 from flinkish.runtime.operators.one_input import OnTimerOperator
 from flinkish.runtime.records.frames import NO_MARKS, Frame, Marks
@@ -27,7 +32,6 @@ from flinkish.runtime.records.records import NO_RECORDS, Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.state.broadcast_state import BroadcastStates
 from flinkish.runtime.state.table_states import (
-    MISSING,
     TableListState,
     TableMapState,
     TableValueState,
@@ -38,32 +42,6 @@ LEAST_ELEMENTS = 1 << 10
 
 _BY_ENTRY = 4
 """How many times longer a run has to be if its elements are grouped by the entries of maps."""
-
-
-class TableStates:
-    """A function's states, which are kept in tables."""
-
-    def check(self, state: State) -> None:
-        """Raises Unsupported unless ``state`` is a plain value, list or map state."""
-        if type(state) not in (TableValueState, TableListState, TableMapState):
-            raise Unsupported("uses a state whose values expire, or which reduces")
-
-    def default(self, state: ValueState[Any]) -> Any:
-        """The default value of ``state``."""
-        assert isinstance(state, TableValueState)
-        return state.default
-
-    def stored(self, state: State, keys: Keys) -> list[Any]:
-        if isinstance(state, TableMapState) and keys.mapKeys is not None:
-            found = state.storedUnder(keys.values, keys.mapKeys)
-            return [None if v is MISSING else SOMETHING if v is None else v for v in found]
-        if isinstance(state, TableMapState):
-            return [None if empty else SOMETHING for empty in state.areEmpty(keys.values)]
-        assert isinstance(state, (TableValueState, TableListState))
-        stored = state.storedUnder(keys.values, keys.hashes)
-        if isinstance(state, TableListState):
-            return [None if kept is None else SOMETHING for kept in stored]
-        return stored
 
 
 class PhasePath(ColumnPath):
@@ -82,7 +60,7 @@ class PhasePath(ColumnPath):
     ) -> None:
         """``named``: the user's function, if ``function`` is a wrapper. ``broadcast``: the broadcast
         states that its context gives."""
-        self.fold = PhaseFold(function, TableStates(), named, broadcast)
+        self.fold = PhaseFold(function, named, broadcast)
         self._operator = operator
         self._timers = timers
 

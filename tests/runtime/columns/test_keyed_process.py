@@ -640,7 +640,7 @@ def test_others_are_called_for_each_element(function: Any) -> None:
     assert quick.runs == 0
     path = quick.operator.path
     assert path is not None
-    reasons = [path.fold.reason, path.fold._traces.reason]
+    reasons = [path.fold.reason, path.fold._reason]
     assert next(filter(None, reasons)).startswith(UNSUPPORTED[function])
 
 

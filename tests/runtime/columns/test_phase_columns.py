@@ -681,7 +681,7 @@ def test_others_are_called_for_each_element(function: Any) -> None:
     path = quick.operator.paths[0]
     assert path is not None
     assert path.fold.runs.elements > 0
-    reason = path.fold._traces.reason
+    reason = path.fold._reason
     assert reason is not None
     assert reason.startswith(UNSUPPORTED[function])
 

@@ -112,7 +112,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
 
     def plan(self, values: RowColumns) -> FoldPlan | None:
         """How elements like ``values`` are folded; None if they cannot be."""
-        return self._traces.of(values)
+        return self._traced(values)
 
     def follows(self, values: RowColumns) -> bool:
         """Whether elements like ``values`` can be folded as columns."""

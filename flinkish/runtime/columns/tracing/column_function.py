@@ -79,7 +79,7 @@ class _ReturningFunction(ElementwiseFunction[Traced]):
             if not isinstance(values, RowColumns) or not len(values) or values.mayDiffer:
                 return None
             elements = self._with_timestamps(values, timestamps)
-            traced = self._traces.of(elements)
+            traced = self._traced(elements)
             run = None if traced is None else checked_run(traced, elements.columns)
             if traced is None or run is None:
                 return None
@@ -90,7 +90,7 @@ class _ReturningFunction(ElementwiseFunction[Traced]):
 
         def differs(answer: A) -> str | None:
             assert isinstance(values, RowColumns)
-            traced = self._traces.of(self._with_timestamps(values, timestamps))
+            traced = self._traced(self._with_timestamps(values, timestamps))
             return self._difference(
                 lambda positions: at(answer, positions),
                 values,
@@ -135,7 +135,7 @@ class ColumnFunction(_ReturningFunction):
     def reads(self, values: RowColumns) -> set[int] | None:
         """The indices of the columns that the function reads of elements like ``values``; None if
         it cannot be traced, or if it may read any column."""
-        traced = self._traces.of(self._with_timestamps(values))
+        traced = self._traced(self._with_timestamps(values))
         if traced is None or traced.testsNone:
             return None
         return {number for number in traced.reading if number < len(values.schema)}
@@ -143,7 +143,7 @@ class ColumnFunction(_ReturningFunction):
     def readsVariables(self, values: RowColumns) -> bool:
         """Whether the function, traced for ``values``, reads variables that other code may write
         between two elements."""
-        traced = self._traces.of(self._with_timestamps(values))
+        traced = self._traced(self._with_timestamps(values))
         return traced is not None and traced.readsVariables
 
     def passed(self, values: Sequence[Any]) -> int | None:
@@ -167,7 +167,7 @@ class ColumnFunction(_ReturningFunction):
 
     def passes(self, values: RowColumns) -> int | None:
         """``passed`` for elements like ``values``, without counting a run."""
-        traced = self._traces.of(values)
+        traced = self._traced(values)
         if traced is None or traced.shape != VALUE or traced.steps or traced.testsNone:
             return None
         column = traced.columns[0]

@@ -3,9 +3,8 @@ run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +26,8 @@ from flinkish.runtime.columns.tracing.values import Mask, plain
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
 
+K = TypeVar("K")
+
 Slot: TypeAlias = tuple[Expression, ...]
 """A condition, and the parts of what is emitted or registered where it is true."""
 
@@ -42,12 +43,19 @@ class Channel(NamedTuple):
     round: int | None
 
 
+TIMERS = "timers"
+"""The channel of timers: the index of each call in ``TIMER_CALLS``, and its time."""
+
+AnyChannel: TypeAlias = Channel | int | str
+"""Also the index of a list or map, for what is added to it, or ``TIMERS``."""
+
+
 class Emitting:
     """The collector of a function that is being traced."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.results: dict[Channel, list[Any]] = {}
+        self.results: dict[AnyChannel, list[Any]] = {}
 
     def begin(self) -> None:
         """Begin another path."""
@@ -61,7 +69,10 @@ class Emitting:
         if value is None:
             raise self.trace.unsupported("emits None")
         loop = self.trace.rounds
-        channel = Channel(sideOutput, None if loop is None else loop.current)
+        self.collectIn(Channel(sideOutput, None if loop is None else loop.current), value)
+
+    def collectIn(self, channel: AnyChannel, value: Any) -> None:
+        """Collect something for ``channel``."""
         self.results.setdefault(channel, []).append(kept(self.trace, value))
 
     def output(self, outputTag: Any, value: Any) -> None:
@@ -102,10 +113,12 @@ class Emission(NamedTuple):
 class Emissions:
     """The largest number of results that a function emits for an element, and their shape."""
 
-    def __init__(self) -> None:
+    def __init__(self, named: str = f"emits more than {MOST_EFFECTS} results") -> None:
+        """``named``: what a function does that emits too many."""
         self.shape: Shape | None = None
         """None as long as nothing is emitted."""
         self.count = 0
+        self._named = named
 
     def note(self, trace: Trace, results: Sequence[Any]) -> None:
         """Note the results of one path through the function. Raises Unsupported if they cannot be
@@ -117,7 +130,7 @@ class Emissions:
             self.shape = shape
         self.count = max(self.count, len(results))
         if self.count > MOST_EFFECTS:
-            raise Unsupported(f"emits more than {MOST_EFFECTS} results")
+            raise Unsupported(self._named)
 
     def filled(self, trace: Trace, results: Sequence[Any]) -> Iterator[Any]:
         """The results of one path, each after True, padded with False and None to the number of
@@ -139,20 +152,26 @@ class ChannelEmissions:
     """The emissions to each channel."""
 
     def __init__(self) -> None:
-        self._by_channel = {Channel(None, None): Emissions()}
+        self._by_channel: dict[AnyChannel, Emissions] = {Channel(None, None): Emissions()}
+
+    def __contains__(self, channel: AnyChannel) -> bool:
+        return channel in self._by_channel
 
     def note(self, trace: Trace, out: Emitting) -> None:
         """Note the results of one path through the function. Raises Unsupported if they cannot be
         columns."""
         for channel, found in out.results.items():
-            self._by_channel.setdefault(channel, Emissions()).note(trace, found)
+            if channel not in self._by_channel:
+                timers = f"registers and deletes more than {MOST_EFFECTS} timers"
+                self._by_channel[channel] = Emissions(timers) if channel == TIMERS else Emissions()
+            self._by_channel[channel].note(trace, found)
 
     def filled(self, trace: Trace, out: Emitting) -> Iterator[Any]:
         """The results of one path, as those of each channel are filled."""
         for channel, each in self._by_channel.items():
             yield from each.filled(trace, out.results.get(channel, ()))
 
-    def emitted(self, columns: Iterator[Expression]) -> dict[Channel, Emission]:
+    def emitted(self, columns: Iterator[Expression]) -> dict[Any, Emission]:
         """Return the emission to each channel whose expressions are ``columns``, the trace of
         ``filled``."""
         return {channel: each.emission(columns) for channel, each in self._by_channel.items()}
@@ -163,12 +182,6 @@ def parts_of_value(trace: Trace, shape: Shape, value: Any) -> list[Any]:
     if value is None and shape.width != 1:
         return [None] * shape.width
     return [Symbol(trace, expression) for expression in taken_apart(trace, value, lists=True)[1]]
-
-
-def parts_of_slots(emitted: Iterable[Emission], timers: Sequence[Slot]) -> list[Expression]:
-    """The conditions and values of all that is emitted and registered."""
-    slots = [*chain.from_iterable(each.slots for each in emitted), *timers]
-    return list(chain.from_iterable(slots))
 
 
 class Emitted(NamedTuple):
@@ -184,7 +197,8 @@ class EmittedColumns:
 
     def __init__(self) -> None:
         self._parts: list[tuple[Positions, list[pa.Array]]] = []
-        self._shape: Shape | None = None
+        self.shape: Shape | None = None
+        """None as long as nothing is emitted."""
 
     def add(
         self, emission: Emission, run: Run, batch: pa.RecordBatch, positions: Positions
@@ -197,18 +211,18 @@ class EmittedColumns:
             chosen = batch if mask is None else batch.filter(pa.array(mask))
             made = [plain(column_of_run(part, chosen, column)) for column in columns]
             self._parts.append((positions if mask is None else positions[mask], made))
-            self._shape = emission.shape
+            self.shape = emission.shape
 
     def extend(self, other: EmittedColumns) -> None:
         """Add the results of other elements, which have the same shape."""
         self._parts += other._parts
-        self._shape = self._shape or other._shape
+        self.shape = self.shape or other.shape
 
     def joined(self) -> Emitted:
         """All results, in the order of the elements."""
         if not self._parts:
             return Emitted(None, np.zeros(0, dtype=np.intp))
-        assert self._shape is not None
+        assert self.shape is not None
         positions, columns = self._parts[0]
         if len(self._parts) > 1:
             positions = np.concatenate([positions for positions, _ in self._parts])
@@ -216,9 +230,22 @@ class EmittedColumns:
             indices, positions = pa.array(order), positions[order]
             parts = zip(*(made for _, made in self._parts))
             columns = [pa.concat_arrays(column).take(indices) for column in parts]
-        names = list(self._shape.columnNames)
-        results = RowColumns(pa.RecordBatch.from_arrays(columns, names), self._shape)
+        names = list(self.shape.columnNames)
+        results = RowColumns(pa.RecordBatch.from_arrays(columns, names), self.shape)
         return Emitted(results, positions)
+
+
+def emitted_columns(
+    emissions: Mapping[K, Emission],
+    run: Run,
+    batch: pa.RecordBatch,
+    positions: Positions,
+) -> dict[K, EmittedColumns]:
+    """What the elements at ``positions``, whose rows are ``run`` and ``batch``, emit."""
+    emitted = {channel: EmittedColumns() for channel in emissions}
+    for channel, emission in emissions.items():
+        emitted[channel].add(emission, run, batch, positions)
+    return emitted
 
 
 def elements_where(run: Run, condition: Expression) -> tuple[Run, Mask | None]:

@@ -20,8 +20,8 @@ from flinkish.runtime.columns.tracing.emissions import (
     ChannelEmissions,
     Emission,
     Emitted,
-    EmittedColumns,
     Emitting,
+    emitted_columns,
 )
 from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.expressions import Column, Step, columns_read
@@ -124,7 +124,7 @@ class EmittingFunction(ElementwiseFunction[_Plan]):
         if elements.mayDiffer:
             return None
         known = beside(elements, extra)
-        batch, plan = known.batch, self._traces.of(known)
+        batch, plan = known.batch, self._traced(known)
         if plan is None or (plan.traced.testsNone and has_nulls(batch)):
             return None
         if self._may_differ(plan.traced, batch):
@@ -145,12 +145,8 @@ class EmittingFunction(ElementwiseFunction[_Plan]):
 
     def _outputs(self, plan: _Plan, run: Run, batch: pa.RecordBatch) -> Outputs:
         run.check(plan.traced.steps)
-        outputs: Outputs = {}
-        for output, emission in plan.emitted.items():
-            emitted = EmittedColumns()
-            emitted.add(emission, run, batch, np.arange(batch.num_rows))
-            outputs[output] = emitted.joined()
-        return outputs
+        emitted = emitted_columns(plan.emitted, run, batch, np.arange(batch.num_rows))
+        return {output: each.joined() for output, each in emitted.items()}
 
     def _follow(self, trace: Trace, element: Any, extra: Sequence[Symbol]) -> _Plan:
         rounds = trace.rounds = Rounds(1 + max(map(_last_column, extra)))
@@ -186,7 +182,7 @@ def _of_loop(
     trace: Trace,
     rounds: Rounds,
     traced: Traced,
-    emitted: Mapping[Channel, Emission],
+    emitted: Mapping[Any, Emission],
 ) -> _Plan:
     """The plan of a function that emits in a loop over words. Raises Unsupported if it emits
     outside of it, or if the loop does not do the same for each word."""
@@ -275,9 +271,9 @@ class ProcessFunctionColumns(ElementFunction):
 
     def _emit(self, function: Any, element: Any, extra: Sequence[Any], out: _Out) -> None:
         context: Any = (
-            traced_context(out.trace, out, extra, broadcast=self._broadcast)
+            traced_context(out, extra, self._broadcast)
             if isinstance(out, Emitting)
-            else called_context(out, extra, broadcast=self._broadcast)
+            else called_context(out, extra, self._broadcast, [])
         )
         out.collectReturned(function(element, context, out))
 

@@ -110,7 +110,7 @@ class EventFold(TracedFunction["_Plan"]):
             elements = RowColumns(values.batch.append_column("timestamp", times), values.shape)
         else:
             elements = RowColumns(pa.RecordBatch.from_arrays([times], ["timestamp"]), VALUE)
-        plan = self._traces.of(elements, kinds)
+        plan = self._traced(elements, kinds)
         if plan is None or (plan.testsNone and (not columns or has_nulls(elements.batch))):
             return None
         return plan.noted(elements.batch, start)

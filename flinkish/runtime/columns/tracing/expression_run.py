@@ -192,7 +192,23 @@ def _never(expression: Expression) -> bool:
     return False
 
 
-_CHEAP = {"+", "-", "*", "&", "|", "^", "<", "<=", ">", ">=", "==", "!=", "float", "truth"}
+_CHEAP = {
+    "+",
+    "-",
+    "*",
+    "&",
+    "|",
+    "^",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "==",
+    "!=",
+    "float",
+    "truth",
+    "itself",
+}
 
 
 @lru_cache(maxsize=4096)

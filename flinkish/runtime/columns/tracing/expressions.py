@@ -230,29 +230,6 @@ def columns_read(*expressions: Expression) -> set[int]:
     return {leaf.number for leaf in leaves(*expressions) if isinstance(leaf, Column)}
 
 
-def alike(one: Expression, other: Expression) -> bool:
-    """Whether two expressions of different traces compute the same."""
-    if type(one) is not type(other) or one.kind != other.kind:
-        return False
-    operands, others = parts_of(one), parts_of(other)
-    return (
-        _own(one) == _own(other)
-        and len(operands) == len(others)
-        and all(map(alike, operands, others))
-    )
-
-
-def _own(expression: Expression) -> Any:
-    """What ``expression`` is apart from its operands."""
-    if isinstance(expression, Constant):
-        return repr(expression.value)
-    if isinstance(expression, Operation):
-        return expression.name
-    if isinstance(expression, Call):
-        return expression.function
-    return None if isinstance(expression, Choice) else expression.number
-
-
 def folds(expression: Expression) -> bool:
     """Whether ``expression`` depends on the accumulator."""
     return any(isinstance(leaf, Accumulated) for leaf in leaves(expression))

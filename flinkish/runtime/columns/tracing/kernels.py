@@ -277,6 +277,7 @@ KERNELS: dict[str, Callable[..., Values]] = {
     "unary +": _positive,
     "unary ~": _inverted,
     "unary abs": _absolute,
+    "itself": lambda a: a,
     "int": _to_int,
     "float": _to_float,
     "truth": truths,

@@ -10,17 +10,26 @@ elements of these keys, each in its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from flinkish.api.functions.state import State
-from flinkish.runtime.columns.tracing.effects import Effects, KeyedRun, Positions, Timers
-from flinkish.runtime.columns.tracing.emissions import Emission, Emitted
+from flinkish.runtime.columns.tracing.effects import (
+    SOMETHING,
+    EntryGroups,
+    KeyedRun,
+    Keys,
+    Left,
+    PartOfRun,
+    Phased,
+    Positions,
+    RunEffects,
+)
+from flinkish.runtime.columns.tracing.emissions import emitted_columns
 from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.expressions import Kind, folds
 from flinkish.runtime.columns.tracing.folding import (
@@ -29,88 +38,42 @@ from flinkish.runtime.columns.tracing.folding import (
     first_positions,
     normal,
 )
-from flinkish.runtime.columns.tracing.map_entries import EntryGroups, MapKey, OtherMapKey
 from flinkish.runtime.columns.tracing.phase_trace import (
-    EXTRA,
     Content,
     Held,
     MapKeys,
     NotListed,
     Phase,
     Specialization,
-    StateKinds,
     follow_phase,
 )
 from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, matched_patterns
 from flinkish.runtime.columns.tracing.running import RunningFold, accumulator_steps, asks_running
-from flinkish.runtime.columns.tracing.symbolic_elements import Signature, beside
+from flinkish.runtime.columns.tracing.state_stand_ins import MapKey, OtherMapKey
+from flinkish.runtime.columns.tracing.symbolic_elements import beside
 from flinkish.runtime.columns.tracing.symbolic_values import MOST_ITEMS
-from flinkish.runtime.columns.tracing.symbols import Symbol, kind_of_constant
-from flinkish.runtime.columns.tracing.trace import Trace
-from flinkish.runtime.columns.tracing.traced_function import TraceCache, TracedFunction
+from flinkish.runtime.columns.tracing.symbols import kind_of_constant
+from flinkish.runtime.columns.tracing.traced_function import TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.value_shapes import column_of_values, columns_of, structure
 from flinkish.runtime.columns.tracing.values import NOT_EXACT, Inexact, Mask, Values, to_arrow
-from flinkish.runtime.records.records import NO_TIMESTAMP, Hashes
+from flinkish.runtime.records.records import NO_TIMESTAMP
 from flinkish.runtime.records.rows import RowColumns, python_values
-from flinkish.runtime.records.shapes import VALUE, Shape
+from flinkish.runtime.records.shapes import Shape
 from flinkish.runtime.state.broadcast_state import BroadcastStates
+from flinkish.runtime.state.table_states import (
+    MISSING,
+    TableListState,
+    TableMapState,
+    TableValueState,
+)
 
 _MOST_PHASES = 6
 """The most phases of a run. The function is called for the elements that are left after them."""
 
 _MOST_SPECIALIZATIONS = 16
 """The most specializations of a function. For others, it is called for each element."""
-
-
-_SIGNATURE = Signature(extra=len(EXTRA))
-
-SOMETHING = object()
-"""Stands for the contents of a list or map state."""
-
-
-@dataclass(frozen=True)
-class Keys:
-    """The key of each group, and their hashes if known."""
-
-    values: Sequence[Any]
-    hashes: Hashes | None
-    mapKeys: Sequence[Any] | None = None
-    """The key of each group's entry in the maps, if groups are by entry."""
-
-
-class KeyedStates(StateKinds, Protocol):
-    """The states of an opened function."""
-
-    def stored(self, state: State, keys: Keys) -> list[Any]:
-        """Return the contents of ``state`` for each of ``keys``: None if it is empty, SOMETHING for
-        a list, a map that is not read by entry, or None in a map that is."""
-
-
-class Writes(NamedTuple):
-    """The updates of a state by a run, in the order of the elements."""
-
-    state: State
-    positions: Positions
-    """The positions of the elements that update the state."""
-    groups: Positions
-    values: list[Any]
-    """The new values, the elements that are added to a list, or the entries that are put into a
-    map, without a value where one is removed; None where the state is cleared."""
-
-
-@dataclass
-class Phased:
-    """The effects of a run, in the order of its elements."""
-
-    writes: list[Writes]
-    timers: Timers
-    emitted: dict[str | None, Emitted]
-    """The results, and those for each side output by its id."""
-    called: Positions
-    """The elements for which the function has to be called, after the effects of all elements
-    before them."""
 
 
 class PhaseFold(TracedFunction["_Plan"]):
@@ -120,13 +83,12 @@ class PhaseFold(TracedFunction["_Plan"]):
     while they are empty for the key, register and delete timers, and emit; or else read and change
     one entry of its MapStates for each element. Wherever the effects of
     a run could differ from those of the function's own calls, ``processed`` returns None, and the
-    caller calls the function for each element. Without ``states``, only ``reason`` can be used.
+    caller calls the function for each element.
     """
 
     def __init__(
         self,
         function: Callable[..., Any],
-        states: KeyedStates | None = None,
         named: object = None,
         broadcast: BroadcastStates | None = None,
     ) -> None:
@@ -135,7 +97,6 @@ class PhaseFold(TracedFunction["_Plan"]):
         super().__init__(named or function, None if broadcast is None else broadcast.versions)
         self.function = function
         self.broadcast = broadcast
-        self._states = states
         self._used: list[State] = []
         self._specializations: set[Specialization] = set()
         self._contents: list[Content] = ["empty", "other"]
@@ -175,11 +136,10 @@ class PhaseFold(TracedFunction["_Plan"]):
             except OtherMapKey as found:
                 self._map_key = "any" if tried or found.key is None else found.key
                 tried = True
-            self._traces = TraceCache(self._trace, self.runs)
+            self._forget()
             self._specializations.clear()
 
     def _in_phases(self, elements: RowColumns, groups: Positions, keys: Keys) -> Phased | None:
-        assert self._states is not None
         of_keys, entries = groups, None
         if isinstance(self._map_key, MapKey):
             try:
@@ -191,9 +151,9 @@ class PhaseFold(TracedFunction["_Plan"]):
             of_owners = list(map(keys.values.__getitem__, owners.tolist()))
             keys = Keys(of_owners, hashes, entries.mapKeys)
         count = len(keys.values)
-        values = [self._states.stored(state, keys) for state in self._used]
+        values = [stored(state, keys) for state in self._used]
         codes = [np.fromiter(map(self._code, column), np.intp, count) for column in values]
-        done = _Done(of_keys, groups, entries, self._used, values, codes, self._code_of)
+        done = RunEffects(of_keys, groups, entries, self._used, values, codes, self._code_of)
         places = np.arange(len(groups))
         for _ in range(_MOST_PHASES):
             left: list[Positions] = []
@@ -202,7 +162,7 @@ class PhaseFold(TracedFunction["_Plan"]):
             ):
                 plan = self._plan_for(specialization, elements)
                 rest = None
-                if plan is not None and not done.emitsOthers(plan):
+                if plan is not None and not done.emitsOthers(plan.phase):
                     rest = plan.process(elements.batch, members, among, done)
                 if rest is None:
                     done.called.append(among)
@@ -280,7 +240,7 @@ class PhaseFold(TracedFunction["_Plan"]):
         if len(self._specializations) > _MOST_SPECIALIZATIONS:
             self._specializations.discard(specialization)
             return None
-        plan = self._traces.of(elements, specialization)
+        plan = self._traced(elements, specialization)
         if self._found is not None:
             found, self._found = self._found, None
             raise found
@@ -288,15 +248,12 @@ class PhaseFold(TracedFunction["_Plan"]):
 
     def _trace(self, elements: RowColumns, *content: Any) -> _Plan:
         specialization: Specialization = content[0]
-        width = len(elements.schema)
         try:
             phase = follow_phase(
                 self.function,
-                lambda trace: _SIGNATURE.symbols(trace, elements),
-                width,
+                elements,
                 self._used,
                 specialization,
-                self._states,
                 self._map_key,
                 self.broadcast,
             )
@@ -306,12 +263,7 @@ class PhaseFold(TracedFunction["_Plan"]):
         return _Plan(phase, specialization, elements.shape.width)
 
     def _explore(self) -> None:
-        def arguments(trace: Trace) -> tuple[Any, list[Symbol]]:
-            return _SIGNATURE.symbols(trace, None)
-
-        follow_phase(
-            self.function, arguments, 1 + len(EXTRA), (), (), None, broadcast=self.broadcast
-        )
+        follow_phase(self.function, None, broadcast=self.broadcast)
 
 
 class _Plan:
@@ -336,22 +288,12 @@ class _Plan:
             getattr(ending.condition, "value", False) is True for ending in phase.endings
         )
 
-    @property
-    def emissions(self) -> Iterable[tuple[str | int | None, Emission]]:
-        """The emissions to each output, and the additions to each state."""
-        return [*self.phase.emitted.items(), *self.phase.added.items()]
-
-    @property
-    def readsVariables(self) -> bool:
-        """Whether the function reads variables that a call of it could write."""
-        return self.phase.traced.readsVariables
-
     def changed(self) -> bool:
         """Whether a guard fails."""
         return self.phase.traced.changed()
 
     def process(
-        self, batch: pa.RecordBatch, members: Positions, places: Positions, done: _Done
+        self, batch: pa.RecordBatch, members: Positions, places: Positions, done: RunEffects
     ) -> Positions | None:
         """Add the effects of the elements at ``places``, of the groups ``members``, to ``done``, as
         long as this specialization holds for their group. Returns the places of the other elements;
@@ -363,9 +305,9 @@ class _Plan:
             return None
 
     def _processed(
-        self, batch: pa.RecordBatch, members: Positions, places: Positions, done: _Done
+        self, batch: pa.RecordBatch, members: Positions, places: Positions, done: RunEffects
     ) -> Positions:
-        part = _Part.of(batch, done.groups, members, places)
+        part = PartOfRun.of(batch, done.groups, members, places)
         self._check_may_differ(part.batch)
         start = self._fields((f.state for f in self.phase.folded), done.values, members)
         constant = self._fields(self.phase.constant, done.values, members)
@@ -379,9 +321,8 @@ class _Plan:
         run = run_of(part.batch)
         met = self._meeting(run, part, start)
         met.check(self.phase.traced.steps)
-        effects = Effects(done.keys)
-        effects.add(self.phase, met, part.batch, part.places)
-        done.add(self, effects, [*self._folded(run, part, start), *self._ended(met, part)])
+        emitted = emitted_columns(self.phase.emitted, met, part.batch, part.places)
+        done.add(self.phase, emitted, [*self._folded(run, part, start), *self._ended(met, part)])
         return rest
 
     def _check_may_differ(self, batch: pa.RecordBatch) -> None:
@@ -413,14 +354,14 @@ class _Plan:
             ]
         return columns
 
-    def _meeting(self, run: Run, part: _Part, start: list[pa.Array]) -> Run:
+    def _meeting(self, run: Run, part: PartOfRun, start: list[pa.Array]) -> Run:
         """``run`` with the states before each element, if an effect depends on them."""
         if not self._running:
             return run
         known = RunningFold(run, part.groups, _batch_of(start), self._reduction)
         return run.accumulating(known.field)
 
-    def _ends(self, part: _Part, start: list[pa.Array]) -> Positions:
+    def _ends(self, part: PartOfRun, start: list[pa.Array]) -> Positions:
         """For each member the place of the element that ends its phase; a place after all if none
         does."""
         ends = np.full(part.count, part.places[-1] + 1, dtype=np.intp)
@@ -437,7 +378,7 @@ class _Plan:
         ends[first >= 0] = part.places[where[first[first >= 0]]]
         return ends
 
-    def _folded(self, run: Run, part: _Part, start: list[pa.Array]) -> Iterator[_Left]:
+    def _folded(self, run: Run, part: PartOfRun, start: list[pa.Array]) -> Iterator[Left]:
         """The values after the phase of the states that are folded."""
         if not self.phase.folded:
             return
@@ -455,9 +396,9 @@ class _Plan:
             where = np.flatnonzero(changed & (first >= 0))
             values = [python_values(column.take(pa.array(where))) for column in fields]
             made = list(folded.held.shape.made(values))
-            yield _Left(folded.state, part.places[first[where]], part.members[where], made, None)
+            yield Left(folded.state, part.places[first[where]], part.members[where], made, None)
 
-    def _ended(self, met: Run, part: _Part) -> Iterator[_Left]:
+    def _ended(self, met: Run, part: PartOfRun) -> Iterator[Left]:
         """The values of the states that an element has given a first value, or has cleared."""
         for ending in self.phase.endings:
             mask = met.mask(ending.condition)
@@ -466,26 +407,15 @@ class _Plan:
                 continue
             places, groups = part.places[where], part.members[part.groups[where]]
             if ending.fills:
-                yield _Left(ending.state, places, groups, [SOMETHING] * len(where), None)
+                yield Left(ending.state, places, groups, [SOMETHING] * len(where), None)
             elif ending.shape is None:
-                yield _Left(ending.state, places, groups, [None] * len(where), None)
+                yield Left(ending.state, places, groups, [None] * len(where), None)
             else:
                 run = met.where(mask)
                 fields = [run.values(expression) for expression in ending.fields]
                 held = Held(ending.shape, tuple(field.kind for field in fields))
                 columns = [_made(values, run.count) for values in fields]
-                yield _Left(ending.state, places, groups, list(ending.shape.made(columns)), held)
-
-
-class _Left(NamedTuple):
-    """The values of a state after a phase."""
-
-    state: int
-    positions: Positions
-    groups: Positions
-    values: list[Any]
-    held: Held | None
-    """The contents, if the state had no value before."""
+                yield Left(ending.state, places, groups, list(ending.shape.made(columns)), held)
 
 
 def _made(values: Values, count: int) -> list[Any]:
@@ -496,177 +426,19 @@ def _made(values: Values, count: int) -> list[Any]:
     return python_values(normal(to_arrow(values.array(count)), ARROW_TYPES[values.kind]))
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Some elements of a run."""
-
-    batch: pa.RecordBatch
-    places: Positions
-    """The elements' places in the run."""
-    groups: Positions
-    """The index of each element's group in ``members``."""
-    members: Positions
-    count: int
-
-    @staticmethod
-    def of(
-        batch: pa.RecordBatch, groups: Positions, members: Positions, places: Positions
-    ) -> _Part:
-        """The elements at ``places``, all of the groups ``members``."""
-        if len(places) < batch.num_rows:
-            batch = batch.take(pa.array(places))
-        own = groups[places]
-        numbers = np.zeros(int(members[-1]) + 1, dtype=np.intp)
-        numbers[members] = np.arange(len(members))
-        return _Part(batch, places, numbers[own], members, len(members))
-
-    def withColumns(self, columns: Sequence[pa.Array]) -> _Part:
-        """The elements with further columns, which have a value for each member."""
-        batch = self.batch
-        for number, column in enumerate(columns):
-            batch = batch.append_column(f"state{number}", column.take(pa.array(self.groups)))
-        return replace(self, batch=batch)
-
-    def where(self, mask: Mask) -> _Part:
-        """The elements where ``mask`` is true."""
-        if mask.all():
-            return self
-        batch = self.batch.filter(pa.array(mask))
-        return replace(self, batch=batch, places=self.places[mask], groups=self.groups[mask])
-
-
-class _Done:
-    """The effects of the phases of a run so far."""
-
-    def __init__(
-        self,
-        keys: Positions,
-        groups: Positions,
-        entries: EntryGroups | None,
-        states: Sequence[State],
-        values: list[list[Any]],
-        codes: list[Positions],
-        code_of: Callable[[Shape, tuple[Kind | None, ...]], int],
-    ) -> None:
-        """``entries``: the groups, if they are by entry."""
-        self.keys = keys
-        """The number of each element's key."""
-        self.groups = groups
-        self._entries = entries
-        self.values = values
-        """The values by state and group."""
-        self.called: list[Positions] = []
-        self._states = states
-        self._codes = codes
-        self._code_of = code_of
-        self._effects: Effects | None = None
-        self._writes = [_StateWrites(len(column)) for column in codes]
-        self._shapes: dict[str | int | None, Shape | None] = {}
-        """The shape of what is emitted to each output, or added to each state."""
-        self._variables = False
-
-    def emitsOthers(self, plan: _Plan) -> bool:
-        """Whether ``plan`` emits results, or adds something to a state, of another shape than the
-        plans before it."""
-        return any(
-            None not in (known := self._shapes.get(output), emission.shape)
-            and known != emission.shape
-            for output, emission in plan.emissions
-        )
-
-    def add(self, plan: _Plan, effects: Effects, left: Sequence[_Left]) -> None:
-        """Add the effects of a phase."""
-        for output, emission in plan.emissions:
-            self._shapes[output] = self._shapes.get(output) or emission.shape
-        self._variables = self._variables or plan.readsVariables
-        self._effects = effects if self._effects is None else self._effects.joined(effects)
-        for of_state in left:
-            own = self.values[of_state.state]
-            for group, value in zip(of_state.groups.tolist(), of_state.values):
-                own[group] = value
-            codes = self._codes[of_state.state]
-            if of_state.values[:1] == [SOMETHING]:
-                codes[of_state.groups] = 1
-                continue
-            self._writes[of_state.state].add(of_state)
-            if of_state.held is not None:
-                codes[of_state.groups] = self._code_of(of_state.held.shape, of_state.held.kinds)
-            elif of_state.values[:1] == [None]:
-                codes[of_state.groups] = 0
-
-    @property
-    def tooMany(self) -> bool:
-        """Whether the function has to be called for more than half of the elements."""
-        return 2 * sum(map(len, self.called)) > len(self.groups)
-
-    def phased(self) -> Phased | None:
-        """All effects; None if the function has to be called for too many elements, or if a call
-        could change variables or entries from which the effects were computed."""
-        called = np.sort(np.concatenate(self.called))
-        if self.tooMany or (len(called) and (self._variables or self._entries is not None)):
-            return None
-        effects = Effects(self.keys) if self._effects is None else self._effects
-        try:
-            emitted, timers = effects.emitted(), effects.timers()
-            for state, (values, positions) in effects.added().items():
-                if values is not None:
-                    self._writes[state].extend(positions, self.groups[positions], values)
-        except NOT_EXACT:
-            return None
-        writes = [w.inOrder(state) for w, state in zip(self._writes, self._states) if w.values]
-        if self._entries is not None:
-            writes = [_in_maps(each, self._entries) for each in writes]
-        return Phased(writes, timers, emitted, called)
-
-
-class _StateWrites:
-    """The updates of a state of ``count`` groups by all phases. Of updates without a clear between
-    them, only the last value is kept, at the place of the first."""
-
-    def __init__(self, count: int) -> None:
-        self.values: list[Any] = []
-        self._parts: list[tuple[Positions, Positions]] = []
-        self._latest = np.full(count, -1, dtype=np.intp)
-
-    def add(self, left: _Left) -> None:
-        """Add the values after a phase."""
-        positions, groups, values = left.positions, left.groups, left.values
-        cleared = values[:1] == [None]
-        known = self._latest[groups] >= 0
-        if not cleared and known.any():
-            for number, place in zip(
-                np.flatnonzero(known).tolist(), self._latest[groups[known]].tolist()
-            ):
-                self.values[place] = values[number]
-            values = [values[number] for number in np.flatnonzero(~known).tolist()]
-            positions, groups = positions[~known], groups[~known]
-        if cleared:
-            self._latest[groups] = -1
-        else:
-            self._latest[groups] = np.arange(len(self.values), len(self.values) + len(values))
-        self.values += values
-        self._parts.append((positions, groups))
-
-    def extend(self, positions: Positions, groups: Positions, added: RowColumns) -> None:
-        """Add what all phases add to a list or map. Raises Inexact if None is added to a list."""
-        if added.shape == VALUE and added.batch.column(0).null_count:
-            raise Inexact
-        self.values += added.rows()
-        self._parts.append((positions, groups))
-
-    def inOrder(self, state: State) -> Writes:
-        """All updates, in the order of the elements."""
-        positions, groups = map(np.concatenate, zip(*self._parts))
-        order = np.argsort(positions, kind="stable")
-        values = list(map(self.values.__getitem__, order.tolist()))
-        return Writes(state, positions[order], groups[order], values)
-
-
-def _in_maps(writes: Writes, entries: EntryGroups) -> Writes:
-    """Return updates of the values of entries as updates of maps."""
-    keys = map(entries.mapKeys.__getitem__, writes.groups.tolist())
-    values = [(key,) if value is None else (key, value) for key, value in zip(keys, writes.values)]
-    return writes._replace(groups=entries.owners[writes.groups], values=values)
+def stored(state: State, keys: Keys) -> list[Any]:
+    """The contents of ``state`` for each of ``keys``: None if it is empty, SOMETHING for a list, a
+    map that is not read by entry, or None in a map that is."""
+    if isinstance(state, TableMapState) and keys.mapKeys is not None:
+        found = state.storedUnder(keys.values, keys.mapKeys)
+        return [None if v is MISSING else SOMETHING if v is None else v for v in found]
+    if isinstance(state, TableMapState):
+        return [None if empty else SOMETHING for empty in state.areEmpty(keys.values)]
+    assert isinstance(state, (TableValueState, TableListState))
+    kept = state.storedUnder(keys.values, keys.hashes)
+    if isinstance(state, TableListState):
+        return [None if each is None else SOMETHING for each in kept]
+    return kept
 
 
 def _batch_of(columns: Sequence[pa.Array]) -> pa.RecordBatch:

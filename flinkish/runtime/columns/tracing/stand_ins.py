@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any
 
 from flinkish.api.functions.aggregations import (
     ComparableAggregator,
@@ -15,7 +15,7 @@ from flinkish.api.functions.aggregations import (
 )
 from flinkish.api.functions.state import MapEntry
 from flinkish.runtime.columns.tracing.checks import Collected
-from flinkish.runtime.columns.tracing.emissions import Emitting
+from flinkish.runtime.columns.tracing.emissions import TIMERS, Emitting
 from flinkish.runtime.columns.tracing.expressions import NUMBERS, Constant
 from flinkish.runtime.columns.tracing.externals import External
 from flinkish.runtime.columns.tracing.guards import in_slot
@@ -53,34 +53,29 @@ TIMER_CALLS = (
 """The methods of a timer service that register and delete timers: by time domain, and each that
 deletes behind the one that registers."""
 
-Timer: TypeAlias = tuple[int, Any]
-"""The index of a call in ``TIMER_CALLS``, and its argument."""
-
 
 def traced_context(
-    trace: Trace,
-    out: Emitting,
-    columns: Sequence[Symbol],
-    timers: list[Timer] | None = None,
-    broadcast: BroadcastStates | None = None,
+    out: Emitting, columns: Sequence[Symbol], broadcast: BroadcastStates | None
 ) -> Any:
     """Stands for the context of a process function. ``columns``: an element's timestamp, the
-    watermark, the processing time and, if the function is keyed, the key. ``timers`` gets the
-    timers; None: there are none. ``broadcast``: the broadcast states that the context gives."""
-    timestamp, *others = columns
+    watermark, the processing time and, if the function is keyed and has timers, the key.
+    ``broadcast``: the broadcast states that the context gives."""
+    trace, (timestamp, *others) = out.trace, columns
 
     def note(call: int, time: Any) -> None:
-        assert timers is not None
-        if trace.expression(time).kind not in ("int", "unknown"):
+        at = trace.expression(time)
+        if at.kind not in ("int", "unknown"):
             raise trace.unsupported("has a timer at a time that is not an integer")
-        timers.append((call, time))
+        # Computed, as a column may have nulls, or integers of another type
+        at = trace.expressions.operation("itself", at.kind, at)
+        out.collectIn(TIMERS, (call, Symbol(trace, at)))
 
     return _context(
         partial(StandIn, trace),
         out,
         partial(read_timestamp, trace, timestamp),
         others,
-        None if timers is None else note,
+        note,
         None if broadcast is None else partial(broadcast_state, trace, broadcast),
     )
 
@@ -93,22 +88,17 @@ def read_timestamp(trace: Trace, timestamp: Symbol) -> Symbol:
 def called_context(
     out: Collected,
     columns: Sequence[Any],
-    timers: list[Timer] | None = None,
-    broadcast: BroadcastStates | None = None,
+    broadcast: BroadcastStates | None,
+    timers: list[tuple[int, int]],
 ) -> Any:
-    """``traced_context`` for a function that is called for a check."""
+    """``traced_context`` for a function that is called for a check. ``timers`` gets its timers."""
     timestamp, *others = columns
-
-    def note(call: int, time: int) -> None:
-        assert timers is not None
-        timers.append((call, time))
-
     return _context(
         lambda kind, **members: SimpleNamespace(**members),
         out,
         lambda: None if timestamp == NO_TIMESTAMP else timestamp,
         others,
-        None if timers is None else note,
+        lambda call, time: timers.append((call, time)),
         None if broadcast is None else broadcast.view,
     )
 
@@ -118,12 +108,12 @@ def _context(
     out: Emitting | Collected,
     timestamp: Callable[[], Any],
     others: Sequence[Any],
-    note: Callable[[int, Any], None] | None,
+    note: Callable[[int, Any], None],
     broadcast: Callable[[Any], Any] | None,
 ) -> Any:
     watermark, clock, *key = others
     times = {"currentWatermark": lambda: watermark, "currentProcessingTime": lambda: clock}
-    calls = {} if note is None else {c: partial(note, n) for n, c in enumerate(TIMER_CALLS)}
+    calls = {call: partial(note, n) for n, call in enumerate(TIMER_CALLS)} if key else {}
     service = made("timer service", **times, **calls)
     members: dict[str, Any] = {
         "timestamp": timestamp,

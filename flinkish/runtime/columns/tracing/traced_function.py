@@ -2,7 +2,7 @@
 those called for one element after the other, which have a signature, effects, and a check of these.
 
 A trace is a *specialization*: it is made for the schema of the input, and for functions with state
-also for what the states of a key contain. ``TraceCache`` keeps each until a guard fails.
+also for what the states of a key contain. Each is kept until a guard fails.
 """
 
 from __future__ import annotations
@@ -40,76 +40,58 @@ class Guarded(Protocol):
 G = TypeVar("G", bound=Guarded)
 
 
-class TraceCache(Generic[G]):
-    """The traces of a function, by the schema of its input and by what its states hold."""
-
-    def __init__(
-        self,
-        trace: Callable[..., G],
-        runs: ColumnRuns,
-        version: Callable[[], object] | None = None,
-    ) -> None:
-        """``version``: when it gives another value, a function that could not be traced is tried
-        again. None: it is not."""
-        self._trace = trace
-        self._runs = runs
-        self._version = version or (lambda: None)
-        self._found: list[tuple[tuple[Any, ...], Shape, list[pa.DataType], G | None, object]] = []
-        self._counts: Counter[tuple[Any, ...]] = Counter()
-        self._keeps_changing = False
-        self._reason: str | None = None
-
-    @property
-    def reason(self) -> str | None:
-        """Why the function is called for each element; None if no reason is known."""
-        if self._keeps_changing:
-            return "has external constants that keep changing"
-        return self._runs.difference or self._reason
-
-    def of(self, values: RowColumns, *content: Hashable) -> G | None:
-        """The trace for the schema of ``values``, and for states that hold ``content``; None if the
-        function cannot be traced."""
-        if self._runs.difference is not None:
-            return None
-        shape, types, version = values.shape, values.schema.types, self._version()
-        for number, (held, other_shape, other_types, traced, then) in enumerate(self._found):
-            if held == content and other_types == types and other_shape == shape:
-                if then == version if traced is None else not traced.changed():
-                    return traced
-                del self._found[number]
-                break
-        runs = self._runs.taken + self._runs.elements
-        self._keeps_changing = self._counts[content] >= _MOST_TRACES + runs // _RUNS_OF_A_TRACE
-        if self._keeps_changing:
-            return None
-        traced = self._traced(values, content)
-        self._found.append((content, shape, types, traced, version))
-        return traced
-
-    def _traced(self, values: RowColumns, content: tuple[Hashable, ...]) -> G | None:
-        self._counts[content] += 1
-        found: list[G] = []
-        reason = why_unsupported(lambda: found.append(self._trace(values, *content)))
-        self._reason = self._reason or reason  # of several, the first is the cause
-        return found[0] if found else None
-
-
 class TracedFunction(ABC, Generic[G]):
-    """A function that is traced at the first run of each schema.
+    """A function that is traced at the first run of each schema, and keeps its traces.
 
     Wherever a result could differ from the function's own, methods return None, and the caller
     calls the function for each element.
     """
 
     def __init__(self, function: object, version: Callable[[], object] | None = None) -> None:
-        """``version``: that of the TraceCache."""
+        """``version``: when it gives another value, a function that could not be traced is tried
+        again. None: it is not."""
         self.runs = ColumnRuns(type(self).__name__, function)
-        self._traces = TraceCache(self._trace, self.runs, version)
+        self._version = version or (lambda: None)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop all traces."""
+        self._traces: list[tuple[tuple[Any, ...], Shape, list[pa.DataType], G | None, object]] = []
+        self._counts: Counter[tuple[Any, ...]] = Counter()
+        self._keeps_changing = False
+        self._reason: str | None = None
 
     @property
     def reason(self) -> str | None:
-        """Why the function is not traced; None if it can be, as far as known without input."""
-        return self._traces.reason or why_unsupported(self._explore)
+        """Why the function is called for each element; None if it can be traced, as far as known
+        without input."""
+        if self._keeps_changing:
+            return "has external constants that keep changing"
+        return self.runs.difference or self._reason or why_unsupported(self._explore)
+
+    def _traced(self, values: RowColumns, *content: Hashable) -> G | None:
+        """The trace for the schema of ``values``, and for states that hold ``content``; None if the
+        function cannot be traced."""
+        if self.runs.difference is not None:
+            return None
+        shape, types, version = values.shape, values.schema.types, self._version()
+        for number, (held, other_shape, other_types, traced, then) in enumerate(self._traces):
+            if held == content and other_types == types and other_shape == shape:
+                if then == version if traced is None else not traced.changed():
+                    return traced
+                del self._traces[number]
+                break
+        runs = self.runs.taken + self.runs.elements
+        self._keeps_changing = self._counts[content] >= _MOST_TRACES + runs // _RUNS_OF_A_TRACE
+        if self._keeps_changing:
+            return None
+        self._counts[content] += 1
+        made: list[G] = []
+        reason = why_unsupported(lambda: made.append(self._trace(values, *content)))
+        self._reason = self._reason or reason  # of several, the first is the cause
+        traced = made[0] if made else None
+        self._traces.append((content, shape, types, traced, version))
+        return traced
 
     @abstractmethod
     def _trace(self, elements: RowColumns, *content: Any) -> G:
