@@ -90,15 +90,10 @@ CIRCLES_FOR_TYPE_CHECKERS = {
         "pyflink.datastream.window",
     ): "PyFlink's: descriptors of states have functions, functions have contexts that give states",
     (
-        "runtime.columns.tracing.column_fold",
-        "runtime.columns.tracing.fold_checks",
-    ): "a fold has its results checked, and the check reads the fold",
-    (
         "runtime.columns.tracing.externals",
         "runtime.columns.tracing.known_functions",
         "runtime.columns.tracing.objects",
         "runtime.columns.tracing.record_classes",
-        "runtime.columns.tracing.symbolic_elements",
         "runtime.columns.tracing.symbolic_values",
         "runtime.columns.tracing.symbols",
         "runtime.columns.tracing.trace",

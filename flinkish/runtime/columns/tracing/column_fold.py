@@ -11,15 +11,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.api.errors import said_by, shown
+from flinkish.api.errors import UnfitElementError, said_by, shown
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.aggregations import FieldAggregator
 from flinkish.api.functions.functions import AggregateFunction
-from flinkish.runtime.columns.tracing.checks import same
+from flinkish.runtime.columns.tracing.checks import (
+    Positions,
+    chosen,
+    difference_of,
+    elements_at,
+    same,
+)
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.columns.tracing.combining import Combination
 from flinkish.runtime.columns.tracing.expressions import Constant, Kind, Operation
-from flinkish.runtime.columns.tracing.fold_checks import folds_differ
 from flinkish.runtime.columns.tracing.folding import Folding, arrow_type, normal
 from flinkish.runtime.columns.tracing.reduction_patterns import (
     NEVER_RAISES,
@@ -29,17 +34,22 @@ from flinkish.runtime.columns.tracing.reduction_patterns import (
 )
 from flinkish.runtime.columns.tracing.running import RunningFold, next_of_group
 from flinkish.runtime.columns.tracing.stand_ins import aggregated
-from flinkish.runtime.columns.tracing.symbolic_elements import Signature
-from flinkish.runtime.columns.tracing.symbolic_values import symbolic
+from flinkish.runtime.columns.tracing.symbolic_values import Signature, symbolic
 from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import TracedFunction
 from flinkish.runtime.columns.tracing.traced_runs import checked_run, run_of
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.value_shapes import arrays_of, columns_of
-from flinkish.runtime.columns.tracing.values import NOT_EXACT, kind_of, to_arrow
+from flinkish.runtime.columns.tracing.values import deoptimizing, kind_of, to_arrow
 from flinkish.runtime.records.rows import RowColumns, concatenated
 from flinkish.runtime.records.shapes import Shape, shape_of, with_shape
+
+_MOST_MEMBERS = 16
+"""Of a group with more elements, this many of the first, and special ones, are folded again for the
+check."""
+
+_LOOKED_AT = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -142,7 +152,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
     def fold(
         self,
         values: Sequence[Any],
-        groups: NDArray[np.intp],
+        groups: Positions,
         count: int,
         start: pa.RecordBatch | None = None,
         started: NDArray[np.bool_] | None = None,
@@ -167,32 +177,26 @@ class ColumnFold(TracedFunction[FoldPlan]):
                 return None
             batch = values.columns
             if plan.mayBecomeNone(batch):
-                return (
-                    None  # called for each element, so that an accumulator of None raises an error
-                )
+                return None  # called for each element, which raises an error for None
             run = checked_run(plan.traced, batch)
-            if run is None:
-                return None
             folding = Folding(run, batch, groups, count, plan.combination, start, started)
-            try:
-                return _batch(folding.fields(), plan.schema)
-            except NOT_EXACT:
-                return None
+            return _batch(folding.fields(), plan.schema)
 
         if not checks:
-            return folded()
+            return deoptimizing(folded)()
         return self.runs.counted(
             values,
             folded,
-            lambda answer: folds_differ(self, answer, values, groups, count, start, started),
+            lambda answer: self._difference(answer, values, groups, count, start, started),
         )
 
+    @deoptimizing
     def foldAfter(
         self,
         values: RowColumns,
-        groups: NDArray[np.intp],
+        groups: Positions,
         count: int,
-        places: NDArray[np.intp],
+        places: Positions,
         start: pa.RecordBatch | None = None,
         started: NDArray[np.bool_] | None = None,
     ) -> pa.RecordBatch | None:
@@ -206,15 +210,12 @@ class ColumnFold(TracedFunction[FoldPlan]):
         folding = Folding(run, values.columns, groups, count, reduction, start, started)
         added = folding.added()
         added = np.ones(len(groups), dtype=np.bool_) if added is None else added
-        try:
-            numbers = range(len(reduction.kinds))
-            begun = _batch(list(map(folding.initial_column, numbers)), plan.schema)
-            adding = run.where(added)
-            running = RunningFold(adding, groups[added], begun, reduction)
-            before = [running.field(number).array(adding.count) for number in numbers]
-            both = concatenated([_batch(before, plan.schema), folded])
-        except NOT_EXACT:
-            return None
+        numbers = range(len(reduction.kinds))
+        begun = _batch(list(map(folding.initial_column, numbers)), plan.schema)
+        adding = run.where(added)
+        running = RunningFold(adding, groups[added], begun, reduction)
+        before = [running.field(number).array(adding.count) for number in numbers]
+        both = concatenated([_batch(before, plan.schema), folded])
         # The accumulator after an element is that before the next one of its group
         following = next_of_group(groups, count)[places]
         after = np.where(
@@ -222,22 +223,20 @@ class ColumnFold(TracedFunction[FoldPlan]):
         )
         return both.take(pa.array(np.r_[after, adding.count + np.arange(count)]))
 
+    @deoptimizing
     def combine(
-        self, parts: pa.RecordBatch, groups: NDArray[np.intp], count: int
+        self, parts: pa.RecordBatch, groups: Positions, count: int
     ) -> pa.RecordBatch | None:
         """Combine ``parts``, which were folded separately and without a start, into an accumulator
         for each group, in the order of the parts. Only for folds that are exact in any grouping."""
         combination = Combination.of(parts.schema)
         if combination is None or self.runs.difference is not None:
             return None
-        try:
-            with self.runs.working():
-                combined = _batch(combination.columns(parts, groups, count), parts.schema)
-        except NOT_EXACT:
-            return None
+        with self.runs.working():
+            combined = _batch(combination.columns(parts, groups, count), parts.schema)
         if self._reduces and self.runs.due():
             with self.runs.checking():
-                difference = folds_differ(self, combined, self._elements(parts), groups, count)
+                difference = self._difference(combined, self._elements(parts), groups, count)
             if difference is not None:
                 self.runs.leave(difference)
                 return None
@@ -277,6 +276,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
 
     # ------------------------------------------------------------------ accumulators
 
+    @deoptimizing
     def folded(self, accumulators: Sequence[Any], values: RowColumns) -> pa.RecordBatch | None:
         """Python accumulators as the folded columns of elements like ``values``; None if columns
         cannot hold them."""
@@ -302,6 +302,93 @@ class ColumnFold(TracedFunction[FoldPlan]):
         if results is None or (results.shape.kind is None and results.batch.column(0).null_count):
             return None  # a result of None is not emitted: leave that to the caller
         return results
+
+    # ------------------------------------------------------------------ checks
+
+    def _difference(
+        self,
+        folded: pa.RecordBatch,
+        values: Sequence[Any],
+        groups: Positions,
+        count: int,
+        start: pa.RecordBatch | None = None,
+        started: Any = None,
+    ) -> str | None:
+        """The first difference in the accumulators ``folded`` of a run; None if there is none. Of large
+        groups a few elements are folded again, over columns and by the function."""
+        assert isinstance(values, RowColumns)
+        plan = self.plan(values)
+        if plan is None:
+            return None
+        read = plan.columns
+        positions, whole = self._members(values, groups, count, read)
+        numbers, of = np.unique(groups[positions], return_inverse=True)
+        begun: list[Any] = [None] * len(numbers)
+        begins = np.zeros(len(numbers), dtype=np.bool_)
+        before = None
+        if start is not None:
+            before = start.take(pa.array(numbers))
+            begins = np.ones(len(numbers), np.bool_) if started is None else started[numbers]
+            begun = self.accumulators(before)
+        if whole:
+            after: pa.RecordBatch | None = folded.take(pa.array(numbers))
+        else:
+            part = values.take(positions)
+            begins_of = None if before is None else begins
+            after = self.fold(part, of, len(numbers), before, begins_of, checks=False)
+        if after is None:
+            return None
+        elements = elements_at(values, positions, read)
+        made = self.accumulators(after)
+        function = self._function
+        reduce = reduce_call(function) if self._reduces else None
+
+        def called(number: int) -> Any:
+            own = [elements[place] for place in np.flatnonzero(of == number).tolist()]
+            if begins[number]:
+                accumulator = begun[number]
+            elif reduce is None:
+                accumulator = function.createAccumulator()
+            else:
+                accumulator, *own = own
+            for element in own:
+                if reduce is None:
+                    accumulator = function.add(element, accumulator)
+                else:
+                    accumulator = reduce(accumulator, element)
+                if accumulator is None:
+                    raise UnfitElementError("the accumulator is None")
+            return accumulator
+
+        def shown_elements(number: int) -> Any:
+            return [elements[place] for place in np.flatnonzero(of == number).tolist()]
+
+        return difference_of(numbers, shown_elements, made.__getitem__, called)
+
+    def _members(
+        self, values: RowColumns, groups: Positions, count: int, read: set[int]
+    ) -> tuple[Positions, bool]:
+        """The ascending positions of elements of some groups, among them the smallest if the run is
+        short, and whether they are all elements of these groups."""
+        special = chosen(values, max(1, self.runs.checks // 2), self.runs.seed, read)
+        rows = len(values)
+        begin, end = 0, rows
+        if rows > _LOOKED_AT:
+            begin = max(0, min(int(special[-1]) - _LOOKED_AT // 2, rows - _LOOKED_AT))
+            end = begin + _LOOKED_AT
+        near = groups[begin:end]
+        wanted: list[int] = groups[special].tolist()
+        whole = end - begin == rows
+        if whole:
+            wanted.append(int(np.bincount(near, minlength=count).argmin()))
+        found: list[Positions] = [special]
+        for group in dict.fromkeys(wanted):
+            places = begin + np.flatnonzero(near == group)
+            if len(places) > _MOST_MEMBERS:
+                whole = False
+                places = places[:_MOST_MEMBERS]
+            found.append(places)
+        return np.unique(np.concatenate(found)), whole
 
     # ------------------------------------------------------------------ tracing
 

@@ -16,7 +16,7 @@ from flinkish.runtime.columns.tracing.column_runs import A
 from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.expressions import Column
 from flinkish.runtime.columns.tracing.externals import getter_of
-from flinkish.runtime.columns.tracing.symbolic_elements import Signature
+from flinkish.runtime.columns.tracing.symbolic_values import Signature
 from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import ElementwiseFunction
@@ -26,7 +26,6 @@ from flinkish.runtime.columns.tracing.traced_runs import (
     pairs_of,
     results_of,
 )
-from flinkish.runtime.columns.tracing.values import NOT_EXACT
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import VALUE
 
@@ -80,13 +79,9 @@ class _ReturningFunction(ElementwiseFunction[Traced]):
                 return None
             elements = self._with_timestamps(values, timestamps)
             traced = self._traced(elements)
-            run = None if traced is None else checked_run(traced, elements.columns)
-            if traced is None or run is None:
+            if traced is None:
                 return None
-            try:
-                return evaluate(traced, run, elements)
-            except NOT_EXACT:
-                return None
+            return evaluate(traced, checked_run(traced, elements.columns), elements)
 
         def differs(answer: A) -> str | None:
             assert isinstance(values, RowColumns)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 from flinkish.api.environment.configuration import DEFAULT_COLUMN_CHECKS
 from flinkish.api.functions.functions import AggregateFunction, ReduceFunction
 from flinkish.runtime.columns.tracing.traced_runs import columns_at_hand
+from flinkish.runtime.columns.tracing.values import NOT_EXACT
 from flinkish.runtime.records.rows import RowColumns
 
 A = TypeVar("A")
@@ -120,12 +121,14 @@ class ColumnRuns:
         self, values: object, compute: Callable[[], A | None], differs: Callable[[A], str | None]
     ) -> A | None:
         """The answer of ``compute`` for ``values``, which runs the function over columns; None if the
-        function has to be called for each element. Counts the run, and checks it if that is due:
-        ``differs`` gets the answer, and returns the difference that it finds, or None."""
+        function has to be called for each element, as ``compute`` raises one of ``NOT_EXACT`` or
+        returns None. Counts the run, and checks it if that is due: ``differs`` gets the answer, and
+        returns the difference that it finds, or None."""
         answer = None
         if self.difference is None and self.worthTrying:
             began = time.perf_counter()  # ``working`` would cost as much as a small run
-            answer = compute()
+            with suppress(*NOT_EXACT):
+                answer = compute()
             self._working += time.perf_counter() - began
         if answer is not None and self.due(values):
             with self.checking():

@@ -24,7 +24,7 @@ from flinkish.runtime.columns.tracing.folding import ARROW_TYPES, first_position
 from flinkish.runtime.columns.tracing.phase_trace import Held, Phase
 from flinkish.runtime.columns.tracing.state_stand_ins import GROUPED_KINDS, MapKey
 from flinkish.runtime.columns.tracing.traced_runs import run_of
-from flinkish.runtime.columns.tracing.values import NOT_EXACT, Inexact, Mask, to_arrow
+from flinkish.runtime.columns.tracing.values import Inexact, Mask, deoptimizing, to_arrow
 from flinkish.runtime.records.records import Hashes
 from flinkish.runtime.records.rows import RowColumns, by_code, grouped, python_values
 from flinkish.runtime.records.shapes import VALUE, Shape
@@ -82,9 +82,10 @@ class EntryGroups(NamedTuple):
     """The key of each group's entry."""
 
     @staticmethod
+    @deoptimizing
     def of(key: MapKey, batch: pa.RecordBatch, groups: Positions) -> EntryGroups:
-        """The elements of ``batch``, where ``groups`` has the number of each element's key. Raises
-        Inexact if a key may not be what Python computes."""
+        """The elements of ``batch``, where ``groups`` has the number of each element's key. None if
+        a key may not be what Python computes."""
         run, codes, columns = run_of(batch), groups, []
         for part in key.parts:
             values = run.values(part)
@@ -238,20 +239,18 @@ class RunEffects:
         """Whether the function has to be called for more than half of the elements."""
         return 2 * sum(map(len, self.called)) > len(self.groups)
 
+    @deoptimizing
     def phased(self) -> Phased | None:
         """All effects; None if the function has to be called for too many elements, or if a call
         could change variables or entries from which the effects were computed."""
         called = np.sort(np.concatenate(self.called))
         if self.tooMany or (len(called) and (self._variables or self._entries is not None)):
             return None
-        try:
-            emitted = {channel: each.joined() for channel, each in self._emitted.items()}
-            timers = _timers(emitted.get(TIMERS), self._keys)
-            for state, (values, positions) in emitted.items():
-                if isinstance(state, int) and values is not None:
-                    self._writes[state].extend(positions, self.groups[positions], values)
-        except NOT_EXACT:
-            return None
+        emitted = {channel: each.joined() for channel, each in self._emitted.items()}
+        timers = _timers(emitted.get(TIMERS), self._keys)
+        for state, (values, positions) in emitted.items():
+            if isinstance(state, int) and values is not None:
+                self._writes[state].extend(positions, self.groups[positions], values)
         writes = [w.inOrder(state) for w, state in zip(self._writes, self._states) if w.values]
         if self._entries is not None:
             writes = [_in_maps(each, self._entries) for each in writes]

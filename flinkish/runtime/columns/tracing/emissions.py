@@ -3,7 +3,8 @@ run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from flinkish.runtime.columns.tracing.guards import in_slot
 from flinkish.runtime.columns.tracing.record_classes import Record
 from flinkish.runtime.columns.tracing.symbolic_values import kept, taken_apart
 from flinkish.runtime.columns.tracing.symbols import Symbol
-from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_runs import column_of_run
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.values import Mask, plain
@@ -111,70 +112,74 @@ class Emission(NamedTuple):
 
 
 class Emissions:
-    """The largest number of results that a function emits for an element, and their shape."""
-
-    def __init__(self, named: str = f"emits more than {MOST_EFFECTS} results") -> None:
-        """``named``: what a function does that emits too many."""
-        self.shape: Shape | None = None
-        """None as long as nothing is emitted."""
-        self.count = 0
-        self._named = named
-
-    def note(self, trace: Trace, results: Sequence[Any]) -> None:
-        """Note the results of one path through the function. Raises Unsupported if they cannot be
-        columns."""
-        for result in results:
-            shape, _ = taken_apart(trace, result)
-            if self.shape not in (None, shape):
-                raise Unsupported("emits values of different shapes")
-            self.shape = shape
-        self.count = max(self.count, len(results))
-        if self.count > MOST_EFFECTS:
-            raise Unsupported(self._named)
-
-    def filled(self, trace: Trace, results: Sequence[Any]) -> Iterator[Any]:
-        """The results of one path, each after True, padded with False and None to the number of
-        results of the path that emits most."""
-        for number in range(self.count):
-            emits = number < len(results)
-            assert self.shape is not None
-            yield emits
-            yield from parts_of_value(trace, self.shape, results[number] if emits else None)
-
-    def emission(self, columns: Iterator[Expression]) -> Emission:
-        """Return the emission whose expressions are ``columns``, the trace of ``filled``."""
-        width = 0 if self.shape is None else self.shape.width
-        slots = (tuple(next(columns) for _ in range(1 + width)) for _ in range(self.count))
-        return Emission(self.shape, tuple(slots))
-
-
-class ChannelEmissions:
-    """The emissions to each channel."""
+    """The largest number of results that a function emits for an element, and their shape, by
+    channel."""
 
     def __init__(self) -> None:
-        self._by_channel: dict[AnyChannel, Emissions] = {Channel(None, None): Emissions()}
+        self._most: dict[AnyChannel, tuple[Shape | None, int]] = {Channel(None, None): (None, 0)}
 
     def __contains__(self, channel: AnyChannel) -> bool:
-        return channel in self._by_channel
+        return channel in self._most
 
     def note(self, trace: Trace, out: Emitting) -> None:
         """Note the results of one path through the function. Raises Unsupported if they cannot be
         columns."""
         for channel, found in out.results.items():
-            if channel not in self._by_channel:
-                timers = f"registers and deletes more than {MOST_EFFECTS} timers"
-                self._by_channel[channel] = Emissions(timers) if channel == TIMERS else Emissions()
-            self._by_channel[channel].note(trace, found)
+            shape, count = self._most.get(channel, (None, 0))
+            for result in found:
+                known, (shape, _) = shape, taken_apart(trace, result)
+                if known not in (None, shape):
+                    raise Unsupported("emits values of different shapes")
+            if len(found) > MOST_EFFECTS:
+                does = "registers and deletes" if channel == TIMERS else "emits"
+                named = TIMERS if channel == TIMERS else "results"
+                raise Unsupported(f"{does} more than {MOST_EFFECTS} {named}")
+            self._most[channel] = shape, max(count, len(found))
 
     def filled(self, trace: Trace, out: Emitting) -> Iterator[Any]:
-        """The results of one path, as those of each channel are filled."""
-        for channel, each in self._by_channel.items():
-            yield from each.filled(trace, out.results.get(channel, ()))
+        """The results of one path, each after True, padded with False and None to the number of
+        results of the path that emits most."""
+        for channel, (shape, count) in self._most.items():
+            results = out.results.get(channel, ())
+            for number in range(count):
+                emits = number < len(results)
+                assert shape is not None
+                yield emits
+                yield from parts_of_value(trace, shape, results[number] if emits else None)
 
     def emitted(self, columns: Iterator[Expression]) -> dict[Any, Emission]:
         """Return the emission to each channel whose expressions are ``columns``, the trace of
         ``filled``."""
-        return {channel: each.emission(columns) for channel, each in self._by_channel.items()}
+        return {
+            channel: Emission(
+                shape, tuple(tuple(islice(columns, 1 + shape.width)) for _ in range(count))
+            )
+            if shape is not None
+            else Emission(None, ())
+            for channel, (shape, count) in self._most.items()
+        }
+
+
+def follow_emitting(
+    trace: Trace, call: Callable[[Emitting], tuple[Any, ...]], width: int
+) -> tuple[Traced, dict[Any, Emission]]:
+    """The trace of ``call``, which is given a collector and returns ``width`` values, and of what it
+    emits. It is followed once to learn how much that is."""
+    emissions = Emissions()
+
+    def noted() -> tuple[Any, ...]:
+        out = Emitting(trace)
+        returned = call(out)
+        emissions.note(trace, out)
+        return returned
+
+    def filled() -> tuple[Any, ...]:
+        out = Emitting(trace)
+        return *call(out), *emissions.filled(trace, out)
+
+    trace.follow_all(noted)
+    traced = trace.follow_all(filled)
+    return traced, emissions.emitted(iter(traced.columns[width:]))
 
 
 def parts_of_value(trace: Trace, shape: Shape, value: Any) -> list[Any]:

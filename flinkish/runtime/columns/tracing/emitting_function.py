@@ -17,11 +17,11 @@ from flinkish.api.windowing.windows import TimeWindow, Window
 from flinkish.runtime.columns.tracing.checks import Collected, Positions
 from flinkish.runtime.columns.tracing.emissions import (
     Channel,
-    ChannelEmissions,
     Emission,
     Emitted,
     Emitting,
     emitted_columns,
+    follow_emitting,
 )
 from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.expressions import Column, Step, columns_read
@@ -31,15 +31,18 @@ from flinkish.runtime.columns.tracing.stand_ins import (
     called_context,
     traced_context,
 )
-from flinkish.runtime.columns.tracing.symbolic_elements import Signature, beside
+from flinkish.runtime.columns.tracing.symbolic_values import Signature, beside
 from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import ElementwiseFunction
-from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
+from flinkish.runtime.columns.tracing.traced_runs import (
+    check_may_differ,
+    check_timestamps,
+    run_of,
+)
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
-from flinkish.runtime.columns.tracing.values import NOT_EXACT
 from flinkish.runtime.columns.tracing.words import ROUNDS, Rounds, Split, check_rounds
-from flinkish.runtime.records.records import NO_TIMESTAMP, Records, no_timestamps
+from flinkish.runtime.records.records import Records, no_timestamps
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import tuple_shape
 from flinkish.runtime.state.broadcast_state import BroadcastStates
@@ -95,10 +98,8 @@ class EmittingFunction(ElementwiseFunction[_Plan]):
         self._emit(self._function, element, extra, out)
         return _shown(out.results, out.sides)
 
-    def _may_differ(self, traced: Traced, batch: pa.RecordBatch) -> bool:
-        """Whether the function may take another branch for some row of ``batch`` than was
-        traced."""
-        return False
+    def _check_timestamps(self, traced: Traced, batch: pa.RecordBatch) -> None:
+        """Raises Inexact if the function reads a timestamp that an element does not have."""
 
     def _emitted(self, elements: RowColumns, *extra: pa.Array) -> Outputs | None:
         """The results of calls with ``elements`` and ``extra``."""
@@ -125,23 +126,20 @@ class EmittingFunction(ElementwiseFunction[_Plan]):
             return None
         known = beside(elements, extra)
         batch, plan = known.batch, self._traced(known)
-        if plan is None or (plan.traced.testsNone and has_nulls(batch)):
+        if plan is None:
             return None
-        if self._may_differ(plan.traced, batch):
-            return None
+        check_may_differ(plan.traced, batch)
+        self._check_timestamps(plan.traced, batch)
         run = run_of(batch)
-        try:
-            if plan.loop is None:
-                return self._outputs(plan, run, batch)
-            run.check(plan.loop.steps)
-            words, elements_of = plan.loop.split.explode(run, batch, plan.loop.read)
-            outputs = self._outputs(plan, run_of(words), words)
-            return {
-                output: Emitted(found.results, elements_of[found.positions])
-                for output, found in outputs.items()
-            }
-        except NOT_EXACT:
-            return None
+        if plan.loop is None:
+            return self._outputs(plan, run, batch)
+        run.check(plan.loop.steps)
+        words, elements_of = plan.loop.split.explode(run, batch, plan.loop.read)
+        outputs = self._outputs(plan, run_of(words), words)
+        return {
+            output: Emitted(found.results, elements_of[found.positions])
+            for output, found in outputs.items()
+        }
 
     def _outputs(self, plan: _Plan, run: Run, batch: pa.RecordBatch) -> Outputs:
         run.check(plan.traced.steps)
@@ -150,21 +148,14 @@ class EmittingFunction(ElementwiseFunction[_Plan]):
 
     def _follow(self, trace: Trace, element: Any, extra: Sequence[Symbol]) -> _Plan:
         rounds = trace.rounds = Rounds(1 + max(map(_last_column, extra)))
-        emissions, function = ChannelEmissions(), trace.callable_of(self._function)
+        function = trace.callable_of(self._function)
 
-        def results() -> Emitting:
+        def call(out: Emitting) -> tuple[int]:
             rounds.begin()
-            out = Emitting(trace)
             self._emit(function, element, extra, out)
-            return out
+            return (0,)
 
-        def noted() -> int:
-            emissions.note(trace, results())
-            return 0
-
-        trace.follow_all(noted)
-        traced = trace.follow_all(lambda: (0, *emissions.filled(trace, results())))
-        emitted = emissions.emitted(iter(traced.columns[1:]))
+        traced, emitted = follow_emitting(trace, call, 1)
         if rounds.split is not None:
             return _of_loop(trace, rounds, traced, emitted)
         return _Plan(traced, {channel.sideOutput: each for channel, each in emitted.items()})
@@ -235,12 +226,8 @@ class ElementFunction(EmittingFunction):
             for output, found in emitted.items()
         }
 
-    def _may_differ(self, traced: Traced, batch: pa.RecordBatch) -> bool:
-        # ctx.timestamp() of an element without one is None
-        timestamp = batch.num_columns - self.signature.extra
-        return timestamp in traced.reading and bool(
-            (batch.column(timestamp).to_numpy() == NO_TIMESTAMP).any()
-        )
+    def _check_timestamps(self, traced: Traced, batch: pa.RecordBatch) -> None:
+        check_timestamps(traced, batch, batch.num_columns - self.signature.extra)
 
 
 class FlatMapColumns(ElementFunction):

@@ -21,7 +21,13 @@ from flinkish.runtime.columns.tracing.checks import (
     difference_of,
     elements_at,
 )
-from flinkish.runtime.columns.tracing.emissions import Emission, Emissions, EmittedColumns
+from flinkish.runtime.columns.tracing.emissions import (
+    Channel,
+    Emission,
+    EmittedColumns,
+    Emitting,
+    follow_emitting,
+)
 from flinkish.runtime.columns.tracing.expressions import Kind
 from flinkish.runtime.columns.tracing.externals import External
 from flinkish.runtime.columns.tracing.folding import ARROW_TYPES, Folding
@@ -29,15 +35,14 @@ from flinkish.runtime.columns.tracing.purity import impurity, written_attributes
 from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, matched_patterns
 from flinkish.runtime.columns.tracing.running import RunningFold, accumulator_steps, asks_running
 from flinkish.runtime.columns.tracing.stand_ins import StandIn
-from flinkish.runtime.columns.tracing.symbolic_elements import Signature
-from flinkish.runtime.columns.tracing.symbolic_values import taken_apart
+from flinkish.runtime.columns.tracing.symbolic_values import Signature, taken_apart
 from flinkish.runtime.columns.tracing.symbols import Symbol, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import TracedFunction
-from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
+from flinkish.runtime.columns.tracing.traced_runs import check_may_differ, run_of
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.value_shapes import structure
-from flinkish.runtime.columns.tracing.values import NOT_EXACT, of_arrow, to_arrow
+from flinkish.runtime.columns.tracing.values import deoptimizing, of_arrow, to_arrow
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import VALUE, tuple_shape
 
@@ -111,7 +116,7 @@ class EventFold(TracedFunction["_Plan"]):
         else:
             elements = RowColumns(pa.RecordBatch.from_arrays([times], ["timestamp"]), VALUE)
         plan = self._traced(elements, kinds)
-        if plan is None or (plan.testsNone and (not columns or has_nulls(elements.batch))):
+        if plan is None or (plan.traced.testsNone and not columns):
             return None
         return plan.noted(elements.batch, start)
 
@@ -193,31 +198,21 @@ class EventFold(TracedFunction["_Plan"]):
             name: Symbol(trace, trace.expressions.accumulated(number, kind))
             for number, (name, kind) in enumerate(zip(self._names, kinds))
         }
-        emissions, emitted = Emissions(), list[Any]()
-
-        def emit(watermark: Any) -> None:
-            shape, parts = taken_apart(trace, watermark)
-            if shape != _WATERMARK:
-                raise trace.unsupported("emits something that is not a Watermark")
-            emitted.append(Symbol(trace, parts[0]))
-
-        output = StandIn(trace, "output", emitWatermark=emit)
         on_event = trace.writing(self._on_event, self._generator, written)
 
-        def left() -> tuple[Any, ...]:
-            emitted.clear()
-            return on_event(element, timestamp, output)
+        def call(out: Emitting) -> tuple[Any, ...]:
+            def emit(watermark: Any) -> None:
+                shape, parts = taken_apart(trace, watermark)
+                if shape != _WATERMARK:
+                    raise trace.unsupported("emits something that is not a Watermark")
+                out.collect(Symbol(trace, parts[0]))
 
-        def counted() -> tuple[Any, ...]:
-            attributes = left()
-            emissions.note(trace, emitted)
-            return attributes
+            return on_event(element, timestamp, StandIn(trace, "output", emitWatermark=emit))
 
-        trace.follow_all(counted)
-        traced = trace.follow_all(lambda: (*left(), *emissions.filled(trace, emitted)))
+        traced, emitted = follow_emitting(trace, call, len(kinds))
         if traced.shape != tuple_shape([VALUE] * len(traced.columns)):
             raise Unsupported("stores something that is not a number or text")
-        return traced, emissions.emission(iter(traced.columns[len(kinds) :]))
+        return traced, emitted[Channel(None, None)]
 
     def _explore(self) -> None:
         """Raises Unsupported if ``onEvent`` cannot be traced, whatever the elements are."""
@@ -235,42 +230,37 @@ class _Plan:
 
     def __init__(self, reduction: Reduction, traced: Traced, emission: Emission) -> None:
         self._reduction = reduction
-        self._traced = traced
+        self.traced = traced
         self._emission = emission
         asked = [*chain.from_iterable(emission.slots), *accumulator_steps(traced.steps)]
         self._running = asks_running(reduction, asked)
-        self.testsNone = traced.testsNone
-        """Whether ``onEvent`` tests a value for None."""
 
     def changed(self) -> bool:
         """Whether a guard fails."""
-        return self._traced.changed()
+        return self.traced.changed()
 
+    @deoptimizing
     def noted(self, batch: pa.RecordBatch, start: Sequence[Any]) -> Noted | None:
         """The effects of the elements of ``batch``; None if Python's could differ."""
+        check_may_differ(self.traced, batch)
         run = run_of(batch)
         everyone = np.zeros(batch.num_rows, dtype=np.intp)
         types = [ARROW_TYPES[kind] for kind in self._reduction.kinds]
-        try:
-            first = [pa.array([value], kind) for value, kind in zip(start, types)]
-            begun = pa.RecordBatch.from_arrays(first, names=list(map(str, range(len(first)))))
-            folded = Folding(run, batch, everyone, 1, self._reduction, begun).fields()
-            attributes = [to_arrow(column)[0].as_py() for column in folded]
-            if self._running:
-                before = RunningFold(run, everyone, begun, self._reduction)
-                run = run.accumulating(before.field)
-            run.check(self._traced.steps)
-            emitted = EmittedColumns()
-            emitted.add(self._emission, run, batch, np.arange(run.count))
-            results, positions = emitted.joined()
-            if results is None:
-                return Noted(attributes, positions, np.zeros(0, np.int64))
-            watermarks = of_arrow(results.arrow(0))
-            return (
-                Noted(attributes, positions, watermarks.data) if watermarks.kind == "int" else None
-            )
-        except NOT_EXACT:
-            return None
+        first = [pa.array([value], kind) for value, kind in zip(start, types)]
+        begun = pa.RecordBatch.from_arrays(first, names=list(map(str, range(len(first)))))
+        folded = Folding(run, batch, everyone, 1, self._reduction, begun).fields()
+        attributes = [to_arrow(column)[0].as_py() for column in folded]
+        if self._running:
+            before = RunningFold(run, everyone, begun, self._reduction)
+            run = run.accumulating(before.field)
+        run.check(self.traced.steps)
+        emitted = EmittedColumns()
+        emitted.add(self._emission, run, batch, np.arange(run.count))
+        results, positions = emitted.joined()
+        if results is None:
+            return Noted(attributes, positions, np.zeros(0, np.int64))
+        watermarks = of_arrow(results.arrow(0))
+        return Noted(attributes, positions, watermarks.data) if watermarks.kind == "int" else None
 
 
 def _kind(value: Any) -> Kind:

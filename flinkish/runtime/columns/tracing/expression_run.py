@@ -24,7 +24,14 @@ from flinkish.runtime.columns.tracing.expressions import (
     parts_of,
 )
 from flinkish.runtime.columns.tracing.kernels import KERNELS, truths
-from flinkish.runtime.columns.tracing.values import Inexact, Mask, Values, objects, of_python
+from flinkish.runtime.columns.tracing.values import (
+    NOT_EXACT,
+    Inexact,
+    Mask,
+    Values,
+    objects,
+    of_python,
+)
 
 
 class Run:
@@ -127,7 +134,7 @@ class Run:
             return False
         try:
             self.values(expression)
-        except Inexact:
+        except NOT_EXACT:
             return False
         return True
 

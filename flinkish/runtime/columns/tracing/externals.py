@@ -31,8 +31,7 @@ from flinkish.runtime.columns.tracing.guards import (
 from flinkish.runtime.columns.tracing.objects import CLASSES, Made, made_by_class, maker_of
 from flinkish.runtime.columns.tracing.purity import HIDDEN
 from flinkish.runtime.columns.tracing.record_classes import constructed
-from flinkish.runtime.columns.tracing.symbolic_elements import column_of
-from flinkish.runtime.columns.tracing.symbolic_values import taken_apart
+from flinkish.runtime.columns.tracing.symbolic_values import column_of, taken_apart
 from flinkish.runtime.columns.tracing.symbols import Symbol, is_constant, kind_of_constant
 from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
 

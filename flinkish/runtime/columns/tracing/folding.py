@@ -244,17 +244,12 @@ def arrow_type(kind: Kind, pattern: ReductionPattern, batch: Columns, number: in
 
 
 def normal(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A column cast to ``kind``, the type of a folded column. Raises Inexact if a value does not
-    fit."""
+    """A column cast to ``kind``, the type of a folded column. Raises one of ``NOT_EXACT`` if a value
+    does not fit."""
     if column.type == kind:
         return column
     column = plain(column)
-    if column.type == kind:
-        return column
-    try:
-        return column.cast(kind)
-    except pa.ArrowException:
-        raise Inexact from None
+    return column if column.type == kind else column.cast(kind)
 
 
 def integer_sums(initial: NDArray[np.int64], values: Values, groups: Groups) -> NDArray[np.int64]:

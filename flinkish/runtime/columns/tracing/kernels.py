@@ -51,7 +51,7 @@ def _within(a: Values, b: Values, bounds: _Bounds) -> tuple[int, int]:
 def _arithmetic(function: Callable[[Any, Any], Any], bounds: _Bounds) -> Callable[..., Values]:
     def computed(a: Values, b: Values) -> Values:
         if "float" in (a.kind, b.kind):
-            return _float(function(_finite_size(a), _finite_size(b)))
+            return _float(function(a.floats(), b.floats()))
         a, b = a.integers(), b.integers()
         low, high = _within(a, b, bounds)
         return Values("int", function(a.data, b.data), low, high)
@@ -61,13 +61,6 @@ def _arithmetic(function: Callable[[Any, Any], Any], bounds: _Bounds) -> Callabl
 
 def _float(data: Any) -> Values:
     return Values("float", data if isinstance(data, np.ndarray) else float(data))
-
-
-def _finite_size(a: Values) -> Any:
-    try:
-        return a.floats()
-    except OverflowError:
-        raise Inexact from None
 
 
 def _has_zero(data: Any) -> bool:
@@ -116,10 +109,10 @@ def _divided(a: Values, b: Values) -> tuple[Values, Values]:
 
 
 def _float_division(function: Any, a: Values, b: Values) -> Values:
-    divisor = _finite_size(b)
+    divisor = b.floats()
     if _has_zero(divisor):
         raise Inexact
-    return _float(function(_finite_size(a), divisor))
+    return _float(function(a.floats(), divisor))
 
 
 def _bitwise(function: Callable[[Any, Any], Any]) -> Callable[..., Values]:
@@ -173,7 +166,7 @@ def _to_int(a: Values) -> Values:
 
 
 def _to_float(a: Values) -> Values:
-    return a if a.kind == "float" else _float(_finite_size(a))
+    return a if a.kind == "float" else _float(a.floats())
 
 
 def truths(a: Values) -> Values:
@@ -204,7 +197,7 @@ def _comparison(compare: Callable[[Any, Any], Any], texts: str) -> Callable[...,
             return _of_mask(getattr(pc, texts)(_text(a), _text(b)))
         if "float" in (a.kind, b.kind):
             _check_exact_as_floats(a, b)
-            return Values("bool", compare(_finite_size(a), _finite_size(b)))
+            return Values("bool", compare(a.floats(), b.floats()))
         return Values("bool", compare(a.integers().data, b.integers().data))
 
     return computed

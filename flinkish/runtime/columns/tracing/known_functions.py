@@ -6,6 +6,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Sequence, ValuesView
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from flinkish.runtime.columns.tracing.expressions import NUMBERS, PYTHON_TYPES, Kind
@@ -25,26 +26,13 @@ _MOST_ROUNDS = 8
 """The most rounds of a loop whose number of rounds depends on the element."""
 
 
-def _lowest(trace: Trace, *values: Any, key: Callable[[Any], Any] | None = None) -> Any:
-    return _extreme(trace, "min", "<", values, key)
-
-
-def _highest(trace: Trace, *values: Any, key: Callable[[Any], Any] | None = None) -> Any:
-    return _extreme(trace, "max", ">", values, key)
-
-
-def _extreme(
-    trace: Trace,
-    name: str,
-    sign: str,
-    values: Sequence[Any],
-    key: Callable[[Any], Any] | None,
-) -> Any:
+def _extreme(name: str, trace: Trace, *values: Any, key: Callable[[Any], Any] | None = None) -> Any:
+    """``min`` or ``max``, the ``name``."""
+    sign, better = ("<", operator.lt) if name == "min" else (">", operator.gt)
     if len(values) == 1:
         values = tuple(_iterable(trace, name, values[0]))
     if not values:
         raise trace.unsupported(f"calls {name} without an argument")
-    better = operator.lt if sign == "<" else operator.gt
     if key is not None:
         keyed = [(key(value), value) for value in values]
         first_of_best = keyed[0]
@@ -96,13 +84,10 @@ def _symbol(trace: Trace, value: Any) -> Symbol:
     return value if isinstance(value, Symbol) else Symbol(trace, trace.expression(value))
 
 
-def _converter(kind: Kind, convert: Callable[..., Any]) -> Callable[..., Any]:
-    def converted(trace: Trace, *values: Any) -> Any:
-        if len(values) == 1 and isinstance(values[0], Symbol):
-            return values[0]._traced_converted(kind)
-        return _native(trace, convert, values)
-
-    return converted
+def _converted(kind: Kind, trace: Trace, *values: Any) -> Any:
+    if len(values) == 1 and isinstance(values[0], Symbol):
+        return values[0]._traced_converted(kind)
+    return _native(trace, PYTHON_TYPES[kind], values)
 
 
 def _native(trace: Trace, function: Callable[..., Any], values: Sequence[Any]) -> Any:
@@ -121,13 +106,9 @@ def _length(trace: Trace, value: Any) -> Any:
     return value._traced_length() if isinstance(value, (Symbol, Numbers)) else len(value)
 
 
-def _of_parts(function: Callable[..., Any]) -> Callable[..., Any]:
+def _of_parts(function: Callable[..., Any], trace: Trace, values: Any = (), **named: Any) -> Any:
     """``function`` of Python for tuples and lists of symbols."""
-
-    def called(trace: Trace, values: Any = (), **named: Any) -> Any:
-        return function(_iterable(trace, function.__name__, values), **named)
-
-    return called
+    return function(_iterable(trace, function.__name__, values), **named)
 
 
 def _next(trace: Trace, values: Any, *default: Any) -> Any:
@@ -136,16 +117,13 @@ def _next(trace: Trace, values: Any, *default: Any) -> Any:
     return next(values, *default)
 
 
-def _mathematical(function: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
-    def called(trace: Trace, *values: Any) -> Any:
-        if not any(isinstance(value, Symbol) for value in values):
-            return _native(trace, function, values)
-        expressions = [trace.expression(value) for value in values]
-        if any(e.kind not in ("int", "float", "bool", "unknown") for e in expressions):
-            raise trace.unsupported(f"calls {function.__name__} of something that is not a number")
-        return trace.noted(trace.expressions.call(function, kind, *expressions))
-
-    return called
+def _mathematical(function: Callable[..., Any], kind: Kind, trace: Trace, *values: Any) -> Any:
+    if not any(isinstance(value, Symbol) for value in values):
+        return _native(trace, function, values)
+    expressions = [trace.expression(value) for value in values]
+    if any(e.kind not in (*NUMBERS, "unknown") for e in expressions):
+        raise trace.unsupported(f"calls {function.__name__} of something that is not a number")
+    return trace.noted(trace.expressions.call(function, kind, *expressions))
 
 
 def _is_instance(trace: Trace, value: Any, kinds: Any) -> bool:
@@ -232,30 +210,31 @@ def _divided(trace: Trace, one: Any, other: Any) -> tuple[Any, Any]:
     return one // other, one % other
 
 
-_MATH: dict[str, Kind] = {
-    **dict.fromkeys(("sqrt", "log", "log2", "log10", "exp", "sin", "cos", "tan", "atan"), "float"),
-    **dict.fromkeys(("asin", "acos", "atan2", "hypot", "fabs", "radians", "degrees"), "float"),
-    **dict.fromkeys(("copysign", "pow", "fmod"), "float"),
-    **dict.fromkeys(("floor", "ceil", "trunc"), "int"),
-    **dict.fromkeys(("isnan", "isinf", "isfinite"), "bool"),
+_MATH: dict[Callable[..., Any], Kind] = {
+    **dict.fromkeys((math.sqrt, math.log, math.log2, math.log10, math.exp), "float"),
+    **dict.fromkeys((math.sin, math.cos, math.tan, math.asin, math.acos, math.atan), "float"),
+    **dict.fromkeys((math.atan2, math.hypot, math.fabs, math.radians, math.degrees), "float"),
+    **dict.fromkeys((math.copysign, math.pow, math.fmod), "float"),
+    **dict.fromkeys((math.floor, math.ceil, math.trunc), "int"),
+    **dict.fromkeys((math.isnan, math.isinf, math.isfinite), "bool"),
 }
 
 REPLACED: dict[Any, Callable[..., Any]] = {
-    min: _lowest,
-    max: _highest,
+    min: partial(_extreme, "min"),
+    max: partial(_extreme, "max"),
     abs: lambda trace, value: abs(value),
     len: _length,
     bool: lambda trace, value=False: bool(value),
     round: _rounded,
     sum: _sum,
     next: _next,
-    **{each: _of_parts(each) for each in (any, all, iter, tuple, list, dict)},
+    **{each: partial(_of_parts, each) for each in (any, all, iter, tuple, list, dict)},
     isinstance: _is_instance,
     range: _range,
     divmod: _divided,
-    int: _converter("int", int),
-    float: _converter("float", float),
-    str: _converter("str", str),
-    **{getattr(math, n): _mathematical(getattr(math, n), kind) for n, kind in _MATH.items()},
+    int: partial(_converted, "int"),
+    float: partial(_converted, "float"),
+    str: partial(_converted, "str"),
+    **{f: partial(_mathematical, f, kind) for f, kind in _MATH.items()},
 }
 """Replacements that understand symbols, by the function of Python."""

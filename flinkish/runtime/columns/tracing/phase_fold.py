@@ -50,15 +50,23 @@ from flinkish.runtime.columns.tracing.phase_trace import (
 from flinkish.runtime.columns.tracing.reduction_patterns import Reduction, matched_patterns
 from flinkish.runtime.columns.tracing.running import RunningFold, accumulator_steps, asks_running
 from flinkish.runtime.columns.tracing.state_stand_ins import MapKey, OtherMapKey
-from flinkish.runtime.columns.tracing.symbolic_elements import beside
-from flinkish.runtime.columns.tracing.symbolic_values import MOST_ITEMS
+from flinkish.runtime.columns.tracing.symbolic_values import MOST_ITEMS, beside
 from flinkish.runtime.columns.tracing.symbols import kind_of_constant
 from flinkish.runtime.columns.tracing.traced_function import TracedFunction
-from flinkish.runtime.columns.tracing.traced_runs import has_nulls, run_of
+from flinkish.runtime.columns.tracing.traced_runs import (
+    check_may_differ,
+    check_timestamps,
+    run_of,
+)
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.value_shapes import column_of_values, columns_of, structure
-from flinkish.runtime.columns.tracing.values import NOT_EXACT, Inexact, Mask, Values, to_arrow
-from flinkish.runtime.records.records import NO_TIMESTAMP
+from flinkish.runtime.columns.tracing.values import (
+    Inexact,
+    Mask,
+    Values,
+    deoptimizing,
+    to_arrow,
+)
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import Shape
 from flinkish.runtime.state.broadcast_state import BroadcastStates
@@ -102,7 +110,6 @@ class PhaseFold(TracedFunction["_Plan"]):
         self._contents: list[Content] = ["empty", "other"]
         self._codes: dict[Any, int] = {}
         self._map_key: MapKeys = "unknown"
-        self._found: NotListed | OtherMapKey | None = None
 
     @property
     def states(self) -> Sequence[State]:
@@ -142,9 +149,8 @@ class PhaseFold(TracedFunction["_Plan"]):
     def _in_phases(self, elements: RowColumns, groups: Positions, keys: Keys) -> Phased | None:
         of_keys, entries = groups, None
         if isinstance(self._map_key, MapKey):
-            try:
-                entries = EntryGroups.of(self._map_key, elements.batch, groups)
-            except NOT_EXACT:
+            entries = EntryGroups.of(self._map_key, elements.batch, groups)
+            if entries is None:
                 return None
             groups, owners = entries.groups, entries.owners
             hashes = None if keys.hashes is None else keys.hashes[owners]
@@ -240,26 +246,18 @@ class PhaseFold(TracedFunction["_Plan"]):
         if len(self._specializations) > _MOST_SPECIALIZATIONS:
             self._specializations.discard(specialization)
             return None
-        plan = self._traced(elements, specialization)
-        if self._found is not None:
-            found, self._found = self._found, None
-            raise found
-        return plan
+        return self._traced(elements, specialization)
 
     def _trace(self, elements: RowColumns, *content: Any) -> _Plan:
         specialization: Specialization = content[0]
-        try:
-            phase = follow_phase(
-                self.function,
-                elements,
-                self._used,
-                specialization,
-                self._map_key,
-                self.broadcast,
-            )
-        except (NotListed, OtherMapKey) as found:
-            self._found = found
-            raise
+        phase = follow_phase(
+            self.function,
+            elements,
+            self._used,
+            specialization,
+            self._map_key,
+            self.broadcast,
+        )
         return _Plan(phase, specialization, elements.shape.width)
 
     def _explore(self) -> None:
@@ -292,23 +290,17 @@ class _Plan:
         """Whether a guard fails."""
         return self.phase.traced.changed()
 
+    @deoptimizing
     def process(
         self, batch: pa.RecordBatch, members: Positions, places: Positions, done: RunEffects
-    ) -> Positions | None:
+    ) -> Positions:
         """Add the effects of the elements at ``places``, of the groups ``members``, to ``done``, as
         long as this specialization holds for their group. Returns the places of the other elements;
         None, with nothing done, if the effects could differ from those of the function's own
         calls."""
-        try:
-            return self._processed(batch, members, places, done)
-        except NOT_EXACT:
-            return None
-
-    def _processed(
-        self, batch: pa.RecordBatch, members: Positions, places: Positions, done: RunEffects
-    ) -> Positions:
         part = PartOfRun.of(batch, done.groups, members, places)
-        self._check_may_differ(part.batch)
+        check_may_differ(self.phase.traced, part.batch)
+        check_timestamps(self.phase.traced, part.batch, self._timestamp)
         start = self._fields((f.state for f in self.phase.folded), done.values, members)
         constant = self._fields(self.phase.constant, done.values, members)
         part = part.withColumns(constant)
@@ -324,17 +316,6 @@ class _Plan:
         emitted = emitted_columns(self.phase.emitted, met, part.batch, part.places)
         done.add(self.phase, emitted, [*self._folded(run, part, start), *self._ended(met, part)])
         return rest
-
-    def _check_may_differ(self, batch: pa.RecordBatch) -> None:
-        """Raises Inexact if the function may take another branch for some row of ``batch`` than was
-        traced."""
-        traced = self.phase.traced
-        if traced.testsNone and has_nulls(batch):
-            raise Inexact
-        if self._timestamp in traced.reading:
-            timestamps = batch.column(self._timestamp).to_numpy()
-            if bool((timestamps == NO_TIMESTAMP).any()):
-                raise Inexact
 
     def _fields(
         self, states: Iterator[int] | Sequence[int], values: list[list[Any]], members: Positions

@@ -21,8 +21,8 @@ from flinkish.api.functions.runtime_context import RuntimeContext
 from flinkish.api.functions.state import MapState, State, ValueState
 from flinkish.runtime.columns.tracing.emissions import (
     AnyChannel,
-    ChannelEmissions,
     Emission,
+    Emissions,
     Emitting,
     parts_of_value,
 )
@@ -36,11 +36,14 @@ from flinkish.runtime.columns.tracing.state_stand_ins import (
     OtherMapKey,
     ValueStandIn,
 )
-from flinkish.runtime.columns.tracing.symbolic_elements import Signature
-from flinkish.runtime.columns.tracing.symbolic_values import symbolic, taken_apart
+from flinkish.runtime.columns.tracing.symbolic_values import Signature, symbolic, taken_apart
 from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
-from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported
+from flinkish.runtime.columns.tracing.unsupported import (
+    CannotTell,
+    OtherSpecialization,
+    Unsupported,
+)
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
 from flinkish.runtime.state.broadcast_state import BroadcastStates
@@ -71,7 +74,7 @@ MapKeys: TypeAlias = MapKey | Literal["any", "unknown"]
 uses several, or changes other states too. ``"unknown"``: this has not been found out."""
 
 
-class NotListed(CannotTell):
+class NotListed(OtherSpecialization):
     """The function uses a state that the specialization does not include."""
 
     def __init__(self, state: State) -> None:
@@ -301,7 +304,7 @@ class _Seen:
         self.set: dict[State, Shape] = {}
         """The shape of each state that is updated."""
         self.cleared: set[State] = set()
-        self.emissions = ChannelEmissions()
+        self.emissions = Emissions()
 
     def note(self, look: _Look) -> int:
         """Note what the function did on the path just followed."""

@@ -19,8 +19,7 @@ from flinkish.runtime.columns.tracing.emissions import TIMERS, Emitting
 from flinkish.runtime.columns.tracing.expressions import NUMBERS, Constant
 from flinkish.runtime.columns.tracing.externals import External
 from flinkish.runtime.columns.tracing.guards import in_slot
-from flinkish.runtime.columns.tracing.symbolic_elements import column_of
-from flinkish.runtime.columns.tracing.symbolic_values import own, symbolic, taken_apart
+from flinkish.runtime.columns.tracing.symbolic_values import column_of, own, symbolic, taken_apart
 from flinkish.runtime.columns.tracing.symbols import Symbol, is_constant, kind_of_constant
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.columns.tracing.unsupported import CannotTell, Unsupported

@@ -17,7 +17,7 @@ from flinkish.runtime.columns.tracing.stand_ins import StandIn
 from flinkish.runtime.columns.tracing.symbolic_values import kept, own, taken_apart
 from flinkish.runtime.columns.tracing.symbols import is_constant
 from flinkish.runtime.columns.tracing.trace import Trace
-from flinkish.runtime.columns.tracing.unsupported import CannotTell
+from flinkish.runtime.columns.tracing.unsupported import OtherSpecialization
 from flinkish.runtime.records.shapes import Shape
 
 GROUPED_KINDS = {"int", "bool", "str"}
@@ -55,7 +55,7 @@ class MapKey:
         return self.shape == other.shape and repr(self.parts) == repr(other.parts)
 
 
-class OtherMapKey(CannotTell):
+class OtherMapKey(OtherSpecialization):
     """The function uses the entries of its maps under another key than its specialization."""
 
     def __init__(self, key: MapKey | None) -> None:

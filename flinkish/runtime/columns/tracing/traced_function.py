@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from flinkish.runtime.columns.tracing.checks import Positions, chosen, difference_of, elements_at
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
-from flinkish.runtime.columns.tracing.symbolic_elements import Signature
+from flinkish.runtime.columns.tracing.symbolic_values import Signature
 from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.columns.tracing.unsupported import why_unsupported

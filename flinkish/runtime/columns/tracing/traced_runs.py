@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.expressions import Column, Expression
 from flinkish.runtime.columns.tracing.trace import Traced
-from flinkish.runtime.columns.tracing.values import NOT_EXACT, Values, nulls, of_arrow, to_arrow
+from flinkish.runtime.columns.tracing.values import Inexact, Values, nulls, of_arrow, to_arrow
 from flinkish.runtime.records.partly_read import Columns
+from flinkish.runtime.records.records import NO_TIMESTAMP
 from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import tuple_shape
 
@@ -92,22 +93,26 @@ def run_of(batch: Columns) -> Run:
     return Run(batch.num_rows, column)
 
 
-def has_nulls(batch: Columns) -> bool:
-    """Whether there is a null in any column."""
-    return any(nulls(batch.column(number)) for number in range(batch.num_columns))
-
-
-def checked_run(traced: Traced, batch: Columns) -> Run | None:
-    """The rows of ``batch`` as a run; None if Python might raise an error, or take another branch,
-    for one."""
-    if traced.testsNone and has_nulls(batch):
-        return None
+def checked_run(traced: Traced, batch: Columns) -> Run:
+    """The rows of ``batch`` as a run. Raises one of ``NOT_EXACT`` if Python might raise an error, or
+    take another branch, for one."""
+    check_may_differ(traced, batch)
     run = run_of(batch)
-    try:
-        run.check(traced.steps)
-    except NOT_EXACT:
-        return None
+    run.check(traced.steps)
     return run
+
+
+def check_may_differ(traced: Traced, batch: Columns) -> None:
+    """Raises Inexact if the function may take another branch for some row than was traced."""
+    if traced.testsNone and any(nulls(batch.column(n)) for n in range(batch.num_columns)):
+        raise Inexact
+
+
+def check_timestamps(traced: Traced, batch: pa.RecordBatch, number: int) -> None:
+    """Raises Inexact if the function reads the column ``number``, a timestamp, and an element has
+    none: Python gets None."""
+    if number in traced.reading and (batch.column(number).to_numpy() == NO_TIMESTAMP).any():
+        raise Inexact
 
 
 def results_of(traced: Traced, run: Run, elements: RowColumns) -> RowColumns:

@@ -13,12 +13,19 @@ class CannotTell(Exception):
     """Whether a function can be traced depends on its input, which is not known yet."""
 
 
+class OtherSpecialization(CannotTell):
+    """The function has to be specialized by something else than it is."""
+
+
 def why_unsupported(follow: Callable[[], object]) -> str | None:
-    """Why ``follow``, which traces a function, does not support it; None if it does."""
+    """Why ``follow``, which traces a function, does not support it; None if it does. Raises
+    OtherSpecialization."""
     try:
         follow()
     except Unsupported as unsupported:
         return str(unsupported)
+    except OtherSpecialization:
+        raise
     except CannotTell:
         pass
     except Exception as error:

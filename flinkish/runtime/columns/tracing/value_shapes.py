@@ -15,7 +15,7 @@ from flinkish.runtime.columns.tracing.expressions import PYTHON_TYPES
 from flinkish.runtime.columns.tracing.folding import ARROW_TYPES
 from flinkish.runtime.columns.tracing.record_classes import is_record_class
 from flinkish.runtime.columns.tracing.symbolic_values import MOST_ITEMS, dict_names, took
-from flinkish.runtime.columns.tracing.values import NOT_EXACT, Inexact
+from flinkish.runtime.columns.tracing.values import Inexact, deoptimizing
 from flinkish.runtime.records.rows import RowColumns, joined
 from flinkish.runtime.records.shapes import VALUE, Shape, is_mutable
 
@@ -74,6 +74,7 @@ def columns_of(shape: Shape, values: Sequence[Any]) -> list[Sequence[Any]] | Non
     return None if shared else columns
 
 
+@deoptimizing
 def arrays_of(
     shape: Shape, types: Sequence[pa.DataType], values: Sequence[Any]
 ) -> list[pa.Array] | None:
@@ -82,10 +83,7 @@ def arrays_of(
     columns = columns_of(shape, values)
     if columns is None or len(columns) != len(types):
         return None
-    try:
-        return [column_of_values(list(column), kind) for column, kind in zip(columns, types)]
-    except NOT_EXACT:
-        return None
+    return [column_of_values(list(column), kind) for column, kind in zip(columns, types)]
 
 
 def after(former: Sequence[Any], run: RowColumns) -> RowColumns | None:

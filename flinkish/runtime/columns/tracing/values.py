@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from itertools import repeat
-from typing import Any, TypeAlias
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +13,9 @@ from numpy.typing import NDArray
 
 from flinkish.runtime.columns.tracing.expressions import Kind
 from flinkish.runtime.records.rows import python_values
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Inexact(Exception):
@@ -20,6 +25,20 @@ class Inexact(Exception):
 
 NOT_EXACT = (Inexact, ArithmeticError, TypeError, ValueError, pa.ArrowException)
 """Exceptions that a kernel raises if its result could differ from Python's."""
+
+
+def deoptimizing(function: Callable[P, R | None]) -> Callable[P, R | None]:
+    """``function``, which returns None where it would raise one of ``NOT_EXACT``."""
+
+    @wraps(function)
+    def call(*arguments: P.args, **named: P.kwargs) -> R | None:
+        try:
+            return function(*arguments, **named)
+        except NOT_EXACT:
+            return None
+
+    return call
+
 
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -194,22 +213,17 @@ def plain(column: pa.Array) -> pa.Array:
 
 
 def of_python(values: list[Any]) -> Values:
-    """A list of Python values as values. Raises Inexact unless all have the same type, and fit."""
+    """A list of Python values as values. Raises one of ``NOT_EXACT`` unless all have the same type,
+    and fit."""
     kinds = set(map(type, values))
     if kinds <= {int}:
-        try:
-            return Values("int", np.array(values, dtype=np.int64))
-        except OverflowError:
-            raise Inexact from None
+        return Values("int", np.array(values, dtype=np.int64))
     if kinds == {float}:
         return Values("float", np.array(values, dtype=np.float64))
     if kinds == {bool}:
         return Values("bool", np.array(values, dtype=np.bool_))
     if kinds == {str}:
-        try:
-            return Values("str", pa.array(values, pa.string()))
-        except (pa.ArrowException, UnicodeEncodeError):
-            raise Inexact from None
+        return Values("str", pa.array(values, pa.string()))
     raise Inexact
 
 
