@@ -47,7 +47,15 @@ class Channel(NamedTuple):
 TIMERS = "timers"
 """The channel of timers: the index of each call in ``TIMER_CALLS``, and its time."""
 
-AnyChannel: TypeAlias = Channel | int | str
+
+class Written(NamedTuple):
+    """The channel of what a state is set to, or of True where it is cleared."""
+
+    state: int
+    cleared: bool
+
+
+AnyChannel: TypeAlias = Channel | Written | int | str
 """Also the index of a list or map, for what is added to it, or ``TIMERS``."""
 
 
@@ -59,7 +67,6 @@ class Emitting:
         self.results: dict[AnyChannel, list[Any]] = {}
 
     def begin(self) -> None:
-        """Begin another path."""
         self.results.clear()
 
     def collect(self, value: Any) -> None:
@@ -73,7 +80,6 @@ class Emitting:
         self.collectIn(Channel(sideOutput, None if loop is None else loop.current), value)
 
     def collectIn(self, channel: AnyChannel, value: Any) -> None:
-        """Collect something for ``channel``."""
         self.results.setdefault(channel, []).append(kept(self.trace, value))
 
     def output(self, outputTag: Any, value: Any) -> None:
@@ -126,10 +132,12 @@ class Emissions:
         columns."""
         for channel, found in out.results.items():
             shape, count = self._most.get(channel, (None, 0))
+            written = isinstance(channel, Written)
             for result in found:
-                known, (shape, _) = shape, taken_apart(trace, result)
+                known, (shape, _) = shape, taken_apart(trace, result, lists=written)
                 if known not in (None, shape):
-                    raise Unsupported("emits values of different shapes")
+                    where = "keeps {} in its state" if written else "emits {}"
+                    raise Unsupported(where.format("values of different shapes"))
             if len(found) > MOST_EFFECTS:
                 does = "registers and deletes" if channel == TIMERS else "emits"
                 named = TIMERS if channel == TIMERS else "results"
@@ -219,7 +227,6 @@ class EmittedColumns:
             self.shape = emission.shape
 
     def extend(self, other: EmittedColumns) -> None:
-        """Add the results of other elements, which have the same shape."""
         self._parts += other._parts
         self.shape = self.shape or other.shape
 

@@ -8,7 +8,7 @@ key's next element takes another specialization: the phase of the key ends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import getattr_static
@@ -24,7 +24,7 @@ from flinkish.runtime.columns.tracing.emissions import (
     Emission,
     Emissions,
     Emitting,
-    parts_of_value,
+    Written,
 )
 from flinkish.runtime.columns.tracing.expressions import Constant, Expression, Kind
 from flinkish.runtime.columns.tracing.externals import External
@@ -121,7 +121,6 @@ class Phase:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of all folded fields."""
         return tuple(kind for folded in self.folded for kind in folded.held.kinds)
 
     @property
@@ -130,6 +129,9 @@ class Phase:
         slots = chain.from_iterable(each.slots for each in self.emitted.values())
         endings = ((ending.condition, *ending.fields) for ending in self.endings)
         return list(chain.from_iterable((*slots, *endings)))
+
+
+_NOTHING = Emission(None, ())
 
 
 def follow_phase(
@@ -146,38 +148,39 @@ def follow_phase(
     Unsupported if the function cannot be traced, NotListed for a state that is not in ``states``,
     and OtherMapKey if it does not use its maps as ``mapKey`` says."""
     known = dict(zip(states, specialization))
-    seen = _Seen(known)
-    _Look(elements, known, mapKey, frozenset(), broadcast).follow(function, seen.note)
-    constant = frozenset(
-        state
-        for state in known
-        if isinstance(known[state], Held) and state not in seen.set and state in seen.used
-    )
-    look = _Look(elements, known, mapKey, constant, broadcast)
-    traced = look.follow(function, seen.all)
-    columns = iter(traced.columns[1:])
+    emissions = Emissions()
+    look = _Look(elements, known, mapKey, broadcast)
+    look.follow(function, emissions.note)
+    held = [
+        (state, Written(number, False) in emissions)
+        for number, state in enumerate(states)
+        if isinstance(known[state], Held) and state in look.states
+    ]
+    constant = [state for state, folds in held if not folds]
+    look = _Look(elements, known, mapKey, broadcast, constant, [s for s, folds in held if folds])
+    traced = look.follow(function, emissions.filled)
+    emitted = emissions.emitted(iter(traced.columns[1:]))
     folded, endings = [], []
     for number, state in enumerate(states):
         content = known[state]
-        shape = seen.set.get(state)
-        if shape is not None:
-            condition = next(columns)
-            fields = tuple(next(columns) for _ in range(shape.width))
+        updated = emitted.pop(Written(number, False), _NOTHING)
+        cleared = emitted.pop(Written(number, True), _NOTHING)
+        for condition, *fields in updated.slots:
             if isinstance(content, Held):
-                folded.append(Folded(number, content, fields))
+                folded.append(Folded(number, content, tuple(fields)))
             else:
-                endings.append(Ending(number, condition, shape, fields))
-        if state in seen.cleared:
-            endings.append(Ending(number, next(columns), None))
-        if number in seen.emissions and content == "empty":
-            endings.append(Ending(number, next(columns), None, fills=True))
+                endings.append(Ending(number, condition, updated.shape, tuple(fields)))
+        for condition, *_ in cleared.slots:
+            endings.append(Ending(number, condition, None))
+        if content == "empty" and number in emitted:
+            endings.append(Ending(number, emitted[number].slots[0][0], None, fills=True))
     return Phase(
         trace=look.trace,
         traced=traced,
         constant=tuple(number for number, state in enumerate(states) if state in constant),
         folded=tuple(folded),
         endings=tuple(e for e in endings if not _is_false(e.condition)),
-        emitted=seen.emissions.emitted(columns),
+        emitted=emitted,
     )
 
 
@@ -205,9 +208,12 @@ class _Look:
         elements: RowColumns | None,
         known: Mapping[State, Content],
         mapKey: MapKeys,
-        constant: frozenset[State],
         broadcast: BroadcastStates | None,
+        constant: Collection[State] = (),
+        folded: Collection[State] = (),
     ) -> None:
+        """``constant``: the states that are columns. ``folded``: those whose values after each
+        element are collected, also where it does not update them."""
         self.trace = Trace(exploring=elements is None, standIn=self.standInOf)
         self._element, extra = _SIGNATURE.symbols(self.trace, elements)
         self.states: dict[State, ValueStandIn | CollectionStandIn] = {}
@@ -215,11 +221,16 @@ class _Look:
         self._context = traced_context(self.collector, extra, broadcast)
         self._known = known
         self._width = 1 + len(EXTRA) if elements is None else len(elements.schema)
-        self.mapKey = mapKey
+        self._map_key = mapKey
+        self._folded = folded
         self._values = self._symbols(constant, self._width)
 
-    def follow(self, function: Callable[..., Any], done: Callable[[_Look], Any]) -> Traced:
-        """The trace of what ``done`` returns after each path through the function."""
+    def follow(
+        self,
+        function: Callable[..., Any],
+        effects: Callable[[Trace, Emitting], Iterable[Any] | None],
+    ) -> Traced:
+        """The trace of 0, and of the ``effects`` of each path through the function."""
         if self.trace.exploring and isinstance(function, MethodType):
             owner = _Unopened(self.trace, function.__self__, "self")
             called = self.trace.bound(function.__func__, owner)
@@ -231,11 +242,31 @@ class _Look:
                 state.begin()
             self.collector.begin()
             self.collector.collectReturned(called(self._element, self._context, self.collector))
-            return done(self)
+            self._collect_states()
+            return 0, *(effects(self.trace, self.collector) or ())
 
         return self.trace.follow_all(call)
 
-    def _symbols(self, constant: frozenset[State], width: int) -> dict[State, Any]:
+    def _collect_states(self) -> None:
+        """Collect what the path just followed writes to states."""
+        by_entry = isinstance(self._map_key, MapKey)
+        for number, (state, content) in enumerate(self._known.items()):
+            stand_in = self.of(state) if state in self._folded else self.states.get(state)
+            if stand_in is None:
+                continue
+            if by_entry and not isinstance(state, MapState) and stand_in.done:
+                raise OtherMapKey(None)
+            if isinstance(stand_in, ValueStandIn) and stand_in.done == "set":
+                shape, _ = taken_apart(self.trace, stand_in.current, lists=True)
+                if isinstance(content, Held) and content.shape != shape:
+                    raise Unsupported("keeps values of different shapes in its state")
+                self.collector.collectIn(Written(number, False), stand_in.current)
+            elif isinstance(stand_in, ValueStandIn) and state in self._folded:
+                self.collector.collectIn(Written(number, False), stand_in.start)
+            if stand_in.done == "cleared":
+                self.collector.collectIn(Written(number, True), True)
+
+    def _symbols(self, constant: Collection[State], width: int) -> dict[State, Any]:
         """The symbolic value of each state that has one."""
         make = self.trace.expressions
         values: dict[State, Any] = {}
@@ -265,8 +296,8 @@ class _Look:
             return _not_yet(self.trace)
         stand_in = self.of(value)
         if isinstance(value, MapState) and isinstance(stand_in, ValueStandIn):
-            assert isinstance(self.mapKey, MapKey)
-            return EntryStandIn(self.trace, stand_in, self.mapKey, self._width)
+            assert isinstance(self._map_key, MapKey)
+            return EntryStandIn(self.trace, stand_in, self._map_key, self._width)
         return stand_in
 
     def of(self, state: State) -> ValueStandIn | CollectionStandIn:
@@ -279,12 +310,12 @@ class _Look:
     def _made(self, state: State) -> ValueStandIn | CollectionStandIn:
         if type(state) not in (TableValueState, TableListState, TableMapState):
             raise Unsupported("uses a state whose values expire, or which reduces")
-        by_entry = isinstance(state, MapState) and isinstance(self.mapKey, MapKey)
+        by_entry = isinstance(state, MapState) and isinstance(self._map_key, MapKey)
         content = self._known.get(state)
         if content is None:
             raise NotListed(state)
         if not isinstance(state, ValueState) and not by_entry:
-            undecided = self._width if self.mapKey == "unknown" else None
+            undecided = self._width if self._map_key == "unknown" else None
             number = [*self._known].index(state)
             return CollectionStandIn(self.collector, state, number, content == "empty", undecided)
         if content == "other":
@@ -293,62 +324,6 @@ class _Look:
             )
         default = state.default if isinstance(state, TableValueState) else None
         return ValueStandIn(self.trace, self._values.get(state), default)
-
-
-class _Seen:
-    """The effects of a function on all paths through its branches."""
-
-    def __init__(self, known: Mapping[State, Content]) -> None:
-        self._known = known
-        self.used: set[State] = set()
-        self.set: dict[State, Shape] = {}
-        """The shape of each state that is updated."""
-        self.cleared: set[State] = set()
-        self.emissions = Emissions()
-
-    def note(self, look: _Look) -> int:
-        """Note what the function did on the path just followed."""
-        for state, stand_in in look.states.items():
-            self.used.add(state)
-            if (
-                isinstance(look.mapKey, MapKey)
-                and not isinstance(state, MapState)
-                and stand_in.done
-            ):
-                raise OtherMapKey(None)
-            if isinstance(stand_in, ValueStandIn) and stand_in.done == "set":
-                shape, _ = taken_apart(look.trace, stand_in.current, lists=True)
-                content = self._known[state]
-                held = content.shape if isinstance(content, Held) else shape
-                if self.set.setdefault(state, held) != shape:
-                    raise Unsupported("keeps values of different shapes in its state")
-            if stand_in.done == "cleared":
-                self.cleared.add(state)
-        self.emissions.note(look.trace, look.collector)
-        return 0
-
-    def all(self, look: _Look) -> tuple[Any, ...]:
-        """Return the function's effects on the path just followed, padded with the effects of other
-        paths."""
-        done: list[Any] = [0]
-        for number, state in enumerate(self._known):
-            stand_in = look.states.get(state)
-            if state in self.set:
-                done.extend(self._kept(look, state))
-            if state in self.cleared:
-                done.append(stand_in is not None and stand_in.done == "cleared")
-            if number in self.emissions and self._known[state] == "empty":
-                done.append(number in look.collector.results)
-        return *done, *self.emissions.filled(look.trace, look.collector)
-
-    def _kept(self, look: _Look, state: State) -> Iterator[Any]:
-        """Whether the state is updated, and its fields after the element."""
-        stand_in = look.of(state)
-        assert isinstance(stand_in, ValueStandIn)
-        updated = stand_in.done == "set"
-        yield updated
-        current = stand_in.current if updated else stand_in.start
-        yield from parts_of_value(look.trace, self.set[state], current)
 
 
 class _NotYet(Symbol):
