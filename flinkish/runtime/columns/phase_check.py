@@ -97,7 +97,7 @@ class PhaseCheck:
         def elements(_: int) -> Any:
             return key, self._elements
 
-        return difference_of(np.zeros(1, np.intp), elements, lambda _: columns, called)
+        return difference_of(1, elements, lambda _: columns, called)
 
     def _called(self, key: Any, states: Sequence[State]) -> Any:
         function = self._fold.function

@@ -36,14 +36,14 @@ _LOOKED_AT = 1 << 12
 
 
 def difference_of(
-    positions: Positions,
+    count: int,
     element: Callable[[int], Any],
     columns: Callable[[int], Any],
     called: Callable[[int], Any],
 ) -> str | None:
-    """The first difference; None if there is none. For the n-th of ``positions``, ``columns`` gives
-    the columns' result, and ``called`` calls the function."""
-    for number in range(len(positions)):
+    """The first difference; None if there is none. For the n-th of ``count`` elements, ``columns``
+    gives the columns' result, and ``called`` calls the function."""
+    for number in range(count):
         over = columns(number)
         try:
             alone = called(number)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.api.errors import UnfitElementError, said_by, shown
+from flinkish.api.errors import UnfitElementError
 from flinkish.api.functions.adapt import reduce_call
 from flinkish.api.functions.aggregations import FieldAggregator
 from flinkish.api.functions.functions import AggregateFunction
@@ -20,7 +20,6 @@ from flinkish.runtime.columns.tracing.checks import (
     chosen,
     difference_of,
     elements_at,
-    same,
 )
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
 from flinkish.runtime.columns.tracing.combining import Combination
@@ -64,17 +63,13 @@ class FoldPlan:
     combination: Combination
     """How the fields change, and how parts that were folded separately are combined."""
     traced: Traced
-    created: Traced | None = None
-    """The trace of ``createAccumulator``."""
 
     def mayBecomeNone(self, batch: pa.RecordBatch) -> bool:
         """Whether an accumulator of these elements may itself be None, not just a field of it."""
         return self.shape.kind is None and any(batch.column(c).null_count for c in self.columns)
 
     def changed(self) -> bool:
-        """Whether a guard fails."""
-        created = self.created
-        return self.traced.changed() or (created is not None and created.changed())
+        return self.traced.changed()
 
     def isMergedBy(self, merge: FoldPlan) -> bool:
         """Whether the elements may come in any order, and ``merge``, a reduction of accumulators, gives
@@ -96,7 +91,6 @@ class FoldPlan:
 
     @property
     def columns(self) -> set[int]:
-        """The columns of the input that the function reads."""
         own = self.combination
         read = set(range(len(own.kinds))) if own.start is None else set()
         return read.union(self.traced.reading, *(pattern.columns for pattern in own.patterns))
@@ -255,18 +249,13 @@ class ColumnFold(TracedFunction[FoldPlan]):
         (joined,) = shape.made([[field] for field in combination.joined(*parts)])
         if self._reduces and self.runs.checks:
             # An accumulator of a reduction is an element, so the function itself can be called
-            try:
-                reduced = reduce_call(self._function)(one, other)
-            except Exception as error:
-                found = said_by(error)
-            else:
-                if same(reduced, joined):
-                    return joined
-                found = shown(reduced)
-            self.runs.leave(
-                f"gives {found} for {shown(one)} and {shown(other)}, where joining columns gave {shown(joined)}"
+            reduce = reduce_call(self._function)
+            difference = difference_of(
+                1, lambda _: (one, other), lambda _: joined, lambda _: reduce(one, other)
             )
-            return None
+            if difference is not None:
+                self.runs.leave(difference)
+                return None
         return joined
 
     def reduced(self, one: Any, element: Any) -> Any:
@@ -363,7 +352,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
         def shown_elements(number: int) -> Any:
             return [elements[place] for place in np.flatnonzero(of == number).tolist()]
 
-        return difference_of(numbers, shown_elements, made.__getitem__, called)
+        return difference_of(len(numbers), shown_elements, made.__getitem__, called)
 
     def _members(
         self, values: RowColumns, groups: Positions, count: int, read: set[int]
@@ -411,7 +400,8 @@ class ColumnFold(TracedFunction[FoldPlan]):
             )
         start = tuple(column.value for column in created.columns if isinstance(column, Constant))
         plan = self._traced_plan(values, created.shape, kinds, start)
-        return replace(plan, created=created)
+        guards = (*plan.traced.guards, *created.guards)
+        return replace(plan, traced=plan.traced._replace(guards=guards))
 
     def _traced_plan(
         self, values: RowColumns, shape: Shape, kinds: list[Kind], start: tuple[Any, ...] | None

@@ -171,7 +171,6 @@ class ColumnFunction(_ReturningFunction):
     def results(
         self, values: Sequence[Any], timestamps: NDArray[np.int64] | None = None
     ) -> RowColumns | None:
-        """The results for ``values``, as columns."""
         return self._checked(values, timestamps, results_of, _rows_at)
 
     def truths(self, values: Sequence[Any]) -> NDArray[np.bool_] | None:

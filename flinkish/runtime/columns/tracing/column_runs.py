@@ -180,7 +180,6 @@ class ColumnRuns:
         )
 
     def report(self) -> RunReport | None:
-        """The runs since the last call; None if there were none."""
         taken, elements = self.taken - self._told[0], self.elements - self._told[1]
         if not taken and not elements:
             return None

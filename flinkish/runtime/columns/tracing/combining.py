@@ -146,7 +146,6 @@ def _noted(pattern: ReductionPattern, kind: Kind) -> tuple[Any, ...]:
 def _pattern_of(
     way: Any, kind: Kind, by: int, highest: bool, last: bool, *ranking: tuple[int, bool]
 ) -> ReductionPattern:
-    """The pattern that ``_noted`` stored."""
     if way == "best":
         way, ranking = "ranked", ((by, highest),)
     return ReductionPattern(

@@ -116,7 +116,6 @@ class PartOfRun:
     def of(
         batch: pa.RecordBatch, groups: Positions, members: Positions, places: Positions
     ) -> PartOfRun:
-        """The elements at ``places``, all of the groups ``members``."""
         if len(places) < batch.num_rows:
             batch = batch.take(pa.array(places))
         own = groups[places]
@@ -132,7 +131,6 @@ class PartOfRun:
         return replace(self, batch=batch)
 
     def where(self, mask: Mask) -> PartOfRun:
-        """The elements where ``mask`` is true."""
         if mask.all():
             return self
         batch = self.batch.filter(pa.array(mask))
@@ -216,7 +214,6 @@ class RunEffects:
     def add(
         self, phase: Phase, emitted: Mapping[AnyChannel, EmittedColumns], left: Sequence[Left]
     ) -> None:
-        """Add the effects of a phase."""
         self._variables = self._variables or phase.traced.readsVariables
         for channel, each in emitted.items():
             self._emitted.setdefault(channel, EmittedColumns()).extend(each)
@@ -268,7 +265,6 @@ class _StateWrites:
         self._latest = np.full(count, -1, dtype=np.intp)
 
     def add(self, left: Left) -> None:
-        """Add the values after a phase."""
         positions, groups, values = left.positions, left.groups, left.values
         cleared = values[:1] == [None]
         known = self._latest[groups] >= 0

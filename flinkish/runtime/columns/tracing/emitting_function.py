@@ -68,7 +68,6 @@ class _Plan(NamedTuple):
     """The loop over words in which all of that is emitted, if there is one."""
 
     def changed(self) -> bool:
-        """Whether a guard fails."""
         return self.traced.changed()
 
 
@@ -81,6 +80,9 @@ Outputs: TypeAlias = dict[str | None, Emitted]
 
 class EmittingFunction(ElementwiseFunction[_Plan]):
     """A function that gives its results to a collector, returns a list of them, or yields them."""
+
+    hasTimestamps = False
+    """Whether the first column behind the element's is its timestamp, which it may not have."""
 
     def __init__(
         self, function: Callable[..., Any], version: Callable[[], object] | None = None
@@ -97,9 +99,6 @@ class EmittingFunction(ElementwiseFunction[_Plan]):
         out = Collected()
         self._emit(self._function, element, extra, out)
         return _shown(out.results, out.sides)
-
-    def _check_timestamps(self, traced: Traced, batch: pa.RecordBatch) -> None:
-        """Raises Inexact if the function reads a timestamp that an element does not have."""
 
     def _emitted(self, elements: RowColumns, *extra: pa.Array) -> Outputs | None:
         """The results of calls with ``elements`` and ``extra``."""
@@ -129,7 +128,8 @@ class EmittingFunction(ElementwiseFunction[_Plan]):
         if plan is None:
             return None
         check_may_differ(plan.traced, batch)
-        self._check_timestamps(plan.traced, batch)
+        if self.hasTimestamps:
+            check_timestamps(plan.traced, batch, batch.num_columns - self.signature.extra)
         run = run_of(batch)
         if plan.loop is None:
             return self._outputs(plan, run, batch)
@@ -202,6 +202,7 @@ def _of_loop(
 class ElementFunction(EmittingFunction):
     """A function whose results have the timestamp of their element."""
 
+    hasTimestamps = True
     signature = Signature(extra=3)
 
     def process(
@@ -225,9 +226,6 @@ class ElementFunction(EmittingFunction):
             else Records(found.results, timestamps[found.positions])
             for output, found in emitted.items()
         }
-
-    def _check_timestamps(self, traced: Traced, batch: pa.RecordBatch) -> None:
-        check_timestamps(traced, batch, batch.num_columns - self.signature.extra)
 
 
 class FlatMapColumns(ElementFunction):
@@ -336,7 +334,6 @@ class WindowFunctionColumns(EmittingFunction):
 
 
 def _results_at(emitted: Emitted, position: int) -> list[Any]:
-    """The results of the element at ``position``."""
     if emitted.results is None:
         return []
     begin, end = np.searchsorted(emitted.positions, (position, position + 1))

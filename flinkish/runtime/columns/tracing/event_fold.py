@@ -154,7 +154,7 @@ class EventFold(TracedFunction["_Plan"]):
             attributes = [getattr(generator, name) for name in self._names]
             return attributes, positions, [watermark.timestamp for watermark in emitted]
 
-        return difference_of(positions[:1], lambda _: elements, lambda _: over_columns, called)
+        return difference_of(1, lambda _: elements, lambda _: over_columns, called)
 
     def _attributes(self, unset: bool = False) -> list[Any] | None:
         """The values of the attributes that ``onEvent`` writes; None if one of them cannot be
@@ -192,7 +192,6 @@ class EventFold(TracedFunction["_Plan"]):
     def _followed(
         self, trace: Trace, element: Any, timestamp: Symbol, kinds: Sequence[Kind]
     ) -> tuple[Traced, Emission]:
-        """The trace, and what ``onEvent`` emits."""
         assert self._on_event is not None
         written = {
             name: Symbol(trace, trace.expressions.accumulated(number, kind))
@@ -236,7 +235,6 @@ class _Plan:
         self._running = asks_running(reduction, asked)
 
     def changed(self) -> bool:
-        """Whether a guard fails."""
         return self.traced.changed()
 
     @deoptimizing

@@ -63,7 +63,6 @@ class Run:
         return known
 
     def array(self, expression: Expression) -> Any:
-        """The values of an expression as an array."""
         return self.values(expression).array(self.count)
 
     def mask(self, condition: Expression) -> Mask:
@@ -96,7 +95,6 @@ class Run:
                     run.values(part)
 
     def where(self, mask: Mask) -> Run:
-        """The elements where ``mask`` is true, as a run."""
         count = int(np.count_nonzero(mask))
         if count == self.count:
             return self

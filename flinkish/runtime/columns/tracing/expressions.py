@@ -112,11 +112,9 @@ class Expressions:
         self._made: dict[tuple[Any, ...], Expression] = {}
 
     def column(self, number: int, kind: Kind) -> Expression:
-        """A column of the input."""
         return self._one(("column", number), Column(number, kind))
 
     def accumulated(self, number: int, kind: Kind) -> Expression:
-        """A field of the accumulator."""
         return self._one(("accumulated", number), Accumulated(number, kind))
 
     def constant(self, value: Any, kind: Kind) -> Expression:
@@ -125,7 +123,6 @@ class Expressions:
         return self._one(("constant", kind, repr(value)), Constant(value, kind))
 
     def operation(self, name: str, kind: Kind, *arguments: Expression) -> Expression:
-        """An operation."""
         key = (name, kind, *map(id, arguments))
         return self._one(key, Operation(name, arguments, kind))
 
@@ -160,7 +157,6 @@ class Expressions:
         return self.operation("float", "float", value)
 
     def truth(self, value: Expression) -> Expression:
-        """``bool(value)``."""
         if value.kind in ("bool", "unknown"):
             return value
         return self.operation("truth", "bool", value)
@@ -192,7 +188,6 @@ def _is(expression: Expression, value: bool) -> bool:
 
 
 def parts_of(expression: Expression) -> tuple[Expression, ...]:
-    """The operands of ``expression``."""
     if isinstance(expression, (Operation, Call)):
         return expression.arguments
     if isinstance(expression, Choice):
@@ -226,7 +221,6 @@ def leaves(*expressions: Expression) -> list[Expression]:
 
 
 def columns_read(*expressions: Expression) -> set[int]:
-    """The indices of the columns in ``expressions``."""
     return {leaf.number for leaf in leaves(*expressions) if isinstance(leaf, Column)}
 
 

@@ -94,7 +94,6 @@ class External:
         return value
 
     def _traced_of_class(self, attribute: str, name: str) -> Any:
-        """The stand-in for an attribute of a class."""
         guards, kind = self._traced_trace.guards, self._traced_object
         member = guards.member(kind, attribute)
         if isinstance(member, staticmethod):

@@ -30,7 +30,6 @@ class ValueGuard(NamedTuple):
 
     @property
     def ofCode(self) -> bool:
-        """Whether the value is a part of a function."""
         return isinstance(self.owner, FunctionType)
 
 
@@ -81,7 +80,6 @@ class Guards:
         self._guards: dict[tuple[Any, ...], Guard] = {}
 
     def all(self) -> tuple[Guard, ...]:
-        """All guards."""
         return tuple(self._guards.values())
 
     def value(self, get: Callable[[Any, Any, Any], Any], owner: Any, name: Any) -> Any:
@@ -149,12 +147,10 @@ def class_attribute(owner: Any, name: Any, missing: Any) -> Any:
 
 
 def own_attribute(owner: Any, name: Any, missing: Any) -> Any:
-    """An attribute of the object itself."""
     return getattr(owner, "__dict__", {}).get(name, missing)
 
 
 def in_slot(owner: Any, name: Any, missing: Any) -> Any:
-    """The value of an object's slot."""
     slot = found_in_class(type(owner), name)
     return getattr(owner, name, missing) if isinstance(slot, MemberDescriptorType) else missing
 

@@ -127,6 +127,10 @@ class Made(Symbol):
         super().__init__(trace, expression)
         self._traced_class = made
 
+    @property
+    def _traced_named(self) -> str:
+        return f"a {self._traced_class.__name__}"
+
     def _traced_result(self, function: Callable[..., Any], result: _Result, *values: Any) -> Any:
         """Trace a call of ``function`` with ``values``."""
         return computed(self._traced_trace, function, result, values)
@@ -142,9 +146,7 @@ class Made(Symbol):
         function = _SIGNS.get(name)
         result = None if function is None else _result_of(function, first, second)
         if function is None or result is None:
-            self._traced_unsupported(
-                f"uses {name} on a {self._traced_class.__name__} and another value"
-            )
+            self._traced_unsupported(f"uses {name} on {self._traced_named} and another value")
         return self._traced_result(function, result, *pair)
 
     def _traced_compared(self, name: str, other: Any) -> Any:
@@ -152,13 +154,13 @@ class Made(Symbol):
         if kind is not self._traced_class and (
             self._traced_class is not Decimal or kind not in _NUMBERS
         ):
-            self._traced_unsupported(f"compares a {self._traced_class.__name__} and another value")
+            self._traced_unsupported(f"compares {self._traced_named} and another value")
         function = _EQUALITIES.get(name) if self._traced_class is Decimal else None
         return self._traced_result(function or COMPARISONS[name], "bool", self, other)
 
     def _traced_unary(self, name: str) -> Any:
         if name not in _UNARY or self._traced_class not in (timedelta, Decimal):
-            self._traced_unsupported(f"uses {name} on a {self._traced_class.__name__}")
+            self._traced_unsupported(f"uses {name} on {self._traced_named}")
         return self._traced_result(_UNARY[name], self._traced_class, self)
 
     def _traced_class_of(self, value: Any) -> type[Any] | None:
@@ -174,26 +176,17 @@ class Made(Symbol):
 
     def _traced_converted(self, kind: Kind) -> Symbol:
         if kind != "str" and self._traced_class is not Decimal:
-            self._traced_unsupported(f"converts a {self._traced_class.__name__} to {kind}")
+            self._traced_unsupported(f"converts {self._traced_named} to {kind}")
         function: Any = {"str": str, "int": int, "float": float}[kind]
         converted: Symbol = self._traced_result(function, kind, self)
         return converted
 
-    def _traced_length(self) -> Symbol:
-        self._traced_unsupported(f"takes the length of a {self._traced_class.__name__}")
-
     def __round__(self, digits: Any = None) -> Any:
         if self._traced_class is not Decimal:
-            self._traced_unsupported(f"rounds a {self._traced_class.__name__}")
+            self._traced_unsupported(f"rounds {self._traced_named}")
         if digits is None:
             return self._traced_result(round, "int", self)
         return self._traced_result(round, Decimal, self, digits)
-
-    def __contains__(self, item: Any) -> bool:
-        self._traced_unsupported(f"looks into a {self._traced_class.__name__}")
-
-    def __getitem__(self, key: Any) -> Symbol:
-        self._traced_unsupported(f"takes an item of a {self._traced_class.__name__}")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

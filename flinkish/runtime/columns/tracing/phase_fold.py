@@ -113,7 +113,6 @@ class PhaseFold(TracedFunction["_Plan"]):
 
     @property
     def states(self) -> Sequence[State]:
-        """The states that the function is known to use."""
         return self._used
 
     @property
@@ -287,7 +286,6 @@ class _Plan:
         )
 
     def changed(self) -> bool:
-        """Whether a guard fails."""
         return self.phase.traced.changed()
 
     @deoptimizing
@@ -360,7 +358,6 @@ class _Plan:
         return ends
 
     def _folded(self, run: Run, part: PartOfRun, start: list[pa.Array]) -> Iterator[Left]:
-        """The values after the phase of the states that are folded."""
         if not self.phase.folded:
             return
         begun = _batch_of(start)

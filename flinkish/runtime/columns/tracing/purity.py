@@ -94,7 +94,6 @@ def impurity(code: CodeType, writes: bool = False) -> str | None:
 
 @lru_cache(maxsize=1024)
 def written_attributes(code: CodeType) -> tuple[str, ...]:
-    """The attributes that ``code`` writes."""
     return tuple({s.argument: None for s in steps(code) if s.does is Does.STORE_ATTRIBUTE})
 
 
@@ -106,7 +105,6 @@ def tests_none(code: CodeType) -> bool:
 
 @lru_cache(maxsize=1024)
 def globals_read(code: CodeType) -> tuple[str, ...]:
-    """The names that ``code`` looks up among the globals."""
     return tuple({s.argument: None for s in steps_with_inner(code) if s.does is Does.LOAD_GLOBAL})
 
 

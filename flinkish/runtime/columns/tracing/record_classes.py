@@ -6,9 +6,9 @@ import dataclasses
 import keyword
 import operator
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partialmethod
-from inspect import getattr_static
+from inspect import getattr_static, signature
 from types import FunctionType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,6 @@ class Record:
         trace.guards.attributes(kind)
 
     def _traced_unpacked(self) -> tuple[type[Any], tuple[str, ...], tuple[Any, ...]]:
-        """The class, the names of the parts, and the parts."""
         return self._traced_kind, self._traced_names, self._traced_parts
 
     def __getattr__(self, name: str) -> Any:
@@ -145,26 +144,14 @@ def constructed(
     if issubclass(kind, Row):
         return _row(trace, kind, arguments, named)
     if _is_named_tuple(kind):
-        names = kind._fields
-        defaults = _defaults(trace, kind.__new__, names)
-        return _of_fields(trace, kind, names, names, defaults, arguments, named)
+        return _of_fields(trace, kind, kind._fields, kind.__new__, arguments, named)
     if _is_plain_dataclass(kind):
         fields = dataclasses.fields(kind)
         if any(field.default_factory is not dataclasses.MISSING for field in fields):
             return None
         names = tuple(field.name for field in fields)
-        positional = tuple(field.name for field in fields if not field.kw_only)
-        defaults = _defaults(trace, kind.__init__, positional)
-        return _of_fields(trace, kind, names, positional, defaults, arguments, named)
+        return _of_fields(trace, kind, names, kind.__init__, arguments, named)
     return None
-
-
-def _defaults(trace: Trace, made_by: Any, positional: Sequence[str]) -> dict[str, Any]:
-    """The default values of ``made_by``, the constructor of a class."""
-    trace.guards.code(made_by)
-    values = made_by.__defaults__ or ()
-    defaults = dict(zip(positional[len(positional) - len(values) :], values))
-    return {**defaults, **(made_by.__kwdefaults__ or {})}
 
 
 def _row(trace: Trace, kind: Any, arguments: Any, named: Any) -> Record | None:
@@ -183,24 +170,23 @@ def _of_fields(
     trace: Trace,
     kind: type[Any],
     names: tuple[str, ...],
-    positional: tuple[str, ...],
-    defaults: dict[str, Any],
+    made_by: Any,
     arguments: tuple[Any, ...],
     named: dict[str, Any],
-) -> Record | None:
-    given = dict(zip(positional, arguments))
-    values = {**defaults, **given, **named}
-    if (
-        len(arguments) > len(positional)
-        or given.keys() & named.keys()
-        or values.keys() != set(names)
-    ):
-        raise trace.unsupported(f"makes a {kind.__name__} with other arguments than its fields")
-    return Record(trace, kind, names, tuple(values[name] for name in names))
+) -> Record:
+    """A symbolic object, of which ``made_by`` sets the fields ``names`` to its arguments."""
+    trace.guards.code(made_by)
+    try:
+        bound = signature(made_by).bind(None, *arguments, **named)
+    except TypeError:
+        raise trace.unsupported(
+            f"makes a {kind.__name__} with other arguments than its fields"
+        ) from None
+    bound.apply_defaults()
+    return Record(trace, kind, names, tuple(bound.arguments[name] for name in names))
 
 
 def is_record_class(kind: type[Any]) -> bool:
-    """Whether the tracer can create and read objects of ``kind``."""
     return kind is Row or _is_named_tuple(kind) or _is_plain_dataclass(kind)
 
 

@@ -51,7 +51,6 @@ class ReductionPattern:
 
     @property
     def columns(self) -> set[int]:
-        """The indices of the columns that the pattern reads."""
         return columns_read(*(part for part in (self.value, self.only) if part is not None))
 
     def exactInAnyGrouping(self, number: int, kind: Kind, reduces: bool) -> bool:

@@ -73,7 +73,6 @@ class ValueStandIn(StandIn):
         self.begin()
 
     def begin(self) -> None:
-        """Begin another path."""
         self.current = self.start
         self.done: Literal["", "set", "cleared"] = ""
 
@@ -116,7 +115,6 @@ class CollectionStandIn(StandIn):
         self.begin()
 
     def begin(self) -> None:
-        """Begin another path."""
         self.done: Literal["", "added", "cleared"] = ""
 
     def get(self, *keys: Any) -> Any:
@@ -162,7 +160,6 @@ class CollectionStandIn(StandIn):
             self.done = "cleared"
 
     def _check_by_entry(self, *keys: Any) -> None:
-        """Raises OtherMapKey if the function may use its maps by entry."""
         if self._is_map and self._undecided is not None and len(keys) == 1:
             key = MapKey.of(self._trace, keys[0], self._undecided)
             if key is not None:

@@ -81,8 +81,11 @@ class Symbol:
 
     @property
     def _traced_kind(self) -> Kind:
-        """The kind of the value."""
         return self._traced_expression.kind
+
+    @property
+    def _traced_named(self) -> str:
+        return _NAMES[self._traced_kind]
 
     # ------------------------------------------------------------------ truth
 
@@ -97,7 +100,7 @@ class Symbol:
 
     def __contains__(self, item: Any) -> bool:
         if self._traced_kind not in ("str", "unknown"):
-            self._traced_unsupported("looks into a value")
+            self._traced_unsupported(f"looks into {self._traced_named}")
         return self._traced_trace.decide(
             self._traced_call(operator.contains, "bool", item)._traced_expression
         )
@@ -105,7 +108,6 @@ class Symbol:
     # ------------------------------------------------------------------ arithmetic
 
     def _traced_arithmetic(self, name: str, other: Any, reflected: bool) -> Any:
-        """An operation with two operands."""
         if name == "%" and not reflected and self._traced_kind == "str":
             return self._traced_formatted(other)
         made = self._traced_trace.object_of(other)
@@ -187,7 +189,6 @@ class Symbol:
         return "float" if "float" in kinds or name == "/" else "int"
 
     def _traced_compared(self, name: str, other: Any) -> Any:
-        """A comparison."""
         made = self._traced_trace.object_of(other)
         if made is not None:
             return made._traced_compared(MIRRORED[name], self)
@@ -199,9 +200,7 @@ class Symbol:
         kinds = {self._traced_kind, value.kind}
         comparable = kinds <= set(NUMBERS) or kinds == {"str"} or "unknown" in kinds
         if not comparable or "opaque" in kinds or "none" in kinds:
-            self._traced_unsupported(
-                f"compares {_NAMES[self._traced_kind]} and {_NAMES[value.kind]}"
-            )
+            self._traced_unsupported(f"compares {self._traced_named} and {_NAMES[value.kind]}")
         if name in ("==", "!=") and self is not other and self._traced_may_be(value):
             # A tuple compares its items by identity first, so a NaN equals itself
             name = f"{name} or same"
@@ -215,10 +214,9 @@ class Symbol:
         return not objects_of(self._traced_expression).isdisjoint(objects_of(other))
 
     def _traced_unary(self, name: str) -> Symbol:
-        """An operation with one operand."""
         kind = self._traced_kind
         if kind not in (*NUMBERS, "unknown"):
-            self._traced_unsupported(f"uses {name} on {_NAMES[kind]}")
+            self._traced_unsupported(f"uses {name} on {self._traced_named}")
         if name == "~" and kind == "float":
             self._traced_unsupported("uses ~ on a float")
         if name == "+" and kind != "bool":
@@ -246,7 +244,7 @@ class Symbol:
         if self._traced_kind == "str" and kind in ("int", "float"):
             return self._traced_call(int if kind == "int" else float, kind)
         if self._traced_kind not in (*NUMBERS, "unknown"):
-            self._traced_unsupported(f"converts {_NAMES[self._traced_kind]} to {kind}")
+            self._traced_unsupported(f"converts {self._traced_named} to {kind}")
         if kind == "str":
             return self._traced_call(str, "str")
         return self._traced_trace.noted(
@@ -254,16 +252,15 @@ class Symbol:
         )
 
     def _traced_length(self) -> Symbol:
-        """``len(value)``."""
         if self._traced_kind not in ("str", "unknown"):
-            self._traced_unsupported(f"takes the length of {_NAMES[self._traced_kind]}")
+            self._traced_unsupported(f"takes the length of {self._traced_named}")
         return self._traced_trace.noted(
             self._traced_trace.expressions.operation("len", "int", self._traced_expression)
         )
 
     def __round__(self, digits: Any = None) -> Symbol:
         if self._traced_kind not in ("int", "float"):
-            self._traced_unsupported(f"rounds {_NAMES[self._traced_kind]}")
+            self._traced_unsupported(f"rounds {self._traced_named}")
         if digits is None:
             return self._traced_call(round, "int")
         return self._traced_call(round, self._traced_kind, digits)
@@ -272,7 +269,7 @@ class Symbol:
         if self._traced_kind == "unknown" and self._traced_trace.exploring:
             return self
         if self._traced_kind != "str" or not is_position(key):
-            self._traced_unsupported(f"takes an item of {_NAMES[self._traced_kind]}")
+            self._traced_unsupported(f"takes an item of {self._traced_named}")
         return self._traced_call(operator.getitem, "str", key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -291,12 +288,9 @@ class Symbol:
             return self._traced_trace.splitter(self, name)
         if self._traced_kind == "unknown" and self._traced_trace.exploring:
             return Attribute(self._traced_trace, self._traced_expression, name)
-        raise self._traced_trace.unsupported(
-            f"reads the attribute {name} of {_NAMES[self._traced_kind]}"
-        )
+        raise self._traced_trace.unsupported(f"reads the attribute {name} of {self._traced_named}")
 
     def _traced_text_method(self, name: str, *arguments: Any) -> Symbol:
-        """The result of a method of str."""
         if name == "format":
             arguments = tuple(map(self._traced_shown, arguments))
         return self._traced_call(getattr(str, name), _TEXT_METHODS[name], *arguments)
@@ -304,7 +298,6 @@ class Symbol:
     # ------------------------------------------------------------------ unsupported operations
 
     def _traced_unsupported(self, reason: str) -> NoReturn:
-        """Raise Unsupported, with the line of the function."""
         raise self._traced_trace.unsupported(reason)
 
     def __hash__(self) -> int:

@@ -22,12 +22,10 @@ _TOKEN = re.compile(f"({re.escape(_MARK)}[0-9]+\0)")
 
 
 def token(number: int) -> str:
-    """The text that stands for the value with that number."""
     return f"{_MARK}{number}\0"
 
 
 def has_tokens(value: object) -> bool:
-    """Whether ``value`` is a text with tokens."""
     return type(value) is str and _MARK in value
 
 

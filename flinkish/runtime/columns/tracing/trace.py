@@ -85,7 +85,6 @@ class Traced(NamedTuple):
         return read
 
     def changed(self) -> bool:
-        """Whether a guard fails."""
         return any(guard.changed() for guard in self.guards)
 
     @property
@@ -263,7 +262,6 @@ class Trace:
         return object_of(self, value)
 
     def _text(self, value: str) -> Expression:
-        """The expression of a text with tokens."""
         made = self.expressions
         parts = [
             self._formatted[part] if isinstance(part, int) else made.constant(part, "str")
@@ -272,7 +270,6 @@ class Trace:
         return self.concatenated(parts)
 
     def concatenated(self, texts: Sequence[Expression]) -> Expression:
-        """The texts, one behind the other."""
         whole, *others = texts
         for text in others:
             made = self.expressions.operation("+", "str", whole, text)
@@ -294,7 +291,6 @@ class Trace:
         return Unsupported(reason)
 
     def _frames(self) -> Iterator[FrameType]:
-        """The frames of the functions, the innermost first."""
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             if id(frame.f_code) in self._codes:
@@ -332,7 +328,6 @@ class Trace:
         return token(len(self._formatted) - 1)
 
     def _followed(self) -> list[CodeType]:
-        """The code of each function that is followed."""
         return [function.__code__ for function, _ in self._functions.values()]
 
     def asks(self, question: Callable[[CodeType, int], bool], *, otherwise: bool) -> bool:

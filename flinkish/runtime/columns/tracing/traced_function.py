@@ -152,7 +152,7 @@ class ElementwiseFunction(TracedFunction[G]):
         others = [python_values(pa.array(column).take(pa.array(positions))) for column in extra]
         over, call = effects(positions), call or self._call
         return difference_of(
-            positions,
+            len(positions),
             arguments.__getitem__,
             over.__getitem__,
             lambda number: call(arguments[number], *(column[number] for column in others)),

@@ -39,7 +39,6 @@ class ColumnsBeside:
         self._taken: dict[int, pa.Array] = {}
 
     def column(self, i: int) -> pa.Array:
-        """A column, with a value for each row."""
         if i not in self._taken:
             source, number = self._places[i]
             columns, positions = self.sources[source]
@@ -48,7 +47,6 @@ class ColumnsBeside:
         return self._taken[i]
 
     def take(self, indices: pa.Array) -> ColumnsBeside:
-        """The rows at ``indices``."""
         return ColumnsBeside(
             *(
                 (columns, indices if positions is None else positions.take(indices))
@@ -57,11 +55,9 @@ class ColumnsBeside:
         )
 
     def filter(self, mask: pa.Array) -> ColumnsBeside:
-        """The rows where ``mask`` is true."""
         return self.take(pa.array(np.flatnonzero(mask)))
 
     def slice(self, offset: int, length: int) -> ColumnsBeside:
-        """``length`` rows from ``offset`` on."""
         return self.take(pa.array(np.arange(offset, offset + length)))
 
 
@@ -81,7 +77,6 @@ def columns_at_hand(batch: Columns) -> Iterable[pa.Array]:
 
 
 def run_of(batch: Columns) -> Run:
-    """The rows of ``batch`` as a run."""
     columns: dict[int, Values] = {}
 
     def column(number: int) -> Values:

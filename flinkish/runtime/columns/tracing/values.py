@@ -84,7 +84,6 @@ class Values:
             self._low, self._high = int(self.data.min()), int(self.data.max())
 
     def at(self, mask: Mask) -> Values:
-        """The values where ``mask`` is true."""
         if self.constant:
             return self
         if isinstance(self.data, np.ndarray):
@@ -140,7 +139,6 @@ class Values:
         return (np.flatnonzero(found) + low).tolist(), (np.cumsum(found) - 1)[numbers]
 
     def taken(self, places: NDArray[np.intp]) -> Values:
-        """The values at ``places``."""
         if isinstance(self.data, np.ndarray):
             return Values(self.kind, self.data[places], self._low, self._high)
         return Values(self.kind, self.data.take(pa.array(places)))
@@ -228,7 +226,6 @@ def of_python(values: list[Any]) -> Values:
 
 
 def to_arrow(data: Any) -> pa.Array:
-    """An array of values as an Arrow column."""
     return pa.array(data) if isinstance(data, np.ndarray) else data
 
 

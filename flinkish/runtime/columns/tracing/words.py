@@ -77,7 +77,6 @@ class Rounds:
     _begun: bool = field(default=False, init=False)
 
     def begin(self) -> None:
-        """Begin another path."""
         self.current = None
         self._begun = False
 
@@ -104,7 +103,6 @@ class Rounds:
         self.current = None
 
     def word(self, trace: Trace, number: int) -> Expression:
-        """The expression of the word of a round."""
         return trace.expressions.column(self.first + number, "str")
 
     def later(self, *expressions: Expression) -> bool:

@@ -337,7 +337,7 @@ def test_a_wrong_join_of_what_was_kept_as_an_object_is_seen(monkeypatch):
     assert fold.joined(folded.schema, kept, other) == kept
     monkeypatch.setattr(Combination, "joined", lambda self, one, other: list(other))
     assert fold.joined(folded.schema, kept, other) is None
-    assert "where joining columns gave" in str(fold.runs.difference)
+    assert "where columns gave" in str(fold.runs.difference)
     forget_differences()
 
 
