@@ -3,8 +3,8 @@ effects with those computed over columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,10 +26,6 @@ from flinkish.runtime.state.table_states import TableListState, TableMapState, T
 MOST_ELEMENTS = 16
 """The number of elements of a key for which the function is called, besides those picked by
 ``chosen``."""
-
-
-Before: TypeAlias = Sequence[tuple[State, Any]]
-"""States, each with its contents before the check."""
 
 
 class PhaseCheck:
@@ -59,8 +55,8 @@ class PhaseCheck:
         self._elements = elements_at(run.values, places)
 
     def difference(self, backend: KeyedStateBackend, distinct: Sequence[Any]) -> str | None:
-        """Describe the difference; None if nothing differs, or if columns cannot represent the
-        key."""
+        """Describe the difference in the states after the elements, the results with the elements'
+        numbers, and the timers; None if nothing differs, or if columns cannot represent the key."""
         key = distinct[self._group]
         phased = self._fold.processed(self._part, Keys([key], None))
         if phased is None or len(phased.called):
@@ -68,38 +64,37 @@ class PhaseCheck:
         backend.currentKey = key
         states = self._fold.states
         before = [_contents(state, key) for state in states]
-        after = list(before)
         for writes in phased.writes:
-            number = states.index(writes.state)
-            if before[number] is not None and _clears(writes, before[number]):
+            held = before[states.index(writes.state)]
+            if held is not None and _clears(writes, held):
                 return None  # clearing and setting the state again would change the order of keys
-            after[number] = _written(writes, before[number])
-        timers = phased.timers.calls.tolist(), phased.timers.timestamps.tolist()
-        columns = after, _shown(phased.emitted), list(zip(*timers))
-        return self._difference_of(columns, backend, key, list(zip(states, before)))
 
-    def _difference_of(
-        self, columns: Any, backend: KeyedStateBackend, key: Any, before: Before
-    ) -> str | None:
-        """The differences between the called function and ``columns``: the states after the
-        elements, the results with the elements' numbers, and the timers. ``before``: the states and
-        their values."""
-
-        def called(_: int) -> Any:
-            backend.currentKey = key
+        def restored(effects: Callable[[Any], tuple[Any, Any]]) -> Any:
             try:
-                return self._called(key, [state for state, _ in before])
+                backend.currentKey = key
+                done = effects(key)
+                backend.currentKey = key
+                return [_contents(state, key) for state in states], *done
             finally:
                 backend.currentKey = key
-                for state, contents in before:
+                for state, contents in zip(states, before):
                     _restore(state, contents)
 
-        def elements(_: int) -> Any:
-            return key, self._elements
+        def columns(key: Any) -> tuple[Any, Any]:
+            for writes in phased.writes:
+                assert isinstance(writes.state, (TableValueState, TableListState, TableMapState))
+                writes.state.store((key, value) for value in writes.values)
+            timers = phased.timers.calls.tolist(), phased.timers.timestamps.tolist()
+            return _shown(phased.emitted), list(zip(*timers))
 
-        return difference_of(1, elements, lambda _: columns, called)
+        return difference_of(
+            1,
+            lambda _: (key, self._elements),
+            lambda _: restored(columns),
+            lambda _: restored(self._called),
+        )
 
-    def _called(self, key: Any, states: Sequence[State]) -> Any:
+    def _called(self, key: Any) -> tuple[Any, Any]:
         function = self._fold.function
         timers: list[tuple[int, int]] = []
         results: list[tuple[str, int, Any]] = []
@@ -113,8 +108,7 @@ class PhaseCheck:
                 out.collectReturned(returned)
             for sideOutput, found in ((None, out.results), *out.sides.items()):
                 results += [(sideOutput or "", number, result) for result in found]
-        after = [_contents(state, key) for state in states]
-        return after, sorted(results, key=_by_output), _changing(timers)
+        return sorted(results, key=_by_output), _changing(timers)
 
 
 def _contents(state: State, key: Any) -> Any:
@@ -136,22 +130,6 @@ def _clears(writes: Writes, before: Any) -> bool:
     return any(len(entry) == 1 and entry[0] in held for entry in writes.values)
 
 
-def _written(writes: Writes, before: Any) -> Any:
-    """Return the contents of a state that held ``before``, after ``writes``."""
-    if isinstance(writes.state, TableValueState):
-        return writes.values[-1]
-    added = _since_clear(before or [], writes.values)
-    if isinstance(writes.state, TableListState):
-        return added or None
-    held: dict[Any, Any] = {}
-    for key, *value in added:
-        if value:
-            held[key] = value[0]
-        else:
-            held.pop(key, None)
-    return _in_order(held.items())
-
-
 def _in_order(entries: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]] | None:
     """The entries of a map, which come in any order if it is big; None if there are none."""
     return sorted(map(tuple, entries), key=_hash_of_key) or None
@@ -159,16 +137,6 @@ def _in_order(entries: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]] | Non
 
 def _hash_of_key(entry: tuple[Any, Any]) -> int:
     return hash(entry[0])
-
-
-def _since_clear(before: list[Any], values: list[Any]) -> list[Any]:
-    held = list(before)
-    for value in values:
-        if value is None:
-            held.clear()
-        else:
-            held.append(value)
-    return held
 
 
 def _restore(state: State, contents: Any) -> None:
