@@ -13,7 +13,7 @@ from flinkish.runtime.columns.tracing.expressions import NUMBERS, PYTHON_TYPES, 
 from flinkish.runtime.columns.tracing.externals import External
 from flinkish.runtime.columns.tracing.objects import Made
 from flinkish.runtime.columns.tracing.record_classes import Record
-from flinkish.runtime.columns.tracing.symbols import Symbol, is_constant
+from flinkish.runtime.columns.tracing.symbols import LoopedOver, Symbol, is_constant
 from flinkish.runtime.columns.tracing.unsupported import CannotTell
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _extreme(name: str, trace: Trace, *values: Any, key: Callable[[Any], Any] | 
 
 
 def _iterable(trace: Trace, name: str, values: Any) -> Any:
-    if not isinstance(values, (tuple, list, range, Numbers, Record, Iterator, dict, *_VIEWS)):
+    if not isinstance(values, (tuple, list, range, LoopedOver, Record, Iterator, dict, *_VIEWS)):
         raise trace.unsupported(f"calls {name} of something that is not a tuple or list")
     return values
 
@@ -103,7 +103,7 @@ def _rounded(trace: Trace, value: Any, digits: Any = None) -> Any:
 
 
 def _length(trace: Trace, value: Any) -> Any:
-    return value._traced_length() if isinstance(value, (Symbol, Numbers)) else len(value)
+    return value._traced_length() if isinstance(value, (Symbol, LoopedOver)) else len(value)
 
 
 def _of_parts(function: Callable[..., Any], trace: Trace, values: Any = (), **named: Any) -> Any:
@@ -142,51 +142,30 @@ def _is_instance(trace: Trace, value: Any, kinds: Any) -> bool:
     elif isinstance(value, Record):
         own = value._traced_kind
     else:
-        own = None if isinstance(value, (External, Numbers)) else type(value)
+        own = None if isinstance(value, (External, LoopedOver)) else type(value)
     if own is None or len(classes) != (len(kinds) if type(kinds) is tuple else 1):
         raise trace.unsupported("calls isinstance")
     return issubclass(own, classes)
 
 
-class Numbers:
-    """Stands for a ``range`` whose bounds depend on the element, in a loop. Each way through the
-    branches has another number of rounds."""
-
-    def __init__(self, trace: Trace, start: Any, stop: Any, step: int) -> None:
-        self._traced_trace = trace
-        self._traced_start = start
-        self._traced_stop = stop
-        self._traced_step = step
-
-    def __iter__(self) -> Iterator[Any]:
-        number = self._traced_start
-        for _ in range(_MOST_ROUNDS):
-            if not self._traced_has(number):
-                return
-            yield number
-            number = number + self._traced_step
-        if self._traced_has(number):
-            raise ManyRounds
-
-    def _traced_unsupported(self, *others: Any) -> Any:
-        raise self._traced_trace.unsupported(
-            "does more with a range of the element than loop over it"
-        )
-
-    __bool__ = __eq__ = __hash__ = __repr__ = __format__ = _traced_unsupported
-    __getitem__ = _traced_length = _traced_unsupported
-
-    def _traced_has(self, number: Any) -> bool:
-        return bool(
-            number < self._traced_stop if self._traced_step > 0 else number > self._traced_stop
-        )
+def _numbers(start: Any, stop: Any, step: int) -> Iterator[Any]:
+    """The numbers of a ``range`` whose bounds depend on the element. Each way through the branches
+    has another number of rounds."""
+    number = start
+    for _ in range(_MOST_ROUNDS):
+        if not (number < stop if step > 0 else number > stop):
+            return
+        yield number
+        number = number + step
+    if number < stop if step > 0 else number > stop:
+        raise ManyRounds
 
 
 class ManyRounds(Exception):
     """An element has more than ``_MOST_ROUNDS`` rounds, and the function has to be called."""
 
 
-def _range(trace: Trace, *bounds: Any) -> range | Numbers:
+def _range(trace: Trace, *bounds: Any) -> range | LoopedOver:
     if any(isinstance(bound, Symbol) for bound in bounds) and len(bounds) <= 3:
         start, stop, step = {1: (0, *bounds, 1), 2: (*bounds, 1)}.get(len(bounds), bounds)
         if type(step) is not int or not step:
@@ -199,7 +178,8 @@ def _range(trace: Trace, *bounds: Any) -> range | Numbers:
         for bound in bounds:
             if isinstance(bound, Symbol):
                 trace.noted(bound._traced_expression)  # None would raise an error
-        return Numbers(trace, start, stop, step)
+        reason = "does more with a range of the element than loop over it"
+        return LoopedOver(trace, reason, partial(_numbers, start, stop, step))
     made: range = _native(trace, range, bounds)
     if len(made) > MOST_PATHS:
         raise trace.unsupported(f"has a loop of more than {MOST_PATHS} rounds")

@@ -395,6 +395,29 @@ class Attribute(Symbol):
         raise CannotTell
 
 
+class LoopedOver:
+    """Stands for something that a function may do nothing with but loop over it. ``reason``: what it
+    does otherwise. ``rounds`` begins a loop."""
+
+    def __init__(self, trace: Trace, reason: str, rounds: Callable[[], Iterator[Any]]) -> None:
+        self._traced_trace = trace
+        self._traced_reason = reason
+        self._traced_rounds = rounds
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._traced_rounds()
+
+    def _traced_unsupported(self, *arguments: Any) -> Any:
+        raise self._traced_trace.unsupported(self._traced_reason)
+
+    # No __len__, which would be asked for where a list is made of it
+    __bool__ = __contains__ = __getitem__ = __hash__ = _traced_length = _traced_unsupported
+    __eq__ = __ne__ = __add__ = __radd__ = __mul__ = __format__ = __repr__ = _traced_unsupported
+
+    def __getattr__(self, name: str) -> Any:
+        self._traced_unsupported()
+
+
 def kind_of_constant(value: Any) -> Kind | None:
     """The kind of a Python value; None if it can only be passed on."""
     return _KINDS.get(type(value))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, islice
 from types import CodeType
 from typing import Any
@@ -21,7 +21,7 @@ from flinkish.api.bytecode import Does, position_of, steps
 from flinkish.runtime.columns.tracing.checks import Positions
 from flinkish.runtime.columns.tracing.expression_run import Run
 from flinkish.runtime.columns.tracing.expressions import Expression, columns_read
-from flinkish.runtime.columns.tracing.symbols import Symbol, is_constant
+from flinkish.runtime.columns.tracing.symbols import LoopedOver, Symbol, is_constant
 from flinkish.runtime.columns.tracing.trace import Trace
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.values import Inexact
@@ -80,18 +80,25 @@ class Rounds:
         self.current = None
         self._begun = False
 
-    def splitter(self, symbol: Symbol, method: str) -> Callable[..., Words]:
+    def splitter(self, symbol: Symbol, method: str) -> Callable[..., LoopedOver]:
         """The bound method ``method`` of the text ``symbol``."""
 
-        def split(*arguments: Any) -> Words:
+        def split(*arguments: Any) -> LoopedOver:
             trace = symbol._traced_trace
             if not all(map(is_constant, arguments)):
                 raise trace.unsupported(f"calls {method} with a value")
-            return Words(self, trace, Split(symbol._traced_expression, method, arguments))
+            made = Split(symbol._traced_expression, method, arguments)
+            reason = "does more with the words of a text than to loop over them"
+            return LoopedOver(trace, reason, partial(self._begun_with, trace, made))
 
         return split
 
-    def words(self, trace: Trace, split: Split) -> Iterator[Symbol]:
+    def _begun_with(self, trace: Trace, split: Split) -> Iterator[Symbol]:
+        if not trace.asks(is_independent, otherwise=True):
+            raise trace.unsupported("has a loop over words that may depend on those before")
+        return self._words(trace, split)
+
+    def _words(self, trace: Trace, split: Split) -> Iterator[Symbol]:
         """Words that stand for all. Raises Unsupported if they cannot."""
         if self._begun or self.split not in (None, split):
             raise trace.unsupported("has several loops over the words of texts")
@@ -112,30 +119,6 @@ class Rounds:
     def inLoop(self, *expressions: Expression) -> bool:
         """Whether a word is read."""
         return any(number >= self.first for number in columns_read(*expressions))
-
-
-class Words:
-    """Stands for the words of a text."""
-
-    def __init__(self, rounds: Rounds, trace: Trace, split: Split) -> None:
-        self._rounds = rounds
-        self._trace = trace
-        self._split = split
-
-    def __iter__(self) -> Iterator[Symbol]:
-        trace = self._trace
-        if not trace.asks(is_independent, otherwise=True):
-            raise trace.unsupported("has a loop over words that may depend on those before")
-        return self._rounds.words(trace, self._split)
-
-    def _unsupported(self, *arguments: Any) -> Any:
-        raise self._trace.unsupported("does more with the words of a text than to loop over them")
-
-    __bool__ = __contains__ = __getitem__ = __len__ = __hash__ = _unsupported
-    __eq__ = __ne__ = __add__ = __radd__ = __mul__ = __format__ = __repr__ = _unsupported
-
-    def __getattr__(self, name: str) -> Any:
-        self._unsupported()
 
 
 @lru_cache(maxsize=1024)

@@ -139,6 +139,11 @@ def twice(v, out):
         out.collect(word)
 
 
+def asked(v, out):
+    if isinstance(v.line.split(), list):
+        out.collect(v.line)
+
+
 def by_value(v, out):
     for word in v.line.split(v.other):
         out.collect(word)
@@ -156,6 +161,7 @@ ALONE = {
     last: "emits within a loop over words, and outside of it",
     sometimes_set: "has a loop over words that may depend on those before (line",
     twice: "has several loops over the words of texts (line",
+    asked: "calls isinstance (line",
     by_value: "calls split with a value (line",
 }
 
