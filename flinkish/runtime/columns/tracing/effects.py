@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -173,6 +174,10 @@ class Phased:
     before them."""
 
 
+_Part: TypeAlias = tuple[Positions, Positions, list[Any]]
+"""The positions of elements, their groups, and what they write to a state."""
+
+
 class RunEffects:
     """The effects of the phases of a run so far."""
 
@@ -198,7 +203,7 @@ class RunEffects:
         self._codes = codes
         self._code_of = code_of
         self._emitted: dict[AnyChannel, EmittedColumns] = {Channel(None, None): EmittedColumns()}
-        self._writes = [_StateWrites(len(column)) for column in codes]
+        self._writes: list[list[_Part]] = [[] for _ in states]
         self._variables = False
 
     def emitsOthers(self, phase: Phase) -> bool:
@@ -218,6 +223,8 @@ class RunEffects:
         for channel, each in emitted.items():
             self._emitted.setdefault(channel, EmittedColumns()).extend(each)
         for of_state in left:
+            if not of_state.values:
+                continue
             own = self.values[of_state.state]
             for group, value in zip(of_state.groups.tolist(), of_state.values):
                 own[group] = value
@@ -225,7 +232,7 @@ class RunEffects:
             if of_state.values[:1] == [SOMETHING]:
                 codes[of_state.groups] = 1
                 continue
-            self._writes[of_state.state].add(of_state)
+            self._writes[of_state.state].append(of_state[1:4])
             if of_state.held is not None:
                 codes[of_state.groups] = self._code_of(of_state.held.shape, of_state.held.kinds)
             elif of_state.values[:1] == [None]:
@@ -247,54 +254,23 @@ class RunEffects:
         timers = _timers(emitted.get(TIMERS), self._keys)
         for state, (values, positions) in emitted.items():
             if isinstance(state, int) and values is not None:
-                self._writes[state].extend(positions, self.groups[positions], values)
-        writes = [w.inOrder(state) for w, state in zip(self._writes, self._states) if w.values]
+                if values.shape == VALUE and values.batch.column(0).null_count:
+                    raise Inexact  # None is added to a list
+                self._writes[state].append((positions, self.groups[positions], values.rows()))
+        writes = [_in_order(s, parts) for s, parts in zip(self._states, self._writes) if parts]
         if self._entries is not None:
             writes = [_in_maps(each, self._entries) for each in writes]
         outputs = {c.sideOutput: each for c, each in emitted.items() if isinstance(c, Channel)}
         return Phased(writes, timers, outputs, called)
 
 
-class _StateWrites:
-    """The updates of a state of ``count`` groups by all phases. Of updates without a clear between
-    them, only the last value is kept, at the place of the first."""
-
-    def __init__(self, count: int) -> None:
-        self.values: list[Any] = []
-        self._parts: list[tuple[Positions, Positions]] = []
-        self._latest = np.full(count, -1, dtype=np.intp)
-
-    def add(self, left: Left) -> None:
-        positions, groups, values = left.positions, left.groups, left.values
-        cleared = values[:1] == [None]
-        known = self._latest[groups] >= 0
-        if not cleared and known.any():
-            for number, place in zip(
-                np.flatnonzero(known).tolist(), self._latest[groups[known]].tolist()
-            ):
-                self.values[place] = values[number]
-            values = [values[number] for number in np.flatnonzero(~known).tolist()]
-            positions, groups = positions[~known], groups[~known]
-        if cleared:
-            self._latest[groups] = -1
-        else:
-            self._latest[groups] = np.arange(len(self.values), len(self.values) + len(values))
-        self.values += values
-        self._parts.append((positions, groups))
-
-    def extend(self, positions: Positions, groups: Positions, added: RowColumns) -> None:
-        """Add what all phases add to a list or map. Raises Inexact if None is added to a list."""
-        if added.shape == VALUE and added.batch.column(0).null_count:
-            raise Inexact
-        self.values += added.rows()
-        self._parts.append((positions, groups))
-
-    def inOrder(self, state: State) -> Writes:
-        """All updates, in the order of the elements."""
-        positions, groups = map(np.concatenate, zip(*self._parts))
-        order = np.argsort(positions, kind="stable")
-        values = list(map(self.values.__getitem__, order.tolist()))
-        return Writes(state, positions[order], groups[order], values)
+def _in_order(state: State, parts: Sequence[_Part]) -> Writes:
+    """The updates of ``state`` by all phases, in the order of the elements."""
+    positions, groups = (np.concatenate([part[number] for part in parts]) for number in (0, 1))
+    values = list(chain.from_iterable(values for _, _, values in parts))
+    order = np.argsort(positions, kind="stable")
+    values = list(map(values.__getitem__, order.tolist()))
+    return Writes(state, positions[order], groups[order], values)
 
 
 def _in_maps(writes: Writes, entries: EntryGroups) -> Writes:
