@@ -68,9 +68,6 @@ class FoldPlan:
         """Whether an accumulator of these elements may itself be None, not just a field of it."""
         return self.shape.kind is None and any(batch.column(c).null_count for c in self.columns)
 
-    def changed(self) -> bool:
-        return self.traced.changed()
-
     def isMergedBy(self, merge: FoldPlan) -> bool:
         """Whether the elements may come in any order, and ``merge``, a reduction of accumulators, gives
         the accumulator of all elements of both."""
@@ -273,7 +270,7 @@ class ColumnFold(TracedFunction[FoldPlan]):
         if plan is None:
             return None
         arrays = arrays_of(plan.shape, plan.schema.types, accumulators)
-        return None if arrays is None else _batch(arrays, plan.schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=plan.schema)
 
     def accumulators(self, folded: pa.RecordBatch) -> list[Any]:
         """The accumulators as Python objects."""

@@ -67,9 +67,6 @@ class _Plan(NamedTuple):
     loop: Loop | None = None
     """The loop over words in which all of that is emitted, if there is one."""
 
-    def changed(self) -> bool:
-        return self.traced.changed()
-
 
 _Out: TypeAlias = "Emitting | Collected"
 """The collector of a function that is traced, or called for a check."""

@@ -102,6 +102,7 @@ class EventFold(TracedFunction["_Plan"]):
             setattr(self._generator, name, value)
         return noted
 
+    @deoptimizing
     def _noted(
         self, values: Sequence[Any], timestamps: NDArray[np.int64], start: Sequence[Any]
     ) -> Noted | None:
@@ -118,7 +119,26 @@ class EventFold(TracedFunction["_Plan"]):
         plan = self._traced(elements, kinds)
         if plan is None or (plan.traced.testsNone and not columns):
             return None
-        return plan.noted(elements.batch, start)
+        batch = elements.batch
+        check_may_differ(plan.traced, batch)
+        run = run_of(batch)
+        everyone = np.zeros(batch.num_rows, dtype=np.intp)
+        types = [ARROW_TYPES[kind] for kind in plan.reduction.kinds]
+        first = [pa.array([value], kind) for value, kind in zip(start, types)]
+        begun = pa.RecordBatch.from_arrays(first, names=list(map(str, range(len(first)))))
+        folded = Folding(run, batch, everyone, 1, plan.reduction, begun).fields()
+        attributes = [to_arrow(column)[0].as_py() for column in folded]
+        if plan.running:
+            before = RunningFold(run, everyone, begun, plan.reduction)
+            run = run.accumulating(before.field)
+        run.check(plan.traced.steps)
+        emitted = EmittedColumns()
+        emitted.add(plan.emission, run, batch, np.arange(run.count))
+        results, positions = emitted.joined()
+        if results is None:
+            return Noted(attributes, positions, np.zeros(0, np.int64))
+        watermarks = of_arrow(results.arrow(0))
+        return Noted(attributes, positions, watermarks.data) if watermarks.kind == "int" else None
 
     def _difference(
         self,
@@ -186,8 +206,9 @@ class EventFold(TracedFunction["_Plan"]):
         fields = traced.columns[: len(kinds)]
         if [field.kind for field in fields] != list(kinds):
             raise Unsupported("changes the type of an attribute, or may do so")
-        patterns = matched_patterns(trace.expressions, fields)
-        return _Plan(Reduction(tuple(patterns), kinds, None), traced, emission)
+        reduction = Reduction(tuple(matched_patterns(trace.expressions, fields)), kinds, None)
+        asked = [*chain.from_iterable(emission.slots), *accumulator_steps(traced.steps)]
+        return _Plan(reduction, traced, emission, asks_running(reduction, asked))
 
     def _followed(
         self, trace: Trace, element: Any, timestamp: Symbol, kinds: Sequence[Kind]
@@ -224,41 +245,14 @@ class EventFold(TracedFunction["_Plan"]):
         self._followed(trace, element, timestamp, kinds)
 
 
-class _Plan:
+class _Plan(NamedTuple):
     """How the attributes of a generator change with a run of elements, and what it emits."""
 
-    def __init__(self, reduction: Reduction, traced: Traced, emission: Emission) -> None:
-        self._reduction = reduction
-        self.traced = traced
-        self._emission = emission
-        asked = [*chain.from_iterable(emission.slots), *accumulator_steps(traced.steps)]
-        self._running = asks_running(reduction, asked)
-
-    def changed(self) -> bool:
-        return self.traced.changed()
-
-    @deoptimizing
-    def noted(self, batch: pa.RecordBatch, start: Sequence[Any]) -> Noted | None:
-        """The effects of the elements of ``batch``; None if Python's could differ."""
-        check_may_differ(self.traced, batch)
-        run = run_of(batch)
-        everyone = np.zeros(batch.num_rows, dtype=np.intp)
-        types = [ARROW_TYPES[kind] for kind in self._reduction.kinds]
-        first = [pa.array([value], kind) for value, kind in zip(start, types)]
-        begun = pa.RecordBatch.from_arrays(first, names=list(map(str, range(len(first)))))
-        folded = Folding(run, batch, everyone, 1, self._reduction, begun).fields()
-        attributes = [to_arrow(column)[0].as_py() for column in folded]
-        if self._running:
-            before = RunningFold(run, everyone, begun, self._reduction)
-            run = run.accumulating(before.field)
-        run.check(self.traced.steps)
-        emitted = EmittedColumns()
-        emitted.add(self._emission, run, batch, np.arange(run.count))
-        results, positions = emitted.joined()
-        if results is None:
-            return Noted(attributes, positions, np.zeros(0, np.int64))
-        watermarks = of_arrow(results.arrow(0))
-        return Noted(attributes, positions, watermarks.data) if watermarks.kind == "int" else None
+    reduction: Reduction
+    traced: Traced
+    emission: Emission
+    running: bool
+    """Whether an effect depends on the attributes before its element."""
 
 
 def _kind(value: Any) -> Kind:

@@ -21,7 +21,6 @@ from flinkish.api.types.fields import (
 from flinkish.runtime.columns.tracing.expressions import Kind
 from flinkish.runtime.columns.tracing.guards import (
     MISSING,
-    class_attribute,
     found_in_class,
     has_plain_attributes,
     in_slot,
@@ -81,7 +80,7 @@ class External:
         if isinstance(described, staticmethod):
             return trace.known(described.__func__, name)
         if is_constant(described):
-            return trace.known(guards.value(class_attribute, kind, attribute), name)
+            return trace.known(guards.value(found_in_class, kind, attribute), name)
         if trace.exploring and described is MISSING and isinstance(value, RichFunction):
             raise CannotTell  # ``open`` may set it
         raise trace.unsupported(f"reads {name}")
@@ -99,7 +98,7 @@ class External:
         if isinstance(member, staticmethod):
             return self._traced_trace.known(member.__func__, name)
         if is_constant(member):
-            return self._traced_trace.known(guards.value(class_attribute, kind, attribute), name)
+            return self._traced_trace.known(guards.value(found_in_class, kind, attribute), name)
         maker = maker_of(self._traced_trace, kind, attribute)
         if maker is not None:
             return maker

@@ -132,18 +132,13 @@ def _type_of(owner: Any, name: Any, missing: Any) -> Any:
     return type(owner)
 
 
-def found_in_class(kind: type[Any], attribute: str) -> Any:
-    """An attribute of a class or its bases, without calling descriptors; ``MISSING`` if there is
+def found_in_class(kind: type[Any], attribute: str, missing: Any = MISSING) -> Any:
+    """An attribute of a class or its bases, without calling descriptors; ``missing`` if there is
     none."""
     for base in kind.__mro__:
         if attribute in vars(base):
             return vars(base)[attribute]
-    return MISSING
-
-
-def class_attribute(owner: Any, name: Any, missing: Any) -> Any:
-    """``found_in_class`` as a getter for ``Guards.value``."""
-    return found_in_class(owner, name)
+    return missing
 
 
 def own_attribute(owner: Any, name: Any, missing: Any) -> Any:

@@ -10,7 +10,7 @@ elements of these keys, each in its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ from flinkish.runtime.columns.tracing.traced_runs import (
     run_of,
 )
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
-from flinkish.runtime.columns.tracing.value_shapes import column_of_values, columns_of, structure
+from flinkish.runtime.columns.tracing.value_shapes import arrays_of, structure
 from flinkish.runtime.columns.tracing.values import (
     Inexact,
     Mask,
@@ -106,7 +106,6 @@ class PhaseFold(TracedFunction["_Plan"]):
         self.function = function
         self.broadcast = broadcast
         self._used: list[State] = []
-        self._specializations: set[Specialization] = set()
         self._contents: list[Content] = ["empty", "other"]
         self._codes: dict[Any, int] = {}
         self._map_key: MapKeys = "unknown"
@@ -143,7 +142,6 @@ class PhaseFold(TracedFunction["_Plan"]):
                 self._map_key = "any" if tried or found.key is None else found.key
                 tried = True
             self._forget()
-            self._specializations.clear()
 
     def _in_phases(self, elements: RowColumns, groups: Positions, keys: Keys) -> Phased | None:
         of_keys, entries = groups, None
@@ -241,21 +239,15 @@ class PhaseFold(TracedFunction["_Plan"]):
         return known
 
     def _plan_for(self, specialization: Specialization, elements: RowColumns) -> _Plan | None:
-        self._specializations.add(specialization)
-        if len(self._specializations) > _MOST_SPECIALIZATIONS:
-            self._specializations.discard(specialization)
+        known = (specialization,) in self._counts
+        if not known and len(self._counts) >= _MOST_SPECIALIZATIONS:
             return None
         return self._traced(elements, specialization)
 
     def _trace(self, elements: RowColumns, *content: Any) -> _Plan:
         specialization: Specialization = content[0]
         phase = follow_phase(
-            self.function,
-            elements,
-            self._used,
-            specialization,
-            self._map_key,
-            self.broadcast,
+            self.function, elements, self._used, specialization, self._map_key, self.broadcast
         )
         return _Plan(phase, specialization, elements.shape.width)
 
@@ -268,6 +260,7 @@ class _Plan:
 
     def __init__(self, phase: Phase, specialization: Specialization, width: int) -> None:
         self.phase = phase
+        self.traced = phase.traced
         self._held = specialization
         self._timestamp = width
         fields = [e for folded in phase.folded for e in folded.fields]
@@ -285,9 +278,6 @@ class _Plan:
             getattr(ending.condition, "value", False) is True for ending in phase.endings
         )
 
-    def changed(self) -> bool:
-        return self.phase.traced.changed()
-
     @deoptimizing
     def process(
         self, batch: pa.RecordBatch, members: Positions, places: Positions, done: RunEffects
@@ -297,8 +287,8 @@ class _Plan:
         None, with nothing done, if the effects could differ from those of the function's own
         calls."""
         part = PartOfRun.of(batch, done.groups, members, places)
-        check_may_differ(self.phase.traced, part.batch)
-        check_timestamps(self.phase.traced, part.batch, self._timestamp)
+        check_may_differ(self.traced, part.batch)
+        check_timestamps(self.traced, part.batch, self._timestamp)
         start = self._fields((f.state for f in self.phase.folded), done.values, members)
         constant = self._fields(self.phase.constant, done.values, members)
         part = part.withColumns(constant)
@@ -310,27 +300,21 @@ class _Plan:
             part = part.where(~behind)
         run = run_of(part.batch)
         met = self._meeting(run, part, start)
-        met.check(self.phase.traced.steps)
+        met.check(self.traced.steps)
         emitted = emitted_columns(self.phase.emitted, met, part.batch, part.places)
         done.add(self.phase, emitted, [*self._folded(run, part, start), *self._ended(met, part)])
         return rest
 
     def _fields(
-        self, states: Iterator[int] | Sequence[int], values: list[list[Any]], members: Positions
+        self, states: Iterable[int], values: list[list[Any]], members: Positions
     ) -> list[pa.Array]:
         """A column of each field of ``states``, with a row for each member."""
         columns: list[pa.Array] = []
-        listed = members.tolist()
         for state in states:
             held = self._held[state]
             assert isinstance(held, Held)
-            lists = columns_of(held.shape, list(map(values[state].__getitem__, listed)))
-            if lists is None:
-                raise Inexact
-            columns += [
-                column_of_values(list(each), ARROW_TYPES[kind])
-                for each, kind in zip(lists, held.kinds)
-            ]
+            own = list(map(values[state].__getitem__, members.tolist()))
+            columns += arrays_of(held.shape, [ARROW_TYPES[kind] for kind in held.kinds], own)
         return columns
 
     def _meeting(self, run: Run, part: PartOfRun, start: list[pa.Array]) -> Run:

@@ -77,6 +77,10 @@ class Traced(NamedTuple):
     """All operations, even if their results are not used, as they may raise errors."""
 
     @property
+    def traced(self) -> Traced:
+        return self
+
+    @property
     def reading(self) -> set[int]:
         """The indices of the columns that the function computes with or returns."""
         read = columns_read(*self.columns)

@@ -18,7 +18,7 @@ from flinkish.runtime.columns.tracing.checks import Positions, chosen, differenc
 from flinkish.runtime.columns.tracing.column_runs import ColumnRuns
 from flinkish.runtime.columns.tracing.symbolic_values import Signature
 from flinkish.runtime.columns.tracing.symbols import Symbol
-from flinkish.runtime.columns.tracing.trace import Trace
+from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.unsupported import why_unsupported
 from flinkish.runtime.records.rows import RowColumns, python_values
 from flinkish.runtime.records.shapes import Shape
@@ -30,14 +30,15 @@ its states, and once more each ``_RUNS_OF_A_TRACE`` runs."""
 _RUNS_OF_A_TRACE = 8
 
 
-class Guarded(Protocol):
+class HasTrace(Protocol):
     """A trace, or what was made of one."""
 
-    def changed(self) -> bool:
-        """Whether a guard fails."""
+    @property
+    def traced(self) -> Traced:
+        """The trace, which holds until a guard fails."""
 
 
-G = TypeVar("G", bound=Guarded)
+G = TypeVar("G", bound=HasTrace)
 
 
 class TracedFunction(ABC, Generic[G]):
@@ -75,10 +76,10 @@ class TracedFunction(ABC, Generic[G]):
         if self.runs.difference is not None:
             return None
         shape, types, version = values.shape, values.schema.types, self._version()
-        for number, (held, other_shape, other_types, traced, then) in enumerate(self._traces):
+        for number, (held, other_shape, other_types, plan, then) in enumerate(self._traces):
             if held == content and other_types == types and other_shape == shape:
-                if then == version if traced is None else not traced.changed():
-                    return traced
+                if then == version if plan is None else not plan.traced.changed():
+                    return plan
                 del self._traces[number]
                 break
         runs = self.runs.taken + self.runs.elements
@@ -89,9 +90,9 @@ class TracedFunction(ABC, Generic[G]):
         made: list[G] = []
         reason = why_unsupported(lambda: made.append(self._trace(values, *content)))
         self._reason = self._reason or reason  # of several, the first is the cause
-        traced = made[0] if made else None
-        self._traces.append((content, shape, types, traced, version))
-        return traced
+        plan = made[0] if made else None
+        self._traces.append((content, shape, types, plan, version))
+        return plan
 
     @abstractmethod
     def _trace(self, elements: RowColumns, *content: Any) -> G:

@@ -74,25 +74,21 @@ def columns_of(shape: Shape, values: Sequence[Any]) -> list[Sequence[Any]] | Non
     return None if shared else columns
 
 
-@deoptimizing
-def arrays_of(
-    shape: Shape, types: Sequence[pa.DataType], values: Sequence[Any]
-) -> list[pa.Array] | None:
-    """``values`` as columns of those types. None if they are not all of ``shape``, or if the columns
-    cannot hold them."""
+def arrays_of(shape: Shape, types: Sequence[pa.DataType], values: Sequence[Any]) -> list[pa.Array]:
+    """The columns of ``values``, of these types. Raises one of ``NOT_EXACT`` if the values are not all
+    of ``shape``, or if the columns cannot hold them."""
     columns = columns_of(shape, values)
     if columns is None or len(columns) != len(types):
-        return None
-    return [column_of_values(list(column), kind) for column, kind in zip(columns, types)]
+        raise Inexact
+    return [_column_of_values(list(column), kind) for column, kind in zip(columns, types)]
 
 
-def after(former: Sequence[Any], run: RowColumns) -> RowColumns | None:
+@deoptimizing
+def after(former: Sequence[Any], run: RowColumns) -> RowColumns:
     """The elements of ``run`` behind ``former`` ones. None if its columns cannot hold these."""
     if not former:
         return run
     arrays = arrays_of(run.shape, run.schema.types, former)
-    if arrays is None:
-        return None
     batch = pa.RecordBatch.from_arrays(arrays, schema=run.schema)
     both = joined([RowColumns(batch, run.shape), run])
     assert isinstance(both, RowColumns)
@@ -139,7 +135,7 @@ def _parts(shape: Shape, values: Sequence[Any]) -> Iterable[Sequence[Any]] | Non
         return None
 
 
-def column_of_values(values: list[Any], kind: pa.DataType) -> pa.Array:
+def _column_of_values(values: list[Any], kind: pa.DataType) -> pa.Array:
     """A column of the type ``kind``. Raises Inexact, or an error, if it cannot hold ``values``."""
     wanted = _CLASSES.get(kind)
     if wanted is not None and not set(map(type, values)) <= {wanted, type(None)}:
