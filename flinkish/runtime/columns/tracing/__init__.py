@@ -4,5 +4,5 @@ An operator calls ``ColumnFunction``, ``ColumnFold`` or another class of this pa
 columns. None means that the function has to be called for each element, which is always right.
 Nothing here changes a result, so a reader may skip this package.
 
-It may import ``records`` of ``runtime``, and ``api``.
+It may import ``records`` and ``state`` of ``runtime``, and ``api``.
 """

@@ -17,18 +17,15 @@ from typing import Any
 from flinkish.api.bytecode import WITH_SPECIFICATION, Does, Step, steps
 from flinkish.runtime.columns.tracing.purity import takes_remainders
 from flinkish.runtime.columns.tracing.texts import consumer_of
+from flinkish.runtime.columns.tracing.unsupported import Unsupported
 
 MOST_CONSTANTS = 256
 """The number of constants that a step of two bytes can load."""
 
 
-class TooManyConstants(Exception):
-    """Code has no room for further constants."""
-
-
 def patched_code(code: CodeType, replaced: Callable[[str | frozenset[Any]], object]) -> CodeType:
     """The code that runs in place of ``code``; ``replaced`` makes what it loads in place of a
-    literal. Raises TooManyConstants."""
+    literal. Raises Unsupported if there is no room for further constants."""
     return _patched(code, replaced, takes_remainders(code))
 
 
@@ -42,7 +39,7 @@ def _patched(
     patched = bytearray(code.co_code)
     for position, literal in symbolic_literals(code, formats):
         if len(constants) >= MOST_CONSTANTS:
-            raise TooManyConstants
+            raise Unsupported("has too many constants")
         patched[position + 1] = len(constants)
         constants.append(replaced(literal))
     return code.replace(co_code=bytes(patched), co_consts=tuple(constants), co_exceptiontable=b"")

@@ -36,7 +36,7 @@ from flinkish.runtime.columns.tracing.guards import (
 )
 from flinkish.runtime.columns.tracing.known_functions import MOST_PATHS, REPLACED, ManyRounds
 from flinkish.runtime.columns.tracing.objects import CLASSES, Made, object_of
-from flinkish.runtime.columns.tracing.patched_code import TooManyConstants, patched_code
+from flinkish.runtime.columns.tracing.patched_code import patched_code
 from flinkish.runtime.columns.tracing.purity import (
     globals_read,
     has_texts,
@@ -123,11 +123,10 @@ class Trace:
     def __init__(
         self,
         exploring: bool = False,
-        expressions: Expressions | None = None,
         standIn: Callable[[Any], Any] | None = None,
         lists: bool = False,
     ) -> None:
-        self.expressions = expressions or Expressions()
+        self.expressions = Expressions()
         self.exploring = exploring
         self._stand_in = standIn
         self._lists = lists
@@ -354,7 +353,7 @@ class Trace:
 
     # ------------------------------------------------------------------ functions
 
-    def callable_of(self, function: Any, name: str = "") -> Any:
+    def callable_of(self, function: Any) -> Any:
         """``function`` as a callable that takes symbols. Raises Unsupported if it cannot be
         traced."""
         if isinstance(function, MethodType):
@@ -370,9 +369,7 @@ class Trace:
         call = self.guards.member(self.guards.class_of(function), "__call__")
         if isinstance(call, FunctionType) and not isclass(function):
             return self.bound(call, External(self, function, "self"))
-        raise Unsupported(
-            f"is not a function of Python but {type(function).__name__} {name}".rstrip()
-        )
+        raise Unsupported(f"is not a function of Python but {type(function).__name__}")
 
     def replacement(self, function: Any) -> Callable[..., Any] | None:
         """What is called in place of a function of Python; its first argument is the trace."""
@@ -410,10 +407,7 @@ class Trace:
         impure = impurity(code, writes)
         if impure is not None:
             raise Unsupported(impure)
-        try:
-            replaced = patched_code(code, self._literal)
-        except TooManyConstants:
-            raise Unsupported("has too many constants") from None
+        replaced = patched_code(code, self._literal)
         originals = zip(with_inner(replaced), with_inner(code))
         self._codes.update((id(one), original) for one, original in originals)
         self.guards.code(function)
