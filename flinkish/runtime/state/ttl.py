@@ -371,9 +371,9 @@ def is_table_of(state: str, name: str) -> bool:
 
 
 class StateHome:
-    """The name of the table of one state, and how to get there from others. ``config``: its time to live, if it
-    has one. ``checks``: whether the operator runs the checks that background clean-up needs. A
-    checkpoint that goes back to an earlier version says so in its notes."""
+    """The name of the table of one state, and how to get there from others. ``config``: its time to
+    live, if it has one. ``checks``: whether the operator runs the checks that background clean-up
+    needs. A checkpoint that goes back to an earlier version says so in its notes."""
 
     def __init__(
         self,

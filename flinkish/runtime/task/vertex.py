@@ -213,7 +213,7 @@ class VertexTask:
         return reports
 
     def _of_vertex(self, report: OperatorReport) -> OperatorReport:
-        """``report``, of the source or operator that the vertex begins with, with the work of all."""
+        """``report``, of what the vertex begins with, with the work of the whole vertex."""
         return report._replace(
             edges=tuple(writer.report for writer in self._writers),
             busyNanoseconds=self._busy,
