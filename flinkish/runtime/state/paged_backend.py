@@ -14,8 +14,7 @@ from flinkish.api.errors import IllegalStateError, IncompatibleCheckpointError
 from flinkish.runtime.records.keys import KeyHashes
 from flinkish.runtime.state.backend import KeyedStateBackend
 from flinkish.runtime.state.page_store import DictPageStore, Paged, PageSpace, PageStore
-from flinkish.runtime.state.paged_column_table import PagedColumnTable
-from flinkish.runtime.state.paged_keyed_column_table import PagedKeyedColumnTable
+from flinkish.runtime.state.paged_column_tables import PagedColumnTable, PagedKeyedColumnTable
 from flinkish.runtime.state.paged_tables import (
     PagedMapStateTable,
     PagedStateTable,

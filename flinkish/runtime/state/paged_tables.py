@@ -1,9 +1,9 @@
 """The tables whose entries are in pages by the hash of their key: keyed state, maps, and windows.
 
 In a map state small maps share pages, a big map has its own. A small map is a dict inside the block
-of its key. When it grows beyond ``MOST_SMALL`` entries, or its bytes fill a page, it becomes a *big*
-map: the page of the key then holds, instead of the dict, a tuple of the big map's number and the
-catalogue of its pages.
+of its key. When it grows beyond ``MOST_SMALL`` entries, or its bytes fill a page, it becomes a
+*big* map: the page of the key then holds, instead of the dict, a tuple of the big map's number and
+the catalogue of its pages.
 
 Each aligned window has its own pages, so a window that fires is read once, page by page, and
 removed as a whole.

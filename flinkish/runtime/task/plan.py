@@ -123,8 +123,8 @@ class Subtask:
 
 
 TICK_GATE = -1
-"""The gate number in the row of a *tick*, which carries no element. Spark calls a key group only if a
-batch has rows for it, and a tick lets one with a timer due run with the clock of the batch."""
+"""The gate number in the row of a *tick*, which carries no element. Spark calls a key group only if
+a batch has rows for it, and a tick lets one with a timer due run with the clock of the batch."""
 
 
 def tick(level: int, target: str, keyGroup: int, part: int, clock: int) -> FrameRow:

@@ -21,8 +21,7 @@ from flinkish.runtime.records.stable_hashes import stable_hash
 from flinkish.runtime.state import (
     blocks,
     hashed_pages,
-    paged_column_table,
-    paged_keyed_column_table,
+    paged_column_tables,
     paged_tables,
     paged_timer_queue,
 )
@@ -51,7 +50,7 @@ def small_pages(request):
         patch.setattr(hashed_pages, "TARGET_BYTES", 300)
         patch.setattr(hashed_pages, "MOST_BYTES", 400)
         patch.setattr(paged_tables, "TARGET_ENTRIES", 3)
-        patch.setattr(paged_column_table, "ROWS_A_PAGE", 3)
+        patch.setattr(paged_column_tables, "ROWS_A_PAGE", 3)
         patch.setattr(paged_tables, "MOST_SMALL", 5)
         patch.setattr(paged_tables, "TARGET_BYTES", 300)
         patch.setattr(paged_timer_queue, "PAGE_TIMERS", 4)
@@ -401,7 +400,7 @@ def drop_due(table, until):
 )
 def test_rows_by_key_are_as_on_the_heap(many, operations):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(paged_keyed_column_table, "ROWS_A_PAGE", 4)
+        patched.setattr(paged_column_tables, "KEYED_ROWS_A_PAGE", 4)
         both = Both()
         for operation, *arguments in operations:
             if operation == "cut":
