@@ -13,18 +13,7 @@ import pyarrow as pa
 
 from flinkish.api.eventtime.watermarks import TimestampAssigner, WatermarkGeneratorContext
 from flinkish.api.functions.tagged import JoinCall, Tagger
-from flinkish.api.plan.operators import (
-    ArrivalTimeDescription,
-    AsyncWaitDescription,
-    FilterDescription,
-    FlatMapDescription,
-    KeyedProcessDescription,
-    KeyedReduceDescription,
-    MapDescription,
-    OperatorDescription,
-    ProcessDescription,
-    TimestampsAndWatermarksDescription,
-)
+from flinkish.api.plan import operators as plan
 from flinkish.api.plan.two_input import (
     BroadcastProcessDescription,
     CoProcessDescription,
@@ -86,7 +75,7 @@ class _Explained(NamedTuple):
 
 
 def explained(
-    description: OperatorDescription, enabled: bool, elements: RowColumns | None = None
+    description: plan.OperatorDescription, enabled: bool, elements: RowColumns | None = None
 ) -> Iterator[str]:
     """A line for each function of an operator. ``elements`` is typical input of the operator, as
     columns on which the functions are tried. None: the input is not known to be columns."""
@@ -118,17 +107,17 @@ def explanation(
 
 
 def elements_behind(
-    description: OperatorDescription, elements: RowColumns | None
+    description: plan.OperatorDescription, elements: RowColumns | None
 ) -> RowColumns | None:
     """The output of an operator for typical elements; None if that is not known to be columns."""
     if elements is None or isinstance(
-        description, (FilterDescription, TimestampsAndWatermarksDescription)
+        description, (plan.FilterDescription, plan.TimestampsAndWatermarksDescription)
     ):
         return elements
     results: Any = None
-    if isinstance(description, MapDescription):
+    if isinstance(description, plan.MapDescription):
         results = _untold(ColumnFunction(description.call)).results(elements)
-    elif isinstance(description, (FlatMapDescription, ProcessDescription)):
+    elif isinstance(description, (plan.FlatMapDescription, plan.ProcessDescription)):
         emitted = _emitted(_emitting(description), elements)
         results = None if emitted is None else emitted[None].values
     elif isinstance(description, WindowOperatorDescription) and description.call is None:
@@ -178,40 +167,40 @@ def _emitted(function: ElementFunction, elements: RowColumns) -> dict[str | None
     return function.process(Records(elements, times), 0, 0)
 
 
-def _emitting(description: FlatMapDescription | ProcessDescription) -> ElementFunction:
+def _emitting(description: plan.FlatMapDescription | plan.ProcessDescription) -> ElementFunction:
     function: ElementFunction = (
         FlatMapColumns(description.call, description.iterate)
-        if isinstance(description, FlatMapDescription)
+        if isinstance(description, plan.FlatMapDescription)
         else ProcessFunctionColumns(description.call)
     )
     return _untold(function)  # type: ignore[no-any-return]
 
 
 def _functions_of(
-    description: OperatorDescription, elements: RowColumns | None
+    description: plan.OperatorDescription, elements: RowColumns | None
 ) -> Iterator[_Explained]:
     match description:
         case (
-            MapDescription(function=function, call=call)
-            | FilterDescription(function=function, call=call)
+            plan.MapDescription(function=function, call=call)
+            | plan.FilterDescription(function=function, call=call)
         ):
             if not isinstance(function, Tagger):
                 yield _element_function("", ColumnFunction(call), call, elements)
-        case FlatMapDescription():
+        case plan.FlatMapDescription():
             own = description.iterate or description.call
             yield _element_function("", _emitting(description), own, elements)
-        case ProcessDescription(call=call):
+        case plan.ProcessDescription(call=call):
             yield _element_function("", _emitting(description), call, elements)
-        case KeyedProcessDescription(call=call):
+        case plan.KeyedProcessDescription(call=call):
             yield _Explained("", lambda: PhaseFold(call).reason, call, condition=STATES)
-        case KeyedReduceDescription(function=function, call=call):
+        case plan.KeyedReduceDescription(function=function, call=call):
             reason = partial(why_rolling_unsupported, description)
             yield _Explained("", reason, function or call, condition=UNKNOWN)
-        case AsyncWaitDescription():
+        case plan.AsyncWaitDescription():
             yield _Explained("", lambda: "is asynchronous")
-        case ArrivalTimeDescription():
+        case plan.ArrivalTimeDescription():
             yield from _of_arrival_time(description, elements)
-        case TimestampsAndWatermarksDescription():
+        case plan.TimestampsAndWatermarksDescription():
             yield from _of_timestamps(description, elements)
         case WindowOperatorDescription():
             yield from _of_windows(description, elements)
@@ -246,7 +235,7 @@ def _of_two_inputs(description: TwoInputDescription) -> Iterator[_Explained]:
 
 
 def _of_arrival_time(
-    description: ArrivalTimeDescription, elements: RowColumns | None
+    description: plan.ArrivalTimeDescription, elements: RowColumns | None
 ) -> Iterator[_Explained]:
     for name, time in (
         ("timestamp assigner", description.timestampCall),
@@ -257,7 +246,7 @@ def _of_arrival_time(
 
 
 def _of_timestamps(
-    description: TimestampsAndWatermarksDescription, elements: RowColumns | None
+    description: plan.TimestampsAndWatermarksDescription, elements: RowColumns | None
 ) -> Iterator[_Explained]:
     assigner = description.strategy.timestampAssigner
     if isinstance(assigner, TimestampAssigner):
