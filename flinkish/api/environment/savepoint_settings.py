@@ -19,6 +19,13 @@ class SavepointRestoreSettings:
     _allow_non_restored_state: bool = False
     _allow_repeated_output: bool = False
 
+    def __post_init__(self) -> None:
+        name = "SavepointRestoreSettings"
+        fix = "Pass True to drop state that has no operator any more, else False."
+        instance(f"{name}: allowNonRestoredState", self._allow_non_restored_state, bool, fix)
+        fix = "Pass True to write the output of an unfinished batch again, else False."
+        instance(f"{name}: allowRepeatedOutput", self._allow_repeated_output, bool, fix)
+
     @staticmethod
     def none() -> SavepointRestoreSettings:
         """Begin without a savepoint."""
@@ -31,12 +38,8 @@ class SavepointRestoreSettings:
         """Begin from the savepoint in a directory. ``allowNonRestoredState``: drop the state of operators
         that the job no longer has. ``allowRepeatedOutput``: if the directory is the checkpoint of a
         job that was killed, do not finish its last batch first, but write its output again."""
-        return checked_settings(
-            "SavepointRestoreSettings.forPath",
-            text("SavepointRestoreSettings.forPath: savepointPath", savepointPath),
-            allowNonRestoredState,
-            allowRepeatedOutput,
-        )
+        path = text("SavepointRestoreSettings.forPath: savepointPath", savepointPath)
+        return SavepointRestoreSettings(path, allowNonRestoredState, allowRepeatedOutput)
 
     def restoreSavepoint(self) -> bool:
         """Whether the job begins from a savepoint."""
@@ -53,16 +56,3 @@ class SavepointRestoreSettings:
     def allowRepeatedOutput(self) -> bool:
         """Whether the job begins although a batch that was written in part is not finished."""
         return self._allow_repeated_output
-
-
-def checked_settings(
-    method: str, path: str, allowNonRestoredState: bool, allowRepeatedOutput: bool
-) -> SavepointRestoreSettings:
-    """The settings that were passed to ``method``. Raises IllegalArgumentError."""
-    state = "Pass True to drop state that has no operator any more, else False."
-    output = "Pass True to write the output of an unfinished batch again, else False."
-    return SavepointRestoreSettings(
-        path,
-        instance(f"{method}: allowNonRestoredState", allowNonRestoredState, bool, state),
-        instance(f"{method}: allowRepeatedOutput", allowRepeatedOutput, bool, output),
-    )

@@ -22,7 +22,7 @@ from flinkish.api.environment.restart_strategies import (
     RestartStrategyConfiguration,
     restart_strategy_of,
 )
-from flinkish.api.environment.savepoint_settings import SavepointRestoreSettings, checked_settings
+from flinkish.api.environment.savepoint_settings import SavepointRestoreSettings
 from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.time.durations import TimeLike
 
@@ -179,9 +179,7 @@ class EnvironmentSettings:
         """
         if not isinstance(savepoint, SavepointRestoreSettings):
             path = text("setSavepoint: savepoint", savepoint)
-            savepoint = checked_settings(
-                "setSavepoint", path, allowNonRestoredState, allowRepeatedOutput
-            )
+            savepoint = SavepointRestoreSettings(path, allowNonRestoredState, allowRepeatedOutput)
         self._savepoint = savepoint
         return self
 
