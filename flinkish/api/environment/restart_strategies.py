@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flinkish.api.arguments import (
@@ -120,18 +120,34 @@ class RestartStrategies:
         backoffMultiplier: float,
         resetBackoffThreshold: TimeLike,
         jitterFactor: float,
-    ) -> RestartStrategyConfiguration:
+    ) -> ExponentialDelayRestart:
         """Restart after ``initialBackoff``; each further failure multiplies the delay by
         ``backoffMultiplier``, up to ``maxBackoff``. After ``resetBackoffThreshold`` without a
         failure the delay is ``initialBackoff`` again. Delays vary by up to the fraction
         ``jitterFactor`` (0 to 1)."""
-        return _exponential(
-            "exponentialDelayRestart",
-            initialBackoff,
-            maxBackoff,
-            backoffMultiplier,
-            resetBackoffThreshold,
-            jitterFactor,
+        call = "exponentialDelayRestart"
+        initial = positive_length(f"{call}: initialBackoff", initialBackoff)
+        highest = positive_length(f"{call}: maxBackoff", maxBackoff)
+        multiplier = number(f"{call}: backoffMultiplier", backoffMultiplier)
+        jitter = number(f"{call}: jitterFactor", jitterFactor)
+        if highest < initial:
+            raise IllegalArgumentError(
+                f"{call}: maxBackoff, {highest} ms, is below initialBackoff, {initial} ms. Pass at least that."
+            )
+        if not 1 < multiplier < float("inf"):
+            raise IllegalArgumentError(
+                f"{call}: backoffMultiplier {multiplier} is not above 1. Pass such as 1.5."
+            )
+        if not 0 <= jitter <= 1:
+            raise IllegalArgumentError(
+                f"{call}: jitterFactor {jitter} is not from 0 to 1. Pass such as 0.1."
+            )
+        return ExponentialDelayRestart(
+            initial,
+            highest,
+            multiplier,
+            positive_length(f"{call}: resetBackoffThreshold", resetBackoffThreshold),
+            jitter,
         )
 
     @staticmethod
@@ -202,15 +218,15 @@ def restart_strategy_of(options: Mapping[str, Any]) -> RestartStrategyConfigurat
         )
     if kind == "exponential-delay":
         attempts = f"{_EXPONENTIAL}.attempts-before-reset-backoff"
-        return _exponential(
-            TYPE,
+        strategy = RestartStrategies.exponentialDelayRestart(
             options.get(f"{_EXPONENTIAL}.initial-backoff", 1_000),
             options.get(f"{_EXPONENTIAL}.max-backoff", 60_000),
             options.get(f"{_EXPONENTIAL}.backoff-multiplier", 1.5),
             options.get(f"{_EXPONENTIAL}.reset-backoff-threshold", 3_600_000),
             options.get(f"{_EXPONENTIAL}.jitter-factor", 0.1),
-            whole_number(attempts, options.get(attempts, _MOST_ATTEMPTS), 1, _MOST_ATTEMPTS),
         )
+        most = positive(attempts, options.get(attempts, _MOST_ATTEMPTS), _MOST_ATTEMPTS)
+        return replace(strategy, attempts=most)
     return NoRestart()
 
 
@@ -221,38 +237,3 @@ def _type(given: object) -> str:
             f"{TYPE}: {shown(given)} is none of {', '.join(dict.fromkeys(_TYPES.values()))}. Pass one."
         )
     return kind
-
-
-def _exponential(
-    call: str,
-    initialBackoff: TimeLike,
-    maxBackoff: TimeLike,
-    backoffMultiplier: float,
-    resetBackoffThreshold: TimeLike,
-    jitterFactor: float,
-    attempts: int = _MOST_ATTEMPTS,
-) -> RestartStrategyConfiguration:
-    initial = positive_length(f"{call}: initialBackoff", initialBackoff)
-    highest = positive_length(f"{call}: maxBackoff", maxBackoff)
-    multiplier = number(f"{call}: backoffMultiplier", backoffMultiplier)
-    jitter = number(f"{call}: jitterFactor", jitterFactor)
-    if highest < initial:
-        raise IllegalArgumentError(
-            f"{call}: maxBackoff, {highest} ms, is below initialBackoff, {initial} ms. Pass at least that."
-        )
-    if not 1 < multiplier < float("inf"):
-        raise IllegalArgumentError(
-            f"{call}: backoffMultiplier {multiplier} is not above 1. Pass such as 1.5."
-        )
-    if not 0 <= jitter <= 1:
-        raise IllegalArgumentError(
-            f"{call}: jitterFactor {jitter} is not from 0 to 1. Pass such as 0.1."
-        )
-    return ExponentialDelayRestart(
-        initial,
-        highest,
-        multiplier,
-        positive_length(f"{call}: resetBackoffThreshold", resetBackoffThreshold),
-        jitter,
-        attempts,
-    )
