@@ -185,34 +185,26 @@ class SavepointReader(Generic[Table]):
         self, operator: OperatorLike, descriptor: ListStateDescriptor[Any] | str
     ) -> Table:
         """A list of operator state, as rows ``value``: the lists of all subtasks."""
-        return self._list("readListState", operator, descriptor, "list")
+        return self._operator_state("readListState", operator, descriptor, "list")
 
     def readUnionState(
         self, operator: OperatorLike, descriptor: ListStateDescriptor[Any] | str
     ) -> Table:
         """A union list of operator state, as rows ``value``."""
-        return self._list("readUnionState", operator, descriptor, "union list")
+        return self._operator_state("readUnionState", operator, descriptor, "union list")
 
     def readBroadcastState(
         self, operator: OperatorLike, descriptor: MapStateDescriptor[Any, Any] | str
     ) -> Table:
         """A broadcast state, as rows ``key, value``."""
-        given: Any = MapStateDescriptor(descriptor) if isinstance(descriptor, str) else descriptor
-        instance(
-            "readBroadcastState", given, MapStateDescriptor, 'Pass MapStateDescriptor("name").'
-        )
-        uid = uid_of("readBroadcastState", operator)
-        return self._answer(OperatorStateQuery(uid, given, "broadcast"))
+        return self._operator_state("readBroadcastState", operator, descriptor, "broadcast")
 
-    def _list(
-        self,
-        method: str,
-        operator: OperatorLike,
-        descriptor: ListStateDescriptor[Any] | str,
-        mode: OperatorStateMode,
+    def _operator_state(
+        self, method: str, operator: OperatorLike, descriptor: Any, mode: OperatorStateMode
     ) -> Table:
-        given: Any = ListStateDescriptor(descriptor) if isinstance(descriptor, str) else descriptor
-        instance(method, given, ListStateDescriptor, 'Pass ListStateDescriptor("name").')
+        kind: type[Any] = MapStateDescriptor if mode == "broadcast" else ListStateDescriptor
+        given = kind(descriptor) if isinstance(descriptor, str) else descriptor
+        instance(method, given, kind, f'Pass {kind.__name__}("name").')
         return self._answer(OperatorStateQuery(uid_of(method, operator), given, mode))
 
     def _answer(self, query: StateQuery) -> Table:
