@@ -566,15 +566,13 @@ def _unkeyed(stream: DataStream) -> DataStream:
     return stream._values() if isinstance(stream, KeyedStream) else stream
 
 
-_Windowing = WindowFunction | ProcessWindowFunction
-_AllWindowing = AllWindowFunction | ProcessAllWindowFunction
+_A = TypeVar("_A", bound=Function)
+_P = TypeVar("_P", bound=Function)
 
 
-_F = TypeVar("_F", bound=Function)
-
-
-class _Windows(AbsentMethods, ABC, Generic[_F]):
-    """The base of windows with and without keys; ``_F`` is the type of their functions."""
+class _Windows(AbsentMethods, ABC, Generic[_A, _P]):
+    """The base of windows with and without keys; ``_A`` and ``_P`` are the types of the functions that
+    they apply and process."""
 
     _input: DataStream
     _function_kinds: ClassVar[tuple[type[Any], ...]]
@@ -620,7 +618,7 @@ class _Windows(AbsentMethods, ABC, Generic[_F]):
     def reduce(
         self,
         reduce_function: Callable[[Any, Any], Any] | ReduceFunction,
-        window_function: _F | None = None,
+        window_function: _A | _P | None = None,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
         """Reduce the elements of a window to one, for ``window_function`` if there is one."""
@@ -643,7 +641,7 @@ class _Windows(AbsentMethods, ABC, Generic[_F]):
     def aggregate(
         self,
         aggregate_function: AggregateFunction,
-        window_function: _F | None = None,
+        window_function: _A | _P | None = None,
         accumulator_type: TypeInformation | None = None,
         output_type: TypeInformation | None = None,
     ) -> DataStream:
@@ -659,13 +657,25 @@ class _Windows(AbsentMethods, ABC, Generic[_F]):
         adapter = self._adapted(window_function, output_type)
         return self._input._result(self._windowed().aggregate(aggregate, adapter), output_type)
 
-    def _check(self, method: str, function: _F | None, output_type: TypeInformation | None) -> None:
+    def apply(self, window_function: _A, output_type: TypeInformation | None = None) -> DataStream:
+        """Hand the elements of a window to a WindowFunction, or an AllWindowFunction."""
+        return self._collected("apply", window_function, output_type)
+
+    def process(
+        self, process_window_function: _P, output_type: TypeInformation | None = None
+    ) -> DataStream:
+        """Hand the elements of a window to a ProcessWindowFunction, or a ProcessAllWindowFunction."""
+        return self._collected("process", process_window_function, output_type)
+
+    def _check(
+        self, method: str, function: Function | None, output_type: TypeInformation | None
+    ) -> None:
         if function is not None:
             user_function(method, function, *self._function_kinds)
         declared_type_or_none(f"{method}: output_type", output_type)
 
     def _collected(
-        self, method: str, function: _F, output_type: TypeInformation | None
+        self, method: str, function: Function, output_type: TypeInformation | None
     ) -> DataStream:
         user_function(method, function, *self._function_kinds)
         declared_type_or_none(f"{method}: output_type", output_type)
@@ -675,7 +685,7 @@ class _Windows(AbsentMethods, ABC, Generic[_F]):
         return self._input._result(self._windowed().process(adapter), output_type)
 
     def _counted(
-        self, function: _F | None, folded: Any, output_type: TypeInformation | None
+        self, function: Function | None, folded: Any, output_type: TypeInformation | None
     ) -> DataStream:
         stream, assigner = self._keyed(), cast(CountSlidingWindowAssigner, self._assigner)
         size, slide = assigner.window_size, assigner.window_slide
@@ -685,7 +695,7 @@ class _Windows(AbsentMethods, ABC, Generic[_F]):
         )
         return stream._result(stream.keyed_core.process(adapter), output_type)
 
-    def _adapted(self, function: _F | None, output_type: TypeInformation | None) -> Any:
+    def _adapted(self, function: Function | None, output_type: TypeInformation | None) -> Any:
         chosen = function or self._pass_through()
         return self._adapter(self._input._dependencies, chosen, output_type)
 
@@ -709,7 +719,7 @@ class _Windows(AbsentMethods, ABC, Generic[_F]):
         """The stream partitioned by the key under which count windows are kept."""
 
 
-class WindowedStream(_Windows[_Windowing]):
+class WindowedStream(_Windows[WindowFunction, ProcessWindowFunction]):
     """The windows of a keyed stream (PyFlink: ``WindowedStream``)."""
 
     _function_kinds = (WindowFunction, ProcessWindowFunction)
@@ -720,20 +730,6 @@ class WindowedStream(_Windows[_Windowing]):
         super().__init__(window_assigner)
         self._input: KeyedStream = keyed_stream
 
-    def apply(
-        self, window_function: WindowFunction, output_type: TypeInformation | None = None
-    ) -> DataStream:
-        """Hand the elements of a window to a WindowFunction."""
-        return self._collected("apply", window_function, output_type)
-
-    def process(
-        self,
-        process_window_function: ProcessWindowFunction,
-        output_type: TypeInformation | None = None,
-    ) -> DataStream:
-        """Hand the elements of a window to a ProcessWindowFunction."""
-        return self._collected("process", process_window_function, output_type)
-
     def _divided(self) -> Any:
         return self._input.keyed_core.window(self._assigner.core)
 
@@ -741,7 +737,7 @@ class WindowedStream(_Windows[_Windowing]):
         return self._input
 
 
-class AllWindowedStream(_Windows[_AllWindowing]):
+class AllWindowedStream(_Windows[AllWindowFunction, ProcessAllWindowFunction]):
     """The windows of a whole stream (PyFlink: ``AllWindowedStream``)."""
 
     _function_kinds = (AllWindowFunction, ProcessAllWindowFunction)
@@ -751,20 +747,6 @@ class AllWindowedStream(_Windows[_AllWindowing]):
     def __init__(self, data_stream: DataStream, window_assigner: WindowAssigner) -> None:
         super().__init__(window_assigner)
         self._input = data_stream
-
-    def apply(
-        self, window_function: AllWindowFunction, output_type: TypeInformation | None = None
-    ) -> DataStream:
-        """Hand the elements of a window to an AllWindowFunction."""
-        return self._collected("apply", window_function, output_type)
-
-    def process(
-        self,
-        process_window_function: ProcessAllWindowFunction,
-        output_type: TypeInformation | None = None,
-    ) -> DataStream:
-        """Hand the elements of a window to a ProcessAllWindowFunction."""
-        return self._collected("process", process_window_function, output_type)
 
     def _divided(self) -> Any:
         return self._input.core.windowAll(self._assigner.core)
