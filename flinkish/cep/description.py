@@ -80,7 +80,7 @@ class CepDescription(OperatorDescription):
 
 def select_calls(function: Any) -> MatchCalls:
     """The calls of a PatternSelectFunction or ``f(match)``."""
-    call = _call("select", function, PatternSelectFunction, "select", "f(match)", 1)
+    call = _call("select", function, PatternSelectFunction, "select", ("match",))
 
     def on_match(match: Any, ctx: Any, out: Any) -> None:
         out.collect(call(match))
@@ -90,16 +90,14 @@ def select_calls(function: Any) -> MatchCalls:
 
 def flat_select_calls(function: Any) -> MatchCalls:
     """The calls of a PatternFlatSelectFunction, ``f(match)`` or ``f(match, out)``."""
-    wanted = "f(match) or f(match, out)"
     kind = PatternFlatSelectFunction
-    call = _call("flatSelect", function, kind, "flatSelect", wanted, 1, collects=True)
+    call = _call("flatSelect", function, kind, "flatSelect", ("match",), collects=True)
     return MatchCalls((function,), lambda match, ctx, out: call(match, out))
 
 
 def with_timeout(calls: MatchCalls, tag: OutputTag[Any], function: Any) -> MatchCalls:
     """``calls``, with a PatternTimeoutFunction or ``f(match, timestamp)`` for partial matches."""
-    wanted = "f(match, timestamp)"
-    call = _call("select", function, PatternTimeoutFunction, "timeout", wanted, 2)
+    call = _call("select", function, PatternTimeoutFunction, "timeout", ("match", "timestamp"))
 
     def on_timeout(match: Any, ctx: Any, out: Any) -> None:
         ctx.output(tag, call(match, ctx.timestamp()))
@@ -110,9 +108,8 @@ def with_timeout(calls: MatchCalls, tag: OutputTag[Any], function: Any) -> Match
 def with_flat_timeout(calls: MatchCalls, tag: OutputTag[Any], function: Any) -> MatchCalls:
     """``calls``, with a PatternFlatTimeoutFunction, ``f(match, timestamp)`` or
     ``f(match, timestamp, out)`` for partial matches."""
-    wanted = "f(match, timestamp) or f(match, timestamp, out)"
-    kind = PatternFlatTimeoutFunction
-    call = _call("flatSelect", function, kind, "timeout", wanted, 2, collects=True)
+    kind, taken = PatternFlatTimeoutFunction, ("match", "timestamp")
+    call = _call("flatSelect", function, kind, "timeout", taken, collects=True)
 
     def on_timeout(match: Any, ctx: Any, out: Any) -> None:
         side = _SideCollector(ctx, tag)
@@ -166,27 +163,26 @@ def _call(
     function: Any,
     kind: type[Any],
     method: str,
-    wanted: str,
-    arguments: int,
+    parameters: tuple[str, ...],
     collects: bool = False,
 ) -> Callable[..., Any]:
     """``function`` as a call with one result, or, if it ``collects``, as one that takes the collector too."""
     if isinstance(function, kind):
         found: Callable[..., Any] = getattr(function, method)
         return found
-    wanted = f"a {kind.__name__} or {wanted}"
+    forms = [parameters, (*parameters, "out")] if collects else [parameters]
+    calls = " or ".join(f"f({', '.join(form)})" for form in forms)
+    wanted = f"a {kind.__name__} or {calls}"
     if isinstance(function, Function):
         raise InvalidProgramError(
             f"{subject}: {shown(function)} is not a {kind.__name__}. Pass {wanted}."
         )
+    call: Callable[..., Any] = checked_callable(subject, function, wanted, *map(len, forms))
     if not collects:
-        call: Callable[..., Any] = checked_callable(subject, function, wanted, arguments)
         one_result(subject, call, "use flatSelect, which takes any number")
-        return call
-    call = checked_callable(subject, function, wanted, arguments, arguments + 1)
-    if positional_arity(call) > arguments:
-        return call
-    return lambda *given: call(*given[:-1])
+    elif positional_arity(call) <= len(parameters):
+        return lambda *given: call(*given[:-1])
+    return call
 
 
 # ---------------------------------------------------------------------- the NFA as text
