@@ -106,7 +106,7 @@ class PhaseCheck:
             returned = function(element, context, out)
             if returned is not None:
                 out.collectReturned(returned)
-            for sideOutput, found in ((None, out.results), *out.sides.items()):
+            for sideOutput, found in out.results.items():
                 results += [(sideOutput or "", number, result) for result in found]
         return sorted(results, key=_by_output), _changing(timers)
 

@@ -86,18 +86,18 @@ def same(one: Any, other: Any) -> bool:
 
 
 class Collected(Collector[Any]):
-    """Collects a function's results in a list, and those for side outputs by their ids."""
+    """Collects a function's results in lists: those for the main output, None, and for each side
+    output by its id."""
 
     def __init__(self) -> None:
-        self.results: list[Any] = []
-        self.sides: dict[str, list[Any]] = {}
+        self.results: dict[str | None, list[Any]] = {None: []}
 
     def collect(self, value: Any) -> None:
-        self.results.append(copied(value))
+        self.collectSide(None, value)
 
-    def collectSide(self, sideOutput: str, value: Any) -> None:
-        """Keep a result for a side output."""
-        self.sides.setdefault(sideOutput, []).append(copied(value))
+    def collectSide(self, sideOutput: str | None, value: Any) -> None:
+        """Keep a result for a side output; None: for the main one."""
+        self.results.setdefault(sideOutput, []).append(copied(value))
 
     def output(self, outputTag: OutputTag[Any], value: Any) -> None:
         """``output`` of a context."""

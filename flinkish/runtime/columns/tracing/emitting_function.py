@@ -95,17 +95,14 @@ class EmittingFunction(ElementwiseFunction[_Plan]):
     def _call(self, element: Any, *extra: Any) -> Any:
         out = Collected()
         self._emit(self._function, element, extra, out)
-        return _shown(out.results, out.sides)
+        return _shown(out.results)
 
     def _emitted(self, elements: RowColumns, *extra: pa.Array) -> Outputs | None:
         """The results of calls with ``elements`` and ``extra``."""
 
         def effects(emitted: Outputs, positions: Positions) -> list[Any]:
             return [
-                _shown(
-                    _results_at(emitted[None], position),
-                    {output: _results_at(each, position) for output, each in emitted.items()},
-                )
+                _shown({output: _results_at(each, position) for output, each in emitted.items()})
                 for position in positions.tolist()
             ]
 
@@ -337,7 +334,7 @@ def _results_at(emitted: Emitted, position: int) -> list[Any]:
     return emitted.results.between(int(begin), int(end)).anew().rows()
 
 
-def _shown(results: list[Any], sides: Mapping[Any, list[Any]]) -> Any:
+def _shown(results: Mapping[str | None, list[Any]]) -> Any:
     """The results of an element, with those for side outputs if there are any."""
-    aside = sorted((output, found) for output, found in sides.items() if output and found)
-    return (results, *aside) if aside else results
+    aside = sorted((output, found) for output, found in results.items() if output and found)
+    return (results[None], *aside) if aside else results[None]

@@ -179,7 +179,7 @@ def results(function, rows):
             out.collectReturned(function(row, out), tuples=True)
         except Exception:
             return columns, found, None
-        called += [(exactly(result), position * 10) for result in out.results]
+        called += [(exactly(result), position * 10) for result in out.results[None]]
     return columns, found, called
 
 
