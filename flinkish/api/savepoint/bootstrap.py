@@ -167,15 +167,14 @@ class WindowedOperatorTransformation(Generic[T]):
         self, function: ReduceLike[T], windowFunction: Any = None
     ) -> StateBootstrapTransformation:
         """Windows of ``reduce``."""
-        given = () if windowFunction is None else (windowFunction,)
-        return StateBootstrapTransformation(self._stream.reduce(function, *given))
+        return StateBootstrapTransformation(self._stream.reduce(function, windowFunction))
 
     def aggregate(
         self, aggregateFunction: AggregateFunction[T, Any, Any], windowFunction: Any = None
     ) -> StateBootstrapTransformation:
         """Windows of ``aggregate``."""
-        given = () if windowFunction is None else (windowFunction,)
-        return StateBootstrapTransformation(self._stream.aggregate(aggregateFunction, *given))
+        stream = self._stream.aggregate(aggregateFunction, windowFunction)
+        return StateBootstrapTransformation(stream)
 
     def apply(self, function: Any) -> StateBootstrapTransformation:
         """Windows of ``apply``."""

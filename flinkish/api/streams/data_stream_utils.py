@@ -37,9 +37,7 @@ class DataStreamUtils:
         ['A', 'AA']
         """
         _check("reinterpretAsKeyedStream", stream)
-        return (
-            stream.keyBy(keySelector) if typeInfo is None else stream.keyBy(keySelector, typeInfo)
-        )
+        return stream.keyBy(keySelector, typeInfo)
 
     @staticmethod
     def collect(stream: DataStream[T]) -> CloseableIterator[T]:
