@@ -91,6 +91,7 @@ def jobs_overview(jobs: Sequence[JobDetails]) -> dict[str, Any]:
 
 def job(details: JobDetails) -> dict[str, Any]:
     """``/jobs/:jobid``."""
+    changed = details.endTime or details.startTime
     return {
         "jid": details.jid,
         "name": details.name,
@@ -102,7 +103,7 @@ def job(details: JobDetails) -> dict[str, Any]:
         "duration": _duration(details),
         "maxParallelism": details.maxParallelism,
         "now": details.now,
-        "timestamps": {"CREATED": details.startTime, details.status.value: _changed(details)},
+        "timestamps": {"CREATED": details.startTime, details.status.value: changed},
         "vertices": [_vertex(details, vertex) for vertex in details.vertices],
         "status-counts": {state.upper(): count for state, count in _tasks(details).items()},
         "plan": plan(details)["plan"],
@@ -446,10 +447,6 @@ def _failures(details: JobDetails) -> int:
 
 def _end(details: JobDetails) -> int:
     return -1 if details.endTime is None else details.endTime
-
-
-def _changed(details: JobDetails) -> int:
-    return details.endTime or details.startTime
 
 
 def _duration(details: JobDetails) -> int:
