@@ -689,14 +689,14 @@ class _Windows(AbsentMethods, ABC, Generic[_A, _P]):
     ) -> DataStream:
         stream, assigner = self._keyed(), cast(CountSlidingWindowAssigner, self._assigner)
         size, slide = assigner.window_size, assigner.window_slide
-        chosen = function or self._pass_through()
+        chosen = self._pass_through() if function is None else function
         adapter = adapters.CountWindowAdapter(
             stream._dependencies, chosen, output_type, size, slide, folded
         )
         return stream._result(stream.keyed_core.process(adapter), output_type)
 
     def _adapted(self, function: Function | None, output_type: TypeInformation | None) -> Any:
-        chosen = function or self._pass_through()
+        chosen = self._pass_through() if function is None else function
         return self._adapter(self._input._dependencies, chosen, output_type)
 
     def _windowed(self) -> Any:
