@@ -90,7 +90,7 @@ class Pattern(Generic[T, F]):
         strategy = afterMatchSkipStrategy or AfterMatchSkipStrategy.noSkip()
         fix = "Pass one, such as AfterMatchSkipStrategy.skipPastLastEvent()."
         instance("begin: afterMatchSkipStrategy", strategy, AfterMatchSkipStrategy, fix)
-        return _stage("begin", name, None, ConsumingStrategy.STRICT, strategy)
+        return _stage(name, None, ConsumingStrategy.STRICT, strategy)
 
     # ------------------------------------------------------------------ conditions
 
@@ -151,7 +151,7 @@ class Pattern(Generic[T, F]):
 
     def next(self, name: str | Pattern[T, Any]) -> Pattern[T, Any]:
         """Append a stage, or a pattern as a group, whose event comes right after the one before."""
-        return self._followed("next", name, ConsumingStrategy.STRICT)
+        return _stage(name, self, ConsumingStrategy.STRICT, self._skip_strategy)
 
     @overload
     def followedBy(self, name: str) -> Pattern[T, T]: ...
@@ -161,7 +161,7 @@ class Pattern(Generic[T, F]):
 
     def followedBy(self, name: str | Pattern[T, Any]) -> Pattern[T, Any]:
         """Append a stage, or a pattern as a group; events that do not match may come before it."""
-        return self._followed("followedBy", name, ConsumingStrategy.SKIP_TILL_NEXT)
+        return _stage(name, self, ConsumingStrategy.SKIP_TILL_NEXT, self._skip_strategy)
 
     @overload
     def followedByAny(self, name: str) -> Pattern[T, T]: ...
@@ -172,18 +172,18 @@ class Pattern(Generic[T, F]):
     def followedByAny(self, name: str | Pattern[T, Any]) -> Pattern[T, Any]:
         """Append a stage, or a pattern as a group; any events may come before it, even matching
         ones, so that each matching event gives a match."""
-        return self._followed("followedByAny", name, ConsumingStrategy.SKIP_TILL_ANY)
+        return _stage(name, self, ConsumingStrategy.SKIP_TILL_ANY, self._skip_strategy)
 
     def notNext(self, name: str) -> Pattern[T, T]:
         """Append a stage whose condition must not hold for the event right after the one before."""
         self._check_not_optional("notNext")
-        return self._followed("notNext", name, ConsumingStrategy.NOT_NEXT)
+        return _stage(name, self, ConsumingStrategy.NOT_NEXT, self._skip_strategy)
 
     def notFollowedBy(self, name: str) -> Pattern[T, T]:
         """Append a stage whose condition must not hold for any event before the one of the next
         stage. As the last stage it needs ``within``, and matches once the time has passed."""
         self._check_not_optional("notFollowedBy")
-        return self._followed("notFollowedBy", name, ConsumingStrategy.NOT_FOLLOW)
+        return _stage(name, self, ConsumingStrategy.NOT_FOLLOW, self._skip_strategy)
 
     # ------------------------------------------------------------------ quantifiers
 
@@ -306,11 +306,6 @@ class Pattern(Generic[T, F]):
 
     # ------------------------------------------------------------------ checks
 
-    def _followed(
-        self, method: str, name: str | Pattern[Any, Any], strategy: ConsumingStrategy
-    ) -> Pattern[Any, Any]:
-        return _stage(method, name, self, strategy, self._skip_strategy)
-
     def _repeated(
         self,
         method: str,
@@ -398,15 +393,14 @@ class GroupPattern(Pattern[T, F]):
 
 
 def _stage(
-    method: str,
     name: str | Pattern[Any, Any],
     previous: Pattern[Any, Any] | None,
     strategy: ConsumingStrategy,
     skip: AfterMatchSkipStrategy,
 ) -> Pattern[Any, Any]:
-    negative = strategy in (ConsumingStrategy.NOT_NEXT, ConsumingStrategy.NOT_FOLLOW)
+    method = "begin" if previous is None else strategy.value
     if isinstance(name, Pattern):
-        if negative:
+        if strategy in (ConsumingStrategy.NOT_NEXT, ConsumingStrategy.NOT_FOLLOW):
             raise MalformedPatternError(
                 f"{method}: a group cannot be negated. Pass the name of a stage, and its condition with"
                 " where(...)."
