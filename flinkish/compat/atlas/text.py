@@ -94,10 +94,12 @@ CONSTANTS = {
 
 @dataclass(frozen=True)
 class Definition:
-    """The source of a pipeline: its stages, and the options beside them."""
+    """The source of a pipeline: its stages, the options beside them, and the name of the
+    processor."""
 
     stages: list[Any]
     options: dict[str, Any] = field(default_factory=dict)
+    name: str | None = None
 
 
 def read_definition(text: str) -> Definition:
@@ -213,7 +215,7 @@ class _Reader:
             elif isinstance(value, dict) and "pipeline" in value:
                 rest = {name: inner for name, inner in value.items() if name != "pipeline"}
                 options = {**rest, **(rest.pop("options", None) or {})}
-                found = Definition(decoded(value["pipeline"]), decoded(options))
+                found = Definition(decoded(value["pipeline"]), decoded(options), rest.get("name"))
         if processed is None and found is None and loose and "$source" in loose[0]:
             found = Definition(decoded(loose))
         definition = processed or found
@@ -283,7 +285,8 @@ class _Reader:
         if path[-1] == "process" and arguments:
             return Definition(decoded(arguments[0]), decoded(_document(arguments[1:])))
         if path[-1] == "createStreamProcessor" and len(arguments) > 1:
-            return Definition(decoded(arguments[1]), decoded(_document(arguments[2:])))
+            options = decoded(_document(arguments[2:]))
+            return Definition(decoded(arguments[1]), options, arguments[0])
         return None
 
     # ------------------------------------------------------------------ values

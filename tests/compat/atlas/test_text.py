@@ -78,6 +78,7 @@ def test_statements_of_mongosh() -> None:
     ]
     assert definition.stages[1]["$tumblingWindow"]["interval"] == {"size": 10, "unit": "second"}
     assert definition.options == {"dlq": {"connectionName": "dead", "db": "d", "coll": "q"}}
+    assert definition.name == "counts"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_a_document_with_a_pipeline() -> None:
     definition = read_definition(
         '{"name": "p", "pipeline": [{"$source": {"connectionName": "in"}}], "options": {"dlq": {"coll": "q"}}}'
     )
-    assert definition.options["dlq"] == {"coll": "q"}
+    assert (definition.name, definition.options["dlq"]) == ("p", {"coll": "q"})
 
 
 @pytest.mark.parametrize(
