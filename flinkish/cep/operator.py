@@ -20,6 +20,7 @@ from flinkish.api.errors import (
 )
 from flinkish.api.functions.adapt import results_of
 from flinkish.api.functions.runtime_context import RuntimeContext
+from flinkish.api.functions.state import StateDescriptor
 from flinkish.api.output_tag import OutputTag
 from flinkish.api.time.durations import to_long
 from flinkish.api.time.elements import MAX_TIMESTAMP
@@ -319,7 +320,7 @@ class CepRuntimeContext(StreamingRuntimeContext):
     """The runtime context of conditions and functions of matches, without state (Flink: the class
     of this name)."""
 
-    def _refuse(self) -> NoReturn:
+    def _state(self, stateProperties: StateDescriptor[Any]) -> NoReturn:
         raise IllegalStateError(
             f"{self._operator.name}: conditions and functions of matches have no keyed state, in Flink"
             " too. Keep what is needed in the pattern, or call keyBy(...).process(...) on the result."
