@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from flinkish.cep.evaluation import Verdicts
 from flinkish.cep.nfa import NFA
 from flinkish.runtime.columns.tracing.column_function import ColumnFunction
-from flinkish.runtime.records.keys import ColumnKeys
+from flinkish.runtime.records.keys import records_at
 from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import RowColumns
 
@@ -57,13 +57,12 @@ class ConditionColumns:
                 codes |= truth.astype(np.int64) << number
         complete = all(truth is not None for truth in truths)
         left_out: Iterable[tuple[Any, int]] = ()
-        if complete and self._nfa.leavesOut and isinstance(keys, ColumnKeys):
+        if complete and self._nfa.leavesOut and keys is not None:
             inert = self._are_inert(codes) & (records.timestamps > watermark)
             if inert.any():
                 left_out = zip(compress(keys, inert), records.timestamps[inert].tolist())
                 places = np.flatnonzero(~inert)
-                codes, values = codes[places], values.take(places)
-                records = Records(values, records.timestamps[places], keys.over(values))
+                codes, records = codes[places], records_at(records, places)
         known = [truth is not None for truth in truths]
         of_codes = {
             code: (self._mine, _verdicts(code, known)) for code in np.unique(codes).tolist()

@@ -29,6 +29,7 @@ from flinkish import (
     ValueStateDescriptor,
     WatermarkStrategy,
 )
+from flinkish.cep import CEP, Pattern
 from flinkish.runtime.columns import phase_columns
 from tests.benchmarks.jobs import SumAndCount
 from tests.column_counts import counted_runs, differences
@@ -77,6 +78,20 @@ class ListsOfBoth(CoGroupFunction[Any, Any, Any]):
         out.collect(([each.at for each in first], [each.at for each in second]))
 
 
+RISES: Pattern[Any, Any] = (
+    Pattern[Any, Any]
+    .begin("low")
+    .where(lambda row: row.value < 100)
+    .followedBy("high")
+    .where(lambda row: row.value > 900)
+    .within(Time.seconds(20))
+)
+
+
+def times(match):
+    return [row.at for rows in match.values() for row in rows]
+
+
 def sizes(key, window, elements):
     yield key, window.maxTimestamp(), len(list(elements))
 
@@ -96,6 +111,7 @@ JOBS: dict[str, tuple[str, Callable[[KeyedStream[Any, Any]], Any]]] = {
         "WindowFunctionColumns",
         lambda keyed: keyed.window(MINUTE).aggregate(SumAndCount(), KeyTakenApart()),
     ),
+    "pattern": ("ColumnFunction", lambda keyed: CEP.pattern(keyed, RISES).select(times)),
     "count": ("ColumnFold", lambda keyed: keyed.countWindow(4).aggregate(SumAndCount())),
     "sliding": (
         "ColumnFold",
