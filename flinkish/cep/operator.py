@@ -187,9 +187,6 @@ class CepOperator(TimerOperator, OneInputOperator):
 
     # ------------------------------------------------------------------ time
 
-    def processWatermark(self, timestamp: int) -> None:
-        self.advanceWatermark(timestamp)
-
     def onEventTime(self, timer: Timer) -> None:
         self.timer = timer
         watermark = self.timers.currentWatermark()

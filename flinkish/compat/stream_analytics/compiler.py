@@ -11,7 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from flinkish.compat.folds import HIGHEST
-from flinkish.compat.stream_analytics.text import Place, Text, written
+from flinkish.compat.stream_analytics.text import Place, Text, shown_sql, written
 from flinkish.compat.stream_analytics.values import (
     Environment,
     Evaluate,
@@ -63,7 +63,7 @@ def compile_expression(node: exp.Expression, scope: Scope) -> Evaluate:
         if compiler is not None:
             refuse_others(node, PARTS.get(kind, OPERANDS), scope)
             return compiler(node, scope)
-    raise scope.text.error(node, f"{node.sql(dialect='tsql')} is not supported here.")
+    raise scope.text.error(node, f"{shown_sql(node)} is not supported here.")
 
 
 def computed_value(slot: str) -> Evaluate:
@@ -77,7 +77,7 @@ def refuse_others(node: exp.Expression, known: frozenset[str], scope: Scope) -> 
         if part and name not in known:
             first = part[0] if isinstance(part, list) else part
             place = first if isinstance(first, exp.Expression) else node
-            said = place.sql(dialect="tsql") if place is first else name.upper().strip("_")
+            said = shown_sql(place) if place is first else name.upper().strip("_")
             raise scope.text.error(place, f"{said} is not supported here.")
 
 
@@ -232,7 +232,7 @@ def _field_of_expression(node: exp.Expression, scope: Scope) -> Evaluate:
     if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
         record, name = compile_expression(node.this, scope), node.expression.name
         return lambda rows: field_of(record(rows), name)
-    raise scope.text.error(node, f"{node.sql(dialect='tsql')} is no column.")
+    raise scope.text.error(node, f"{shown_sql(node)} is no column.")
 
 
 # ---------------------------------------------------------------------- operators

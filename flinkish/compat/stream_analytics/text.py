@@ -240,6 +240,14 @@ def is_function(node: exp.Expression, *names: str) -> bool:
     return name is not None and name.upper() in names
 
 
+def shown_sql(node: exp.Expression) -> str:
+    """The text of an expression for an error."""
+    copy = node.copy()
+    for part in copy.find_all(exp.Anonymous):
+        part.set("this", function_name(part))
+    return copy.sql(dialect="tsql")
+
+
 def written(node: exp.Expression) -> str:
     """The text of an expression, normalised so that two that differ only in case and place are equal."""
     copy = node.copy()

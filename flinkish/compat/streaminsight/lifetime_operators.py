@@ -303,9 +303,6 @@ class LifetimeWindowOperator(TimerOperator, OneInputOperator):
         self._register(left)
         self._keep(timer.key, left)
 
-    def onProcessingTime(self, timer: Timer) -> None:
-        """Never called: this operator registers no processing-time timers."""
-
     def _register(self, state: LifetimeState) -> None:
         """Set the timers for what the lifetimes of ``state`` close."""
         for increment in self._logic.closingsOf(state):

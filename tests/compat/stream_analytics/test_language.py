@@ -75,6 +75,10 @@ def test_the_page_lists_every_function() -> None:
 
 
 ERRORS = {
+    "a function within what is not supported": (
+        "SELECT Abs(temp) & 2 AS a FROM Input",
+        r"column 8: ABS\(\[temp\]\) & 2 is not supported here",
+    ),
     "anomaly detection": (
         "SELECT temp,\n  AnomalyDetection_SpikeAndDip(temp, 95, 120, 'spikesanddips')"
         " OVER (LIMIT DURATION(second, 120)) AS score FROM Input",
