@@ -57,9 +57,9 @@ _LOG = logging.getLogger("flinkish")
 
 @dataclass(eq=False, repr=False)
 class Queries:
-    """Creates the query of the job that ends in ``sinks``, once for its start and once for each restart. ``given``: the
-    directory of the checkpoint, None if that is temporary. ``single``: it runs a single batch, the one that was
-    planned last if that is not committed."""
+    """Creates the query of the job that ends in ``sinks``, once for its start and once for each
+    restart. ``given``: the directory of the checkpoint, None if that is temporary. ``single``: it
+    runs a single batch, the one that was planned last if that is not committed."""
 
     session: SparkSession
     config: ExecutionConfig

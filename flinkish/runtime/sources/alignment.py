@@ -1,10 +1,10 @@
 """Alignment of sources: a source waits if its watermark is ahead of the others in its group (Flink:
 ``SourceCoordinator``).
 
-After each batch the driver notes the watermarks of all aligned sources. They are
-looked at before a step is planned. So a source always waits with a whole batch, and a planned step is
-read. After a restart the notes are the same as before, and steps already planned are read first: no
-batch depends on when they were looked at.
+After each batch the driver notes the watermarks of all aligned sources. They are looked at before a
+step is planned. So a source always waits with a whole batch, and a planned step is read. After a
+restart the notes are the same as before, and steps already planned are read first: no batch depends
+on when they were looked at.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Sends the code of a job to the processes that run it: flinkish itself, and to a server of Spark Connect the modules of
 the program too.
 
-So executors run the driver's code, also where flinkish is not installed or has another version. Spark sends an archive
-to each executor once. The archive has the compiled form of each module too, as Python compiles modules that it imports
-from an archive again in every process. Packages that pip has installed are not sent: the server's Python needs them too.
+So executors run the driver's code, also where flinkish is not installed or has another version.
+Spark sends an archive to each executor once. The archive has the compiled form of each module too,
+as Python compiles modules that it imports from an archive again in every process. Packages that pip
+has installed are not sent: the server's Python needs them too.
 """
 
 from __future__ import annotations

@@ -162,8 +162,9 @@ _LIMITS = {
 }
 """Environment variables of glibc, and bytes. Other C libraries do not read them.
 
-Each frame allocates and frees arrays of some MiB, which glibc returns to the system, and gets anew for the next frame. It
-raises both limits by itself, to these values at most, but only to the largest block that was freed."""
+Each frame allocates and frees arrays of some MiB, which glibc returns to the system, and gets anew
+for the next frame. It raises both limits by itself, to these values at most, but only to the
+largest block that was freed."""
 
 
 def set_worker_memory() -> None:
