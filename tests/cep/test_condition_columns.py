@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flinkish import Duration, OutputTag, StreamRecord
-from flinkish.api.errors import MalformedPatternError
+from flinkish.api.errors import MalformedPatternError, UserFunctionError
 from flinkish.cep import (
     CEP,
     AfterMatchSkipStrategy,
@@ -212,6 +212,24 @@ class Counts(Counter[str]):
         return self
 
 
+class TooManyMatchesError(Exception):
+    """A pattern has so many partial matches that it would run for minutes, as in Flink."""
+
+
+@pytest.fixture(autouse=True)
+def bounded(monkeypatch):
+    """Random patterns whose matches double with every event are left out."""
+    process = NFA.process
+
+    def bounded_process(self, state, *event):
+        found = process(self, state, *event)
+        if len(state.partial) > 500:
+            raise TooManyMatchesError
+        return found
+
+    monkeypatch.setattr(NFA, "process", bounded_process)
+
+
 def compared(seed):
     late = seed % 2 == 0
     try:
@@ -219,6 +237,10 @@ def compared(seed):
         expected = emitted(seed, steps(seed), traces=False, late=late)
     except MalformedPatternError:
         return
+    except UserFunctionError as error:
+        if isinstance(error.__cause__, TooManyMatchesError):
+            return
+        raise
     assert emitted(seed, steps(seed), traces=True, late=late) == expected
 
 
