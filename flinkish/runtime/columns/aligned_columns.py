@@ -132,7 +132,7 @@ class AlignedColumns(ColumnPath):
                 self._by_key.add(window, rows, positions, self._by_key.copies(rows.values))
                 continue
             part = records if positions is None else records_at(records, positions)
-            self._columns.add(window, *_over_columns(part), part.timestamps)
+            self._columns.add(window, part)
             self._note(window)
         return True
 
@@ -305,13 +305,13 @@ class AlignedColumns(ColumnPath):
         for window, positions in windows:
             if self._by_key.table.size(window):
                 return None
-            members, own_keys = _over_columns(records_at(records, positions))
             known = window not in self._columns or self._settle(window)
-            found = self._columns.updates(window, members, own_keys) if known else None
+            part = records_at(records, positions)
+            found = self._columns.updates(window, part) if known else None
             if found is None:
                 return None
-            updates.append(found.slice(0, len(members)))
-            contents.append(found.slice(len(members)))
+            updates.append(found.slice(0, len(part)))
+            contents.append(found.slice(len(part)))
         order = np.argsort(np.concatenate([positions for _, positions in windows]), kind="stable")
         results = self._results([window for window, _ in windows], updates, order)
         if results is None:
@@ -393,11 +393,3 @@ def _at(values: RowColumns, positions: Positions) -> RowColumns:
     if last - first + 1 == len(positions):
         return values.between(first, last + 1)
     return values.take(positions)
-
-
-def _over_columns(records: Records) -> tuple[RowColumns, ColumnKeys | ComputedKeys]:
-    """The values and keys of ``records``, which are columns."""
-    values, keys = records.values, records.keys
-    assert isinstance(values, RowColumns)
-    assert isinstance(keys, (ColumnKeys, ComputedKeys))
-    return values, keys

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys
-from flinkish.runtime.records.records import Timestamps, no_timestamps
+from flinkish.runtime.records.records import Records, Timestamps, no_timestamps
 from flinkish.runtime.records.rows import (
     RowColumns,
     bounds_of,
@@ -41,9 +41,11 @@ _ARRIVAL = "flinkish.arrival"
 _TIMESTAMP = "flinkish.timestamp"
 
 
-def keyed_run(values: RowColumns, keys: Sequence[Any] | None) -> pa.RecordBatch:
-    """A run of elements with their keys: one of their columns, or one behind theirs if the keys are
-    computed."""
+def keyed_run(records: Records) -> pa.RecordBatch:
+    """The elements of ``records``, which are columns, with their keys: one of their columns, or one
+    behind theirs if the keys are computed."""
+    values, keys = records.values, records.keys
+    assert isinstance(values, RowColumns)
     run = decoded(values.batch)
     if isinstance(keys, ColumnKeys):
         number = keys.column

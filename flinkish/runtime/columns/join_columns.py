@@ -61,17 +61,17 @@ class JoinRun:
     @classmethod
     def of(cls, records: Records) -> JoinRun | None:
         """The run of ``records``; None if they are not columns, or cannot be stored as such."""
-        values, keys, hashes = records.values, encoded_keys(records), records.hashes
-        if not isinstance(values, RowColumns) or keys is None or hashes is None:
+        values, hashes, timestamps = records.values, records.hashes, records.timestamps
+        if not isinstance(values, RowColumns) or values.nested or hashes is None:
             return None
-        timestamps = records.timestamps
-        if values.nested or timestamps.min() < -FARTHEST or timestamps.max() > FARTHEST:
+        if timestamps.min() < -FARTHEST or timestamps.max() > FARTHEST:
             return None
-        distinct = _comparable(keys.dictionary)
-        if distinct is None:
+        keys = encoded_keys(records)
+        distinct = None if keys is None else _comparable(keys.dictionary)
+        if keys is None or distinct is None:
             return None
         encoded = pa.DictionaryArray.from_arrays(keys.indices, distinct)
-        return cls(keyed_run(values, records.keys), encoded, timestamps, hashes)
+        return cls(keyed_run(records), encoded, timestamps, hashes)
 
     def __len__(self) -> int:
         return len(self.timestamps)

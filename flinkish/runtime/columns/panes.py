@@ -211,8 +211,7 @@ class PaneFold:
         """
         windows = self._windows
         values, hashes = records.values, records.hashes
-        encoded = encoded_keys(records)
-        if not isinstance(values, RowColumns) or encoded is None or hashes is None:
+        if not isinstance(values, RowColumns) or hashes is None:
             return None
         plan = self.fold.plan(values) if windows.panes else None
         if plan is None or not plan.combination.exactInAnyGrouping:
@@ -221,7 +220,8 @@ class PaneFold:
         if order is None:
             return None
         count, timestamps = len(records), records.timestamps
-        if not windows.fit(timestamps):
+        encoded = encoded_keys(records) if windows.fit(timestamps) else None
+        if encoded is None:
             return None
         codes, distinct = encoded.indices.to_numpy(), len(encoded.dictionary)
         lowest, highest = int(timestamps.min()), int(timestamps.max())

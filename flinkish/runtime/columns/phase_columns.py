@@ -68,17 +68,15 @@ class PhasePath(ColumnPath):
         return self.processFrame(Frame(records, NO_MARKS))
 
     def processFrame(self, frame: Frame) -> bool:
-        values, keys, runs = frame.records.values, encoded_keys(frame.records), self.fold.runs
-        if (
-            not isinstance(values, RowColumns)
-            or keys is None
-            or len(values) < LEAST_ELEMENTS * (_BY_ENTRY if self.fold.byEntry else 1)
-        ):
+        values, runs = frame.records.values, self.fold.runs
+        least = LEAST_ELEMENTS * (_BY_ENTRY if self.fold.byEntry else 1)
+        if not isinstance(values, RowColumns) or len(values) < least:
             runs.note(False)
             return False
         if not frame.marks.onlyWatermarks or self._fires(frame.marks):
             return False
-        taken = runs.worthTrying and self._processed(frame, values, keys)
+        keys = encoded_keys(frame.records) if runs.worthTrying else None
+        taken = keys is not None and self._processed(frame, values, keys)
         runs.note(taken, ofColumns=True)
         return taken
 

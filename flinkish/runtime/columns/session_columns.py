@@ -99,10 +99,11 @@ class SessionColumns:
         ``ends``: the end of each element's own window. ``watermarks``: the watermark before each
         element. ``isApart``: whether the sessions of a key are kept one by one; None: no key's are.
         """
-        values, hashes, encoded = records.values, records.hashes, encoded_keys(records)
-        if not isinstance(values, RowColumns) or encoded is None or hashes is None:
+        values, hashes = records.values, records.hashes
+        if not isinstance(values, RowColumns) or hashes is None or not self._fold.follows(values):
             return None
-        if not self._fold.follows(values):
+        encoded = encoded_keys(records)
+        if encoded is None:
             return None
         if isApart is None:
             known = np.zeros(len(encoded.dictionary), dtype=np.bool_)

@@ -44,8 +44,7 @@ from flinkish.runtime.columns.panes import (
 )
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.window_sides import WindowSides
-from flinkish.runtime.records.keys import ColumnKeys, ComputedKeys
-from flinkish.runtime.records.records import Timestamps
+from flinkish.runtime.records.records import Records
 from flinkish.runtime.records.rows import (
     RowColumns,
     concatenated,
@@ -102,22 +101,17 @@ class WindowColumns:
 
     # ------------------------------------------------------------------ adding
 
-    def add(
-        self,
-        window: TimeWindow,
-        values: RowColumns,
-        keys: ColumnKeys | ComputedKeys,
-        timestamps: Timestamps,
-    ) -> None:
-        """Add elements; they are stored once they are settled."""
-        run = keyed_run(values, keys)
+    def add(self, window: TimeWindow, records: Records) -> None:
+        """Add elements, which are columns; they are stored once they are settled."""
+        run, values = keyed_run(records), records.values
+        assert isinstance(values, RowColumns)
         if tag_of(values.shape) is not None:
             arrived = self._arrived.get(window)
             arrived = self._table.size(window) if arrived is None else arrived
             self._arrived[window] = arrived + len(values)
             run = numbered(run, arrived)
         elif self._eviction is not None:
-            run = stamped(run, timestamps)
+            run = stamped(run, records.timestamps)
         self._new.setdefault(window, []).append(run)
 
     def takes(self, window: TimeWindow, folded: pa.Schema) -> bool:
@@ -180,9 +174,7 @@ class WindowColumns:
         self._forget(window)
         return True
 
-    def updates(
-        self, window: TimeWindow, values: RowColumns, keys: ColumnKeys | ComputedKeys
-    ) -> pa.RecordBatch | None:
+    def updates(self, window: TimeWindow, records: Records) -> pa.RecordBatch | None:
         """A row for each of some further elements of ``window``, which is settled: their keys with
         the accumulators after them. Below these are the contents of the window with all of them.
         None if columns cannot hold the accumulators."""
@@ -191,7 +183,7 @@ class WindowColumns:
             base = self.folded(window)
             if base is None:
                 return None
-        return self._folded(keyed_run(values, keys), base, np.arange(len(values)))
+        return self._folded(keyed_run(records), base, np.arange(len(records)))
 
     def replace(self, window: TimeWindow, folded: pa.RecordBatch) -> None:
         """Replace the contents of ``window``, which is settled."""

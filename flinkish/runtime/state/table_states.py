@@ -72,7 +72,7 @@ class TableState(State):
             return [table.get(key, namespace, None) for key in keys]
         if hashes is not None:
             table.find(keys, hashes)
-        return [blocks[key].get(key) for key in keys]
+        return list(map(dict.get, map(blocks.__getitem__, keys), keys))
 
     def keysIn(self, namespace: Any) -> list[Any]:
         return [key for key, other, _ in self._table.entries() if other == namespace]
