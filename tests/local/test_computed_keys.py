@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pytest
@@ -20,6 +20,7 @@ from flinkish import (
     ProcessJoinFunction,
     ProcessWindowFunction,
     PurgingTrigger,
+    Row,
     SlidingEventTimeWindows,
     StreamExecutionEnvironment,
     Time,
@@ -39,6 +40,13 @@ SHORT = TumblingEventTimeWindows.of(Time.milliseconds(700))
 MINUTE = TumblingEventTimeWindows.of(Time.minutes(1))
 SLIDING = SlidingEventTimeWindows.of(Time.seconds(20), Time.seconds(5))
 PURGING: PurgingTrigger[Any, Any] = PurgingTrigger.of(EventTimeTrigger.create())
+
+
+class Place(NamedTuple):
+    """A key with a tuple in it."""
+
+    name: tuple[str, int]
+    part: int
 
 
 class Counts(KeyedProcessFunction[Any, Any, Any]):
@@ -155,6 +163,8 @@ KEYS: dict[str, Callable[[Any], Any]] = {
     "number": lambda row: row.value % 97,
     "text": lambda row: row.name.upper(),
     "tuple": lambda row: (row.name, row.value % 3),
+    "Row": lambda row: Row(name=row.name, part=row.value % 3),
+    "NamedTuple": lambda row: Place((row.name, row.value % 2), row.value % 3),
 }
 
 

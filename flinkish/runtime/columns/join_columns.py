@@ -28,8 +28,8 @@ from flinkish.runtime.records.rows import (
     RowColumns,
     concatenated,
     grouped,
-    is_tuple,
     python_values,
+    tuple_shape_of,
     tuples,
 )
 from flinkish.runtime.state.backend import DUE, KeyedColumnTable
@@ -296,7 +296,7 @@ def _keys_of(rows: pa.RecordBatch) -> pa.Array:
 def _comparable(keys: pa.Array) -> pa.Array | None:
     """``keys`` in a type in which Arrow's equality is Python's; None if there is no such type."""
     kind = keys.type
-    if is_tuple(kind):
+    if tuple_shape_of(kind) is not None:
         parts = list(map(_comparable, keys.flatten()))
         return None if any(part is None for part in parts) else tuples(parts)
     if pa.types.is_integer(kind) and kind != pa.uint64():

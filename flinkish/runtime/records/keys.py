@@ -40,6 +40,7 @@ from flinkish.runtime.records.rows import (
     encoded_tuples,
     python_values,
 )
+from flinkish.runtime.records.shapes import ConstantShape, Shape
 from flinkish.runtime.records.stable_hashes import (
     HASH_OF_NONE,
     hash_of_integer,
@@ -329,9 +330,10 @@ class KeyColumn:
     def _computed(self, keys: RowColumns) -> tuple[Sequence[Any], Hashes]:
         """Computed keys; each distinct key becomes a Python object once."""
         parts, shape = list(map(keys.encoded, range(keys.batch.num_columns))), keys.shape
-        column = parts[0] if shape.kind is None else encoded_tuples(parts)
-        if shape.kind is None or (shape.kind is tuple and shape.flat):
+        if _are_tuples(shape):
+            column = _encoded(shape, iter(parts))
             return ComputedKeys(column), self._hashes_of(column)
+        column = encoded_tuples(parts)
         distinct = list(shape.made(list(map(python_values, column.dictionary.flatten()))))
         codes = column.indices.to_numpy()
         hashes = self._hashes.column(distinct)[codes]
@@ -344,6 +346,21 @@ class KeyColumn:
     def _hashes_of(self, encoded: pa.DictionaryArray) -> Hashes:
         hashes: Hashes = self._hashes.ofColumn(encoded.dictionary)[encoded.indices.to_numpy()]
         return hashes
+
+
+def _are_tuples(shape: Shape) -> bool:
+    """Whether keys of ``shape`` are values, or tuples, Rows or NamedTuples of such."""
+    if shape.kind is None:
+        return True
+    own = issubclass(shape.kind, tuple) and not isinstance(shape, ConstantShape)
+    return own and all(map(_are_tuples, shape.parts))
+
+
+def _encoded(shape: Shape, parts: Iterator[pa.DictionaryArray]) -> pa.DictionaryArray:
+    """The column of keys of ``shape``; ``parts`` gives those of its parts."""
+    if shape.kind is None:
+        return next(parts)
+    return encoded_tuples([_encoded(part, parts) for part in shape.parts], shape)
 
 
 def _are_keys(computed: RowColumns) -> bool:

@@ -9,6 +9,7 @@ values.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, compress, pairwise, repeat
 from typing import Any
 
@@ -18,11 +19,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from flinkish.api.errors import MalformedRecordError
+from flinkish.api.stored_values import pickled, unpickled
 from flinkish.api.types.fields import Field
 from flinkish.api.types.row import Row, row_type
 from flinkish.runtime.records.packing import packed, repeats, short_codes, unpacked, with_texts
 from flinkish.runtime.records.partly_read import Columns, PartlyRead
-from flinkish.runtime.records.shapes import Shape, row_shape
+from flinkish.runtime.records.shapes import VALUE, Shape, row_shape, tuple_shape
 
 _SAMPLE = 1 << 13
 """The number of texts of a column that are examined to decide whether its texts repeat."""
@@ -30,7 +32,7 @@ _SAMPLE = 1 << 13
 _OBJECTS_AT_ONCE = 1 << 8
 
 _OF_TUPLE = "flinkish.tuple."
-"""Before the number of each field of a struct that is a tuple, not a Row."""
+"""Before the number of each field of a struct that is a key of several values, not a Row of a table."""
 
 
 class RowColumns(Sequence[Any]):
@@ -253,13 +255,17 @@ def encoded(column: pa.Array) -> pa.DictionaryArray:
     """``column`` as a dictionary array: its distinct values, and each row's index in them."""
     if pa.types.is_dictionary(column.type):
         return column
-    if is_tuple(column.type):
-        return encoded_tuples(list(map(encoded, column.flatten())))
+    shape = tuple_shape_of(column.type)
+    if shape is not None:
+        return encoded_tuples(list(map(encoded, column.flatten())), shape)
     return column.dictionary_encode(null_encoding="encode")
 
 
-def encoded_tuples(parts: Sequence[pa.DictionaryArray]) -> pa.DictionaryArray:
-    """A column of tuples, of whose ``parts`` each is a column, as a dictionary array."""
+def encoded_tuples(
+    parts: Sequence[pa.DictionaryArray], shape: Shape | None = None
+) -> pa.DictionaryArray:
+    """A column of tuples, or of Rows or NamedTuples of ``shape``, of whose ``parts`` each is a column,
+    as a dictionary array."""
     first, *others = parts
     codes = first.indices.to_numpy().astype(np.intp)
     of_parts = [np.arange(len(first.dictionary))]
@@ -269,18 +275,43 @@ def encoded_tuples(parts: Sequence[pa.DictionaryArray]) -> pa.DictionaryArray:
         before, last = np.divmod(distinct.to_numpy(), max(count, 1))
         of_parts = [*(numbers[before] for numbers in of_parts), last]
     columns = [part.dictionary.take(pa.array(numbers)) for part, numbers in zip(parts, of_parts)]
-    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), tuples(columns))
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), tuples(columns, shape))
 
 
-def tuples(parts: Sequence[pa.Array]) -> pa.StructArray:
-    """A column of tuples."""
-    names = [f"{_OF_TUPLE}{number}" for number in range(len(parts))]
+def tuples(parts: Sequence[pa.Array], shape: Shape | None = None) -> pa.StructArray:
+    """A column of tuples, or of Rows or NamedTuples of ``shape``."""
+    prefix = _OF_TUPLE
+    if shape is not None and shape.kind is not tuple:
+        flat = Shape(shape.kind, shape.names, (VALUE,) * len(parts))
+        prefix = f"{_OF_TUPLE}{pickled(flat).hex()}."
+    names = [f"{prefix}{number}" for number in range(len(parts))]
     return pa.StructArray.from_arrays(parts, names=names)
 
 
-def is_tuple(kind: pa.DataType) -> bool:
-    """Whether columns of type ``kind`` hold tuples, such as keys of several values."""
-    return bool(pa.types.is_struct(kind) and kind.num_fields and kind[0].name == f"{_OF_TUPLE}0")
+def tuple_shape_of(kind: pa.DataType) -> Shape | None:
+    """The shape of the keys of several values that a column of type ``kind`` holds; None if it holds
+    others."""
+    if not (pa.types.is_struct(kind) and kind.num_fields and kind[0].name.startswith(_OF_TUPLE)):
+        return None
+    stored = kind[0].name[len(_OF_TUPLE) :].partition(".")[0]
+    inner = tuple(tuple_shape_of(field.type) or VALUE for field in kind)
+    if stored == "0":
+        return tuple_shape(inner)
+    flat = _shape_in(stored)
+    return Shape(flat.kind, flat.names, inner)
+
+
+@lru_cache(maxsize=64)
+def _shape_in(stored: str) -> Shape:
+    shape: Shape = unpickled(bytes.fromhex(stored))
+    return shape
+
+
+def leaves_of(column: pa.Array) -> list[pa.Array]:
+    """The columns of the parts of tuples, and of the parts of these."""
+    if tuple_shape_of(column.type) is None:
+        return [column]
+    return [leaf for part in column.flatten() for leaf in leaves_of(part)]
 
 
 def grouped(keys: pa.Array) -> tuple[NDArray[np.intp], pa.Array]:
@@ -355,8 +386,9 @@ def nested_values(column: pa.Array) -> list[Any]:
     """The values of a column of structs, maps or lists as Rows, dicts and lists, as in PySpark;
     pyarrow would convert structs to dicts and maps to pairs. Those of ``encoded_tuples`` are tuples."""
     kind = column.type
-    if is_tuple(kind):
-        return list(zip(*map(python_values, column.flatten())))
+    shape = tuple_shape_of(kind)
+    if shape is not None:
+        return list(shape.made(list(map(python_values, leaves_of(column)))))
     if pa.types.is_struct(kind):
         make = row_type(tuple(kind.field(i).name for i in range(kind.num_fields))).make
         parts = [python_values(part) for part in column.flatten()]

@@ -2,6 +2,7 @@
 
 import datetime
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,6 +119,12 @@ def test_none_is_no_key(selector, words, columns):
 
 
 class Pair(NamedTuple):
+    name: Any
+    number: Any
+
+
+@dataclass(frozen=True)
+class Place:
     name: str
     number: int
 
@@ -130,9 +137,11 @@ SELECTORS: dict[str, Callable[[Any], Any]] = {
     "nested": lambda row: (row.name, (row.number, row.flag)),
     "NamedTuple": lambda row: Pair(row.name, row.number),
     "Row": lambda row: Row(name=row.name, number=row.number),
+    "of all": lambda row: Pair(Row(name=row.name), (row.number, Pair(row.flag, row.day))),
+    "dataclass": lambda row: Place(row.name, row.number),
     "with a constant": lambda row: (row.name, "a"),
 }
-AS_COLUMN = {*SELECTORS} - {"nested", "NamedTuple", "Row"}
+AS_COLUMN = {*SELECTORS} - {"dataclass"}
 TYPES = {
     "name": (pa.string(), st.one_of(st.none(), st.sampled_from(["", "a", "b", "aa"]))),
     "number": (pa.int64(), st.integers(-4, 4)),

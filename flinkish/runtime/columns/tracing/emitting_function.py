@@ -24,14 +24,14 @@ from flinkish.runtime.columns.tracing.emissions import (
     follow_emitting,
 )
 from flinkish.runtime.columns.tracing.expression_run import Run
-from flinkish.runtime.columns.tracing.expressions import Column, Step, columns_read
+from flinkish.runtime.columns.tracing.expressions import Step, columns_read
 from flinkish.runtime.columns.tracing.record_classes import Record
 from flinkish.runtime.columns.tracing.stand_ins import (
     StandIn,
     called_context,
     traced_context,
 )
-from flinkish.runtime.columns.tracing.symbolic_values import Signature, beside
+from flinkish.runtime.columns.tracing.symbolic_values import Signature, beside, taken_apart
 from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.trace import Trace, Traced
 from flinkish.runtime.columns.tracing.traced_function import ElementwiseFunction
@@ -141,7 +141,8 @@ class EmittingFunction(ElementwiseFunction[_Plan]):
         return {output: each.joined() for output, each in emitted.items()}
 
     def _follow(self, trace: Trace, element: Any, extra: Sequence[Symbol]) -> _Plan:
-        rounds = trace.rounds = Rounds(1 + max(map(_last_column, extra)))
+        columns = [part for argument in extra for part in taken_apart(trace, argument)[1]]
+        rounds = trace.rounds = Rounds(1 + max(columns_read(*columns)))
         function = trace.callable_of(self._function)
 
         def call(out: Emitting) -> tuple[int]:
@@ -153,14 +154,6 @@ class EmittingFunction(ElementwiseFunction[_Plan]):
         if rounds.split is not None:
             return _of_loop(trace, rounds, traced, emitted)
         return _Plan(traced, {channel.sideOutput: each for channel, each in emitted.items()})
-
-
-def _last_column(argument: Symbol | tuple[Symbol, ...]) -> int:
-    """The number of the column that a symbol stands for, or of the last one of a tuple of symbols."""
-    symbol = argument[-1] if isinstance(argument, tuple) else argument
-    column = symbol._traced_expression
-    assert isinstance(column, Column)
-    return column.number
 
 
 def _of_loop(

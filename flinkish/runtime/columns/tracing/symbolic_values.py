@@ -18,7 +18,7 @@ from flinkish.runtime.columns.tracing.symbols import Symbol
 from flinkish.runtime.columns.tracing.texts import has_tokens
 from flinkish.runtime.columns.tracing.unsupported import Unsupported
 from flinkish.runtime.columns.tracing.values import kind_of, plain
-from flinkish.runtime.records.rows import RowColumns, is_tuple
+from flinkish.runtime.records.rows import RowColumns, leaves_of, tuple_shape_of
 from flinkish.runtime.records.shapes import (
     VALUE,
     ConstantShape,
@@ -184,16 +184,19 @@ class Signature(NamedTuple):
     pairs: bool = False
 
     def symbols(self, trace: Trace, elements: RowColumns | None) -> tuple[Any, list[Any]]:
-        """A symbolic element of ``elements``, which are ``beside`` the extra columns, and a symbol, or a
-        tuple of symbols, for each of these. None: nothing is known of the elements."""
+        """A symbolic element of ``elements``, which are ``beside`` the extra columns, and a symbolic value
+        for each of these. None: nothing is known of the elements."""
         if elements is not None:
             width = elements.shape.width
             types = enumerate(elements.schema.types)
             symbols = [_column_symbol(trace, number, kind) for number, kind in types]
             extra, parts = symbols[width : width + self.extra], iter(symbols[width + self.extra :])
+            shapes = map(_tuple_shape, elements.schema.types[width:])
             arguments = [
-                tuple(islice(parts, _parts_of(kind))) if _parts_of(kind) else symbol
-                for symbol, kind in zip(extra, elements.schema.types[width:])
+                symbol
+                if shape is None
+                else symbolic(trace, shape, list(islice(parts, shape.width)))
+                for symbol, shape in zip(extra, shapes)
             ]
             return symbolic(trace, elements.shape, symbols[:width]), arguments
         width = 2 if self.pairs else 1
@@ -208,17 +211,16 @@ def beside(elements: RowColumns, extra: Sequence[pa.Array]) -> RowColumns:
     """``elements`` with ``extra`` columns behind theirs, and behind these the parts of those that
     hold tuples."""
     batch = elements.batch
-    tuples = [plain(column) for column in extra if _parts_of(column.type)]
-    parts = [part for column in tuples for part in column.flatten()]
+    tuples = [plain(column) for column in extra if _tuple_shape(column.type) is not None]
+    parts = [part for column in tuples for part in leaves_of(column)]
     for number, column in enumerate([*extra, *parts]):
         batch = batch.append_column(f"extra {number}", column)
     return RowColumns(batch, elements.shape)
 
 
-def _parts_of(kind: pa.DataType) -> int:
-    """The number of values in each tuple of a column; 0 if it holds no tuples."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return kind.num_fields if is_tuple(kind) else 0
+def _tuple_shape(kind: pa.DataType) -> Shape | None:
+    """The shape of a column of tuples; None if it holds others."""
+    return tuple_shape_of(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def _column_symbol(trace: Trace, number: int, kind: pa.DataType) -> Symbol:
