@@ -215,7 +215,7 @@ class ColumnWindowOperator(WindowOperator):
                 actual = sessions.addWindow(window, self._merge)
                 state_windows.append(sessions.getStateWindow(actual))
                 self._await_end(actual, time)
-                sessions.persist()
+        self._persist_windows()
         return replace(panes, windows=state_windows)
 
     def _panes(self, records: Records, starts: Timestamps | None) -> RunPanes | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from flinkish.api.errors import IllegalStateError
@@ -21,7 +23,8 @@ class MergingWindowSet:
     Contents are stored under a window. When a session grows, its window changes with every element;
     moving the contents each time would take time in proportion to the session's length. So they
     stay under the window that the session began with, its state window, and this set maps each open
-    window to its state window. The mapping itself is keyed state: ``persist`` writes it back.
+    window to its state window. The mapping itself is keyed state: ``persist`` writes it back, once for
+    all elements of a run.
 
     With a gap of 10 ms, elements at 0, 25, 7 and 16 make these sessions:
 
@@ -39,7 +42,7 @@ class MergingWindowSet:
     the operator can merge trigger state, timers and contents.
     """
 
-    __slots__ = ("_assigner", "_backend", "_changed", "_mapping", "_sessions", "_table", "isNew")
+    __slots__ = ("_assigner", "_changed", "_key", "_mapping", "_ordered", "_table", "isNew")
 
     def __init__(
         self,
@@ -49,13 +52,17 @@ class MergingWindowSet:
     ) -> None:
         self._assigner = assigner
         self._table = table
-        self._backend = backend
-        self._mapping: dict[Any, Any] = dict(table.get(backend.currentKey, None, ()))
+        self._key = backend.currentKey
+        self._mapping: dict[Any, Any] = dict(table.get(self._key, None, ()))
         self._changed = False
         self.isNew = False
         """Whether the last ``addWindow`` returned a window that was not open before."""
-        # Open sessions never touch one another, so a new one usually extends just one of them
-        self._sessions = type(assigner).mergeWindows is SessionWindows.mergeWindows
+        self._ordered: list[Any] | None = None
+        """The open windows in their order, if they are sessions, which never touch one another."""
+        if type(assigner).mergeWindows is SessionWindows.mergeWindows:
+            ordered = sorted(self._mapping)
+            if not any(one.intersects(other) for one, other in pairwise(ordered)):
+                self._ordered = ordered
 
     def persist(self) -> None:
         """Write the mapping back to keyed state if it has changed."""
@@ -63,9 +70,9 @@ class MergingWindowSet:
             return
         self._changed = False
         if self._mapping:
-            self._table.put(self._backend.currentKey, None, tuple(self._mapping.items()))
+            self._table.put(self._key, None, tuple(self._mapping.items()))
         else:
-            self._table.remove(self._backend.currentKey, None)
+            self._table.remove(self._key, None)
 
     def getStateWindow(self, window: Any) -> Any:
         """The window under which the contents of ``window`` are stored; None if it is not open."""
@@ -77,11 +84,10 @@ class MergingWindowSet:
 
     def retireWindow(self, window: Any) -> None:
         """Remove ``window``, ended or late; raises IllegalStateError if it is not open."""
-        if self._mapping.pop(window, None) is None:
+        if self._pop(window) is None:
             raise IllegalStateError(
                 f"the window {window} is not among the open windows of its key."
             )
-        self._changed = True
 
     def addWindow(self, newWindow: Any, mergeFunction: MergeFunction) -> Any:
         """Add a window, merge it with the open windows as the assigner says, and return the open
@@ -92,27 +98,29 @@ class MergingWindowSet:
         include the one that is kept.
         """
         self.isNew = False
-        if self._sessions:
-            touching = [window for window in self._mapping if window.intersects(newWindow)]
-            if not touching:
-                self._set(newWindow, newWindow)
-                return newWindow
-            if len(touching) == 1 and touching[0] != newWindow:
-                return self._extend(touching[0], newWindow, mergeFunction)
-        return self._add_window(newWindow, mergeFunction)
+        if self._ordered is None:
+            return self._add_window([*self._mapping, newWindow], mergeFunction)
+        touching = _touching(self._ordered, newWindow)
+        if not touching:
+            self._set(newWindow, newWindow)
+            return newWindow
+        if len(touching) == 1 and touching[0] != newWindow:
+            return self._extend(touching[0], newWindow, mergeFunction)
+        return self._add_window([*touching, newWindow], mergeFunction)
 
     def _extend(self, window: Any, newWindow: Any, mergeFunction: MergeFunction) -> Any:
         """``_add_window`` for a session that touches just one open session."""
         cover = window.cover(newWindow)
         if cover != window:
-            state_window = self._mapping.pop(window)
+            state_window = self._pop(window)
             self._set(cover, state_window)
             mergeFunction(cover, [window], state_window, ())
         return cover
 
-    def _add_window(self, newWindow: Any, mergeFunction: MergeFunction) -> Any:
-        merges = _Merges()
-        self._assigner.mergeWindows([*self._mapping, newWindow], merges)
+    def _add_window(self, windows: Sequence[Any], mergeFunction: MergeFunction) -> Any:
+        """``addWindow`` for the last of ``windows``, which include all that it may be merged with."""
+        merges, newWindow = _Merges(), windows[-1]
+        self._assigner.mergeWindows(windows, merges)
         result = newWindow
         merged_new = False
         for merge_result, merged in merges.found.items():
@@ -123,9 +131,7 @@ class MergingWindowSet:
             # Any merged window may lend its state window; the new one has no state
             kept_state_window = self._mapping.get(merged[0])
             state_windows = [
-                state_window
-                for window in merged
-                if (state_window := self._mapping.pop(window, None)) is not None
+                state_window for window in merged if (state_window := self._pop(window)) is not None
             ]
             self._set(merge_result, kept_state_window)
             if kept_state_window in state_windows:
@@ -140,6 +146,28 @@ class MergingWindowSet:
         self.isNew = window not in self._mapping
         self._mapping[window] = state_window
         self._changed = True
+        if self.isNew and self._ordered is not None:
+            insort(self._ordered, window)
+
+    def _pop(self, window: Any) -> Any:
+        """Remove ``window``. Returns its state window; None, with nothing done, if it is not open."""
+        state_window = self._mapping.pop(window, None)
+        if state_window is not None:
+            self._changed = True
+            if self._ordered is not None:
+                del self._ordered[bisect_left(self._ordered, window)]
+        return state_window
+
+
+def _touching(ordered: Sequence[Any], window: Any) -> Sequence[Any]:
+    """Those of ``ordered``, sessions that do not touch one another, which touch ``window``."""
+    first = bisect_left(ordered, window)
+    if first and ordered[first - 1].end >= window.start:
+        first -= 1
+    last = first
+    while last < len(ordered) and ordered[last].start <= window.end:
+        last += 1
+    return ordered[first:last]
 
 
 @dataclass(eq=False, repr=False, slots=True)

@@ -78,7 +78,6 @@ class SessionWindowOperator(WindowOperator):
             if sessions.isNew:
                 self._timer_count += self._lifetime.timers(session, self.currentWatermark)
             self._add_to_session(value, timestamp, session, sessions.getStateWindow(session))
-        sessions.persist()
 
     def _add_to_session(self, value: Any, timestamp: int, window: Any, state_window: Any) -> None:
         self._contents.add(state_window, value, timestamp)
@@ -132,7 +131,6 @@ class SessionWindowOperator(WindowOperator):
             self._contents.clear(state_window)
             self._function.clear(session)
             sessions.retireWindow(session)
-            sessions.persist()
         else:
             self._wake(state_window, self._lifetime.due(session, time))
 

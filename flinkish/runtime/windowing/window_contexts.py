@@ -6,8 +6,8 @@ element would cost too much: the operator sets the current key and window before
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from flinkish.api.errors import InvalidProgramError
@@ -45,6 +45,9 @@ class WindowTriggerContext(OnMergeContext):
     _states: KeyedStates
     window: Any = None
     mergedWindows: Iterable[Any] = ()
+    _merge_calls: dict[str, tuple[StateDescriptor[Any], Callable[[Any, Any], Any]]] = field(
+        default_factory=dict
+    )
 
     def getCurrentProcessingTime(self) -> int:
         return self._timers.currentProcessingTime()
@@ -76,9 +79,12 @@ class WindowTriggerContext(OnMergeContext):
 
     def mergePartitionedState(self, stateDescriptor: StateDescriptor[Any]) -> None:
         backend = self._operator.backend
-        table = backend.table(stateDescriptor.getName())
-        merge = merge_call(stateDescriptor)
-        merge_namespaces(table, backend.currentKey, self.window, self.mergedWindows, merge)
+        name = stateDescriptor.getName()
+        known = self._merge_calls.get(name)
+        if known is None or known[0] is not stateDescriptor:
+            known = self._merge_calls[name] = stateDescriptor, merge_call(stateDescriptor)
+        sources = self.mergedWindows
+        merge_namespaces(backend.table(name), backend.currentKey, self.window, sources, known[1])
 
 
 @dataclass(eq=False, repr=False, slots=True)

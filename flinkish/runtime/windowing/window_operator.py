@@ -8,7 +8,7 @@ faster operators with the same results: ``SessionWindowOperator``, and in ``runt
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from flinkish.api.errors import InvalidProgramError, MissingTimestampError, NotSupportedError
@@ -92,6 +92,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
         backend = self.backend
         self._contents: WindowContents = window_contents(self._description, backend)
         self._merging_sets = backend.table(MERGING_SETS) if self._merges else None
+        self._open_windows: dict[Any, MergingWindowSet] = {}
         self._window_states = KeyedStates(backend, self.clock, sweeps=True, ofWindows=True)
         self._assigner_context = ClockContext(self.clock)
         self._trigger_context = WindowTriggerContext(self, self.timers, self._window_states)
@@ -115,10 +116,13 @@ class WindowOperator(TimerOperator, OneInputOperator):
         self.metrics.numRecordsIn += len(records)
         backend = self.backend
         value = None
-        with self.userCodeOf(lambda: value):
-            for key, value, timestamp in keyed_elements(records):
-                backend.currentKey = key
-                self._process_element(value, timestamp)
+        try:
+            with self.userCodeOf(lambda: value):
+                for key, value, timestamp in keyed_elements(records):
+                    backend.currentKey = key
+                    self._process_element(value, timestamp)
+        finally:
+            self._persist_windows()
         self.output.flush()
 
     def _process_element(self, value: Any, timestamp: int) -> None:
@@ -137,7 +141,6 @@ class WindowOperator(TimerOperator, OneInputOperator):
                 skipped = False
                 state_window = merging_windows.getStateWindow(actual)
                 self._add(value, timestamp, actual, state_window, cleanup)
-            merging_windows.persist()
         else:
             for window in windows:
                 cleanup = self._cleanup_time(window)
@@ -215,6 +218,12 @@ class WindowOperator(TimerOperator, OneInputOperator):
 
     # ------------------------------------------------------------------ time
 
+    def _fire(self, advance: Callable[[int], None], time: int) -> None:
+        try:
+            super()._fire(advance, time)
+        finally:
+            self._persist_windows()
+
     def advanceProcessingTime(self, now: int) -> None:
         super().advanceProcessingTime(now)
         self._window_states.removeExpired(now)
@@ -248,8 +257,6 @@ class WindowOperator(TimerOperator, OneInputOperator):
                     self._clear_all(window, state_window, merging_windows)
                 else:
                     self._register_cleanup_timer(window, cleanup)
-        if merging_windows is not None:
-            merging_windows.persist()
 
     # ------------------------------------------------------------------ windows
 
@@ -283,9 +290,20 @@ class WindowOperator(TimerOperator, OneInputOperator):
         self._window_states.namespace = window
 
     def _merging_windows(self) -> MergingWindowSet:
-        assert self._merging_sets is not None
-        assigner: Any = self._assigner
-        return MergingWindowSet(assigner, self._merging_sets, self.backend)
+        """The open windows of the current key; ``_persist_windows`` stores them."""
+        key = self.backend.currentKey
+        found = self._open_windows.get(key)
+        if found is None:
+            assert self._merging_sets is not None
+            assigner: Any = self._assigner
+            found = MergingWindowSet(assigner, self._merging_sets, self.backend)
+            self._open_windows[key] = found
+        return found
+
+    def _persist_windows(self) -> None:
+        for windows in self._open_windows.values():
+            windows.persist()
+        self._open_windows.clear()
 
     # ------------------------------------------------------------------ lateness
 
