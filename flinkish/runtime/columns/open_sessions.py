@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from flinkish.api.windowing.windows import TimeWindow
+from flinkish.runtime.columns.element_lists import ElementLists
 from flinkish.runtime.columns.panes import Positions
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.records.records import Hashes
@@ -41,7 +42,7 @@ class OpenSession:
 class OpenSessions:
     """Open sessions, as rows of columns."""
 
-    def __init__(self, rows: pa.RecordBatch, fold: ColumnFold) -> None:
+    def __init__(self, rows: pa.RecordBatch, fold: ColumnFold | ElementLists) -> None:
         self.rows = rows
         self._fold = fold
 

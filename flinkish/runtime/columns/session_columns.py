@@ -12,7 +12,8 @@ then on:
 * A session gets an element behind the watermark. Whether it is late, or fires the session at once,
   depends on the elements before it.
 * Two sessions merge, and the function's ``merge`` may differ from adding all elements to one
-  accumulator: ``merge`` cannot be traced, or it keeps a first element or adds floats.
+  accumulator: ``merge`` cannot be traced, or it keeps a first element or adds floats, or the
+  elements are listed.
 * Under a dynamic gap, an element's own window may be just that of a session that has grown. Flink
   then begins anew (``MergingWindowSet``).
 """
@@ -27,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.runtime.columns.element_lists import ElementLists
 from flinkish.runtime.columns.open_sessions import (
     Mask,
     OpenSession,
@@ -72,7 +74,11 @@ class SessionColumns:
     gaps."""
 
     def __init__(
-        self, table: KeyedColumnTable, fold: ColumnFold, allowedLateness: int, dynamic: bool
+        self,
+        table: KeyedColumnTable,
+        fold: ColumnFold | ElementLists,
+        allowedLateness: int,
+        dynamic: bool,
     ) -> None:
         self._table = table
         self._fold = fold

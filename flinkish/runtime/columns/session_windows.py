@@ -14,6 +14,7 @@ from flinkish.api.windowing.assigners import (
     DynamicEventTimeSessionWindows,
     EventTimeSessionWindows,
 )
+from flinkish.runtime.columns.element_lists import ElementLists
 from flinkish.runtime.columns.open_sessions import OpenSession, OpenSessions
 from flinkish.runtime.columns.panes import Positions
 from flinkish.runtime.columns.session_columns import SessionColumns
@@ -27,6 +28,7 @@ from flinkish.runtime.operators.keyed import keys_of
 from flinkish.runtime.records.frames import Frame, Marks
 from flinkish.runtime.records.keys import records_at
 from flinkish.runtime.records.records import Hashes, Records, Timestamps, untimed
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.state.backend import Timer
 from flinkish.runtime.windowing.session_windows import SessionWindowOperator
 from flinkish.runtime.windowing.window_contents import TABLE
@@ -80,7 +82,7 @@ class _Firing:
 class ColumnSessionWindows(SessionWindowOperator):
     """A ``SessionWindowOperator`` that keeps sessions as columns, without timers
     (``SessionColumns``), if their elements are columns and the functions can be traced: the
-    aggregation, and the gap extractor of a dynamic gap.
+    aggregation, if there is one, and the gap extractor of a dynamic gap.
 
     The sessions of a key are kept either there or one by one. ``_deoptimize`` moves the sessions of
     a key that columns cannot represent to the operator.
@@ -89,7 +91,7 @@ class ColumnSessionWindows(SessionWindowOperator):
     def __init__(self, context: OperatorContext, description: WindowOperatorDescription) -> None:
         super().__init__(context, description)
         aggregation, assigner = description.aggregation, description.assigner
-        self._fold = None if aggregation is None else ColumnFold(aggregation)
+        self._fold = ElementLists() if aggregation is None else ColumnFold(aggregation)
         self._gap: int | ColumnFunction | None = None
         if type(assigner) is EventTimeSessionWindows:
             self._gap = assigner.sessionTimeout
@@ -99,38 +101,30 @@ class ColumnSessionWindows(SessionWindowOperator):
     def open(self) -> None:
         super().open()
         self._function_path = WindowFunctionPath(self, self._description)
-        self._columns = None
-        if self._fold is not None:
-            rows = self.backend.keyedColumnTable(TABLE)
-            dynamic = isinstance(self._gap, ColumnFunction)
-            self._columns = SessionColumns(
-                rows, self._fold, self._description.allowedLateness, dynamic
-            )
+        rows = self.backend.keyedColumnTable(TABLE)
+        dynamic = isinstance(self._gap, ColumnFunction)
+        self._columns = SessionColumns(rows, self._fold, self._description.allowedLateness, dynamic)
         self._adds_columns = self._gap is not None and not self._function.clears
         self._firing: list[_Firing] = []
 
     def _restored_timers(self, snapshot: dict[str, Any]) -> int:
-        if self._columns is not None and len(self._columns) and not self._adds_columns:
+        if len(self._columns) and not self._adds_columns:
             # The job before this one had another assigner, or a function without clear()
             self._deoptimize(self._columns.takenAll())
         return super()._restored_timers(snapshot)
 
     def _timers_of_sessions(self) -> int:
-        kept = 0 if self._columns is None else self._columns.timers(self.currentWatermark)
-        return super()._timers_of_sessions() + kept
+        return super()._timers_of_sessions() + self._columns.timers(self.currentWatermark)
 
     def nextEventTimeTimer(self) -> int | None:
-        times = [super().nextEventTimeTimer()]
-        if self._columns is not None:
-            times.append(self._columns.nextDue())
-        return earliest(times)
+        return earliest([super().nextEventTimeTimer(), self._columns.nextDue()])
 
     # ------------------------------------------------------------------ elements
 
     def processRecords(self, records: Records) -> None:
         singly = self._process_columns(records, np.full(len(records), self.currentWatermark))
         if singly is None:
-            if self._columns is not None and len(self._columns):
+            if len(self._columns):
                 self._keep_apart(set(keys_of(records)), records.hashes)
             super().processRecords(records)
             return
@@ -157,17 +151,16 @@ class ColumnSessionWindows(SessionWindowOperator):
     def _process_columns(self, records: Records, watermarks: Timestamps) -> Positions | None:
         """Add elements as columns; ``watermarks``: the watermark before each. Returns the positions of
         those to add one by one; None: all."""
-        columns = self._columns
-        if columns is None or not (self._adds_columns and self.tracesFunctions):
+        if not (self._adds_columns and self.tracesFunctions and len(records)):
             return None
-        if not len(records):
+        if not isinstance(records.values, RowColumns):
             return None
         ends = self._ends(records)
         if ends is None:
             return None
         sets = self._merging_sets
         assert sets is not None
-        added = columns.add(
+        added = self._columns.add(
             records,
             ends,
             watermarks,
@@ -202,7 +195,6 @@ class ColumnSessionWindows(SessionWindowOperator):
     def _keep_apart(self, keys: Set[Any], hashes: Hashes | None) -> None:
         """Keep the sessions of ``keys`` one by one from now on; ``hashes`` include those of
         ``keys``."""
-        assert self._columns is not None
         assert hashes is not None
         self._deoptimize(self._columns.taken(keys, hashes))
 
@@ -227,11 +219,7 @@ class ColumnSessionWindows(SessionWindowOperator):
     def processWatermarks(self, timestamps: Sequence[int]) -> None:
         """Fire the sessions of columns that are due together, if no session kept one by one is."""
         timer = super().nextEventTimeTimer()
-        if (
-            not timestamps
-            or self._columns is None
-            or (timer is not None and timer <= timestamps[-1])
-        ):
+        if not timestamps or (timer is not None and timer <= timestamps[-1]):
             super().processWatermarks(timestamps)
             return
         self._note_due(self.currentWatermark, timestamps[-1])
@@ -253,7 +241,7 @@ class ColumnSessionWindows(SessionWindowOperator):
     def _note_due(self, before: int, until: int) -> None:
         """Note the sessions of columns that fire after the watermark ``before``, at or before
         ``until``."""
-        due = None if self._columns is None else self._columns.due(before, until)
+        due = self._columns.due(before, until)
         if due is not None:
             self._timer_count -= due.timers
             self._firing = [_Firing(sessions, self._function_path) for sessions in due.firing]

@@ -58,10 +58,11 @@ class MergingWindowSet:
         self.isNew = False
         """Whether the last ``addWindow`` returned a window that was not open before."""
         self._ordered: list[Any] | None = None
-        """The open windows in their order, if they are sessions, which never touch one another."""
+        """The open windows in their order, if they are sessions that do not touch one another."""
         if type(assigner).mergeWindows is SessionWindows.mergeWindows:
             ordered = sorted(self._mapping)
-            if not any(one.intersects(other) for one, other in pairwise(ordered)):
+            apart = not any(one.intersects(other) for one, other in pairwise(ordered))
+            if apart and not any(map(_wraps, ordered)):
                 self._ordered = ordered
 
     def persist(self) -> None:
@@ -98,7 +99,8 @@ class MergingWindowSet:
         include the one that is kept.
         """
         self.isNew = False
-        if self._ordered is None:
+        if self._ordered is None or _wraps(newWindow):
+            self._ordered = None
             return self._add_window([*self._mapping, newWindow], mergeFunction)
         touching = _touching(self._ordered, newWindow)
         if not touching:
@@ -119,7 +121,7 @@ class MergingWindowSet:
 
     def _add_window(self, windows: Sequence[Any], mergeFunction: MergeFunction) -> Any:
         """``addWindow`` for the last of ``windows``, which include all that it may be merged with."""
-        merges, newWindow = _Merges(), windows[-1]
+        merges, newWindow, before = _Merges(), windows[-1], set(windows[:-1])
         self._assigner.mergeWindows(windows, merges)
         result = newWindow
         merged_new = False
@@ -140,6 +142,7 @@ class MergingWindowSet:
                 mergeFunction(merge_result, merged, kept_state_window, state_windows)
         if not merges.found or (result == newWindow and not merged_new):
             self._set(result, result)
+        self.isNew = result not in before
         return result
 
     def _set(self, window: Any, state_window: Any) -> None:
@@ -157,6 +160,11 @@ class MergingWindowSet:
             if self._ordered is not None:
                 del self._ordered[bisect_left(self._ordered, window)]
         return state_window
+
+
+def _wraps(window: Any) -> bool:
+    """Whether the end has passed the largest timestamp, as Java's sums do."""
+    return bool(window.end < window.start)
 
 
 def _touching(ordered: Sequence[Any], window: Any) -> Sequence[Any]:

@@ -184,6 +184,20 @@ class Gap(SessionWindowTimeGapExtractor):
         return SHORTEST + element[1]
 
 
+@pytest.fixture
+def processed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The elements that are processed one by one."""
+    found: list[Any] = []
+    process = ColumnSessionWindows._process_element
+
+    def counted(operator: Any, value: Any, timestamp: int) -> None:
+        found.append(value)
+        process(operator, value, timestamp)
+
+    monkeypatch.setattr(ColumnSessionWindows, "_process_element", counted)
+    return found
+
+
 @pytest.mark.parametrize(
     ("gap", "singly"),
     [
@@ -195,19 +209,38 @@ class Gap(SessionWindowTimeGapExtractor):
         (lambda value: hash(value[1]) + 1, 24),
     ],
 )
-def test_gaps_are_computed_as_columns(gap: Any, singly: int, monkeypatch: Any) -> None:
-    processed = []
-    process = ColumnSessionWindows._process_element
-
-    def counted(operator: Any, value: Any, timestamp: int) -> None:
-        processed.append(value)
-        process(operator, value, timestamp)
-
-    monkeypatch.setattr(ColumnSessionWindows, "_process_element", counted)
+def test_gaps_are_computed_as_columns(gap: Any, singly: int, processed: list[Any]) -> None:
     description = replace(SUMS, assigner=EventTimeSessionWindows.withDynamicGap(gap))
     driver = WindowOperatorDriver(ColumnSessionWindows, description, columns=True)
     driver.process([(key, (key, n), n) for n in range(12) for key in "ab"])
     assert len(processed) == singly
+
+
+LISTED = replace(SUMS, aggregation=None, call=apply_call(listed))
+
+
+@pytest.mark.parametrize("paged", [False, True])
+@pytest.mark.parametrize("assigner", [SUMS.assigner, DYNAMIC.assigner])
+def test_elements_are_listed_as_columns(paged: bool, assigner: Any, processed: list[Any]) -> None:
+    """In the order of their arrival, over batches and restarts; where two sessions merge, one by one."""
+    description = replace(LISTED, assigner=assigner)
+
+    def results(kind: Any) -> list[Any]:
+        driver = WindowOperatorDriver(kind, description, paged, columns=True)
+        driver.process([(key, (key, 4 - n % 3), 20 + n - n % 3) for n in range(9) for key in "ab"])
+        driver.restart()
+        driver.process([(key, (key, 7), 30) for key in "abc"])
+        driver.watermark(29)
+        driver.process([("a", ("a", 5), 33), ("a", ("a", 6), 60), ("b", ("b", 9), 31)])
+        assert not processed
+        driver.process([("b", ("b", n), at) for n, at in ((3, 70), (5, 61), (8, 65))])
+        driver.watermark(MAX_TIMESTAMP)
+        return sorted(map(repr, driver.output))
+
+    over = results(ColumnSessionWindows)
+    assert len(processed) == 3
+    processed.clear()
+    assert over == results(WindowOperator)
 
 
 def test_a_gap_of_a_run_that_is_not_above_zero_is_refused_by_name() -> None:
