@@ -39,6 +39,7 @@ from flinkish.runtime.columns.open_sessions import (
 from flinkish.runtime.columns.panes import Positions
 from flinkish.runtime.columns.session_runs import Codes, SessionRun
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
+from flinkish.runtime.columns.tracing.values import deoptimizing
 from flinkish.runtime.records.keys import encoded_keys
 from flinkish.runtime.records.records import Hashes, Records
 from flinkish.runtime.records.rows import RowColumns, concatenated, python_values
@@ -99,11 +100,13 @@ class SessionColumns:
         records: Records,
         ends: Times,
         watermarks: Times,
+        current: int,
         isApart: Callable[[Any], bool] | None,
     ) -> Added | None:
         """Add the elements of a run. None, with nothing added, if the run cannot be vectorised.
         ``ends``: the end of each element's own window. ``watermarks``: the watermark before each
-        element. ``isApart``: whether the sessions of a key are kept one by one; None: no key's are.
+        element; up to ``current``, sessions have fired. ``isApart``: whether the sessions of a key are
+        kept one by one; None: no key's are.
         """
         values, hashes = records.values, records.hashes
         if not isinstance(values, RowColumns) or hashes is None or not self._fold.follows(values):
@@ -125,7 +128,7 @@ class SessionColumns:
             return None
         apart = np.zeros(len(run.distinct), dtype=np.bool_)
         late = run.late(watermarks, self._lateness, apart)
-        if watermarks[0] != watermarks[-1]:
+        if watermarks[-1] > current:
             run.noteFired(watermarks, apart)
         if not self._fold.mergesInAnyOrder(values):
             run.noteMerges(apart)
@@ -147,6 +150,7 @@ class SessionColumns:
             timers,
         )
 
+    @deoptimizing
     def _fold_run(
         self,
         values: RowColumns,

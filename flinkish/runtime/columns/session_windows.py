@@ -164,6 +164,7 @@ class ColumnSessionWindows(SessionWindowOperator):
             records,
             ends,
             watermarks,
+            self.currentWatermark,
             (lambda key: sets.get(key, None) is not None) if len(sets) else None,
         )
         if added is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -22,6 +24,10 @@ from flinkish.api.functions.aggregations import ComparableAggregator, SumAggrega
 from flinkish.api.plan.window_operator import WindowOperatorDescription, apply_call
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.runtime.columns.session_windows import ColumnSessionWindows
+from flinkish.runtime.records.frames import Frame, Marks
+from flinkish.runtime.records.keys import ColumnKeys, KeyHashes
+from flinkish.runtime.records.records import Records, timestamps_of
+from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.windowing.window_operator import WindowOperator
 from tests.runtime.windowing.operators import WindowOperatorDriver
 from tests.runtime.windowing.streams import (
@@ -241,6 +247,21 @@ def test_elements_are_listed_as_columns(paged: bool, assigner: Any, processed: l
     assert len(processed) == 3
     processed.clear()
     assert over == results(WindowOperator)
+
+
+@pytest.mark.parametrize("description", [SUMS, LISTED])
+def test_a_session_that_ended_before_a_run_is_not_extended(
+    description: WindowOperatorDescription,
+) -> None:
+    """A frame may begin with the watermark that ends it."""
+    driver = WindowOperatorDriver(ColumnSessionWindows, description, columns=True)
+    driver.process([("a", ("a", 1), 10)])
+    values = RowColumns(pa.RecordBatch.from_pydict({"key": ["a"], "number": [2]}))
+    hashes = KeyHashes().column(["a"])
+    records = Records(values, timestamps_of([14]), ColumnKeys(values, 0), hashes)
+    driver.operator.processFrame(Frame(records, Marks.of(np.array([0]), [15])))
+    driver.watermark(MAX_TIMESTAMP)
+    assert [record[2] for record in driver.output if record[0] == "main"] == [14, 18]
 
 
 def test_a_gap_of_a_run_that_is_not_above_zero_is_refused_by_name() -> None:
