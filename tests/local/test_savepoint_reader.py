@@ -284,6 +284,10 @@ def test_windows_of_columns(tmp_path):
         listed.uid("listed").forEachBatch(lambda values, batch: None)
         gaps = keyed.window(fl.EventTimeSessionWindows.withGap(15)).reduce(larger)
         gaps.uid("gaps").forEachBatch(lambda values, batch: None)
+        sessions = keyed.window(fl.EventTimeSessionWindows.withGap(15)).apply(
+            lambda key, window, values: [sorted(row.v for row in values)]
+        )
+        sessions.uid("sessions").forEachBatch(lambda values, batch: None)
         return rows
 
     reader = paused(local(2), job, f"{tmp_path}/savepoint")
@@ -296,8 +300,14 @@ def test_windows_of_columns(tmp_path):
     assert listed == {key: [n for n in range(40) if n % 7 == key] for key in range(7)}
     gaps = {row.key: (row.start, row.end) for row in reader.readWindowState("gaps", larger)}
     assert gaps == {k: (k, max(n for n in range(40) if n % 7 == k) + 15) for k in range(7)}
-    with pytest.raises(fl.IllegalArgumentError, match=r"readWindowState\(uid, function\)"):
-        list(reader.readWindowState("folded"))
+    sessions = {
+        row.key: (row.start, row.end, [v.at for v in row.value])
+        for row in reader.readWindowState("sessions")
+    }
+    assert sessions == {key: (*gaps[key], listed[key]) for key in range(7)}
+    for uid in ("folded", "gaps"):
+        with pytest.raises(fl.IllegalArgumentError, match=r"readWindowState\(uid, function\)"):
+            list(reader.readWindowState(uid))
 
 
 def larger(a, b):

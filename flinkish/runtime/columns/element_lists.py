@@ -57,6 +57,11 @@ class ElementLists:
         lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), ordered)
         return pa.RecordBatch.from_arrays([lists], schema=schema)
 
+    @staticmethod
+    def hasMade(folded: pa.RecordBatch) -> bool:
+        """Whether ``folded`` are lists of elements."""
+        return folded.schema.names == [_NAME] and bool(pa.types.is_list(folded.schema.types[0]))
+
     def combine(self, parts: pa.RecordBatch, groups: Positions, count: int) -> None:
         """Sessions whose parts merge are kept one by one."""
 

@@ -33,6 +33,7 @@ from flinkish.api.savepoint.queries import (
 from flinkish.api.time.elements import MAX_TIMESTAMP
 from flinkish.api.windowing.evictors import TimestampedValue
 from flinkish.runtime.closing import closed_on_error
+from flinkish.runtime.columns.element_lists import ElementLists
 from flinkish.runtime.columns.element_runs import (
     are_elements,
     are_tagged,
@@ -440,7 +441,10 @@ class _Contents:
         table.openDue(MAX_TIMESTAMP)
         for rows in table.rows():
             if rows.num_rows:
-                yield from OpenSessions(rows, self._known_fold()).singly()
+                listed = OpenSessions(rows, ElementLists())
+                of_elements = ElementLists.hasMade(listed.accumulators)
+                sessions = listed if of_elements else OpenSessions(rows, self._known_fold())
+                yield from sessions.singly()
 
     def _known_fold(self) -> ColumnFold:
         if self._fold is None:
