@@ -247,8 +247,10 @@ def joined(runs: Sequence[RowColumns]) -> Sequence[Any]:
     together = PartlyRead.joined(parts) if len(parts) == len(runs) else None
     if together is not None:
         return RowColumns(together, shape)
-    table = pa.Table.from_batches([run.batch for run in runs]).combine_chunks()
-    return RowColumns(table.to_batches()[0], shape)
+    try:
+        return RowColumns(concatenated([run.batch for run in runs]), shape)
+    except pa.ArrowCapacityError:
+        return list(chain.from_iterable(runs))
 
 
 def encoded(column: pa.Array) -> pa.DictionaryArray:
@@ -344,10 +346,16 @@ def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def concatenated(runs: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """``runs`` of one schema as one."""
+    """``runs`` of one schema as one. Raises ArrowCapacityError if one column has too much text."""
     if len(runs) == 1:
         return runs[0]
-    return pa.Table.from_batches(runs).combine_chunks().to_batches()[0]
+    whole, *others = pa.Table.from_batches(runs).combine_chunks().to_batches()
+    if others:
+        raise pa.ArrowCapacityError(
+            "a column of these elements has more than 2 GiB, which Arrow does not hold in one piece:"
+            " let batches be smaller, or raise the parallelism"
+        )
+    return whole
 
 
 def integer_column(values: Sequence[Any], field: Field | None) -> NDArray[np.int64] | None:

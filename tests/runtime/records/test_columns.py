@@ -7,6 +7,7 @@ import datetime
 from decimal import Decimal
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from flinkish.api.stored_values import pickled, unpickled
 from flinkish.runtime.records.columns import ElementColumns, FieldsWriter, Misfit, column_writer
-from flinkish.runtime.records.rows import RowColumns, python_values
+from flinkish.runtime.records.rows import RowColumns, concatenated, python_values
 from flinkish.runtime.records.shapes import VALUE, Shape, row_shape, tuple_shape
 
 INNER = pa.struct([("a", pa.int64()), ("b", pa.string())])
@@ -126,3 +127,13 @@ def test_a_column_of_codes_has_nulls():
     assert python_values(coded) == ["a", None, "b", "a"]
     nulls = pa.nulls(2, pa.dictionary(pa.int32(), pa.string()))
     assert python_values(nulls) == [None, None]
+
+
+@pytest.mark.thorough("four GB of text")
+def test_more_text_than_arrow_holds_in_one_piece_is_not_lost():
+    bounds = np.linspace(0, 2**31 - 10, 4).astype(np.int32)
+    text = np.zeros(2**31, dtype=np.int8)
+    column = pa.StringArray.from_buffers(3, pa.py_buffer(bounds), pa.py_buffer(text))
+    run = pa.RecordBatch.from_arrays([column], ["text"])
+    with pytest.raises(pa.ArrowCapacityError, match="let batches be smaller"):
+        concatenated([run, run])
