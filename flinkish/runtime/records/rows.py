@@ -9,7 +9,6 @@ values.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import chain, compress, pairwise, repeat
 from typing import Any
 
@@ -299,14 +298,8 @@ def tuple_shape_of(kind: pa.DataType) -> Shape | None:
     inner = tuple(tuple_shape_of(field.type) or VALUE for field in kind)
     if stored == "0":
         return tuple_shape(inner)
-    flat = _shape_in(stored)
+    flat: Shape = unpickled(bytes.fromhex(stored))  # not cached: a notebook defines classes anew
     return Shape(flat.kind, flat.names, inner)
-
-
-@lru_cache(maxsize=64)
-def _shape_in(stored: str) -> Shape:
-    shape: Shape = unpickled(bytes.fromhex(stored))
-    return shape
 
 
 def leaves_of(column: pa.Array) -> list[pa.Array]:

@@ -1,6 +1,7 @@
 """The key groups of keys, the cache of their hashes, and the hashes of columns."""
 
 import datetime
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -27,7 +28,8 @@ from flinkish.runtime.records.keys import (
     records_at,
 )
 from flinkish.runtime.records.records import Records
-from flinkish.runtime.records.rows import RowColumns
+from flinkish.runtime.records.rows import RowColumns, python_values, tuples
+from flinkish.runtime.records.shapes import VALUE, Shape
 from flinkish.runtime.records.stable_hashes import stable_hash
 
 
@@ -150,6 +152,19 @@ TYPES = {
     "data": (pa.binary(), st.sampled_from([b"", b"a", b"\0"])),
     "day": (pa.date32(), st.dates(datetime.date(2024, 1, 1), datetime.date(2024, 1, 3))),
 }
+
+
+def test_keys_are_of_the_class_that_was_defined_last(monkeypatch):
+    shape = Shape(Pair, Pair._fields, (VALUE, VALUE))
+    keys = tuples([pa.array(["a"]), pa.array([1])], shape)
+    assert [type(key) for key in python_values(keys)] == [Pair]
+
+    class Again(NamedTuple):
+        name: Any
+        number: Any
+
+    monkeypatch.setattr(sys.modules[__name__], "Pair", Again)
+    assert [type(key) for key in python_values(keys)] == [Again]
 
 
 @pytest.mark.parametrize("name", SELECTORS)
