@@ -297,7 +297,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return growth.run(options.growth)
     jobs = chosen(options.jobs)
     size = options.elements
-    of_the_page = size is None and tuple(options.sides) == SIDES
     bench = Bench(
         sides=options.sides,
         workload=Workload(options.files, size or FILE),
@@ -357,8 +356,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     (BUILD / "benchmarks.md").write_text(page(measured), "utf-8")
     (BUILD / "benchmarks.json").write_text(as_json(measured), "utf-8")
-    if of_the_page and not failures:
-        whole = whole_groups(jobs)
+    if size is None and not failures:
+        whole = whole_groups(jobs, options.sides)
         put_into_page({group: found for group, found in measured.items() if group in whole})
         quote(read_measured(MEASURED))
     if failures:
@@ -366,14 +365,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failures else 0
 
 
-def whole_groups(jobs: Collection[Job]) -> set[str]:
-    """The parts of the page that ``jobs`` measure whole; those with other peers need the jobs that they share."""
+def whole_groups(jobs: Collection[Job], sides: Collection[str] = SIDES) -> set[str]:
+    """The parts of the page that ``jobs`` measure whole on ``sides``; those with other peers need the
+    jobs that they share."""
+    if not {"flinkish", "Spark", JAVA}.issubset(sides):
+        return set()
     left = {job.group for job in JOBS.values() if job not in jobs}
     groups = {job.group for job in jobs} - left
     names = {job.name for job in jobs}
-    if names.issuperset(peers.JOBS):
+    if names.issuperset(peers.JOBS) and {peer.side for peer in peers.PEERS}.issubset(sides):
         groups.add("peers")
-    if PYFLINK_JOB in names:
+    if PYFLINK_JOB in names and PYFLINK in sides:
         groups.add("pyflink")
     return groups
 

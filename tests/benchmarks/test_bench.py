@@ -310,6 +310,8 @@ def test_a_part_of_the_page_needs_all_its_jobs() -> None:
     assert whole_groups(chosen(["nexmark", "tumbling_sum"])) == {"nexmark"}
     assert whole_groups(chosen(["table"])) == {"table", "pyflink"}
     assert whole_groups(chosen([])) == set(GROUPS)
+    assert whole_groups(chosen(["table"]), ["flinkish", "Spark", "Java"]) == {"table"}
+    assert whole_groups(chosen([]), ["flinkish", "Java"]) == set()
 
 
 def test_the_page_is_what_was_measured() -> None:
