@@ -17,43 +17,38 @@ _NAME = "elements"
 
 class ElementLists:
     """Lists elements where ``ColumnFold`` folds them: the accumulator of a session is a row with the
-    list of its elements, in the order of their arrival."""
+    list of its elements, in the order in which ``MergingWindowSet`` has them listed."""
 
     def follows(self, values: RowColumns) -> bool:
         """Whether elements like ``values`` can be listed as columns."""
-        return bool(values.schema.types)
+        return bool(values.schema.types) and not values.mayDiffer
 
-    def mergesInAnyOrder(self, values: RowColumns) -> bool:
-        """The elements of sessions that merge come one session behind the other."""
-        return False
-
-    def fold(
+    def listed(
         self,
+        stored: pa.RecordBatch | None,
         values: RowColumns,
-        groups: Positions,
+        sessions: Positions,
         count: int,
-        start: pa.RecordBatch | None = None,
-        started: NDArray[np.bool_] | None = None,
+        places: Positions | None,
     ) -> pa.RecordBatch | None:
-        """The elements of each group behind those in its row of ``start``, if it has ``started``; None:
-        all have. None if the elements are no columns, or others than those of ``start``."""
-        if values.mayDiffer:
-            return None
+        """The elements of ``count`` sessions: those of the rows of ``stored``, and ``values``.
+        ``sessions`` and ``places``: for each row and then for each value, its session and its place
+        there; None: in this order. None if the rows are of other elements."""
         columns = decoded(values.batch).columns
         elements = pa.StructArray.from_arrays(columns, [str(n) for n in range(len(columns))])
         schema = pa.schema([(_NAME, pa.list_(elements.type))])
         schema = with_shape(schema, values.shape)
-        if start is not None:
-            if not start.schema.equals(schema, check_metadata=True):
+        if stored is not None:
+            if not stored.schema.equals(schema, check_metadata=True):
                 return None
-            before = start.column(0)
-            rows = np.arange(count)
-            if started is not None:
-                before, rows = before.filter(pa.array(started)), rows[started]
-            groups = np.concatenate([np.repeat(rows, _lengths(before)), groups])
-            elements = pa.concat_arrays([before.flatten(), elements])
-        ordered = elements.take(pa.array(by_code(groups, count)))
-        offsets = bounds_of(np.bincount(groups, minlength=count))
+            lists = stored.column(0)
+            repeats = np.append(_lengths(lists), np.ones(len(values), dtype=np.intp))
+            sessions = np.repeat(sessions, repeats)
+            places = None if places is None else np.repeat(places, repeats)
+            elements = pa.concat_arrays([lists.flatten(), elements])
+        order = by_code(sessions, count) if places is None else np.lexsort((places, sessions))
+        ordered = elements.take(pa.array(order))
+        offsets = bounds_of(np.bincount(sessions, minlength=count))
         lists = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), ordered)
         return pa.RecordBatch.from_arrays([lists], schema=schema)
 
@@ -61,9 +56,6 @@ class ElementLists:
     def hasMade(folded: pa.RecordBatch) -> bool:
         """Whether ``folded`` are lists of elements."""
         return folded.schema.names == [_NAME] and bool(pa.types.is_list(folded.schema.types[0]))
-
-    def combine(self, parts: pa.RecordBatch, groups: Positions, count: int) -> None:
-        """Sessions whose parts merge are kept one by one."""
 
     def results(self, folded: pa.RecordBatch) -> None:
         """The window function is called for each session."""

@@ -12,8 +12,7 @@ then on:
 * A session gets an element behind the watermark. Whether it is late, or fires the session at once,
   depends on the elements before it.
 * Two sessions merge, and the function's ``merge`` may differ from adding all elements to one
-  accumulator: ``merge`` cannot be traced, or it keeps a first element or adds floats, or the
-  elements are listed.
+  accumulator: ``merge`` cannot be traced, or it keeps a first element or adds floats.
 * Under a dynamic gap, an element's own window may be just that of a session that has grown. Flink
   then begins anew (``MergingWindowSet``).
 """
@@ -130,8 +129,8 @@ class SessionColumns:
         late = run.late(watermarks, self._lateness, apart)
         if watermarks[-1] > current:
             run.noteFired(watermarks, apart)
-        if not self._fold.mergesInAnyOrder(values):
-            run.noteMerges(apart)
+        if isinstance(self._fold, ColumnFold) and not self._fold.mergesInAnyOrder(values):
+            apart[run.codesOfSessions[run.merging]] = True
         if self._dynamic:
             run.noteBegunAnew(apart)
         in_order = np.flatnonzero(apart)
@@ -162,21 +161,12 @@ class SessionColumns:
     ) -> int | None:
         """Add all elements but those in ``left``. Returns by how much the number of timers grows;
         None if the run cannot be vectorised."""
-        sessions = run.sessions
         if left.any():
-            values, sessions = values.kept(~left), sessions[~left]
+            values = values.kept(~left)
         made = np.zeros(run.count, dtype=np.bool_)
-        made[sessions] = True
-        number, count = np.cumsum(made) - 1, int(made.sum())
-        begun = started = None
+        made[run.sessions[~left]] = True
         merged = made[run.sessionsOfStored]
-        if stored is not None and merged.any():
-            begun, started = self._begun(
-                stored.where(merged).accumulators, number[run.sessionsOfStored[merged]], count
-            )
-            if begun is None:
-                return None
-        folded = self._fold.fold(values, number[sessions], count, begun, started)
+        folded = self._folded(values, run, stored, np.append(merged, ~left), made)
         if folded is None:
             return None
         codes, ends = run.codesOfSessions[made], run.ends[made]
@@ -194,6 +184,34 @@ class SessionColumns:
         self._table.replace([concatenated([stored.where(~merged).rows, rows])])
         return timers - self._timers(stored.ends[merged], watermark)
 
+    def _folded(
+        self,
+        values: RowColumns,
+        run: SessionRun,
+        stored: OpenSessions | None,
+        parts: Mask,
+        made: Mask,
+    ) -> pa.RecordBatch | None:
+        """The accumulators of the sessions that are ``made`` of ``parts``, some of the stored sessions
+        and behind these of the elements; None if the run cannot be vectorised."""
+        known, number, count = len(run.sessionsOfStored), np.cumsum(made) - 1, int(made.sum())
+        merged = parts[:known]
+        sessions = number[np.append(run.sessionsOfStored, run.sessions)[parts]]
+        before = None
+        if stored is not None and merged.any():
+            before = stored.where(merged).accumulators
+        if isinstance(self._fold, ElementLists):
+            places = run.placesInMerged(made)
+            places = None if places is None else places[parts]
+            return self._fold.listed(before, values, sessions, count, places)
+        begun = started = None
+        groups = sessions[merged.sum() :]
+        if before is not None:
+            begun, started = self._begun(before, sessions[: -len(groups)], count)
+            if begun is None:
+                return None
+        return self._fold.fold(values, groups, count, begun, started)
+
     def _begun(
         self, accumulators: pa.RecordBatch, sessions: Codes, count: int
     ) -> tuple[pa.RecordBatch | None, Mask | None]:
@@ -203,6 +221,7 @@ class SessionColumns:
         distinct, groups = np.unique(sessions, return_inverse=True)
         begun: pa.RecordBatch | None = accumulators
         if len(distinct) < len(sessions):
+            assert isinstance(self._fold, ColumnFold)
             begun = self._fold.combine(accumulators, groups.astype(np.intp), len(distinct))
             if begun is None:
                 return None, None

@@ -121,7 +121,7 @@ class MergingWindowSet:
 
     def _add_window(self, windows: Sequence[Any], mergeFunction: MergeFunction) -> Any:
         """``addWindow`` for the last of ``windows``, which include all that it may be merged with."""
-        merges, newWindow, before = _Merges(), windows[-1], set(windows[:-1])
+        merges, newWindow, before = Merges(), windows[-1], set(windows[:-1])
         self._assigner.mergeWindows(windows, merges)
         result = newWindow
         merged_new = False
@@ -179,7 +179,7 @@ def _touching(ordered: Sequence[Any], window: Any) -> Sequence[Any]:
 
 
 @dataclass(eq=False, repr=False, slots=True)
-class _Merges(MergeCallback[Any]):
+class Merges(MergeCallback[Any]):
     """Collects the merges that the assigner reports."""
 
     found: dict[Any, list[Any]] = field(default_factory=dict)
