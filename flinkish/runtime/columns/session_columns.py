@@ -129,7 +129,7 @@ class SessionColumns:
         late = run.late(watermarks, self._lateness, apart)
         if watermarks[-1] > current:
             run.noteFired(watermarks, apart)
-        if isinstance(self._fold, ColumnFold) and not self._fold.mergesInAnyOrder(values):
+        if isinstance(self._fold, ColumnFold) and self._fold.mergeOrder(values) is None:
             apart[run.codesOfSessions[run.merging]] = True
         if self._dynamic:
             run.noteBegunAnew(apart)
@@ -197,13 +197,17 @@ class SessionColumns:
         known, number, count = len(run.sessionsOfStored), np.cumsum(made) - 1, int(made.sum())
         merged = parts[:known]
         sessions = number[np.append(run.sessionsOfStored, run.sessions)[parts]]
-        before = None
+        before = places = None
         if stored is not None and merged.any():
             before = stored.where(merged).accumulators
-        if isinstance(self._fold, ElementLists):
+        lists = isinstance(self._fold, ElementLists)
+        if lists or self._fold.mergeOrder(values) == "given":
             places = run.placesInMerged(made)
             places = None if places is None else places[parts]
+        if isinstance(self._fold, ElementLists):
             return self._fold.listed(before, values, sessions, count, places)
+        if places is not None:
+            return self._folded_in_parts(before, values, sessions, count, places)
         begun = started = None
         groups = sessions[merged.sum() :]
         if before is not None:
@@ -211,6 +215,38 @@ class SessionColumns:
             if begun is None:
                 return None
         return self._fold.fold(values, groups, count, begun, started)
+
+    def _folded_in_parts(
+        self,
+        stored: pa.RecordBatch | None,
+        values: RowColumns,
+        sessions: Codes,
+        count: int,
+        places: Positions,
+    ) -> pa.RecordBatch | None:
+        """The accumulators of sessions of which ``stored`` ones, and behind these ``values``, have those
+        ``places``: the values between two stored ones are folded, and the parts combined."""
+        known = 0 if stored is None else stored.num_rows
+        order = np.lexsort((places, sessions))
+        is_stored, session_of = order < known, sessions[order]
+        begins = (session_of[1:] != session_of[:-1]) | is_stored[1:] | is_stored[:-1]
+        part_of = np.append(0, np.cumsum(begins))
+        firsts = np.flatnonzero(np.append(True, begins))
+        of_values = ~is_stored[firsts]
+        number = np.cumsum(of_values) - 1
+        groups = number[part_of[~is_stored]]
+        assert isinstance(self._fold, ColumnFold)
+        folded = self._fold.fold(
+            values.take(order[~is_stored] - known), groups, int(of_values.sum())
+        )
+        if folded is None or stored is None:
+            return folded
+        if not stored.schema.equals(folded.schema, check_metadata=True):
+            return None
+        parts = concatenated([stored, folded]).take(
+            pa.array(np.where(of_values, known + number, order[firsts]))
+        )
+        return self._fold.combine(parts, session_of[firsts], count)
 
     def _begun(
         self, accumulators: pa.RecordBatch, sessions: Codes, count: int

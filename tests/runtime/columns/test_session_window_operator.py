@@ -17,6 +17,7 @@ from flinkish import (
     EventTimeSessionWindows,
     EventTimeTrigger,
     OutputTag,
+    Row,
     SessionWindowTimeGapExtractor,
 )
 from flinkish.api.errors import IllegalArgumentError
@@ -69,10 +70,41 @@ class MergedOtherwise(Sums):
         return a[0] + b[0] + 1, a[1] + b[1], min(a[2], b[2]), max(a[3], b[3])
 
 
+class Latest(Sums):
+    """A count, the last number, and the first element with the highest."""
+
+    def createAccumulator(self):
+        return (0, -1, "", -1)
+
+    def add(self, value, accumulator):
+        count, _, best, highest = accumulator
+        number = value[1]
+        best = value[0] + "!" if number > highest else best
+        return count + 1, number, best, max(highest, number)
+
+    def merge(self, a, b):
+        return a[0] + b[0], b[1], b[2] if b[3] > a[3] else a[2], max(a[3], b[3])
+
+
+    def getResult(self, accumulator):
+        return accumulator
+
+
+class LatestOfOther(Latest):
+    """Of equal highest numbers, the other session's first."""
+
+    def merge(self, a, b):
+        return a[0] + b[0], b[1], b[2] if b[3] >= a[3] else a[2], max(a[3], b[3])
+
+
 OF_COLUMNS: list[dict[str, Any]] = [
     {"aggregation": Sums()},
     {"aggregation": Sums(), "call": apply_call(listed)},
     {"aggregation": MergedOtherwise()},
+    {"aggregation": Latest()},
+    {"aggregation": LatestOfOther()},
+    {"aggregation": lambda a, b: Row(key=b[0], number=a[1] + b[1])},
+    {"aggregation": lambda a, b: Row(key=a[0], number=a[1] + b[1] * 2)},
     {"aggregation": Totals()},
     {"aggregation": Means()},
     {"aggregation": LargeTotals()},
@@ -223,14 +255,27 @@ def test_gaps_are_computed_as_columns(gap: Any, singly: int, processed: list[Any
 
 
 LISTED = replace(SUMS, aggregation=None, call=apply_call(listed))
+ORDERED: list[Any] = [
+    apply_call(listed),
+    Sums(),
+    Latest(),
+    lambda a, b: Row(key=a.key, number=a.number + b.number),
+    lambda a, b: b if b[1] > a[1] else a,
+    SumAggregator(1),
+    ComparableAggregator(1, "minBy", first=False),
+]
 
 
 @pytest.mark.parametrize("paged", [False, True])
 @pytest.mark.parametrize("assigner", [SUMS.assigner, DYNAMIC.assigner])
-def test_elements_are_listed_as_columns(paged: bool, assigner: Any, processed: list[Any]) -> None:
-    """In the order in which they are listed one by one, also where two sessions merge, over batches
-    and restarts."""
-    description = replace(LISTED, assigner=assigner)
+@pytest.mark.parametrize("function", ORDERED)
+def test_sessions_that_merge_stay_columns(
+    paged: bool, assigner: Any, function: Any, processed: list[Any]
+) -> None:
+    """Their elements are in the order that the merges give, over batches and restarts."""
+    description = replace(SUMS, assigner=assigner, aggregation=function)
+    if function is ORDERED[0]:
+        description = replace(LISTED, assigner=assigner)
 
     def results(kind: Any) -> list[Any]:
         driver = WindowOperatorDriver(kind, description, paged, columns=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +50,9 @@ check."""
 
 _LOOKED_AT = 1 << 12
 
+MergeOrder: TypeAlias = Literal["any", "given"]
+"""The order in which accumulators are merged: any, or just that of the merges."""
+
 
 @dataclass(frozen=True)
 class FoldPlan:
@@ -69,10 +72,10 @@ class FoldPlan:
         return self.shape.kind is None and any(batch.column(c).null_count for c in self.columns)
 
     def isMergedBy(self, merge: FoldPlan) -> bool:
-        """Whether the elements may come in any order, and ``merge``, a reduction of accumulators, gives
-        the accumulator of all elements of both."""
+        """Whether ``merge``, a reduction of accumulators, gives the accumulator of the elements of one
+        followed by those of the other."""
         own = self.combination
-        if own.start is None or not own.commutes or merge.combination.kinds != own.kinds:
+        if own.start is None or not own.exactInAnyGrouping or merge.combination.kinds != own.kinds:
             return False
         for _, operation in merge.traced.steps:
             if not isinstance(operation, Operation) or operation.kind == "str":
@@ -80,7 +83,9 @@ class FoldPlan:
             if operation.name not in NEVER_RAISES:
                 return False
         return all(
-            pattern.joins(merging, number) and (pattern.way != "sum" or start == 0)
+            pattern.joins(merging, number)
+            and (pattern.way != "sum" or start == 0)
+            and (own.commutes or pattern.prefersAs(merging))
             for number, (pattern, merging, start) in enumerate(
                 zip(own.patterns, merge.combination.patterns, own.start)
             )
@@ -119,16 +124,25 @@ class ColumnFold(TracedFunction[FoldPlan]):
         """Whether elements like ``values`` can be folded as columns."""
         return self.plan(values) is not None
 
-    def mergesInAnyOrder(self, values: RowColumns) -> bool:
-        """Whether ``combine`` may combine accumulators of parts of elements like ``values`` in any
-        order, with the result of the function's ``merge``."""
+    def mergeOrder(self, values: RowColumns) -> MergeOrder | None:
+        """The order in which ``combine`` may combine accumulators of parts of elements like
+        ``values``, with the result of the function's ``merge``; None: none, or it is not proved."""
         plan = self.plan(values)
-        if plan is None or self._merge is None:
-            return False
+        if plan is None:
+            return None
+        own = plan.combination
+        if self._merge is None:
+            # One accumulator of a reduction is merged with another as with an element
+            if not own.exactInAnyGrouping:
+                return None
+            keeps = any(pattern.way == "kept" for pattern in own.patterns)
+            return "any" if own.commutes and not keeps else "given"
         merge = self._merge.plan(
             RowColumns(pa.RecordBatch.from_pylist([], schema=plan.schema), plan.shape)
         )
-        return merge is not None and plan.isMergedBy(merge)
+        if merge is None or not plan.isMergedBy(merge):
+            return None
+        return "any" if own.commutes else "given"
 
     def reads(self, values: RowColumns) -> set[int] | None:
         """The indices of the columns that the fold reads of elements like ``values``; None if it
