@@ -23,6 +23,14 @@ class ElementLists:
         """Whether elements like ``values`` can be listed as columns."""
         return bool(values.schema.types) and not values.mayDiffer
 
+    def mergesInAnyOrder(self, values: RowColumns) -> bool:
+        """See ``ColumnFold``: the order of a list is that of the merges."""
+        return False
+
+    def merges(self, values: RowColumns) -> bool:
+        """See ``ColumnFold``."""
+        return True
+
     def listed(
         self,
         stored: pa.RecordBatch | None,

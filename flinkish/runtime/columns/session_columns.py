@@ -11,8 +11,8 @@ then on:
 
 * A session gets an element behind the watermark. Whether it is late, or fires the session at once,
   depends on the elements before it.
-* Two sessions merge, and the function's ``merge`` may differ from adding all elements to one
-  accumulator: ``merge`` cannot be traced, or it keeps a first element or adds floats.
+* Two sessions merge, and the function's ``merge`` cannot be traced, or a session merges more than
+  ``MOST_DEEP`` times in a run, one merge behind the other.
 * Under a dynamic gap, an element's own window may be just that of a session that has grown. Flink
   then begins anew (``MergingWindowSet``).
 """
@@ -36,6 +36,7 @@ from flinkish.runtime.columns.open_sessions import (
     session_rows,
 )
 from flinkish.runtime.columns.panes import Positions
+from flinkish.runtime.columns.session_merges import SessionMerges
 from flinkish.runtime.columns.session_runs import Codes, SessionRun
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.values import deoptimizing
@@ -43,6 +44,9 @@ from flinkish.runtime.records.keys import encoded_keys
 from flinkish.runtime.records.records import Hashes, Records
 from flinkish.runtime.records.rows import RowColumns, concatenated, python_values
 from flinkish.runtime.state.backend import DUE, KeyedColumnTable
+
+MOST_DEEP = 64
+"""With more merges, one behind the other, computing them takes longer than calling functions."""
 
 
 @dataclass(frozen=True)
@@ -129,16 +133,17 @@ class SessionColumns:
         late = run.late(watermarks, self._lateness, apart)
         if watermarks[-1] > current:
             run.noteFired(watermarks, apart)
-        if isinstance(self._fold, ColumnFold) and self._fold.mergeOrder(values) is None:
-            apart[run.codesOfSessions[run.merging]] = True
         if self._dynamic:
             run.noteBegunAnew(apart)
+        merges = None
+        if not self._fold.mergesInAnyOrder(values):
+            merges = self._merges(run, values, apart)
         in_order = np.flatnonzero(apart)
         apart[run.codeOfIndex] |= known
         left = apart[run.codes] | late
         timers = 0
         if not left.all():
-            added = self._fold_run(values, hashes, run, stored, left, int(watermarks[0]))
+            added = self._fold_run(values, hashes, run, stored, left, merges, int(watermarks[0]))
             if added is None:
                 return None
             timers = added
@@ -149,6 +154,20 @@ class SessionColumns:
             timers,
         )
 
+    def _merges(self, run: SessionRun, values: RowColumns, apart: Mask) -> SessionMerges | None:
+        """The merges of sessions, but for the keys that are ``apart``; None: there are none. Adds keys
+        to ``apart`` that have merges which cannot be computed."""
+        merging = run.merging & ~apart[run.codesOfSessions]
+        if not merging.any():
+            return None
+        if not self._fold.merges(values):
+            apart[run.codesOfSessions[merging]] = True
+            return None
+        merges = run.merges(merging)
+        if isinstance(self._fold, ColumnFold):
+            apart[run.codesOfSessions[merges.depths[merges.lasts] > MOST_DEEP]] = True
+        return merges
+
     @deoptimizing
     def _fold_run(
         self,
@@ -157,6 +176,7 @@ class SessionColumns:
         run: SessionRun,
         stored: OpenSessions | None,
         left: Mask,
+        merges: SessionMerges | None,
         watermark: int,
     ) -> int | None:
         """Add all elements but those in ``left``. Returns by how much the number of timers grows;
@@ -166,7 +186,10 @@ class SessionColumns:
         made = np.zeros(run.count, dtype=np.bool_)
         made[run.sessions[~left]] = True
         merged = made[run.sessionsOfStored]
-        folded = self._folded(values, run, stored, np.append(merged, ~left), made)
+        before = None
+        if stored is not None and merged.any():
+            before = stored.where(merged).accumulators
+        folded = self._folded(values, run, before, np.append(merged, ~left), made, merges)
         if folded is None:
             return None
         codes, ends = run.codesOfSessions[made], run.ends[made]
@@ -188,65 +211,30 @@ class SessionColumns:
         self,
         values: RowColumns,
         run: SessionRun,
-        stored: OpenSessions | None,
+        stored: pa.RecordBatch | None,
         parts: Mask,
         made: Mask,
+        merges: SessionMerges | None,
     ) -> pa.RecordBatch | None:
         """The accumulators of the sessions that are ``made`` of ``parts``, some of the stored sessions
-        and behind these of the elements; None if the run cannot be vectorised."""
-        known, number, count = len(run.sessionsOfStored), np.cumsum(made) - 1, int(made.sum())
-        merged = parts[:known]
-        sessions = number[np.append(run.sessionsOfStored, run.sessions)[parts]]
-        before = places = None
-        if stored is not None and merged.any():
-            before = stored.where(merged).accumulators
-        lists = isinstance(self._fold, ElementLists)
-        if lists or self._fold.mergeOrder(values) == "given":
-            places = run.placesInMerged(made)
-            places = None if places is None else places[parts]
+        and behind these of the elements, of which ``stored`` and ``values`` are. None if the run cannot
+        be vectorised."""
+        count = int(made.sum())
+        sessions = np.append(run.sessionsOfStored, run.sessions)[parts]
+        sessions = (np.cumsum(made) - 1)[sessions]
         if isinstance(self._fold, ElementLists):
-            return self._fold.listed(before, values, sessions, count, places)
-        if places is not None:
-            return self._folded_in_parts(before, values, sessions, count, places)
+            places = None if merges is None else merges.places[parts]
+            return self._fold.listed(stored, values, sessions, count, places)
+        if merges is not None:
+            folded = merges.folded(self._fold, stored, values, parts)
+            return None if folded is None else folded.take(pa.array(merges.lasts[made]))
         begun = started = None
-        groups = sessions[merged.sum() :]
-        if before is not None:
-            begun, started = self._begun(before, sessions[: -len(groups)], count)
+        known = 0 if stored is None else stored.num_rows
+        if stored is not None:
+            begun, started = self._begun(stored, sessions[:known], count)
             if begun is None:
                 return None
-        return self._fold.fold(values, groups, count, begun, started)
-
-    def _folded_in_parts(
-        self,
-        stored: pa.RecordBatch | None,
-        values: RowColumns,
-        sessions: Codes,
-        count: int,
-        places: Positions,
-    ) -> pa.RecordBatch | None:
-        """The accumulators of sessions of which ``stored`` ones, and behind these ``values``, have those
-        ``places``: the values between two stored ones are folded, and the parts combined."""
-        known = 0 if stored is None else stored.num_rows
-        order = np.lexsort((places, sessions))
-        is_stored, session_of = order < known, sessions[order]
-        begins = (session_of[1:] != session_of[:-1]) | is_stored[1:] | is_stored[:-1]
-        part_of = np.append(0, np.cumsum(begins))
-        firsts = np.flatnonzero(np.append(True, begins))
-        of_values = ~is_stored[firsts]
-        number = np.cumsum(of_values) - 1
-        groups = number[part_of[~is_stored]]
-        assert isinstance(self._fold, ColumnFold)
-        folded = self._fold.fold(
-            values.take(order[~is_stored] - known), groups, int(of_values.sum())
-        )
-        if folded is None or stored is None:
-            return folded
-        if not stored.schema.equals(folded.schema, check_metadata=True):
-            return None
-        parts = concatenated([stored, folded]).take(
-            pa.array(np.where(of_values, known + number, order[firsts]))
-        )
-        return self._fold.combine(parts, session_of[firsts], count)
+        return self._fold.fold(values, sessions[known:], count, begun, started)
 
     def _begun(
         self, accumulators: pa.RecordBatch, sessions: Codes, count: int

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.open_sessions import Mask, OpenSessions, Times
-from flinkish.runtime.columns.panes import Positions
+from flinkish.runtime.columns.session_merges import SessionMerges
 from flinkish.runtime.columns.tracing.folding import first_positions
 from flinkish.runtime.records.records import Timestamps
 from flinkish.runtime.records.rows import grouped
-from flinkish.runtime.windowing.merging_window_set import Merges
 
 FARTHEST = 2**61
 """Two numbers up to here can be added without leaving 64 bits."""
@@ -158,22 +153,10 @@ class SessionRun:
             merging[ordered[1:][same & behind]] = True
         return merging
 
-    def placesInMerged(self, made: Mask) -> Positions | None:
-        """The place of each stored session, and behind these of each element, in the list of its
-        session, of those that are ``made``; None: all in this order, as no sessions merge."""
-        merging = self.merging & made
-        if not merging.any():
-            return None
+    def merges(self, merging: Mask) -> SessionMerges:
+        """The merges of the sessions that are ``merging``."""
         sessions, starts, ends = self._spans
-        parts = np.flatnonzero(merging[sessions])
-        parts = parts[np.argsort(sessions[parts], kind="stable")]
-        places = np.arange(len(sessions))
-        bounds = [*_begins(np.diff(sessions[parts]) != 0).tolist(), len(parts)]
-        start_of, end_of = starts[parts].tolist(), ends[parts].tolist()
-        for first, last in pairwise(bounds):
-            order = _merged_one_by_one(start_of[first:last], end_of[first:last])
-            places[parts[first:last][order]] = parts[first:last]
-        return places
+        return SessionMerges(sessions, len(self.sessionsOfStored), starts, ends, merging)
 
     def noteFired(self, watermarks: Times, apart: Mask) -> None:
         """Add the keys to ``apart`` that have a session of which a part may fire before it meets the
@@ -220,33 +203,6 @@ class SessionRun:
         same = np.searchsorted(line, ends[found], "right") - np.searchsorted(line, ends[found]) > 1
         found = order[begins[found[several[found] | same]]]
         apart[self.codesOfSessions[sessions[found]]] = True
-
-
-def _merged_one_by_one(starts: Sequence[int], ends: Sequence[int]) -> list[int]:
-    """The order in which a session lists its parts, which begin and end at those times and come one
-    after the other, by the merges of ``MergingWindowSet``."""
-    begin: list[int] = []
-    end: list[int] = []
-    parts: list[list[int]] = []
-    for part, (start, last) in enumerate(zip(starts, ends)):
-        low = bisect_left(end, start)
-        high = bisect_right(begin, last, low)
-        if high - low == 1:
-            begin[low], end[low] = min(begin[low], start), max(end[low], last)
-            parts[low].append(part)
-            continue
-        together = [part]
-        if high > low:
-            merges, touching = Merges(), list(map(TimeWindow, begin[low:high], end[low:high]))
-            TimeWindow.mergeWindows([*touching, TimeWindow(start, last)], merges)
-            ((cover, merged),) = merges.found.items()
-            listed = dict(zip(touching, parts[low:high]))
-            together = [each for window in merged for each in listed.get(window, ())]
-            together.append(part)
-            start, last = cover
-        begin[low:high], end[low:high], parts[low:high] = [start], [last], [together]
-    (order,) = parts
-    return order
 
 
 def _joined(codes: Codes, starts: Times, ends: Times) -> tuple[Codes, Codes, Times, Times] | None:

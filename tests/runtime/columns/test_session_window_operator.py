@@ -24,6 +24,7 @@ from flinkish.api.errors import IllegalArgumentError
 from flinkish.api.functions.aggregations import ComparableAggregator, SumAggregator
 from flinkish.api.plan.window_operator import WindowOperatorDescription, apply_call
 from flinkish.api.time.elements import MAX_TIMESTAMP
+from flinkish.runtime.columns import session_columns
 from flinkish.runtime.columns.session_windows import ColumnSessionWindows
 from flinkish.runtime.records.frames import Frame, Marks
 from flinkish.runtime.records.keys import ColumnKeys, KeyHashes
@@ -71,7 +72,7 @@ class MergedOtherwise(Sums):
 
 
 class Latest(Sums):
-    """A count, the last number, and the first element with the highest."""
+    """A count, the last number, and the first of the elements with the highest."""
 
     def createAccumulator(self):
         return (0, -1, "", -1)
@@ -85,16 +86,8 @@ class Latest(Sums):
     def merge(self, a, b):
         return a[0] + b[0], b[1], b[2] if b[3] > a[3] else a[2], max(a[3], b[3])
 
-
     def getResult(self, accumulator):
         return accumulator
-
-
-class LatestOfOther(Latest):
-    """Of equal highest numbers, the other session's first."""
-
-    def merge(self, a, b):
-        return a[0] + b[0], b[1], b[2] if b[3] >= a[3] else a[2], max(a[3], b[3])
 
 
 OF_COLUMNS: list[dict[str, Any]] = [
@@ -102,7 +95,6 @@ OF_COLUMNS: list[dict[str, Any]] = [
     {"aggregation": Sums(), "call": apply_call(listed)},
     {"aggregation": MergedOtherwise()},
     {"aggregation": Latest()},
-    {"aggregation": LatestOfOther()},
     {"aggregation": lambda a, b: Row(key=b[0], number=a[1] + b[1])},
     {"aggregation": lambda a, b: Row(key=a[0], number=a[1] + b[1] * 2)},
     {"aggregation": Totals()},
@@ -256,8 +248,9 @@ def test_gaps_are_computed_as_columns(gap: Any, singly: int, processed: list[Any
 
 LISTED = replace(SUMS, aggregation=None, call=apply_call(listed))
 ORDERED: list[Any] = [
-    apply_call(listed),
-    Sums(),
+    None,
+    MergedOtherwise(),
+    Means(),
     Latest(),
     lambda a, b: Row(key=a.key, number=a.number + b.number),
     lambda a, b: b if b[1] > a[1] else a,
@@ -270,12 +263,15 @@ ORDERED: list[Any] = [
 @pytest.mark.parametrize("assigner", [SUMS.assigner, DYNAMIC.assigner])
 @pytest.mark.parametrize("function", ORDERED)
 def test_sessions_that_merge_stay_columns(
-    paged: bool, assigner: Any, function: Any, processed: list[Any]
+    paged: bool,
+    assigner: Any,
+    function: Any,
+    processed: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Their elements are in the order that the merges give, over batches and restarts."""
-    description = replace(SUMS, assigner=assigner, aggregation=function)
-    if function is ORDERED[0]:
-        description = replace(LISTED, assigner=assigner)
+    """Over batches and restarts; with too many merges, they are kept one by one."""
+    listing = replace(LISTED, assigner=assigner)
+    description = replace(listing, aggregation=function, call=None) if function else listing
 
     def results(kind: Any) -> list[Any]:
         driver = WindowOperatorDriver(kind, description, paged, columns=True)
@@ -291,6 +287,9 @@ def test_sessions_that_merge_stay_columns(
 
     assert results(ColumnSessionWindows) == results(WindowOperator)
     assert not processed
+    monkeypatch.setattr(session_columns, "MOST_DEEP", 0)
+    assert results(ColumnSessionWindows) == results(WindowOperator)
+    assert bool(processed) == (description is not listing)
 
 
 @pytest.mark.parametrize("description", [SUMS, LISTED])

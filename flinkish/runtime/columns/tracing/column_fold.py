@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -50,9 +50,6 @@ check."""
 
 _LOOKED_AT = 1 << 12
 
-MergeOrder: TypeAlias = Literal["any", "given"]
-"""The order in which accumulators are merged: any, or just that of the merges."""
-
 
 @dataclass(frozen=True)
 class FoldPlan:
@@ -72,10 +69,10 @@ class FoldPlan:
         return self.shape.kind is None and any(batch.column(c).null_count for c in self.columns)
 
     def isMergedBy(self, merge: FoldPlan) -> bool:
-        """Whether ``merge``, a reduction of accumulators, gives the accumulator of the elements of one
-        followed by those of the other."""
+        """Whether the elements may come in any order, and ``merge``, a reduction of accumulators, gives
+        the accumulator of all elements of both."""
         own = self.combination
-        if own.start is None or not own.exactInAnyGrouping or merge.combination.kinds != own.kinds:
+        if own.start is None or not own.commutes or merge.combination.kinds != own.kinds:
             return False
         for _, operation in merge.traced.steps:
             if not isinstance(operation, Operation) or operation.kind == "str":
@@ -83,9 +80,7 @@ class FoldPlan:
             if operation.name not in NEVER_RAISES:
                 return False
         return all(
-            pattern.joins(merging, number)
-            and (pattern.way != "sum" or start == 0)
-            and (own.commutes or pattern.prefersAs(merging))
+            pattern.joins(merging, number) and (pattern.way != "sum" or start == 0)
             for number, (pattern, merging, start) in enumerate(
                 zip(own.patterns, merge.combination.patterns, own.start)
             )
@@ -124,25 +119,22 @@ class ColumnFold(TracedFunction[FoldPlan]):
         """Whether elements like ``values`` can be folded as columns."""
         return self.plan(values) is not None
 
-    def mergeOrder(self, values: RowColumns) -> MergeOrder | None:
-        """The order in which ``combine`` may combine accumulators of parts of elements like
-        ``values``, with the result of the function's ``merge``; None: none, or it is not proved."""
+    def mergesInAnyOrder(self, values: RowColumns) -> bool:
+        """Whether ``combine`` may combine accumulators of parts of elements like ``values`` in any
+        order, with the result of the function's ``merge``."""
+        plan = self.plan(values)
+        if plan is None or self._merge is None:
+            return False
+        merge = self._merge.plan(_no_accumulators(plan))
+        return merge is not None and plan.isMergedBy(merge)
+
+    def merges(self, values: RowColumns) -> bool:
+        """Whether accumulators of elements like ``values`` can be ``merged`` as columns."""
         plan = self.plan(values)
         if plan is None:
-            return None
-        own = plan.combination
-        if self._merge is None:
-            # One accumulator of a reduction is merged with another as with an element
-            if not own.exactInAnyGrouping:
-                return None
-            keeps = any(pattern.way == "kept" for pattern in own.patterns)
-            return "any" if own.commutes and not keeps else "given"
-        merge = self._merge.plan(
-            RowColumns(pa.RecordBatch.from_pylist([], schema=plan.schema), plan.shape)
-        )
-        if merge is None or not plan.isMergedBy(merge):
-            return None
-        return "any" if own.commutes else "given"
+            return False
+        merge = (self._merge or self).plan(_no_accumulators(plan))
+        return merge is not None and merge.schema.types == plan.schema.types
 
     def reads(self, values: RowColumns) -> set[int] | None:
         """The indices of the columns that the fold reads of elements like ``values``; None if it
@@ -246,6 +238,14 @@ class ColumnFold(TracedFunction[FoldPlan]):
                 self.runs.leave(difference)
                 return None
         return combined
+
+    def merged(self, parts: pa.RecordBatch, groups: Positions, count: int) -> pa.RecordBatch | None:
+        """The accumulators of each group merged by the function, one after the other: a reduction takes
+        the other accumulator for an element. None if it has to be called."""
+        found = (self._merge or self).fold(self._elements(parts), groups, count)
+        if found is None or found.schema.types != parts.schema.types:
+            return None
+        return pa.RecordBatch.from_arrays(found.columns, schema=parts.schema)
 
     def joined(self, folded: pa.Schema, one: Any, other: Any) -> Any:
         """The accumulator of the elements of ``one`` followed by those of ``other``. ``other`` was
@@ -482,6 +482,10 @@ def _becomes_float(before: Kind, after: Kind, pattern: ReductionPattern) -> bool
 def _batch(columns: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch:
     arrays = [normal(to_arrow(column), kind) for column, kind in zip(columns, schema.types)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _no_accumulators(plan: FoldPlan) -> RowColumns:
+    return RowColumns(pa.RecordBatch.from_pylist([], schema=plan.schema), plan.shape)
 
 
 def _schema(

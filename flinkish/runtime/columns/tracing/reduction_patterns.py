@@ -81,10 +81,6 @@ class ReductionPattern:
         way = "last" if self.way == "kept" else self.way
         return own and merge.only is None and merge.way == way
 
-    def prefersAs(self, other: ReductionPattern) -> bool:
-        """Whether ``other`` takes the same of two values, also of equal ones."""
-        return (self.ranking, self.lastOfEqual) == (other.ranking, other.lastOfEqual)
-
 
 def matched_patterns(
     expressions: Expressions, fields: Sequence[Expression]
