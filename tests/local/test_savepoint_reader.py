@@ -269,19 +269,24 @@ def test_windows_of_columns(tmp_path):
     """Rows of tables are kept as Arrow columns, folded or as they came."""
     (tmp_path / "in").mkdir()
     for file in range(3):
-        rows = [f"{n % 7},{n},{n * n}" for n in range(file * 40, file * 40 + 40)]
+        rows = [f"{n % 7},{n},{n}" for n in range(file * 4000, file * 4000 + 4000)]
         (tmp_path / "in" / f"{file}.csv").write_text("\n".join(rows) + "\n")
 
     def job(env):
         source = fl.FileSource.forCsv(f"{tmp_path}/in", "k int, at bigint, v bigint")
         rows = env.fromSource(source.withFilesPerBatch(1)).uid("rows")
         keyed = rows.assignTimestampsAndWatermarks(AT).keyBy(lambda row: row.k)
-        window = keyed.window(fl.TumblingEventTimeWindows.of(150))
+        window = keyed.window(fl.TumblingEventTimeWindows.of(15000))
         window.reduce(larger).uid("folded").forEachBatch(lambda values, batch: None)
-        listed = keyed.window(fl.TumblingEventTimeWindows.of(150)).apply(
+        listed = keyed.window(fl.TumblingEventTimeWindows.of(15000)).apply(
             lambda key, window, values: [sorted(row.v for row in values)]
         )
         listed.uid("listed").forEachBatch(lambda values, batch: None)
+        early = fl.ContinuousEventTimeTrigger.of(fl.Duration.ofSeconds(9))
+        early = keyed.window(fl.TumblingEventTimeWindows.of(15000)).trigger(early)
+        for uid, window in (("early", early), ("evicted", early.evictor(fl.CountEvictor.of(9)))):
+            of_keys = window.apply(lambda key, window, values: [key])
+            of_keys.uid(uid).forEachBatch(lambda values, batch: None)
         gaps = keyed.window(fl.EventTimeSessionWindows.withGap(15)).reduce(larger)
         gaps.uid("gaps").forEachBatch(lambda values, batch: None)
         sessions = keyed.window(fl.EventTimeSessionWindows.withGap(15)).apply(
@@ -293,13 +298,15 @@ def test_windows_of_columns(tmp_path):
     reader = paused(local(2), job, f"{tmp_path}/savepoint")
     found = {row.key: row for row in reader.readWindowState("folded", larger)}
     assert {key: row.value.v for key, row in found.items()} == {
-        key: max(n for n in range(40) if n % 7 == key) ** 2 for key in range(7)
+        key: max(n for n in range(4000) if n % 7 == key) for key in range(7)
     }
-    assert {(row.start, row.end) for row in found.values()} == {(0, 150)}
+    assert {(row.start, row.end) for row in found.values()} == {(0, 15000)}
     listed = {row.key: [v.at for v in row.value] for row in reader.readWindowState("listed")}
-    assert listed == {key: [n for n in range(40) if n % 7 == key] for key in range(7)}
+    assert listed == {key: [n for n in range(4000) if n % 7 == key] for key in range(7)}
+    for uid in ("early", "evicted"):
+        assert listed == {row.key: [v.at for v in row.value] for row in reader.readWindowState(uid)}
     gaps = {row.key: (row.start, row.end) for row in reader.readWindowState("gaps", larger)}
-    assert gaps == {k: (k, max(n for n in range(40) if n % 7 == k) + 15) for k in range(7)}
+    assert gaps == {k: (k, max(n for n in range(4000) if n % 7 == k) + 15) for k in range(7)}
     sessions = {
         row.key: (row.start, row.end, [v.at for v in row.value])
         for row in reader.readWindowState("sessions")

@@ -15,9 +15,9 @@ from flinkish.runtime.columns.known_triggers import fires_with_timers, why_eleme
 from flinkish.runtime.columns.pane_segments import RunPanes, Segments, Spans, ranges
 from flinkish.runtime.columns.tracing.column_fold import ColumnFold
 from flinkish.runtime.columns.tracing.value_shapes import after
-from flinkish.runtime.columns.triggered_windows import ColumnWindowOperator, added
+from flinkish.runtime.columns.triggered_windows import ColumnWindowOperator, added, stamped
 from flinkish.runtime.operators.base import OperatorContext
-from flinkish.runtime.records.records import Records, Timestamps, timestamps_of
+from flinkish.runtime.records.records import Records, timestamps_of
 from flinkish.runtime.records.rows import RowColumns, concatenated
 from flinkish.runtime.windowing.window_contents import TABLE
 from flinkish.runtime.windowing.window_functions import Evicted
@@ -82,7 +82,7 @@ class ColumnEvictingWindows(ColumnWindowOperator, EvictingWindowOperator):
         that fire."""
         values, backend, firing = records.values, self.backend, segments.firing
         assert isinstance(values, RowColumns)
-        parts = _stamped(values.take(panes.order), records.timestamps[panes.order], segments.bounds)
+        parts = stamped(values.take(panes.order), records.timestamps[panes.order], segments.bounds)
         element = 0
         with self.userCodeOf(lambda: values[element]):
             for pane, place, segment in zip(
@@ -127,13 +127,13 @@ class ColumnEvictingWindows(ColumnWindowOperator, EvictingWindowOperator):
             and results is not None
             and self._emit(results, panes, segments.firing)
         ):
-            left = _stamped(columns.take(spans.sequence[stay]), times[stay], bounds)
+            left = stamped(columns.take(spans.sequence[stay]), times[stay], bounds)
         else:
             both = [*former, *values.anew()]
             elements = list(map(both.__getitem__, spans.sequence.tolist()))
             self._call(panes, values, _calls(elements, panes, segments, spans), own=True)
-            stamped = list(map(TimestampedValue, elements, times.tolist()))
-            left = [stamped[a:b] for a, b in zip(spans.stays.tolist(), spans.ends.tolist())]
+            timestamped = list(map(TimestampedValue, elements, times.tolist()))
+            left = [timestamped[a:b] for a, b in zip(spans.stays.tolist(), spans.ends.tolist())]
         kept[:] = [elements or None for elements in left]
         return True
 
@@ -173,11 +173,3 @@ def _calls(
         panes.groups[firing].tolist(), firing.tolist(), spans.starts.tolist(), spans.stops.tolist()
     ):
         yield pane, place, Evicted(elements[start:stop])
-
-
-def _stamped(
-    values: RowColumns, timestamps: Timestamps, bounds: Sequence[int]
-) -> list[list[TimestampedValue[Any]]]:
-    """The elements of each part between ``bounds``, with their timestamps."""
-    times = iter(timestamps.tolist())
-    return [[*map(TimestampedValue, part, times)] for part in values.parts(bounds)]

@@ -50,10 +50,8 @@ def why_element_by_element(description: WindowOperatorDescription) -> str | None
     assigner, (trigger, _, timeout) = description.assigner, nested(description.trigger)
     by_pane = type(trigger) in BY_PANE and timeout is None
     by_element = type(trigger) is CountTrigger or delta_trigger(description) is not None
-    if type(assigner) is SlidingProcessingTimeWindows:
+    if type(assigner) in (SlidingProcessingTimeWindows, ProcessingTimeSessionWindows):
         known = by_pane
-    elif type(assigner) is ProcessingTimeSessionWindows:
-        known = by_pane and description.evictor is None
     elif type(assigner) is TumblingProcessingTimeWindows:
         # A timeout may be the cleanup timer too, and each firing registers that anew
         known = by_pane or (by_element and timeout is None)

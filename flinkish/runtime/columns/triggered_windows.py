@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from flinkish.api.functions.state import StateDescriptor
 from flinkish.api.plan.window_operator import WindowOperatorDescription
 from flinkish.api.time.elements import MAX_TIMESTAMP, MIN_TIMESTAMP
 from flinkish.api.windowing.assigners import SlidingProcessingTimeWindows
+from flinkish.api.windowing.evictors import TimestampedValue
 from flinkish.api.windowing.triggers import COUNT, ContinuousEventTimeTrigger, CountTrigger
 from flinkish.api.windowing.windows import TimeWindow
 from flinkish.runtime.columns.delta_firings import DeltaFirings
@@ -33,8 +35,9 @@ from flinkish.runtime.columns.window_functions import WindowFunctionPath
 from flinkish.runtime.operators.base import OperatorContext
 from flinkish.runtime.records.keys import encoded_keys, records_at
 from flinkish.runtime.records.records import NO_TIMESTAMP, Records, Timestamps
-from flinkish.runtime.records.rows import RowColumns, by_code, concatenated
+from flinkish.runtime.records.rows import RowColumns, bounds_of, by_code, concatenated
 from flinkish.runtime.state.backend import StateTable
+from flinkish.runtime.windowing.pane_elements import LEAST_COLUMNS, PaneElements
 from flinkish.runtime.windowing.window_contents import TABLE
 from flinkish.runtime.windowing.window_operator import WindowOperator
 
@@ -162,7 +165,7 @@ class ColumnWindowOperator(WindowOperator):
             of_windows = [self._merged(panes, values)]
         if self._fold is None:
             for each in of_windows:
-                self._list(records, each, segments)
+                self._append(records, each)
         elif not self._accumulate(values, of_windows, segments):
             return False
         if not self._merges:
@@ -208,14 +211,13 @@ class ColumnWindowOperator(WindowOperator):
         """Add the windows of the panes to the sessions of their keys, with their timers. Returns the
         panes with their state windows."""
         state_windows: list[Any] = []
-        with self.userCodeOf(lambda: values[0]):
+        with self._keeping_windows(), self.userCodeOf(lambda: values[0]):
             for key, window, time in zip(panes.keys, panes.windows, panes.timestamps.tolist()):
                 self.backend.currentKey = key
                 sessions = self._merging_windows()
                 actual = sessions.addWindow(window, self._merge)
                 state_windows.append(sessions.getStateWindow(actual))
                 self._await_end(actual, time)
-        self._persist_windows()
         return replace(panes, windows=state_windows)
 
     def _panes(self, records: Records, starts: Timestamps | None) -> RunPanes | None:
@@ -378,6 +380,24 @@ class ColumnWindowOperator(WindowOperator):
 
     # ------------------------------------------------------------------ listed panes
 
+    def _append(self, records: Records, panes: RunPanes) -> None:
+        """Add the elements to the panes, which list them, where none fires."""
+        table, values, times = self.backend.table(TABLE), records.values, None
+        assert isinstance(values, RowColumns)
+        ordered, bounds = values.take(panes.order), bounds_of(panes.sizes).tolist()
+        if self._description.evictor is not None:
+            times = records.timestamps[panes.order]
+        kept = panes.stored(table)
+        if len(values) < LEAST_COLUMNS * len(panes):
+            parts = ordered.parts(bounds) if times is None else stamped(ordered, times, bounds)
+            panes.store(table, map(added, kept, parts))
+            return
+        contents = list(map(PaneElements.of, kept))
+        for elements, (first, last) in zip(contents, pairwise(bounds)):
+            of_pane = None if times is None else times[first:last]
+            elements.addColumns(ordered.between(first, last), of_pane)
+        panes.store(table, contents)
+
     def _list(self, records: Records, panes: RunPanes, segments: Segments) -> bool:
         """Add the elements to the panes, which list them, and call the function for those that
         fire. False, with nothing done, if they have to be processed one by one."""
@@ -393,7 +413,7 @@ class ColumnWindowOperator(WindowOperator):
             ):
                 elements = added(kept[pane], parts[segment])
                 kept[pane] = None if self._purges else elements
-                yield pane, element, elements if self._purges else list(elements)
+                yield pane, element, list(elements)
 
         self._call(panes, values, calls(), own=self._purges)
         self._add_last(kept, parts, segments)
@@ -403,7 +423,7 @@ class ColumnWindowOperator(WindowOperator):
     def _add_last(self, kept: list[Any], parts: Sequence[list[Any]], segments: Segments) -> None:
         """Add to each pane the elements since it last fired."""
         for pane, segment in enumerate(segments.lasts.tolist()):
-            if not len(segments.left) or segments.left[pane]:
+            if segments.left[pane]:
                 kept[pane] = added(kept[pane], parts[segment])
 
     def _call(
@@ -474,9 +494,17 @@ class ColumnWindowOperator(WindowOperator):
                 self._trigger.onElement(None, int(panes.timestamps[pane]), window, context)
 
 
-def added(kept: list[Any] | None, elements: list[Any]) -> list[Any]:
+def added(kept: Any, elements: list[Any]) -> Any:
     """``elements`` behind those that are ``kept``, if any are."""
     if kept is None:
         return elements
     kept += elements
     return kept
+
+
+def stamped(
+    values: RowColumns, timestamps: Timestamps, bounds: Sequence[int]
+) -> list[list[TimestampedValue[Any]]]:
+    """The elements of each part between ``bounds``, with their timestamps."""
+    times = iter(timestamps.tolist())
+    return [[*map(TimestampedValue, part, times)] for part in values.parts(bounds)]

@@ -71,6 +71,7 @@ from flinkish.runtime.state.heap import HeapKeyedStateBackend
 from flinkish.runtime.state.keyed_states import KeyedStates
 from flinkish.runtime.state.ttl import is_table_of
 from flinkish.runtime.time.clock import ProcessingTimeService
+from flinkish.runtime.windowing.pane_elements import PaneElements
 from flinkish.runtime.windowing.window_contents import MERGING_SETS, TABLE, element_fold, part_join
 
 _DOMAINS = {
@@ -400,6 +401,8 @@ class _Contents:
 
     def values(self, kept: Any) -> Sequence[Any]:
         aggregation = self._aggregation
+        if isinstance(kept, PaneElements):
+            kept = list(kept)
         if type(kept) is list and kept and isinstance(kept[0], TimestampedValue):
             # With an evictor, the operator keeps all elements
             return element_fold(aggregation)([element.getValue() for element in kept])

@@ -42,7 +42,16 @@ class MergingWindowSet:
     the operator can merge trigger state, timers and contents.
     """
 
-    __slots__ = ("_assigner", "_changed", "_key", "_mapping", "_ordered", "_table", "isNew")
+    __slots__ = (
+        "_assigner",
+        "_changed",
+        "_key",
+        "_looked",
+        "_mapping",
+        "_ordered",
+        "_table",
+        "isNew",
+    )
 
     def __init__(
         self,
@@ -58,12 +67,10 @@ class MergingWindowSet:
         self.isNew = False
         """Whether the last ``addWindow`` returned a window that was not open before."""
         self._ordered: list[Any] | None = None
-        """The open windows in their order, if they are sessions that do not touch one another."""
-        if type(assigner).mergeWindows is SessionWindows.mergeWindows:
-            ordered = sorted(self._mapping)
-            apart = not any(one.intersects(other) for one, other in pairwise(ordered))
-            if apart and not any(map(_wraps, ordered)):
-                self._ordered = ordered
+        """The open windows in their order, once one is added, if they are sessions that do not touch one
+        another."""
+        self._looked = type(assigner).mergeWindows is not SessionWindows.mergeWindows
+        """Whether ``_ordered`` has been looked for."""
 
     def persist(self) -> None:
         """Write the mapping back to keyed state if it has changed."""
@@ -99,6 +106,9 @@ class MergingWindowSet:
         include the one that is kept.
         """
         self.isNew = False
+        if not self._looked:
+            self._looked = True
+            self._ordered = _in_order(self._mapping)
         if self._ordered is None or _wraps(newWindow):
             self._ordered = None
             return self._add_window([*self._mapping, newWindow], mergeFunction)
@@ -165,6 +175,13 @@ class MergingWindowSet:
 def _wraps(window: Any) -> bool:
     """Whether the end has passed the largest timestamp, as Java's sums do."""
     return bool(window.end < window.start)
+
+
+def _in_order(sessions: Iterable[Any]) -> list[Any] | None:
+    """``sessions`` in their order; None if any of them touch one another."""
+    ordered = sorted(sessions)
+    touch = any(one.intersects(other) for one, other in pairwise(ordered))
+    return None if touch or any(map(_wraps, ordered)) else ordered
 
 
 def _touching(ordered: Sequence[Any], window: Any) -> Sequence[Any]:

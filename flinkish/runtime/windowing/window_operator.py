@@ -8,7 +8,8 @@ faster operators with the same results: ``SessionWindowOperator``, and in ``runt
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from flinkish.api.errors import InvalidProgramError, MissingTimestampError, NotSupportedError
@@ -116,13 +117,10 @@ class WindowOperator(TimerOperator, OneInputOperator):
         self.metrics.numRecordsIn += len(records)
         backend = self.backend
         value = None
-        try:
-            with self.userCodeOf(lambda: value):
-                for key, value, timestamp in keyed_elements(records):
-                    backend.currentKey = key
-                    self._process_element(value, timestamp)
-        finally:
-            self._persist_windows()
+        with self._keeping_windows(), self.userCodeOf(lambda: value):
+            for key, value, timestamp in keyed_elements(records):
+                backend.currentKey = key
+                self._process_element(value, timestamp)
         self.output.flush()
 
     def _process_element(self, value: Any, timestamp: int) -> None:
@@ -219,10 +217,8 @@ class WindowOperator(TimerOperator, OneInputOperator):
     # ------------------------------------------------------------------ time
 
     def _fire(self, advance: Callable[[int], None], time: int) -> None:
-        try:
+        with self._keeping_windows():
             super()._fire(advance, time)
-        finally:
-            self._persist_windows()
 
     def advanceProcessingTime(self, now: int) -> None:
         super().advanceProcessingTime(now)
@@ -290,7 +286,7 @@ class WindowOperator(TimerOperator, OneInputOperator):
         self._window_states.namespace = window
 
     def _merging_windows(self) -> MergingWindowSet:
-        """The open windows of the current key; ``_persist_windows`` stores them."""
+        """The open windows of the current key; only while ``_keeping_windows``."""
         key = self.backend.currentKey
         found = self._open_windows.get(key)
         if found is None:
@@ -300,10 +296,15 @@ class WindowOperator(TimerOperator, OneInputOperator):
             self._open_windows[key] = found
         return found
 
-    def _persist_windows(self) -> None:
-        for windows in self._open_windows.values():
-            windows.persist()
-        self._open_windows.clear()
+    @contextmanager
+    def _keeping_windows(self) -> Iterator[None]:
+        """Keep the open windows of keys until the end, and store them then."""
+        try:
+            yield
+        finally:
+            for windows in self._open_windows.values():
+                windows.persist()
+            self._open_windows.clear()
 
     # ------------------------------------------------------------------ lateness
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 from unittest import mock
 
@@ -36,6 +37,7 @@ from flinkish.api.windowing.assigners import InProcessingTime
 from flinkish.runtime.columns import delta_firings, evicting_windows, triggered_windows
 from flinkish.runtime.columns.evicting_windows import ColumnEvictingWindows
 from flinkish.runtime.columns.triggered_windows import ColumnWindowOperator
+from flinkish.runtime.windowing import pane_elements
 from flinkish.runtime.windowing.window_contents import TABLE
 from flinkish.runtime.windowing.window_operator import EvictingWindowOperator, WindowOperator
 from tests.column_counts import counted_runs
@@ -60,6 +62,8 @@ def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triggered_windows, "LEAST_ELEMENTS", 1)
     monkeypatch.setattr(triggered_windows, "_ELEMENTS_A_PANE", 1)
     monkeypatch.setattr(triggered_windows, "_ELEMENTS_A_ROUND", 1)
+    monkeypatch.setattr(triggered_windows, "LEAST_COLUMNS", 1)
+    monkeypatch.setattr(pane_elements, "LEAST_COLUMNS", 2)
 
 
 def _last(key, context, elements):
@@ -165,8 +169,9 @@ STATES = "count", "fire-time", "timeout", "last-element"
 
 
 def _observed(driver: WindowOperatorDriver, step: Any, ordered: bool) -> Any:
-    """All that can be seen of an operator after a step: output, timers and state. Not ``ordered``: output
-    in any order, as the order in which Flink's heap fires timers that are due at once depends on all timers before.
+    """All that can be seen of an operator after a step: each output, timers and state. Not ``ordered``:
+    output in any order, as the order in which Flink's heap fires timers that are due at once depends on
+    all timers before.
     """
     driver.output.clear()
     try:
@@ -179,7 +184,7 @@ def _observed(driver: WindowOperatorDriver, step: Any, ordered: bool) -> Any:
     operator = driver.operator
     tables = [operator.backend.table(name) for name in (TABLE, *STATES)]
     return (
-        repr(driver.output if ordered else sorted(map(repr, driver.output))),
+        repr(sorted(driver.output, key=itemgetter(0) if ordered else repr)),
         operator.metrics.numLateRecordsDropped,
         operator.metrics.numRecordsIn,
         (operator.nextEventTimeTimer(), operator.numEventTimeTimers()),
@@ -323,11 +328,10 @@ def test_no_element_is_processed_singly(
     if in_one:
         delta = DeltaTrigger.of(2, distance)
         triggers += [count, delta] + ([] if by_clock else [ProcessingTimeoutTrigger.of(count, 9)])
-    evictors = [] if isinstance(assigner, ProcessingTimeSessionWindows) else EVICTORS
     for trigger in triggers:
         _run(WindowOperatorDescription(assigner, trigger, **function))
         _run(WindowOperatorDescription(assigner, PurgingTrigger.of(trigger), **function))
-        for evictor in evictors:
+        for evictor in EVICTORS:
             _run(WindowOperatorDescription(assigner, trigger, evictor, **function))
     assert not singly
 

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flinkish import Row
 from flinkish.api.stored_values import pickled, unpickled
+from flinkish.runtime.records import rows as of_rows
 from flinkish.runtime.records.columns import ElementColumns, FieldsWriter, Misfit, column_writer
-from flinkish.runtime.records.rows import RowColumns, concatenated, python_values
+from flinkish.runtime.records.rows import RowColumns, concatenated, joined, python_values
 from flinkish.runtime.records.shapes import VALUE, Shape, row_shape, tuple_shape
 
 INNER = pa.struct([("a", pa.int64()), ("b", pa.string())])
@@ -137,3 +139,12 @@ def test_more_text_than_arrow_holds_in_one_piece_is_not_lost():
     run = pa.RecordBatch.from_arrays([column], ["text"])
     with pytest.raises(pa.ArrowCapacityError, match="let batches be smaller"):
         concatenated([run, run])
+
+
+def test_runs_with_more_text_than_one_piece_holds_become_objects(monkeypatch):
+    def too_much(runs):
+        raise pa.ArrowCapacityError("more than 2 GiB")
+
+    monkeypatch.setattr(of_rows, "concatenated", too_much)
+    runs = [RowColumns(pa.RecordBatch.from_pydict({"text": [text]})) for text in "ab"]
+    assert joined(runs) == [Row(text="a"), Row(text="b")]
