@@ -48,8 +48,6 @@ FILE = 1_000_000
 """Elements in a file; a batch of more is several files."""
 BATCHES = (1_000_000, 4_000_000)
 WARM_UP_ELEMENTS = 1_000
-SIZED = ("table", "nexmark")
-"""The groups that run with batches of each size; the others with the smallest."""
 SMALL = Workload(files=80, elements=100)
 SMALL_WARM_UP = 40
 PYFLINK_ELEMENTS = 500_000
@@ -141,9 +139,8 @@ class Bench:
             self.sessionWarmUp = None
         if job.group == "smallest":
             return [self._smallest(job)]
-        sizes = self.batches if job.group in SIZED else self.batches[:1]
         self._warm_up(job, self.warmUp)
-        rows = [Row(job.title, job.group, size) for size in sizes]
+        rows = [Row(job.title, job.group, size) for size in self.batches]
         figures = [figure for row in rows for figure in self._of_batches(job, row)]
         with ExitStack() as stack:
             if self.classPath is not None and job.format == "csv":
