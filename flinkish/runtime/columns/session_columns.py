@@ -226,8 +226,7 @@ class SessionColumns:
             places = None if merges is None else merges.places[parts]
             return self._fold.listed(stored, values, sessions, count, places)
         if merges is not None:
-            folded = merges.folded(self._fold, stored, values, parts)
-            return None if folded is None else folded.take(pa.array(merges.lasts[made]))
+            return merges.folded(self._fold, stored, values, parts, made)
         begun = started = None
         known = 0 if stored is None else stored.num_rows
         if stored is not None:

@@ -108,9 +108,14 @@ class SessionMerges:
         return np.array(depths)
 
     def folded(
-        self, fold: ColumnFold, stored: pa.RecordBatch | None, values: RowColumns, parts: Mask
+        self,
+        fold: ColumnFold,
+        stored: pa.RecordBatch | None,
+        values: RowColumns,
+        parts: Mask,
+        made: Mask,
     ) -> pa.RecordBatch | None:
-        """The accumulator of each segment that has one of the ``parts``. ``stored`` and ``values``:
+        """The accumulators of the sessions that are ``made`` of ``parts``. ``stored`` and ``values``:
         those of the stored parts, and of the others. None if they cannot be vectorised."""
         segments, known = self.segments[parts], 0 if stored is None else stored.num_rows
         rows = np.zeros(len(self.before), dtype=np.intp)
@@ -134,7 +139,7 @@ class SessionMerges:
                 return None
             found = folded if found is None else concatenated([found, folded])
         assert found is not None
-        return found.take(pa.array(rows))
+        return found.take(pa.array(rows[self.lasts[made]]))
 
 
 def _merged(

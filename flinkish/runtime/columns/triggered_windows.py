@@ -393,9 +393,12 @@ class ColumnWindowOperator(WindowOperator):
             panes.store(table, map(added, kept, parts))
             return
         contents = list(map(PaneElements.of, kept))
+        columns = [ordered.values(number) for number in range(len(ordered.schema))]
+        if times is not None:
+            columns.append(times.tolist())
         for elements, (first, last) in zip(contents, pairwise(bounds)):
-            of_pane = None if times is None else times[first:last]
-            elements.addColumns(ordered.between(first, last), of_pane)
+            of_pane = [column[first:last] for column in columns]
+            elements.addColumns(of_pane, ordered.shape, times is not None)
         panes.store(table, contents)
 
     def _list(self, records: Records, panes: RunPanes, segments: Segments) -> bool:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from flinkish.api.windowing.evictors import TimestampedValue
-from flinkish.runtime.records.records import Timestamps
-from flinkish.runtime.records.rows import RowColumns
 from flinkish.runtime.records.shapes import Shape
 
-LEAST_COLUMNS = 1 << 4
-"""Fewer elements are stored as objects, which takes less space than columns."""
+LEAST_COLUMNS = 1 << 3
+"""Fewer elements are stored as objects, which is as fast."""
+
+_ENCODED_AT_ONCE = 1 << 8
+"""So many elements become bytes, which are not written anew."""
 
 
 class PaneElements:
@@ -36,13 +36,14 @@ class PaneElements:
         """Add an element."""
         self += (element,)
 
-    def addColumns(self, values: RowColumns, timestamps: Timestamps | None) -> None:
-        """Add elements, with their timestamps where an evictor is to see them."""
-        columns = _ElementColumns(values, timestamps)
-        if len(values) >= LEAST_COLUMNS:
-            self._parts.append(columns)
-        else:
-            self += columns
+    def addColumns(self, columns: Sequence[list[Any]], shape: Shape, stamped: bool) -> None:
+        """Add elements of ``shape``, of whose fields ``columns`` are the values; ``stamped``: the last
+        are their timestamps, for an evictor."""
+        elements = _ElementColumns(columns, len(columns[0]), shape, stamped)
+        if elements.count < LEAST_COLUMNS:
+            self += elements
+        elif not (self._parts and elements.follows(self._parts[-1])):
+            self._parts.append(elements)
 
     def __iadd__(self, elements: Iterable[Any]) -> PaneElements:
         if not (self._parts and isinstance(self._parts[-1], list)):
@@ -68,33 +69,43 @@ class PaneElements:
 
 
 class _ElementColumns:
-    """Elements as columns, or as their bytes until one is needed."""
+    """Elements as the values of each of their fields, or as the bytes of these until one is needed."""
 
-    __slots__ = ("_data", "_shape", "_times", "_values")
+    __slots__ = ("_columns", "_shape", "_stamped", "count")
 
-    def __init__(self, values: RowColumns | None, timestamps: Timestamps | None) -> None:
-        self._values = values
-        self._times = timestamps
-        self._data = b""
-        self._shape: Shape | None = None
+    def __init__(
+        self, columns: Sequence[list[Any]] | bytes, count: int, shape: Shape, stamped: bool
+    ) -> None:
+        self._columns = columns
+        self.count = count
+        self._shape = shape
+        self._stamped = stamped
 
-    @classmethod
-    def ofBytes(cls, data: bytes, shape: Shape | None, times: bytes | None) -> _ElementColumns:
-        """What ``__reduce__`` has encoded."""
-        columns = cls(None, None if times is None else np.frombuffer(times, np.int64))
-        columns._data, columns._shape = data, shape
-        return columns
+    def follows(self, other: Any) -> bool:
+        """Add these elements to ``other`` if that is small, and has elements of the same shape."""
+        if not isinstance(other, _ElementColumns) or other.count >= _ENCODED_AT_ONCE:
+            return False
+        if (other._shape, other._stamped) != (self._shape, self._stamped):
+            return False
+        other._columns = [one + more for one, more in zip(other._values(), self._values())]
+        other.count += self.count
+        return True
+
+    def _values(self) -> Sequence[list[Any]]:
+        columns = self._columns
+        return pickle.loads(columns) if isinstance(columns, bytes) else columns
 
     def __iter__(self) -> Iterator[Any]:
-        values = RowColumns.ofBytes(self._data, self._shape) if self._data else self._values
-        assert values is not None
-        made = values.passing()
-        return made if self._times is None else map(TimestampedValue, made, self._times.tolist())
+        columns = self._values()
+        if not self._stamped:
+            return iter(self._shape.made(columns))
+        *columns, times = columns
+        return map(TimestampedValue, self._shape.made(columns), times)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._values is not None:
-            self._data = self._values.toBytes()
-            self._shape = None if self._values.ofRows else self._values.shape
-            self._values = None
-        times = None if self._times is None else self._times.tobytes()
-        return _ElementColumns.ofBytes, (self._data, self._shape, times)
+        data = self._columns
+        if not isinstance(data, bytes):
+            data = pickle.dumps(data, protocol=5)
+            if self.count >= _ENCODED_AT_ONCE:
+                self._columns = data
+        return _ElementColumns, (data, self.count, self._shape, self._stamped)

@@ -64,6 +64,7 @@ def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triggered_windows, "_ELEMENTS_A_ROUND", 1)
     monkeypatch.setattr(triggered_windows, "LEAST_COLUMNS", 1)
     monkeypatch.setattr(pane_elements, "LEAST_COLUMNS", 2)
+    monkeypatch.setattr(pane_elements, "_ENCODED_AT_ONCE", 6)
 
 
 def _last(key, context, elements):

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
-import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flinkish import Row
 from flinkish.api.windowing.evictors import TimestampedValue
-from flinkish.runtime.records.records import timestamps_of
-from flinkish.runtime.records.rows import RowColumns
-from flinkish.runtime.records.shapes import VALUE, tuple_shape
+from flinkish.runtime.records.shapes import VALUE, row_shape, tuple_shape
+from flinkish.runtime.windowing import pane_elements
 from flinkish.runtime.windowing.pane_elements import LEAST_COLUMNS, PaneElements
 
-Shown = list[tuple[Any, int | None]]
+
+@pytest.fixture(autouse=True, scope="module")
+def _encodes_soon() -> Iterator[None]:
+    with mock.patch.object(pane_elements, "_ENCODED_AT_ONCE", 2 * LEAST_COLUMNS):
+        yield
 
 
-def _columns(texts: list[str], rows: bool) -> RowColumns:
-    batch = pa.RecordBatch.from_pydict({"name": texts, "length": list(map(len, texts))})
-    values = RowColumns(batch, None if rows else tuple_shape((VALUE, VALUE)))
-    values.encodeTexts()
-    return values
+def _add(elements: PaneElements, texts: list[str], rows: bool, timed: bool) -> None:
+    shape = row_shape(["name", "length"]) if rows else tuple_shape((VALUE, VALUE))
+    columns: list[list[Any]] = [texts, list(map(len, texts))]
+    elements.addColumns(columns + [list(range(len(texts)))] * timed, shape, timed)
 
 
 def _listed(texts: list[str], rows: bool) -> list[Any]:
@@ -54,8 +58,7 @@ def test_is_the_list_of_its_elements(
 
     def columns(texts: list[str], rows: bool) -> PaneElements:
         made = PaneElements.of(None)
-        times = timestamps_of(list(range(len(texts)))) if timed else None
-        made.addColumns(_columns(texts, rows), times)
+        _add(made, texts, rows, timed)
         return made
 
     model = [] if kept is None else objects(_listed(kept, True))
@@ -70,8 +73,7 @@ def test_is_the_list_of_its_elements(
             elements = added + elements if rows else elements + added
             model = added + model if rows else model + added
         elif step == "columns":
-            times = timestamps_of(list(range(len(of_step)))) if timed else None
-            elements.addColumns(_columns(of_step, rows), times)
+            _add(elements, of_step, rows, timed)
             model = model + added
         elif step == "other before":
             elements, model = columns(of_step, rows) + elements, added + model
