@@ -385,12 +385,13 @@ def _timestamps(column: int | bytes | tuple[int, str, bytes], values: Sequence[A
 
 
 def _columns(values: Sequence[Any]) -> Any:
-    """Rows of one type as columns, which are pickled as a whole; anything else unchanged."""
+    """Rows of one type as columns, which are pickled as a whole; anything else, also Rows without
+    fields, unchanged."""
     if isinstance(values, RowColumns):
         data = values.toBytes()
         return data if values.ofRows else (values.shape, data)
     first = values[0] if values else None
-    if isinstance(first, Row) and all(type(value) is type(first) for value in values):
+    if isinstance(first, Row) and first and all(type(value) is type(first) for value in values):
         return first._fields, list(map(list, zip(*map(tuple.__iter__, values))))
     return values
 

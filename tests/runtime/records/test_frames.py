@@ -195,8 +195,10 @@ def test_timestamps_take_as_many_bytes_as_they_need(stamps, width):
     assert width * 1_000 < len(encode_frame(frame, "op")) - nothings < width * 1_000 + 200
 
 
-def test_rows_travel_as_columns():
-    rows = [Row(name="a" * i, n=i) for i in range(100)]
+@pytest.mark.parametrize(
+    "rows", [[Row(name="a" * i, n=i) for i in range(100)], [Row() for _ in range(100)]]
+)
+def test_rows_travel_as_columns(rows):
     frame = Frame(Records(rows, np.arange(100)), MarksBuilder().build())
     decoded = decode_frame(encode_frame(frame, "op")).records.values
     assert decoded == rows
