@@ -248,7 +248,7 @@ class WindowsByKey:
         found: dict[TimeWindow, dict[Any, Any]] = defaultdict(dict)
         for key, window, kept in list(panes.entries()):
             panes.remove(key, window)
-            found[window][key] = kept
+            found[window][key] = list(kept)
         while (timer := timers.pollDue(MAX_TIMESTAMP)) is not None:
             # A pane without elements waits to be cleaned up
             found[timer.namespace].setdefault(timer.key, None)

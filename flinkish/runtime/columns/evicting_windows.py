@@ -111,10 +111,11 @@ class ColumnEvictingWindows(ColumnWindowOperator, EvictingWindowOperator):
         elements are kept that it is slower."""
         values = records.values
         assert isinstance(values, RowColumns)
-        before = [element for elements in kept for element in elements or ()]
+        lists = [() if elements is None else tuple(elements) for elements in kept]
+        before = [element for elements in lists for element in elements]
         if len(before) > _MOST_HELD * len(values):
             return False
-        held = np.array([len(elements or ()) for elements in kept], dtype=np.intp)
+        held = np.array(list(map(len, lists)), dtype=np.intp)
         spans = Spans.of(panes, segments, held, evictor._max_count, evictor._after, self._purges)
         former = [element.value for element in before]
         stamps = timestamps_of([element.timestamp for element in before])

@@ -135,11 +135,13 @@ class SessionColumns:
             run.noteFired(watermarks, apart)
         if self._dynamic:
             run.noteBegunAnew(apart)
+        kept_apart = np.zeros_like(apart)
+        kept_apart[run.codeOfIndex] = known
         merges = None
         if not self._fold.mergesInAnyOrder(values):
-            merges = self._merges(run, values, apart)
+            merges = self._merges(run, values, apart, kept_apart)
         in_order = np.flatnonzero(apart)
-        apart[run.codeOfIndex] |= known
+        apart |= kept_apart
         left = apart[run.codes] | late
         timers = 0
         if not left.all():
@@ -154,10 +156,12 @@ class SessionColumns:
             timers,
         )
 
-    def _merges(self, run: SessionRun, values: RowColumns, apart: Mask) -> SessionMerges | None:
-        """The merges of sessions, but for the keys that are ``apart``; None: there are none. Adds keys
-        to ``apart`` that have merges which cannot be computed."""
-        merging = run.merging & ~apart[run.codesOfSessions]
+    def _merges(
+        self, run: SessionRun, values: RowColumns, apart: Mask, keptApart: Mask
+    ) -> SessionMerges | None:
+        """The merges of sessions, but for the keys that are ``apart`` or were so before; None: there are
+        none. Adds keys to ``apart`` that have merges which cannot be computed."""
+        merging = run.merging & ~(apart | keptApart)[run.codesOfSessions]
         if not merging.any():
             return None
         if not self._fold.merges(values):

@@ -33,8 +33,6 @@ class SessionMerges:
         Sessions that are not ``merging`` have one stored part at most, which comes first."""
         count = len(merging)
         self._stored = range(count, count + known)
-        self.places: Positions = np.arange(len(sessions))
-        """The place of each part in the list of the elements of its session."""
         self.segments: Positions = np.append(self._stored, sessions[known:]).astype(np.intp)
         """The segment of each part."""
         self.lasts: Positions = np.arange(count)
@@ -49,55 +47,61 @@ class SessionMerges:
         bounds = [0, *(np.flatnonzero(np.diff(of)) + 1).tolist(), len(parts)]
         start_of, end_of = starts[parts].tolist(), ends[parts].tolist()
         for first, last in pairwise(bounds):
-            order, segments = self._follow(
+            segments = self._follow(
                 parts[first:last].tolist(), start_of[first:last], end_of[first:last], known
             )
-            self.places[order] = parts[first:last]
             self.segments[parts[first:last]] = segments
             self.lasts[of[first]] = segments[-1]
 
     def _follow(
         self, parts: Sequence[int], starts: Sequence[int], ends: Sequence[int], known: int
-    ) -> tuple[list[int], list[int]]:
-        """Merge the windows of one session. Returns its parts in the order of its list, and the
-        segment of each."""
+    ) -> list[int]:
+        """Merge the windows of one session. Returns the segment of each part."""
         segments: list[int] = []
         begin: list[int] = []
         end: list[int] = []
-        lists: list[list[int]] = []
         open_segments: list[int] = []
         for part, start, last in zip(parts, starts, ends):
             low = bisect_left(end, start)
             high = bisect_right(begin, last, low)
             if high - low == 1:
                 begin[low], end[low] = min(begin[low], start), max(end[low], last)
-                lists[low].append(part)
                 segment = open_segments[low]
                 if segment in self._stored:
                     segment = open_segments[low] = self._segment((segment,))
                 segments.append(segment)
                 continue
-            listed: list[int] = []
             before: list[int] = []
             if high > low:
                 merges, touching = Merges(), list(map(TimeWindow, begin[low:high], end[low:high]))
                 TimeWindow.mergeWindows([*touching, TimeWindow(start, last)], merges)
                 (((start, last), merged),) = merges.found.items()
-                place_of = dict(zip(touching, range(low, high)))
-                for place in (place_of[window] for window in merged if window in place_of):
-                    listed += lists[place]
-                    before.append(open_segments[place])
-            listed.append(part)
+                segment_of = dict(zip(touching, open_segments[low:high]))
+                before = [segment_of[window] for window in merged if window in segment_of]
             segment = self._stored[part] if part < known else self._segment(before)
             segments.append(segment)
-            begin[low:high], end[low:high] = [start], [last]
-            lists[low:high], open_segments[low:high] = [listed], [segment]
-        (order,) = lists
-        return order, segments
+            begin[low:high], end[low:high], open_segments[low:high] = [start], [last], [segment]
+        return segments
 
     def _segment(self, before: Sequence[int]) -> int:
         self.before.append(before)
         return len(self.before) - 1
+
+    @property
+    def places(self) -> Positions:
+        """The place of each part in the list of the elements of its session."""
+        visited: list[int] = []
+        for last in self.lasts.tolist():
+            ahead = [last]
+            while ahead:
+                segment = ahead.pop()
+                visited.append(segment)
+                ahead += self.before[segment]
+        ranks = np.zeros(len(self.before), dtype=np.intp)
+        ranks[visited] = -np.arange(len(visited))
+        places = np.empty_like(self.segments)
+        places[np.argsort(ranks[self.segments], kind="stable")] = np.arange(len(places))
+        return places
 
     @cached_property
     def depths(self) -> Positions:
@@ -118,7 +122,7 @@ class SessionMerges:
         """The accumulators of the sessions that are ``made`` of ``parts``. ``stored`` and ``values``:
         those of the stored parts, and of the others. None if they cannot be vectorised."""
         segments, known = self.segments[parts], 0 if stored is None else stored.num_rows
-        rows = np.zeros(len(self.before), dtype=np.intp)
+        rows = np.full(len(self.before), -1)
         rows[segments[:known]] = np.arange(known)
         found, of_values = stored, segments[known:]
         depths = self.depths[of_values]

@@ -398,7 +398,7 @@ class ColumnWindowOperator(WindowOperator):
             columns.append(times.tolist())
         for elements, (first, last) in zip(contents, pairwise(bounds)):
             of_pane = [column[first:last] for column in columns]
-            elements.addColumns(of_pane, ordered.shape, times is not None)
+            elements.addColumns(of_pane, last - first, ordered.shape, times is not None)
         panes.store(table, contents)
 
     def _list(self, records: Records, panes: RunPanes, segments: Segments) -> bool:

@@ -1,4 +1,4 @@
-"""``PaneElements``: the elements of a pane, of which those that came as columns stay columns."""
+"""``PaneElements``: the elements of a pane, most of which are encoded once."""
 
 from __future__ import annotations
 
@@ -6,19 +6,26 @@ import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from flinkish.api.stored_names import stored_as
+from flinkish.api.stored_values import pickled, unpickled
+from flinkish.api.types.row import Row
 from flinkish.api.windowing.evictors import TimestampedValue
-from flinkish.runtime.records.shapes import Shape
+from flinkish.runtime.records.shapes import Shape, row_shape
 
 LEAST_COLUMNS = 1 << 3
 """Fewer elements are stored as objects, which is as fast."""
 
-_ENCODED_AT_ONCE = 1 << 8
+ENCODED_AT_ONCE = 1 << 8
 """So many elements become bytes, which are not written anew."""
 
 
+@stored_as("PaneElements")
 class PaneElements:
-    """The elements of a pane in the order of their arrival. A list is pickled again with each batch that
-    adds to it; elements that stay columns are encoded once, and become objects when the pane fires."""
+    """The elements of a pane in the order of their arrival.
+
+    A list would be pickled again with each batch that adds to it. Here elements that come as columns
+    stay columns, and many of either become bytes until the pane fires.
+    """
 
     __slots__ = ("_parts",)
 
@@ -36,13 +43,15 @@ class PaneElements:
         """Add an element."""
         self += (element,)
 
-    def addColumns(self, columns: Sequence[list[Any]], shape: Shape, stamped: bool) -> None:
-        """Add elements of ``shape``, of whose fields ``columns`` are the values; ``stamped``: the last
-        are their timestamps, for an evictor."""
-        elements = _ElementColumns(columns, len(columns[0]), shape, stamped)
-        if elements.count < LEAST_COLUMNS:
+    def addColumns(
+        self, columns: Sequence[list[Any]], count: int, shape: Shape, stamped: bool
+    ) -> None:
+        """Add ``count`` elements of ``shape``, of whose fields ``columns`` are the values; ``stamped``:
+        the last are their timestamps, for an evictor."""
+        elements = _ElementColumns(columns, count, shape, stamped)
+        if count < LEAST_COLUMNS:
             self += elements
-        elif not (self._parts and elements.follows(self._parts[-1])):
+        elif not (self._parts and elements.appendedTo(self._parts[-1])):
             self._parts.append(elements)
 
     def __iadd__(self, elements: Iterable[Any]) -> PaneElements:
@@ -64,8 +73,40 @@ class PaneElements:
     def __repr__(self) -> str:
         return repr(list(self))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return PaneElements, (self._parts,)
+    def __getstate__(self) -> list[Any]:
+        """Each part as it is stored: a list, the bytes of one, or the arguments of columns."""
+        stored: list[Any] = []
+        for number, part in enumerate(self._parts):
+            if isinstance(part, list) and len(part) >= ENCODED_AT_ONCE:
+                self._parts[number] = part = _PickledElements(pickled(part))
+            stored.append(part if isinstance(part, list) else part.stored())
+        return stored
+
+    def __setstate__(self, stored: list[Any]) -> None:
+        self._parts = list(map(_restored, stored))
+
+
+def _restored(part: Any) -> Any:
+    if isinstance(part, tuple):
+        data, count, shape, stamped = part
+        shape = row_shape(shape) if isinstance(shape, tuple) else shape
+        return _ElementColumns(data, count, shape, stamped)
+    return _PickledElements(part) if isinstance(part, bytes) else part
+
+
+class _PickledElements:
+    """Elements as bytes, until one is needed."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(unpickled(self._data))
+
+    def stored(self) -> bytes:
+        return self._data
 
 
 class _ElementColumns:
@@ -81,9 +122,10 @@ class _ElementColumns:
         self._shape = shape
         self._stamped = stamped
 
-    def follows(self, other: Any) -> bool:
-        """Add these elements to ``other`` if that is small, and has elements of the same shape."""
-        if not isinstance(other, _ElementColumns) or other.count >= _ENCODED_AT_ONCE:
+    def appendedTo(self, other: Any) -> bool:
+        """Append these elements to ``other`` if that is small, and has elements of the same shape.
+        Returns whether it did."""
+        if not isinstance(other, _ElementColumns) or other.count >= ENCODED_AT_ONCE:
             return False
         if (other._shape, other._stamped) != (self._shape, self._stamped):
             return False
@@ -102,10 +144,13 @@ class _ElementColumns:
         *columns, times = columns
         return map(TimestampedValue, self._shape.made(columns), times)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        data = self._columns
+    def stored(self) -> tuple[Any, ...]:
+        """The arguments of the constructor: the values as bytes, and the names of the fields of Rows in
+        place of a shape, which would name the module of their class."""
+        data, shape = self._columns, self._shape
         if not isinstance(data, bytes):
             data = pickle.dumps(data, protocol=5)
-            if self.count >= _ENCODED_AT_ONCE:
+            if self.count >= ENCODED_AT_ONCE:
                 self._columns = data
-        return _ElementColumns, (data, self.count, self._shape, self._stamped)
+        of_rows = shape.kind is Row and shape.flat
+        return data, self.count, shape.names if of_rows else shape, self._stamped

@@ -26,6 +26,7 @@ from flinkish.api.windowing.evictors import TimestampedValue
 from flinkish.runtime.records.copies import copied
 from flinkish.runtime.state.accumulation import added, merged, reduced
 from flinkish.runtime.state.backend import KeyedStateBackend, StateTable
+from flinkish.runtime.windowing.pane_elements import ENCODED_AT_ONCE, PaneElements
 
 
 def element_fold(aggregation: Any) -> Callable[[list[Any]], Sequence[Any]]:
@@ -196,6 +197,8 @@ class ListContents(WindowContents):
         if kept is None:
             kept = [value]
         else:
+            if type(kept) is list and len(kept) >= ENCODED_AT_ONCE:
+                kept = PaneElements.of(kept)
             kept.append(value)
         self._table.put(key, window, kept)
 

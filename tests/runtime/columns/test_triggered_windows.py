@@ -35,6 +35,7 @@ from flinkish.api.functions.aggregations import ComparableAggregator, SumAggrega
 from flinkish.api.plan.window_operator import WindowOperatorDescription, apply_call, process_call
 from flinkish.api.windowing.assigners import InProcessingTime
 from flinkish.runtime.columns import delta_firings, evicting_windows, triggered_windows
+from flinkish.runtime.columns.aligned_windows import AlignedWindowOperator
 from flinkish.runtime.columns.evicting_windows import ColumnEvictingWindows
 from flinkish.runtime.columns.triggered_windows import ColumnWindowOperator
 from flinkish.runtime.windowing import pane_elements
@@ -64,7 +65,7 @@ def _short_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(triggered_windows, "_ELEMENTS_A_ROUND", 1)
     monkeypatch.setattr(triggered_windows, "LEAST_COLUMNS", 1)
     monkeypatch.setattr(pane_elements, "LEAST_COLUMNS", 2)
-    monkeypatch.setattr(pane_elements, "_ENCODED_AT_ONCE", 6)
+    monkeypatch.setattr(pane_elements, "ENCODED_AT_ONCE", 6)
 
 
 def _last(key, context, elements):
@@ -274,6 +275,36 @@ def test_either_operator_goes_on_from_the_state_of_the_other(
             break
         taking_turns.restart(kind=kinds[number % 2])
         general.restart()
+
+
+@pytest.mark.parametrize("paged", [False, True])
+@pytest.mark.parametrize("evictor", [CountEvictor.of(4), TimeEvictor.of(9)])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"trigger": CountTrigger.of(3)},
+        {"trigger": PurgingTrigger.of(CountTrigger.of(3))},
+        {"trigger": DeltaTrigger.of(2, distance)},
+        {"trigger": EventTimeTrigger.create()},
+        {"trigger": EventTimeTrigger.create(), "ofTwoStreams": True},
+    ],
+)
+def test_another_trigger_goes_on_from_elements_that_are_columns(
+    paged: bool, evictor: Any, changes: dict[str, Any]
+) -> None:
+    first = replace(SUMS, trigger=ContinuousEventTimeTrigger.of(1_000), evictor=evictor)
+    first = replace(first, ofTwoStreams=changes.get("ofTwoStreams", False))
+    aligned = isinstance(changes["trigger"], EventTimeTrigger)
+
+    def results(kind: Any) -> Any:
+        driver = WindowOperatorDriver(kind, first, paged, columns=True)
+        driver.process([(key, (key, number), at) for key, number, at in TWO_KEYS])
+        driver.restart(replace(first, **changes), AlignedWindowOperator if aligned else kind)
+        driver.process([(key, (key, number), at) for key, number, at in TWO_KEYS * 2])
+        driver.watermark(60)
+        return sorted(map(repr, driver.output))
+
+    assert results(ColumnEvictingWindows) == results(EvictingWindowOperator)
 
 
 class OwnCount(CountTrigger):

@@ -16,8 +16,14 @@ from flinkish.api.stored_values import unpickled
 from flinkish.compat import storm, streaminsight
 from flinkish.runtime.records.frames import NO_MARKS, Frame, encode_frame
 from flinkish.runtime.records.records import untimed
+from flinkish.runtime.records.shapes import row_shape
 from flinkish.runtime.state.page_codec import Envelope
 from flinkish.runtime.task.stage import DIRECTORY
+from flinkish.runtime.windowing.pane_elements import (
+    ENCODED_AT_ONCE,
+    LEAST_COLUMNS,
+    PaneElements,
+)
 from flinkish.testing import StreamTestHarness
 from tests.runtime.micro_batches import MicroBatches
 from tests.runtime.test_metrics import AT, ONE_INPUT, TWO_INPUTS, key, points
@@ -222,6 +228,13 @@ def test_frames_name_no_module():
             assert globals_of(frame[1:]) <= AT_TOP
 
 
+def test_elements_of_panes_name_no_module():
+    elements = PaneElements.of([fl.Row(a=n) for n in range(ENCODED_AT_ONCE)])
+    for number in (1, LEAST_COLUMNS, ENCODED_AT_ONCE):
+        elements.addColumns([["x"] * number], number, row_shape(["a"]), False)
+    assert globals_of(pickle.dumps(elements)) <= AT_TOP
+
+
 def test_a_class_of_flinkish_that_has_moved_is_found_by_its_name():
     moved = pickle.dumps(fl.OutputTag).replace(
         b"flinkish.api.output_tag", b"flinkish.old.output_tag"
@@ -251,6 +264,7 @@ STORED = [
     "HeapTimerQueue",
     "HeapWindowTable",
     "NoWatermarksGenerator",
+    "PaneElements",
     "Shape",
     "StreamRecord",
     "TaggedUnion",

@@ -20,14 +20,14 @@ from flinkish.runtime.windowing.pane_elements import LEAST_COLUMNS, PaneElements
 
 @pytest.fixture(autouse=True, scope="module")
 def _encodes_soon() -> Iterator[None]:
-    with mock.patch.object(pane_elements, "_ENCODED_AT_ONCE", 2 * LEAST_COLUMNS):
+    with mock.patch.object(pane_elements, "ENCODED_AT_ONCE", 2 * LEAST_COLUMNS):
         yield
 
 
 def _add(elements: PaneElements, texts: list[str], rows: bool, timed: bool) -> None:
     shape = row_shape(["name", "length"]) if rows else tuple_shape((VALUE, VALUE))
     columns: list[list[Any]] = [texts, list(map(len, texts))]
-    elements.addColumns(columns + [list(range(len(texts)))] * timed, shape, timed)
+    elements.addColumns(columns + [list(range(len(texts)))] * timed, len(texts), shape, timed)
 
 
 def _listed(texts: list[str], rows: bool) -> list[Any]:
