@@ -120,10 +120,12 @@ def _runs(measured: Mapping[str, Measured]) -> str:
     groups: dict[tuple[str, ...], list[str]] = {}
     for group, found in measured.items():
         groups.setdefault(tuple(found.run), []).append(GROUPS[group])
-    parts = ["## The runs"]
+    of_all = [line for line in next(iter(groups), ()) if all(line in run for run in groups)]
+    parts = ["## The runs", "\n".join(f"- {line}" for line in of_all)]
     for run, names in groups.items():
         what = f"{', '.join(names)}:"
-        parts.append("\n".join([what[0].upper() + what[1:], "", *(f"- {line}" for line in run)]))
+        own = (f"- {line}" for line in run if line not in of_all)
+        parts.append("\n".join([what[0].upper() + what[1:], "", *own]))
     return "\n\n".join(parts)
 
 
@@ -235,8 +237,7 @@ long as flinkish the other side takes: above 1 flinkish is quicker.
   parsed from bytes. Each file is cut in two that alternate, so that both tasks read elements of the same time and no
   window stays open for one of them. Its time is from the first record read to the last result written. With
   checkpoints: one to disk every second.
-- `make bench JOBS=nexmark` runs a part of the page (`table`, `more`, `nexmark` or `smallest`, or several; PyFlink and the peers
-  run with the jobs that they share) and replaces that part."""
+- `make bench JOBS=nexmark` runs a part of the page (`table`, `more`, `nexmark` or `smallest`) and replaces it."""
 
 _NEXMARK = """\
 [The queries](../examples/nexmark/queries.py) over events of [the generator](../examples/nexmark/generator.py), 10,000 of
